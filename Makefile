@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check test guest-full bench validate install clean
+.PHONY: help setup build demo plans check test guest-full bench validate install clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -23,6 +23,12 @@ demo: ## compare ext4, xfs, btrfs and tmpfs under PostgreSQL and write a report 
 	cargo build --release --locked
 	target/release/pgstrata run --quick demo/which-filesystem.toml || [ $$? -eq 1 ] # 1: a stack could not be built here; it says which
 
+plans: ## run every shipped plan that this host can run with --quick, and say how long each took (root; 90 minutes)
+	@scripts/setup demo
+	@scripts/setup postgresql
+	cargo build --release --locked
+	scripts/plans
+
 check: ## formatting, lints, rules of the house, licences and advisories of the dependencies
 	@scripts/setup check
 	scripts/check
@@ -31,12 +37,11 @@ test: ## check, then every test; lists at its end what could not run here and wh
 	@scripts/setup test
 	scripts/test
 
-guest-full: ## build the guests of every tried suite and run in them what this machine's kernel lacks (root; an hour)
-	@scripts/setup test
-	@scripts/setup guest
-	PGSTRATA_TEST_GUEST=1 cargo test --locked --test guest -- --show-output
+guest-full: ## build the guests of every tried suite, run in them what this machine's kernel lacks, and the plans for them (root; 2 hours)
+	@PGSTRATA_TEST_GUEST="trixie bookworm" scripts/setup test
+	PGSTRATA_TEST_GUEST="trixie bookworm" PGSTRATA_TEST_GUEST_FULL=1 cargo test --locked --test guest -- --show-output
 
-bench: ## what the instrument costs: prints ratios and their goals (root; 40 minutes)
+bench: ## what the instrument costs: prints ratios and their goals (root; 45 minutes)
 	@scripts/setup demo
 	cargo bench --locked --bench instrument
 	cargo bench --locked --bench report_scale
@@ -44,10 +49,12 @@ bench: ## what the instrument costs: prints ratios and their goals (root; 40 min
 	cargo bench --locked --bench probe
 	cargo bench --locked --bench import
 	cargo bench --locked --bench image_cost
+	cargo bench --locked --bench cut
 
-validate: ## run plans whose outcome is known, judge them, write docs/validation.md (root; 3 hours)
+validate: ## run plans whose outcome is known, judge them, write docs/validation.md (root; 5 hours)
 	@scripts/setup demo
 	cargo bench --locked --bench validate
+	cargo bench --locked --bench cut -- acquit
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata

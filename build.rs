@@ -15,8 +15,9 @@ const FILES: [&str; 4] = ["echarts.min.js", "LICENSE", "NOTICE", "LICENSE-d3"];
 
 /// Published measurements, a folder each.
 const SHELF: &str = "shelf";
-/// Plans, a file each.
+/// Plans, a file each, and their pages.
 const PLANS: &str = "plans";
+const PAGES: &str = "docs/plans";
 
 fn main() {
     println!("cargo::rerun-if-changed={SHELF}");
@@ -24,6 +25,7 @@ fn main() {
         println!("cargo::error={problem}");
     }
     println!("cargo::rerun-if-changed={PLANS}");
+    println!("cargo::rerun-if-changed={PAGES}");
     if let Err(problem) = index_plans() {
         println!("cargo::error={problem}");
     }
@@ -53,13 +55,19 @@ fn index_shelf() -> Result<(), String> {
     write_index("shelf.rs", &lines)
 }
 
-/// Writes a list of (name, text) in the order of the names.
+/// Writes a list of (name, text, page) in the order of the names.
 fn index_plans() -> Result<(), String> {
     let mut lines = String::new();
     for file in names(Path::new(PLANS))? {
         let name = file.strip_suffix(".toml").ok_or_else(|| format!("{PLANS}/{file} is not a plan: NAME.toml"))?;
-        let path = format!("/{PLANS}/{file}");
-        lines.push_str(&format!("    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),\n"));
+        let page = format!("{PAGES}/{name}.md");
+        if !Path::new(&page).is_file() {
+            return Err(format!("{PLANS}/{file} has no page {page}"));
+        }
+        let embedded =
+            |path: &str| format!("include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?}))", format!("/{path}"));
+        let (text, page) = (embedded(&format!("{PLANS}/{file}")), embedded(&page));
+        lines.push_str(&format!("    ({name:?}, {text}, {page}),\n"));
     }
     write_index("plans.rs", &lines)
 }

@@ -95,6 +95,8 @@ impl Shop {
             host: &self.host,
             folder: &self.folder,
             server: self.server.as_ref(),
+            crash: None,
+            snapshots: None,
             user: &self.server.as_ref().unwrap().spec.user,
             interrupt,
             raw: Box::leak(self.folder.join("raw").into_boxed_path()),

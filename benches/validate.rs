@@ -1,6 +1,6 @@
 //! `make validate`: runs plans whose outcome is known, judges what came out, and writes it into docs/validation.md.
 //!
-//!   cargo bench --bench validate -- [windows] [same] [effects] [--images DIR] [--results DIR] [--blocks N] [--runs N]
+//!   cargo bench --bench validate -- [windows] [same] [effects] [ageing] [--images DIR] [--results DIR] [--blocks N] [--runs N]
 //!                                   [--judge]
 //!
 //! Without a part all three run, one after the other: hours. `--images` puts the images into a folder, best one on a disk
@@ -17,9 +17,11 @@ use std::process::Command;
 use std::{env, fs};
 
 const PAGE: &str = "docs/validation.md";
-const PARTS: [&str; 3] = ["windows", "same", "effects"];
+const PARTS: [&str; 4] = ["windows", "same", "effects", "ageing"];
 /// Ten runs of four equal stacks may have a false difference in so many.
 const FALSE_RUNS_ALLOWED: usize = 2;
+/// Extents per GiB after page rewrite that agree with those after pgbench: within this share.
+const EXTENTS_AGREE: f64 = 0.25;
 /// Extra writes below a written image per commit that count as near 0.
 const NEAR_ZERO: f64 = 0.05;
 
@@ -29,7 +31,8 @@ fn main() {
         let text = match part.as_str() {
             "windows" => windows(&asked),
             "same" => same(&asked),
-            _ => effects(&asked),
+            "effects" => effects(&asked),
+            _ => ageing(&asked),
         };
         println!("\n{text}");
         write_section(&part, &text);
@@ -313,6 +316,34 @@ fn effects(asked: &Asked) -> String {
         "Order of the rates, synchronous_commit = off > ext4 > data=journal: {off:.0}, {plain:.0}, {journal:.0} tps: {}.",
         yes(order)
     ).unwrap();
+    text
+}
+
+/// Page rewrite against a server that writes the same amount.
+fn ageing(asked: &Asked) -> String {
+    let runs = asked.findings("ageing", "validate/page-rewrite.toml", &[5]);
+    let found = runs.last().unwrap();
+    let mut text = machine(found);
+    writeln!(text, "| filesystem | times overwritten | extents per GiB, page rewrite | pgbench | quotient | agrees |")
+        .unwrap();
+    writeln!(text, "|---|---|---|---|---|---|").unwrap();
+    let (mut agreeing, mut all) = (0, 0);
+    for filesystem in ["ext4", "xfs", "btrfs"] {
+        let points = |mechanism: &str| {
+            let name = format!("{filesystem}-{mechanism}, scan");
+            let figure = found.ageing.iter().find(|one| one.name == name && one.figure == "extents per GiB");
+            figure.unwrap_or_else(|| panic!("no extents of {name}")).points.clone()
+        };
+        for (rewrite, pgbench) in points("rewrite").iter().zip(points("pgbench")) {
+            let (one, other) = (rewrite.aged.unwrap().value, pgbench.aged.unwrap().value);
+            let agrees = (one / other - 1.0).abs() <= EXTENTS_AGREE;
+            agreeing += usize::from(agrees);
+            all += 1;
+            let (x, agrees) = (rewrite.x, yes(agrees));
+            writeln!(text, "| {filesystem} | {x} | {one:.0} | {other:.0} | {:.2} | {agrees} |", one / other).unwrap();
+        }
+    }
+    writeln!(text, "\nWithin 25 %: {agreeing} of {all}.").unwrap();
     text
 }
 

@@ -45,7 +45,7 @@ pub const EXIT_CODES: [(u8, &str); 9] = [
     (3, "the machine lacks or refuses something needed"),
     (4, "an external program failed"),
     (5, "results cannot be read or written"),
-    (6, "a requirement is not met or undecided"),
+    (6, "a requirement is not met or undecided, or a power cut loses commits"),
     (70, "internal error in pgstrata"),
     (130, "interrupted"),
 ];

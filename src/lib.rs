@@ -6,9 +6,12 @@
 //!
 //! Only what `main.rs`, `tests/` and `benches/` use is public, so that the compiler sees dead code.
 
+mod ageing;
 pub mod analyse;
+mod builds;
 pub mod cli;
 pub mod cluster;
+mod cut;
 mod error;
 pub mod foreign;
 pub mod guest;
@@ -19,6 +22,7 @@ mod plan;
 pub mod probe;
 mod provision;
 pub mod record;
+mod recorder;
 pub mod report;
 pub mod run;
 pub mod stats;

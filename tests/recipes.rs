@@ -39,9 +39,11 @@ fn case(stack: &str) -> CaseSpec {
     options.set("clients", OptionValue::Integer(4));
     CaseSpec {
         id: format!("{stack}.tpcb"),
+        guest: None,
         stack: StackSpec::linear(stack, Vec::new()),
         postgres: None,
         machine: Options::default(),
+        age: Options::default(),
         workload: WorkloadSpec { name: "tpcb".to_owned(), kind: "pgbench".to_owned(), options },
         axes: axes.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into(),
     }
@@ -53,6 +55,7 @@ fn make(results: &Path) -> PathBuf {
     let order: Vec<TrialKey> = (1..=2).flat_map(|trial| cases.iter().map(move |case| key(case, trial))).collect();
     let record = RunRecord {
         at_least: None,
+        durability: None,
         extended: Vec::new(),
         format: run::FORMAT,
         tool_version: "test".to_owned(),
@@ -62,7 +65,7 @@ fn make(results: &Path) -> PathBuf {
         seed: 1,
         blocks: 2,
         baseline: BTreeMap::new(),
-        quick: false,
+        quick: None,
         started: "2026-03-02T09:14:33Z".to_owned(),
         cases: cases.clone(),
         order: order.clone(),
@@ -171,9 +174,11 @@ fn trial_record(case: &CaseSpec, trial: u32, figures: WaitFigures) -> TrialRecor
         server: None,
         idle: None,
         data: None,
+        age: None,
         settle: None,
         window: None,
         counts: None,
+        full: None,
         waits: Some(figures),
         columns: Vec::new(),
         gaps: Vec::new(),

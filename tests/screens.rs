@@ -46,7 +46,7 @@ fn probe_fits_and_answers_in_its_first_six_lines() {
     fits("probe . --seconds 1 2>/dev/null", &["fdatasync, 8 writers", "Samsung 970 Evo Plus 2 TB", "device work"]);
     let folder = tempfile::tempdir().unwrap();
     let Some(text) = screen(80, "probe . --seconds 1 2>/dev/null", folder.path()) else { return };
-    let names = ["WAL writes", "Latency", "Verdict", "Recommendation", "Published", "Measured"];
+    let names = ["WAL writes", "Latency", "Credibility", "Recommendation", "Published", "Measured"];
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     assert!(lines.iter().zip(names).all(|(line, name)| line.starts_with(name)), "{text}");
 }

@@ -1,7 +1,7 @@
 //! Where the time of the clients' backends went: to storage, also behind locks whose holder waits for storage, to the CPU,
 //! to locks, to the client.
 //!
-//! A share of time is no verdict on what limits a case: it says how much could be won at most if that time were nothing and
+//! A share of time is no judgment on what limits a case: it says how much could be won at most if that time were nothing and
 //! all else took as long as it did (Amdahl). What a stack in memory did win is measured where the plan has one. Absent on
 //! purpose: "bound by" (`docs/adr/0021-percentiles-and-storage-share.md`).
 
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn storage_that_hardly_shows_is_a_number_and_no_verdict() {
+    fn storage_that_hardly_shows_is_a_number_and_no_judgment() {
         let trial = waits(&[("Client", "ClientRead", 600), ("IO", "WALSync", 30), ("CPU", "CPU", 370)]);
         assert_eq!(
             found(&[trial], false).sentence,

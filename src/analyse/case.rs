@@ -1,5 +1,6 @@
 //! One case while its trials come in, and what is found of it when all are there.
 
+use super::ageing::AgeingSums;
 use super::backend_time::BackendSums;
 use super::capacity::{self, CapacitySums};
 use super::charts;
@@ -7,11 +8,14 @@ use super::checks;
 use super::counters::Operations;
 use super::cpu_use::{self, CpuSums};
 use super::durability;
-use super::findings::{CaseFinding, Durability, TrialFinding};
+use super::epochs::EpochSums;
+use super::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use super::heat;
 use super::input::TrialInput;
 use super::measures::{MeasureSums, rate_of};
+use super::power_cuts;
 use super::series::Buckets;
+use super::stages::StageSums;
 use super::steadiness::{SteadinessSums, whole_seconds};
 use super::strata::{StrataSums, noun};
 use super::synced::SyncedSums;
@@ -22,6 +26,7 @@ use crate::record::counts::{Counts, StatementFigures};
 use crate::record::facts::{DataFacts, Fits};
 use crate::record::operation::Operation;
 use crate::record::trial::TrialRecord;
+use crate::record::verdict::Verdict;
 use hdrhistogram::Histogram;
 
 /// What has been seen of a case so far.
@@ -48,6 +53,11 @@ pub struct CaseSums {
     synced: SyncedSums,
     windows: WindowSums,
     pub capacity: CapacitySums,
+    pub stages: StageSums,
+    pub epochs: EpochSums,
+    pub ageing: AgeingSums,
+    /// What a power cut would cost it, where that was found out.
+    pub verdict: Option<Verdict>,
 }
 
 impl CaseSums {
@@ -71,6 +81,10 @@ impl CaseSums {
             synced: SyncedSums::default(),
             windows: WindowSums::default(),
             capacity: CapacitySums::default(),
+            stages: StageSums::default(),
+            epochs: EpochSums::default(),
+            ageing: AgeingSums::default(),
+            verdict: None,
         }
     }
 
@@ -92,8 +106,10 @@ impl CaseSums {
         if let Some(search) = &counts.search {
             self.capacity.add(record.trial, search, &latencies);
         }
-        // The seconds of a search differ by its steps.
-        if !takes_turns && counts.search.is_none() {
+        self.stages.add(record.trial, &counts);
+        self.epochs.add(&record, &seconds);
+        // The seconds of a search differ by its steps, those of a crash by its outage.
+        if !takes_turns && counts.search.is_none() && counts.recovery.is_none() {
             self.steadiness.add(record.trial, &whole, &seconds);
         }
         if let Some(data) = &record.data {
@@ -105,6 +121,7 @@ impl CaseSums {
         if let Some(probe) = &counts.probe {
             self.synced.add(probe);
         }
+        self.ageing.add(&record, &seconds, &latencies);
         self.windows.add(&record, &seconds, &phases);
         let window = window::of_trial(&record, &counts, &seconds);
         self.strata.add(&record, &seconds, &Operations::of(&seconds));
@@ -188,7 +205,7 @@ impl CaseSums {
     /// What commits of the case survive.
     #[must_use]
     pub fn durability(&self) -> Durability {
-        durability::judge(self)
+        power_cuts::joined(durability::judge(self), self.verdict.as_ref())
     }
 
     /// The part of the synced writes that may be made durable by FUA instead of a flush; 0 without a probe.
@@ -210,13 +227,13 @@ impl CaseSums {
             log_sample: self.log_sample,
             trials: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
             durability,
+            verdict: self.verdict.clone(),
             measures: self.measures.iter().map(MeasureSums::finding).collect(),
             capacity: self.capacity.finding(self.measures.first(), self.operation.as_ref()),
+            stages: self.stages.findings(),
+            snapshots: self.epochs.finding(),
             steadiness: self.steadiness.finding(self.log_sample.is_none().then_some(slowest)),
-            strata: self
-                .operation
-                .as_ref()
-                .and_then(|operation| self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))),
+            strata: self.strata_of_one_operation(),
             backend_time: self.backends.finding(&self.cpu, self.at_fixed_rate()),
             fits: self.fits,
             database_bytes: self.database_bytes,
@@ -225,6 +242,12 @@ impl CaseSums {
             window: self.windows.finding(&self.trials),
             cautions: Vec::new(),
         }
+    }
+
+    /// `None` where methods take turns: what reached the devices is then no one's, and the rows of each method say it.
+    fn strata_of_one_operation(&self) -> Option<Strata> {
+        let operation = self.operation.as_ref().filter(|_| !self.measures.iter().any(|measure| measure.takes_turns))?;
+        self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))
     }
 
     /// Whether its clients keep to a rate instead of doing as much as they can.

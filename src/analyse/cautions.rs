@@ -2,7 +2,9 @@
 
 use super::case::CaseSums;
 use super::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
+use super::durability;
 use super::findings::{CaseFinding, MachineFinding, TrialFinding};
+use super::power_cuts;
 use super::remark::{Number, Remark, Weight};
 use super::synced;
 use super::window;
@@ -26,9 +28,11 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(checks(&sums.trials));
     remarks.extend(found.synced.iter().flat_map(synced::remarks));
     let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
+    remarks.extend(power_cuts::remark(&durability::judge(sums), sums.verdict.as_ref()));
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
     remarks.extend(sums.capacity.remarks());
+    remarks.extend(sums.epochs.remarks());
     remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {

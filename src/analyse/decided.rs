@@ -4,7 +4,7 @@ use super::findings::{Decision, Estimate, ProcedureKind, RankRow, RankedBy, Rank
 use super::look::Blocks;
 use crate::stats::decisions::{Criticals, Decisions, Procedure};
 use crate::stats::ratio::BlockMean;
-use crate::stats::sequence::{SAME, Sequence, Verdict};
+use crate::stats::sequence::{Relation, SAME, Sequence};
 use crate::units::{beyond, significant};
 
 /// Stands for the run's folder until its path is known.
@@ -54,8 +54,8 @@ impl Decided {
 
     /// What a better case is, in the words of [`Sequence`].
     #[must_use]
-    pub fn best(&self) -> Verdict {
-        if self.by == RankedBy::Latency { Verdict::Smaller } else { Verdict::Larger }
+    pub fn best(&self) -> Relation {
+        if self.by.less_is_better() { Relation::Smaller } else { Relation::Larger }
     }
 
     fn place(&self, case: &str) -> Option<usize> {
@@ -80,7 +80,7 @@ impl Decided {
     #[must_use]
     pub fn faster(&self, case: &str, other: &str) -> bool {
         self.places(case, other).is_some_and(|(case, other)| match self.by {
-            RankedBy::Latency => self.decisions.faster(other, case),
+            RankedBy::Latency | RankedBy::Time => self.decisions.faster(other, case),
             RankedBy::Rate | RankedBy::Capacity | RankedBy::InTime => self.decisions.faster(case, other),
         })
     }
@@ -124,7 +124,7 @@ impl Decided {
     fn same(&self, case: &str, other: &str) -> bool {
         let Some((one, two)) = self.places(case, other) else { return false };
         if let Some(sequence) = self.decisions.sequence() {
-            return sequence.verdict(one, two) == Verdict::Same;
+            return sequence.relation(one, two) == Relation::Same;
         }
         let log = self.looked.as_ref().and_then(|looked| looked.log(one, two));
         let margin = self.decisions.would_have_shown(one, two);

@@ -9,7 +9,7 @@
 //! 5. the grounds of `pg_wal`, of the data and of each tablespace, where they are several; the lowest class of them holds.
 //!
 //! Of one ground:
-//! 1. *unknown*: nothing was counted, others' flushes cannot be told from ours, or sight ends before the last device;
+//! 1. *unknown*: nothing was counted, others' flushes cannot be told from ours, or the devices below the lowest one we see are hidden;
 //! 2. *declared stable*: the lowest device says that it needs no flushes (the kernel sends it none), writes reach it, and
 //!    devices above it that count flushes have counted enough;
 //! 3. *flushed*: enough flushes were counted at every device that counts them, the lowest included; or the devices take FUA

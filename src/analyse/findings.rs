@@ -10,14 +10,27 @@ pub use crate::record::event::Step;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::trial::{Gap, StepTime};
+pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
 pub use crate::record::window::{CheckpointDone, SettleRecord};
+mod ageing;
+mod backend_time;
 mod capacity;
+mod full;
 mod over_time;
+mod power_cut;
 mod ranking;
+mod snapshots;
+mod stage;
 
+pub use ageing::{Ageing, AgeingPoint};
+pub use backend_time::{BackendTime, InMemory, WaitShare};
 pub use capacity::{Capacity, CapacityStep};
+pub use full::FullFinding;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
+pub use power_cut::PowerCut;
 pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
+pub use snapshots::SnapshotFinding;
+pub use stage::{StageFinding, StageKind};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,6 +53,12 @@ pub struct Findings {
     pub machines: Vec<MachineFinding>,
     /// Rankings, the most important first.
     pub rankings: Vec<Ranking>,
+    /// Figures over the ageing of stacks, where it varies.
+    #[serde(default)]
+    pub ageing: Vec<Ageing>,
+    /// What a power cut would cost, where that was asked for: one for each stack with one server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub power_cuts: Vec<PowerCut>,
     /// One for each case, in the plan's order.
     pub cases: Vec<CaseFinding>,
     /// Trials that were measured, with their series.
@@ -47,6 +66,9 @@ pub struct Findings {
     /// Of trials that were measured twice because others disturbed them: the one that does not count.
     #[serde(default)]
     pub set_aside: Vec<SetAside>,
+    /// Trials whose stack filled up.
+    #[serde(default)]
+    pub full: Vec<FullFinding>,
     /// Everything that was not run or not finished, and why.
     pub not_run: Vec<NotRun>,
     /// What a reader should know before believing a figure, of the run and of all its cases, the most important first.
@@ -114,7 +136,7 @@ pub struct MachineFinding {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: f64,
-    /// Lower end of the interval; `None` where the data cannot carry one.
+    /// Lower end of the interval; `None` where the data do not allow one.
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// Trials that it rests on.
@@ -183,11 +205,20 @@ pub struct CaseFinding {
     pub trials: u32,
     /// Durability and its reason.
     pub durability: Durability,
+    /// What a power cut would cost, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// What was measured, the main one first.
     pub measures: Vec<MeasureFinding>,
     /// The highest rate within a latency limit, where that was searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
+    /// What its trials did once, in order, where they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageFinding>,
+    /// What snapshots did to its load, where it makes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotFinding>,
     /// Steadiness of the seconds of all trials.
     pub steadiness: Option<Steadiness>,
     /// What one commit was at each layer.
@@ -356,6 +387,9 @@ pub struct Strata {
     pub writing: Option<f64>,
     /// Devices, the data's first, from top to bottom.
     pub devices: Vec<DeviceStrata>,
+    /// The devices that the stack was built on (where it was a folder, the first below it), added up; `None` where none of
+    /// them is counted.
+    pub at_stack_devices: Option<DeviceStrata>,
     /// Bytes written to the lowest device for each byte of WAL.
     pub write_amplification: Option<f64>,
     /// What the file below its images added, where it stands on images whose device below is counted.
@@ -406,62 +440,14 @@ pub struct DeviceStrata {
     pub writes: Option<f64>,
     /// Bytes per write.
     pub bytes_per_write: Option<f64>,
+    /// Bytes written per operation.
+    pub write_bytes: Option<f64>,
     /// Flushes per operation.
     pub flushes: Option<f64>,
     /// Reads per operation.
     pub reads: Option<f64>,
     /// Share of the time that the device was busy, 0 to 1.
     pub busy: Option<f64>,
-}
-
-/// Where the time of the clients' backends went, and what the CPUs did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BackendTime {
-    /// The sentence: "storage is 39 % of backend time (36 to 42): at most 1.6x if storage were free".
-    pub sentence: String,
-    /// Share of backend time that waited for storage, 0 to 1, waits for locks whose holder waited for storage included;
-    /// `None` where no waits were sampled.
-    pub storage: Option<Estimate>,
-    /// Whether that is a share of the time outside of waits for the client: at a fixed rate these are pauses.
-    pub without_client: bool,
-    /// Part of that which are waits for locks.
-    pub storage_behind_locks: f64,
-    /// How much faster the case would be with storage that takes no time, all else taking as long as it did; `None` at a
-    /// fixed rate.
-    pub if_storage_were_free: Option<Estimate>,
-    /// The same settings on a stack in memory, where the run measured that.
-    pub in_memory: Option<InMemory>,
-    /// Share of backend samples by class and event, largest first.
-    pub waits: Vec<WaitShare>,
-    /// CPU in use over the measurement, 0 to 1 of all CPUs, without what a hypervisor took; `None` where unknown.
-    pub cpu_busy: Option<f64>,
-    /// The same of the CPU that was the busiest in each second.
-    pub fullest_cpu: Option<f64>,
-    /// Share of the time in which some task of the machine waited for a CPU (PSI), 0 to 1.
-    pub cpu_pressure: Option<f64>,
-    /// The process or kernel thread that used most CPU, with its share of one CPU.
-    pub busiest_process: Option<(String, f64)>,
-}
-
-/// A case on a stack in memory that differs from another one in its stack alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InMemory {
-    pub case: String,
-    /// Name of its stack.
-    pub stack: String,
-    /// Its rate over that of the other case.
-    pub ratio: Estimate,
-}
-
-/// Share of one wait.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WaitShare {
-    /// `IO`, `LWLock`, `Lock`, `CPU`, `Client`, ...
-    pub class: String,
-    /// `WALSync`, ...
-    pub event: String,
-    /// 0 to 1 of the backend samples.
-    pub share: f64,
 }
 
 /// One trial with its series, downsampled so that a report stays small and stalls survive.

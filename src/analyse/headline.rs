@@ -204,7 +204,9 @@ impl HeadlineSentence<'_> {
         }
         let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
         match self.main.ranking.by {
-            RankedBy::Rate | RankedBy::Latency => format!("; {} {} slower{than}", list(&names), are(names.len())),
+            RankedBy::Rate | RankedBy::Latency | RankedBy::Time => {
+                format!("; {} {} slower{than}", list(&names), are(names.len()))
+            }
             RankedBy::Capacity => format!("; {} {} lower{than}", list(&names), are(names.len())),
             RankedBy::InTime => format!("; {} {} late more often{than}", list(&names), are(names.len())),
         }
@@ -216,6 +218,8 @@ impl HeadlineSentence<'_> {
         match self.main.ranking.by {
             RankedBy::Rate => format!("{} the fastest {}", are(count), self.kind(count)),
             RankedBy::Latency => format!("{have} the lowest latency of the {}", self.kind(2)),
+            RankedBy::Time if count == 1 => format!("takes the least time of the {}", self.kind(2)),
+            RankedBy::Time => format!("take the least time of the {}", self.kind(2)),
             RankedBy::Capacity if count == 1 => format!("sustains the highest rate of the {}", self.kind(2)),
             RankedBy::Capacity => format!("sustain the highest rate of the {}", self.kind(2)),
             RankedBy::InTime => format!("{} in time most often of the {}", are(count), self.kind(2)),
@@ -239,7 +243,7 @@ impl HeadlineSentence<'_> {
             }
         }
         let groups = match by {
-            RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity => [
+            RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity | RankedBy::Time => [
                 (faster, "faster, but"),
                 (unproven, "faster in a single trial, but"),
                 (not_faster, "not shown to be faster and"),

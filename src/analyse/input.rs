@@ -8,6 +8,7 @@ use crate::record::case::TrialKey;
 use crate::record::columns::{ColumnDef, DeviceColumn};
 use crate::record::run::RunRecord;
 use crate::record::trial::TrialRecord;
+use crate::record::verdict::VerdictRecord;
 use hdrhistogram::Histogram;
 
 /// A run without its trials.
@@ -29,6 +30,8 @@ pub struct RunInput {
     pub pending: Vec<TrialKey>,
     /// Trials whose files cannot be believed, each with the reason.
     pub damaged: Vec<(TrialKey, String)>,
+    /// What a power cut would cost, where that was asked for.
+    pub verdicts: Vec<VerdictRecord>,
 }
 
 /// One trial with everything that was recorded of it.

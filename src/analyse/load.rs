@@ -24,7 +24,7 @@ const MOST_READERS: usize = 4;
 /// Computes the findings of the run in `folder`.
 ///
 /// # Errors
-/// When the folder is no run folder, is damaged, or was written by a newer pgstrata.
+/// When the folder is not a run folder, is damaged, or was written by a newer pgstrata.
 pub fn findings(folder: &Path) -> Result<Findings> {
     Ok(analysis(folder)?.finish())
 }
@@ -49,7 +49,9 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let plan_text = folder.plan_text()?;
     let lost_events = RunFolder::lost_events(&events, records.iter().map(|(key, _)| key));
     let path = as_word(folder.path());
-    let input = RunInput { run, plan_text, wall_us, measured_us, folder: path, lost_events, pending, damaged };
+    let verdicts = folder.verdicts()?;
+    let input =
+        RunInput { run, plan_text, wall_us, measured_us, folder: path, lost_events, pending, damaged, verdicts };
     let mut analysis = Analysis::new(input);
     for (key, _) in &records {
         // One that is damaged counts for nothing anyway.
@@ -205,7 +207,7 @@ mod tests {
 
     fn done(measured_us: u64) -> Event {
         let trial = TrialKey { case: "c".into(), trial: 1 };
-        Event::TrialDone { trial, wall_us: 9, measured_us, rate: None }
+        Event::TrialDone { trial, wall_us: 9, measured_us, rate: None, full_after_us: None }
     }
 
     #[test]
@@ -225,6 +227,7 @@ mod tests {
             expected_us: 1,
             most_repeats: 0,
             cases: BTreeMap::new(),
+            next_guest: None,
         };
         let ended = Event::RunDone { wall_us: 50, measured_us: 30, done: 2, not_run: 0 };
         let mut events = vec![at(100, started), at(140, done(20)), at(9000, resumed), at(9040, done(30))];

@@ -10,9 +10,9 @@ use super::findings::Durability;
 use super::load;
 use super::ranking::{Contest, contests};
 use crate::error::Result;
-use crate::record::event::{CaseStopped, PairDecided, PairVerdict};
+use crate::record::event::{CaseStopped, PairDecided, PairRelation};
 use crate::record::run::RunRecord;
-use crate::stats::sequence::{Rule, Verdict};
+use crate::stats::sequence::{Relation, Rule};
 use std::path::Path;
 
 /// What a look found.
@@ -96,14 +96,14 @@ fn decided_at(contest: &Contest<'_>, block: u32) -> Vec<PairDecided> {
     for class in contest.of_classes() {
         let Some((sequence, cases)) = class.sequence() else { continue };
         for (one, other) in sequence.decided_at(block) {
-            let verdict = sequence.verdict(one, other);
+            let relation = sequence.relation(one, other);
             let (case, other) =
-                if verdict == class.best() || verdict == Verdict::Same { (one, other) } else { (other, one) };
+                if relation == class.best() || relation == Relation::Same { (one, other) } else { (other, one) };
             found.push(PairDecided {
                 ranking: contest.ranking.title.clone(),
                 case: cases[case].clone(),
                 other: cases[other].clone(),
-                verdict: if verdict == Verdict::Same { PairVerdict::Same } else { PairVerdict::Differs },
+                relation: if relation == Relation::Same { PairRelation::Same } else { PairRelation::Differs },
             });
         }
     }

@@ -1,7 +1,8 @@
 //! Which trials ran on which machine. A run may be resumed on another one, or have trials in several guests; trials of
-//! different machines are no pair, even inside one block.
+//! different machines are no pair, even inside one block. Cases that the plan has run in different guests are compared because
+//! of that: each block boots all of the guests, and its trials are a pair.
 
-use super::findings::{HostFacts, MachineFinding};
+use super::findings::{HostFacts, MachineFinding, RankRow};
 use super::ranking::Contest;
 use super::remark::{Remark, Weight};
 use crate::record::case::TrialKey;
@@ -51,20 +52,32 @@ impl<'a> MachineOfTrial<'a> {
     }
 }
 
+/// Whether a plan has two cases of a ranking, by id, run in different guests.
+fn in_two_guests(contest: &Contest<'_>, case: &str, other: &str) -> bool {
+    let guest = |id: &str| contest.entries.iter().find(|entry| entry.case.spec.id == id)?.case.spec.guest.as_deref();
+    guest(case) != guest(other)
+}
+
 /// Says of each comparison with the baseline in which blocks the two ran on different machines.
 pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u32) {
     if machines.len() < 2 {
         return;
     }
     let places = MachineOfTrial::of(machines);
-    let rows = contests.iter_mut().flat_map(|contest| &mut contest.ranking.classes).flat_map(|class| &mut class.rows);
-    for row in rows {
-        let Some(comparison) = &mut row.comparison else { continue };
-        let apart = places.apart(&row.case, &comparison.baseline, blocks);
-        if !apart.is_empty() {
-            let own = format!("not on the same machine in {}", block_list(&apart));
-            let caveat = comparison.caveat.take().into_iter().chain([own]);
-            comparison.caveat = Some(caveat.collect::<Vec<_>>().join("; "));
+    for contest in contests {
+        let compared = |row: &RankRow| Some((row.case.clone(), row.comparison.as_ref()?.baseline.clone()));
+        let rows = contest.ranking.classes.iter().flat_map(|class| &class.rows);
+        let guests: BTreeSet<(String, String)> =
+            rows.filter_map(compared).filter(|(case, other)| in_two_guests(contest, case, other)).collect();
+        for row in contest.ranking.classes.iter_mut().flat_map(|class| &mut class.rows) {
+            let pair = compared(row);
+            let (Some(pair), Some(comparison)) = (pair, &mut row.comparison) else { continue };
+            let apart = places.apart(&pair.0, &pair.1, blocks);
+            if !apart.is_empty() && !guests.contains(&pair) {
+                let own = format!("not on the same machine in {}", block_list(&apart));
+                let caveat = comparison.caveat.take().into_iter().chain([own]);
+                comparison.caveat = Some(caveat.collect::<Vec<_>>().join("; "));
+            }
         }
     }
 }
@@ -78,7 +91,10 @@ pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding]
     let mut remarks = Vec::new();
     let places = MachineOfTrial::of(machines);
     let ranked = contests.iter().filter(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case));
-    let others = ranked.flat_map(|contest| contest.entries.iter().map(|entry| entry.case.spec.id.as_str()));
+    let others = ranked.flat_map(|contest| {
+        let others = contest.entries.iter().map(|entry| entry.case.spec.id.as_str());
+        others.filter(move |other| !in_two_guests(contest, case, other))
+    });
     let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();
     if !apart.is_empty() {
         let words = "compared cases ran on different machines within a block: they are not paired there";

@@ -3,6 +3,7 @@
 //! Needs neither root nor PostgreSQL nor the machine. Trials come in one at a time ([`Analysis::add_trial`]), so memory
 //! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
 
+mod ageing;
 pub(crate) mod backend_time;
 pub(crate) mod capacity;
 pub(crate) mod case;
@@ -17,8 +18,10 @@ pub(crate) mod differences;
 pub(crate) mod digits;
 mod disturbed;
 pub(crate) mod durability;
+mod epochs;
 pub mod findings;
 pub(crate) mod flush_share;
+mod full;
 pub(crate) mod headline;
 mod heat;
 mod image_cost;
@@ -30,6 +33,7 @@ pub(crate) mod measures;
 pub(crate) mod names;
 pub(crate) mod not_run;
 pub(crate) mod percentiles;
+pub(crate) mod power_cuts;
 pub(crate) mod probe;
 pub(crate) mod ranked;
 pub(crate) mod ranking;
@@ -37,6 +41,7 @@ pub mod reads;
 pub(crate) mod remark;
 pub(crate) mod series;
 pub mod shelf;
+pub(crate) mod stages;
 pub(crate) mod steadiness;
 pub(crate) mod strata;
 mod synced;
@@ -61,6 +66,8 @@ mod stories_length;
 #[cfg(test)]
 mod stories_looks;
 #[cfg(test)]
+mod stories_power_cuts;
+#[cfg(test)]
 mod stories_ranks;
 #[cfg(test)]
 mod stories_rate;
@@ -76,7 +83,7 @@ use crate::record::facts::HostFacts;
 use crate::record::trial::{Outcome, TrialRecord};
 use case::CaseSums;
 use disturbed::Disturbed;
-use findings::{CaseFinding, Durability, Findings, MachineFinding, Ranking, RunSummary};
+use findings::{CaseFinding, Durability, Findings, FullFinding, MachineFinding, Ranking, RunSummary};
 use input::{RunInput, TrialInput};
 use not_run::NotRunSums;
 use remark::{Remark, Weight};
@@ -90,6 +97,7 @@ pub struct Analysis {
     cases: Vec<CaseSums>,
     not_run: NotRunSums,
     trials_not_run: u32,
+    full: Vec<FullFinding>,
     hosts: BTreeMap<TrialKey, HostFacts>,
     disturbed: Disturbed,
     buckets: Buckets,
@@ -98,14 +106,19 @@ pub struct Analysis {
 impl Analysis {
     /// Of a run whose trials are still to be added.
     #[must_use]
-    pub fn new(input: RunInput) -> Analysis {
-        let cases = input.run.cases.iter().cloned().map(CaseSums::new).collect();
+    pub fn new(mut input: RunInput) -> Analysis {
+        let mut cases: Vec<CaseSums> = input.run.cases.iter().cloned().map(CaseSums::new).collect();
+        input.verdicts = power_cuts::known(std::mem::take(&mut input.verdicts), &cases);
+        for case in &mut cases {
+            case.verdict = power_cuts::of_case(&input.verdicts, &case.spec.id).cloned();
+        }
         let buckets = Buckets::for_trials(input.run.order.len());
         Analysis {
             input,
             cases,
             not_run: NotRunSums::default(),
             trials_not_run: 0,
+            full: Vec::new(),
             hosts: BTreeMap::new(),
             disturbed: Disturbed::default(),
             buckets,
@@ -128,7 +141,11 @@ impl Analysis {
             self.cases.push(CaseSums::new(trial.record.case.clone()));
             self.cases.len() - 1
         });
+        let full = full::of_trial(&trial.record);
+        let is_full = full.is_some();
+        self.full.extend(full);
         match &trial.record.outcome {
+            Outcome::NotRun { .. } if is_full => {}
             Outcome::NotRun { step, reason, hint } => {
                 self.trials_not_run += 1;
                 self.not_run.add(id, trial.record.trial, *step, reason, hint.as_deref());
@@ -166,9 +183,10 @@ impl Analysis {
             true => headline::emulated(),
             false => headline::answer(&contests, &found, &not_run),
         };
+        answer.notes.extend(full::sentence(&self.full));
         let mut headline = answer.text();
-        if self.input.run.quick {
-            let quick = window::quick_sentence(&self.cases);
+        if let Some(whole) = &self.input.run.quick {
+            let quick = window::quick_sentence(&self.cases, &self.input.run, whole);
             headline = format!("{quick} {headline}");
             answer.notes.push(quick);
         }
@@ -186,11 +204,14 @@ impl Analysis {
             run,
             headline,
             answer,
+            ageing: ageing::findings(&self.cases),
+            power_cuts: power_cuts::findings(&self.input.verdicts, &self.cases),
             machines,
             rankings,
             cases: found,
             trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),
             set_aside: self.disturbed.into_set_aside(),
+            full: self.full,
             not_run,
             cautions,
         }
@@ -211,6 +232,7 @@ impl Analysis {
             backend_time::measured_in_memory(&self.cases, case, time);
         }
         let mut remarks = of_machines;
+        remarks.extend(full::remark(&self.full, &case.spec.id, case.trials.len()));
         remarks.extend(cautions::of_case(&found, case, self.blocks_of(&case.spec.id)));
         remarks.extend(self.disturbed.of_case(&case.spec.id));
         found.cautions = remarks.iter().map(Remark::text).collect();

@@ -4,6 +4,7 @@
 use super::findings::{Estimate, RankedBy};
 use super::measures::{MeasureSums, estimate};
 use super::percentiles::over_trials;
+use super::stages::StageSum;
 use crate::record::operation::Operation;
 use crate::stats::ratio::BlockMean;
 use crate::units::{Micros, significant};
@@ -29,7 +30,7 @@ impl Ranked {
     #[must_use]
     pub fn best_first(&self, other: &Ranked) -> Ordering {
         let falling = other.figure.value.total_cmp(&self.figure.value);
-        if self.by == RankedBy::Latency { falling.reverse() } else { falling }
+        if self.by.less_is_better() { falling.reverse() } else { falling }
     }
 }
 
@@ -39,7 +40,7 @@ impl Ranked {
     pub fn figure_of(&self, values: &[BlockMean]) -> Option<Estimate> {
         match self.by {
             RankedBy::Rate | RankedBy::Capacity => estimate(values),
-            RankedBy::Latency => over_trials(values),
+            RankedBy::Latency | RankedBy::Time => over_trials(values),
             RankedBy::InTime => Some(at_most(100.0, over_trials(values)?)),
         }
     }
@@ -49,7 +50,12 @@ impl RankedBy {
     /// Whether a ratio of one case to another says that the first is better.
     #[must_use]
     pub fn is_better(self, ratio: f64) -> bool {
-        if self == RankedBy::Latency { ratio < 1.0 } else { ratio > 1.0 }
+        if self.less_is_better() { ratio < 1.0 } else { ratio > 1.0 }
+    }
+
+    #[must_use]
+    pub fn less_is_better(self) -> bool {
+        matches!(self, RankedBy::Latency | RankedBy::Time)
     }
 }
 
@@ -60,6 +66,18 @@ pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranke
         Some((operation, rate)) => at_rate(measure, operation, rate),
         None => by_rate(measure, operation).into_iter().collect(),
     }
+}
+
+/// The time of a stage; `None` of none.
+#[must_use]
+pub fn by_time(stage: &StageSum) -> Option<Ranked> {
+    Some(Ranked {
+        by: RankedBy::Time,
+        title: String::new(),
+        unit: "s".to_owned(),
+        values: stage.seconds.clone(),
+        figure: over_trials(&stage.seconds)?,
+    })
 }
 
 fn by_rate(measure: &MeasureSums, operation: Option<&Operation>) -> Option<Ranked> {

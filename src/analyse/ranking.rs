@@ -6,9 +6,8 @@ use super::findings::{
     BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankTrial, RankedBy, Ranking,
 };
 use super::look::Blocks;
-use super::measures::MeasureSums;
 use super::names;
-use super::ranked::{Ranked, ranked};
+use super::ranked::{Ranked, by_time, ranked};
 use crate::stats::decisions::{Criticals, complete_blocks};
 use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
@@ -34,7 +33,10 @@ pub struct Contest<'a> {
 pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
-    measure: &'a MeasureSums,
+    /// What was measured: a measure, a stage.
+    measure: &'a str,
+    /// Whether a trial has several of them, each ranked by itself.
+    is_one_of_several: bool,
     /// What it is ranked by.
     ranked: Ranked,
     /// Its trials in the blocks that all cases of the ranking have; all of them where those are too few.
@@ -93,20 +95,27 @@ pub fn contests<'a>(
     }
     let mut groups: Vec<(Shared, Vec<ContestEntry<'a>>)> = Vec::new();
     for (case, durability) in cases.iter().zip(durability) {
-        for (place, measure) in case.measures.iter().enumerate() {
+        let mut ranks = |measure: &'a str, is_one_of_several: bool, ranked: Ranked| {
+            let (used, figure) = (ranked.values.clone(), ranked.figure);
+            let label = String::new();
+            let entry = ContestEntry { case, durability, measure, is_one_of_several, ranked, used, figure, label };
+            let shared = Shared::of(&entry, &compared);
+            match groups.iter_mut().find(|(known, _)| *known == shared) {
+                Some((_, entries)) => entries.push(entry),
+                None => groups.push((shared, vec![entry])),
+            }
+        };
+        // Who does something once is ranked by its time; an emulated processor hides the storage.
+        let stages: Vec<_> = case.stages.ranked().filter(|_| !case.strata.emulated).collect();
+        for stage in &stages {
+            by_time(stage).into_iter().for_each(|ranked| ranks(&stage.name, true, ranked));
+        }
+        for (place, measure) in case.measures.iter().enumerate().filter(|_| stages.is_empty()) {
             // Scripts of one mix share the main measure's time: ranking each again says nothing new.
             // An emulated processor is so slow that it hides the storage.
             let is_ranked = (place == 0 || measure.takes_turns) && !case.strata.emulated;
             let figures = if is_ranked { ranked(measure, case.operation.as_ref()) } else { Vec::new() };
-            for ranked in figures {
-                let (used, figure) = (ranked.values.clone(), ranked.figure);
-                let entry = ContestEntry { case, durability, measure, ranked, used, figure, label: String::new() };
-                let shared = Shared::of(&entry, &compared);
-                match groups.iter_mut().find(|(known, _)| *known == shared) {
-                    Some((_, entries)) => entries.push(entry),
-                    None => groups.push((shared, vec![entry])),
-                }
-            }
+            figures.into_iter().for_each(|ranked| ranks(&measure.name, measure.takes_turns, ranked));
         }
     }
     let mut workloads: Vec<&str> = Vec::new();
@@ -148,8 +157,8 @@ impl Shared {
         let axes = entry.case.spec.axes.iter().filter(|(axis, _)| !compared.contains(axis.as_str()));
         Shared {
             workload: entry.case.spec.workload.name.clone(),
-            measure: entry.measure.name.clone(),
-            takes_turns: entry.measure.takes_turns,
+            measure: entry.measure.to_owned(),
+            takes_turns: entry.is_one_of_several,
             by: entry.ranked.title.clone(),
             axes: axes.map(|(axis, value)| (axis.clone(), value.clone())).collect(),
         }
@@ -268,6 +277,7 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
             trials: entry.ranked.values.iter().map(trial).collect(),
             comparison: other.and_then(|base| compare(entry, base, decided)),
             durability: entry.durability.clone(),
+            verdict: entry.case.verdict.clone(),
         }
     };
     let mut rows: Vec<RankRow> = members.iter().map(row).collect();

@@ -172,3 +172,40 @@ fn trials_of_two_machines_are_told_apart_and_are_no_pairs_inside_a_block() {
     let caveats: Vec<String> = rows.filter_map(|row| row.comparison.as_ref()?.caveat.clone()).collect();
     assert_eq!(caveats, ["not on the same machine in block 3"]);
 }
+
+#[test]
+fn cases_of_two_guests_are_compared_by_blocks_and_those_of_one_guest_on_two_machines_are_not() {
+    let host = |kernel: &str| HostFacts {
+        hostname: "pgstrata-guest".to_owned(),
+        kernel: kernel.to_owned(),
+        cpus: 2,
+        memory_bytes: 2 << 30,
+        ..HostFacts::default()
+    };
+    let story = |axis: &str, value: &str| {
+        let mut story =
+            Story::of(3, None).with(&Act::on("ext4").in_guest("bookworm")).with(&Act::on("ext4").in_guest("trixie"));
+        story.input.run.baseline = [(axis.to_owned(), value.to_owned())].into();
+        for trial in &mut story.trials {
+            let old = trial.record.case.guest.as_deref() == Some("bookworm");
+            trial.record.host = host(if old { "6.1.0" } else { "6.12.0" });
+        }
+        story
+    };
+    let caveats = |found: &Findings| -> Vec<String> {
+        let rows = found.rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
+        rows.filter_map(|row| row.comparison.as_ref()?.caveat.clone()).collect()
+    };
+    let found = story("guest", "bookworm").findings();
+    assert_eq!((found.machines.len(), found.rankings[0].classes[0].rows.len()), (2, 2));
+    assert!(found.rankings[0].classes[0].rows.iter().any(|row| row.comparison.is_some()));
+    assert_eq!(caveats(&found), [] as [String; 0]);
+    assert!(found.cautions.iter().all(|caution| !caution.text.contains("machine")), "{:?}", found.cautions);
+    // Stacks are compared inside each guest.
+    assert_eq!(story("stack", "ext4").findings().rankings.len(), 2);
+    // The same guest with another kernel is another machine.
+    let mut changed = story("guest", "bookworm");
+    changed.trials[2].record.host = host("6.1.9");
+    let found = changed.findings();
+    assert!(found.cautions.iter().any(|caution| caution.text.contains("machine")), "{:?}", found.cautions);
+}

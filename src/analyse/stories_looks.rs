@@ -2,7 +2,7 @@
 
 use super::findings::{DurabilityClass, ProcedureKind};
 use super::story::{Act, Story};
-use crate::record::event::PairVerdict;
+use crate::record::event::PairRelation;
 
 fn leading() -> Act {
     Act::on("ext4").tps(1100.0)
@@ -16,7 +16,7 @@ fn a_beaten_case_is_stopped_at_the_look_that_decides_and_the_others_go_on() {
     let look = story.with(&Act::on("xfs").tps(600.0).trials(&[1, 2, 3])).look(3);
     let beaten: Vec<&str> = look.stopped.iter().map(|stopped| stopped.case.as_str()).collect();
     assert!(beaten.iter().any(|case| case.starts_with("xfs")), "{look:?}");
-    let differ = look.decided.iter().filter(|pair| pair.verdict == PairVerdict::Differs);
+    let differ = look.decided.iter().filter(|pair| pair.relation == PairRelation::Differs);
     assert!(differ.count() >= 2, "{look:?}");
 }
 

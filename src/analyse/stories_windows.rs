@@ -2,6 +2,7 @@
 
 use super::findings::Findings;
 use super::story::{Act, Story};
+use crate::record::run::QuickOf;
 use crate::record::trial::TrialRecord;
 use crate::record::window::{
     CheckpointDone, CheckpointRecord, Extent, SettleRecord, VacuumRecord, WindowEnd, WindowRecord,
@@ -163,12 +164,18 @@ fn what_a_window_lacks_is_said() {
 
 #[test]
 fn a_quick_run_begins_with_what_it_left_out() {
-    let mut story = Story::of(2, None).with(&Act::on("ext4").touched(no_checkpoint)).with(&Act::sync_on("ext4"));
-    story.input.run.quick = true;
-    let headline = story.findings().headline;
+    let headline = |quick: QuickOf| {
+        let mut story = Story::of(2, None).with(&Act::on("ext4").touched(no_checkpoint)).with(&Act::sync_on("ext4"));
+        story.input.run.quick = Some(quick);
+        story.findings().headline
+    };
+    let all = headline(QuickOf { cases: 2, blocks: 2, ..QuickOf::default() });
     let wanted = "This was a quick run: its windows lack whole checkpoint cycles (checkpoint writes, and full-page images \
                   at their usual share), recycled WAL segments and a warm-up until rates settle. On this machine";
-    assert!(headline.starts_with(wanted), "{headline}");
+    assert!(all.starts_with(wanted), "{all}");
+    let part = headline(QuickOf { cases: 57, blocks: 3, set: [("loop".to_owned(), "2GiB".to_owned())].into() });
+    let wanted = "settle. It had 2 of the plan's 57 cases, 2 blocks instead of 3 and loop=2GiB. On this machine";
+    assert!(part.contains(wanted), "{part}");
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub struct Act {
     pub stack: Floor,
     /// What pg_wal lies on, where that is something else.
     pub wal_stack: Option<Floor>,
+    /// Suite of the guest, where that is an axis.
+    pub guest: Option<String>,
     pub workload: &'static str,
     pub writes: Writes,
     pub clients: u64,
@@ -145,6 +147,7 @@ impl Act {
         Act {
             stack: Floor { name: stack.to_owned(), layer: "ext4", mount, devices, promises: Vec::new() },
             wal_stack: None,
+            guest: None,
             workload: "tpcb",
             writes: Writes::Always,
             clients: 16,
@@ -192,6 +195,12 @@ impl Act {
         self
     }
 
+    /// The same in a guest, which is an axis.
+    pub fn in_guest(mut self, suite: &str) -> Act {
+        self.guest = Some(suite.to_owned());
+        self
+    }
+
     /// The same on a stack of another name.
     pub fn named(mut self, stack: &str) -> Act {
         self.stack.name = stack.to_owned();
@@ -232,14 +241,19 @@ impl Act {
             stack.wal_stack = Some(wal.name.clone());
         }
         let kind = if self.workload == "sync" { "sync" } else { "pgbench" };
-        let server = PostgresSpec { bin: "auto".to_owned(), settings: BTreeMap::new(), initdb: Vec::new() };
+        let server =
+            PostgresSpec { bin: "auto".to_owned(), build: None, settings: BTreeMap::new(), initdb: Vec::new() };
+        let suite = self.guest.iter().map(|suite| ("guest", suite.clone()));
+        let id = self.guest.as_ref().map_or_else(String::new, |suite| format!("{suite}-"));
         CaseSpec {
-            id: format!("{}-{}-c{}", self.stack.name, self.workload, self.clients),
+            id: format!("{id}{}-{}-c{}", self.stack.name, self.workload, self.clients),
+            guest: self.guest.clone(),
             stack,
             postgres: (kind == "pgbench").then_some(server),
             machine: Options::default(),
+            age: Options::default(),
             workload: WorkloadSpec { name: self.workload.to_owned(), kind: kind.to_owned(), options },
-            axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
+            axes: axes.into_iter().chain(suite).map(|(axis, value)| (axis.to_owned(), value)).collect(),
         }
     }
 
@@ -325,6 +339,7 @@ impl Act {
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
             idle: None,
+            age: None,
             settle: None,
             window: None,
             data: Some(DataFacts {
@@ -336,6 +351,7 @@ impl Act {
                 template_s: None,
             }),
             counts: Some(Counts { elapsed_us: done.len() as u64 * 1_000_000, measures, ..Counts::default() }),
+            full: None,
             waits: self.waits.clone(),
             columns: Vec::new(),
             gaps: Vec::new(),
@@ -433,8 +449,9 @@ impl Story {
             seed: 42,
             blocks,
             baseline: baseline.into_iter().collect(),
-            quick: false,
+            quick: None,
             at_least: None,
+            durability: None,
             extended: Vec::new(),
             started: "2025-01-01T00:00:00Z".to_owned(),
             cases: Vec::new(),
@@ -450,6 +467,7 @@ impl Story {
             measured_us: Some(700),
             pending: Vec::new(),
             damaged: Vec::new(),
+            verdicts: Vec::new(),
         };
         Story { input, trials: Vec::new(), noise: Noise::seeded(1) }
     }

@@ -4,6 +4,7 @@ use super::counters::{Flow, Operations, growth, span_s};
 use super::findings::{DeviceStrata, Strata};
 use super::image_cost::ImageCostSums;
 use super::input::Seconds;
+use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
 use crate::record::columns::{self, DeviceColumn};
 use crate::record::facts::DeviceFacts;
@@ -49,6 +50,9 @@ pub struct DeviceSums {
     pub node: String,
     /// Steps below each ground of the database.
     below: BTreeMap<End, u32>,
+    /// Whether it is one of those that the stack was built on: made for it or given by the plan, with no other node of
+    /// the plan below.
+    is_stack_device: bool,
     /// Its kernel names, one for each different one.
     pub names: Vec<String>,
     /// The devices as sysfs describes them, in the last trial that has them.
@@ -94,8 +98,9 @@ impl StrataSums {
         for (name, prefix, facts) in stack.device_columns() {
             let below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
             let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
+            let is_stack_device = is_stack_device(stack, name.node());
             let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
-            self.add_device(Seen { name, prefix, facts, promises, below, idle }, seconds, operations);
+            self.add_device(Seen { name, prefix, facts, promises, below, is_stack_device, idle }, seconds, operations);
         }
         let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
         self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
@@ -113,6 +118,7 @@ impl StrataSums {
         });
         let sums = &mut self.devices[at];
         sums.below = seen.below;
+        sums.is_stack_device = seen.is_stack_device;
         let new: Vec<Promise> = seen.promises.iter().filter(|it| !sums.promises.contains(it)).cloned().collect();
         sums.promises.extend(new);
         if !sums.names.contains(&seen.facts.name) {
@@ -176,11 +182,26 @@ impl StrataSums {
             wal_syncs: self.wal_syncs.per_operation(),
             writing: self.xids.per_operation(),
             devices: self.devices.iter().map(DeviceSums::finding).collect(),
+            at_stack_devices: self.at_stack_devices().map(|sum| sum.finding()),
             write_amplification: self.write_amplification(),
             image,
             // Needs another case: the analysis adds it when all are there.
             flush_share: None,
         })
+    }
+
+    /// The devices that the plan gave; where it gave a folder, the first devices below that.
+    fn at_stack_devices(&self) -> Option<DeviceSums> {
+        let mut devices: Vec<DeviceSums> =
+            self.devices.iter().filter(|device| device.is_stack_device).cloned().collect();
+        if devices.is_empty() {
+            for first in [self.data(), self.wal()].iter().filter_map(|levels| levels.first()) {
+                if devices.iter().all(|known| known.names != first.names) {
+                    devices.push(first.clone());
+                }
+            }
+        }
+        devices.into_iter().reduce(|sum, device| sum.and(&device))
     }
 
     /// The lowest devices below the data and, where these are others, the lowest below pg_wal.
@@ -222,6 +243,7 @@ impl DeviceSums {
         DeviceSums {
             node: node.to_owned(),
             below: BTreeMap::new(),
+            is_stack_device: false,
             names: Vec::new(),
             facts: Vec::new(),
             promises: Vec::new(),
@@ -330,6 +352,7 @@ impl DeviceSums {
             device: self.name(),
             writes: self.writes.per_operation(),
             bytes_per_write: self.write_bytes.per(&self.writes),
+            write_bytes: self.write_bytes.per_operation(),
             flushes: self.flushes.per_operation(),
             reads: self.reads.per_operation(),
             busy: (self.busy_of_ms > 0.0).then(|| (self.busy_ms / self.busy_of_ms).min(1.0)),
@@ -355,8 +378,16 @@ struct Seen<'a> {
     promises: &'a [Promise],
     /// Depth below each ground of the database.
     below: BTreeMap<End, u32>,
+    is_stack_device: bool,
     /// Flushes a second that others were seen to cause before the trial.
     idle: Option<f64>,
+}
+
+/// Whether a node is of the plan and none below it is.
+fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
+    let is_of_plan = |name: &str| stack.node(name).is_some_and(|node| node.layer.is_some());
+    let below = || stack.node(name).into_iter().flat_map(|node| &node.inputs);
+    is_of_plan(name) && !below().any(|input| is_of_plan(input.from.node()))
 }
 
 /// Flushes a second of others at a device, while the trial did nothing: what was seen, and its square root on top for

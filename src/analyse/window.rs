@@ -3,15 +3,19 @@
 
 use super::case::CaseSums;
 use super::counters::growth;
-use super::findings::{CaseFinding, TrialFinding};
+use super::findings::{CaseFinding, Estimate, TrialFinding};
 use super::input::{PhaseLatencies, Seconds};
+use super::percentiles::over_trials;
 use super::remark::{Number, Remark, Weight};
 use crate::record::columns;
 use crate::record::counts::Counts;
 use crate::record::operation::Writes;
+use crate::record::run::{QuickOf, RunRecord};
 use crate::record::trial::TrialRecord;
 use crate::record::window::{CheckpointDone, Extent, WindowEnd, WindowRecord};
 use crate::stats::autocorrelation;
+use crate::stats::interval::TrialMean;
+use crate::stats::ratio::BlockMean;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +30,9 @@ const LEAST_THIRD: usize = 10;
 
 /// Autovacuum's share of the time that is worth a remark.
 const VACUUM_WORTH_SAYING: f64 = 0.01;
+
+/// Bytes of a page, PostgreSQL's default.
+const PAGE: f64 = 8192.0;
 
 /// The window of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,6 +95,9 @@ pub struct CaseWindow {
     pub outside: Phase,
     /// Pages that were written, by whom.
     pub pages: Option<PagesWritten>,
+    /// Time that checkpoints spent in their sync phase, seconds for each GB (10^9 bytes) that they wrote, over trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_s_per_gb: Option<Estimate>,
     /// Time of autovacuum on tables, over the time measured; above 1 where several workers were at it.
     pub vacuum_share: f64,
 }
@@ -284,9 +294,26 @@ impl WindowSums {
             inside: self.inside.finding(),
             outside: self.outside.finding(),
             pages: self.pages,
+            sync_s_per_gb: sync_s_per_gb(trials),
             vacuum_share: if length > 0.0 { vacuum / length } else { 0.0 },
         })
     }
+}
+
+/// Sync time of the checkpoints that ended in each window over what they wrote; `None` where a window has none.
+fn sync_s_per_gb(trials: &[TrialFinding]) -> Option<Estimate> {
+    let of_trial = |trial: &TrialFinding| {
+        let ended = |it: &&CheckpointFinding| it.end_s.is_some_and(|end_s| end_s > 0.0);
+        let done = trial
+            .window
+            .iter()
+            .flat_map(|window| window.checkpoints.iter().filter(ended))
+            .filter_map(|it| it.done.as_ref());
+        let (pages, sync_us) = done.fold((0, 0), |(pages, us), done| (pages + done.buffers, us + done.sync_us));
+        let mean = sync_us as f64 / 1e6 / (pages as f64 * PAGE / 1e9);
+        (pages > 0).then_some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
+    };
+    over_trials(&trials.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
 }
 
 impl PhaseSums {
@@ -396,9 +423,9 @@ fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
     (sums.strata.read_only() == Some(true) && !idle.is_empty()).then(|| Remark::plain(Weight::Short, words))
 }
 
-/// The first sentence on a run that was made with `--quick`: what its windows lack.
+/// The first words on a run that was made with `--quick`: what its windows lack, and what of the plan was left out.
 #[must_use]
-pub fn quick_sentence(cases: &[CaseSums]) -> String {
+pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> String {
     let windows = || {
         let writing = cases.iter().filter(|case| writes(case));
         writing.flat_map(|case| &case.trials).filter_map(|trial| trial.window.as_ref())
@@ -412,9 +439,26 @@ pub fn quick_sentence(cases: &[CaseSums]) -> String {
         (windows().any(|window| window.warm_up_cycles == 0), "a warm-up until rates settle"),
     ];
     let lacks: Vec<&str> = lacks.into_iter().filter(|(lacking, _)| *lacking).map(|(_, what)| what).collect();
-    match lacks.split_last() {
+    let words = match lacks.split_last() {
         None => "This was a quick run.".to_owned(),
         Some((only, [])) => format!("This was a quick run: its windows lack {only}."),
         Some((last, first)) => format!("This was a quick run: its windows lack {} and {last}.", first.join(", ")),
+    };
+    match part_of_plan(run, whole) {
+        Some(part) => format!("{words} {part}"),
+        None => words,
     }
+}
+
+/// "It had 13 of the plan's 171 cases, 1 block instead of 3, and loop=2GiB."; `None` where nothing was left out.
+fn part_of_plan(run: &RunRecord, whole: &QuickOf) -> Option<String> {
+    let cases = run.cases.len();
+    let fewer = (cases < whole.cases as usize).then(|| format!("{cases} of the plan's {} cases", whole.cases));
+    let blocks = if run.blocks == 1 { "block" } else { "blocks" };
+    let shorter = (run.blocks < whole.blocks).then(|| format!("{} {blocks} instead of {}", run.blocks, whole.blocks));
+    let set: Vec<String> = whole.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let set = (!set.is_empty()).then(|| set.join(", "));
+    let parts: Vec<String> = fewer.into_iter().chain(shorter).chain(set).collect();
+    let (last, first) = parts.split_last()?;
+    Some(if first.is_empty() { format!("It had {last}.") } else { format!("It had {} and {last}.", first.join(", ")) })
 }

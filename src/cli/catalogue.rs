@@ -1,5 +1,6 @@
 //! What plans can name: the lists of layers and workloads, as the plan wants them.
 
+use crate::ageing;
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::provision::{self, knobs};
 use crate::record::stack::GroundKind;
@@ -46,6 +47,18 @@ pub fn catalogue() -> Catalogue {
         grounds: Box::new(|_| Vec::new()),
         needs_server: false,
     });
+    catalogue.age = Some(CatalogueEntry {
+        name: "age",
+        doc: "Ages the stack before the measurement.",
+        options: ageing::SPECS,
+        resolve: Box::new(|_, _| ()),
+        check: Box::new(ageing::check),
+        takes: &[],
+        offers: GroundKind::Folder,
+        grounds: Box::new(|_| Vec::new()),
+        needs_server: false,
+    });
+    catalogue.age_of_clusters = ageing::OF_CLUSTERS;
     catalogue
 }
 

@@ -14,7 +14,7 @@ use crate::run::clean::{self, Leftover};
   pgstrata clean            remove everything that killed runs left behind, in reverse order
   pgstrata clean --dry-run  list it, change nothing
 
-Touches only what a ledger lists, and never a run that is still active. Exit code: 0 all clean, 1 cleanup incomplete
+Touches only what a ledger lists, and never a run that is still active. Exit code: 0 all clean, 1 cleanup incomplete \
 (the output says what and why).")]
 pub struct Args {
     /// List what is left, change nothing

@@ -274,8 +274,12 @@ fn raw(argument: usize, label: &str, path: &Path) -> Result<Found> {
 fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&str>) -> Result<Found> {
     let sides = from_import::sides(argument, label, record, case);
     if sides.is_empty() && case.is_none() {
-        return Err(Error::user(format!("{label} holds no comparable figures"))
-            .hint("pg_test_fsync and pgbench output can be compared; other tools do not state a comparable workload"));
+        let hint = match label.strip_prefix("shelf:") {
+            Some(name) => format!("its conclusions were published without figures: pgstrata shelf show {name}"),
+            None => "pg_test_fsync and pgbench output can be compared; other tools do not state a comparable workload"
+                .to_owned(),
+        };
+        return Err(Error::user(format!("{label} holds no comparable figures")).hint(hint));
     }
     named(sides, label, case, || record.cases.iter().map(|case| case.name.clone()).collect())
 }

@@ -34,9 +34,11 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 /// Arguments that are plans, and those that are folders: (subcommand, argument, what it is).
-const HINTS: [(&str, &str, ValueHint); 6] = [
+const HINTS: [(&str, &str, ValueHint); 8] = [
     ("plan", "file", ValueHint::FilePath),
     ("run", "plan", ValueHint::FilePath),
+    ("plan", "on", ValueHint::AnyPath),
+    ("run", "on", ValueHint::AnyPath),
     ("run", "resume", ValueHint::DirPath),
     ("status", "folder", ValueHint::DirPath),
     ("report", "folder", ValueHint::DirPath),

@@ -199,7 +199,7 @@ mod tests {
                 now += 1;
                 said.push((n, now, estimate.left_us(now * S).unwrap().div_ceil(S)));
             }
-            let done = Event::TrialDone { trial, wall_us: 0, measured_us: 0, rate: None };
+            let done = Event::TrialDone { trial, wall_us: 0, measured_us: 0, rate: None, full_after_us: None };
             estimate.note(&Stamped { at_us: now * S, what: done });
         }
         assert_eq!(estimate.left_us(now * S), None);

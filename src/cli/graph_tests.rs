@@ -120,9 +120,11 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     // One recordsize is enough here, and synced writes see nothing that the server does not.
     let text =
         format!("{text}\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
-    let places = Places { results: place.path().join("results"), state: place.path().join("state") };
+    let places = Places { results: place.path().join("results"), state: place.path().join("state"), guest: None };
     let plan = plan::check(&text, Path::new("/"), &catalogue()).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let ending = session::start(&host, &plan, &places, &Interrupt::never(), &|_, _| ()).unwrap();
+    let ending =
+        session::start(&host, &plan, &places, &Interrupt::never(), &|_, _| (), &|_| panic!("no verdict was asked for"))
+            .unwrap();
     let folder = RunFolder::open(&ending.folder).unwrap();
     let stacks = stacks_of(&folder);
     assert_eq!(stacks.len(), 12);

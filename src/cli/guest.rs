@@ -25,11 +25,11 @@ use std::time::Duration;
   pgstrata guest build                   kernel, ZFS and root image of Debian trixie, from this machine's mirror
   pgstrata guest build --suite bookworm  an older kernel with an older ZFS
   pgstrata guest status                  what is built, and whether KVM works here
-  pgstrata guest shell                   a shell in a fresh guest; what it writes is gone at its end
+  pgstrata guest shell                   a shell in a fresh guest; nothing it writes is kept
   pgstrata guest run -- zfs version      one command in a fresh guest, with its exit code
   pgstrata guest rm bookworm             remove what was built of a suite
 
-A guest has no network, neither in nor out. It lies in PGSTRATA_CACHE, or /var/cache/pgstrata for root, or
+A guest has no network, neither in nor out. It lies in PGSTRATA_CACHE, or /var/cache/pgstrata for root, or \
 ~/.cache/pgstrata: about 1 GB for each suite. QEMU never runs as root.")]
 pub struct Args {
     #[command(subcommand)]
@@ -38,9 +38,9 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Build the guest of a suite: kernel, ZFS modules, root image; goes on where an earlier build stopped
+    /// Build the guest of a suite: kernel, ZFS modules, root image; resumes an interrupted build
     Build {
-        /// Suite of Debian: bookworm, trixie; others may work
+        /// Suite of Debian: bookworm, trixie; others may work, also with kernel and ZFS from backports: trixie-backports
         #[arg(long, value_name = "SUITE", default_value_t)]
         suite: Suite,
         /// Address of a Debian mirror [default: the one that apt of this machine uses]
@@ -59,7 +59,7 @@ enum What {
         #[arg(long, value_name = "SUITE", default_value_t)]
         suite: Suite,
     },
-    /// Run one command in a fresh guest; its exit code is ours, 124 when it took too long
+    /// Run one command in a fresh guest and exit with its exit code, or 124 when it exceeds --limit
     Run {
         /// Suite of Debian
         #[arg(long, value_name = "SUITE", default_value_t)]

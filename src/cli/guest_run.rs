@@ -1,6 +1,7 @@
 //! `pgstrata run --guest`: the same plan, run by the same program inside of a guest.
 
 use super::out;
+use super::plan::guests;
 use super::progress::Progress;
 use crate::error::{Error, Kind, Result};
 use crate::guest::build::{self, Image};
@@ -15,6 +16,7 @@ use crate::host::{Host, files};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped, Step};
 use crate::run::died::Died;
+use crate::run::session;
 use crate::store::folder::RunFolder;
 use crate::units::Bytes;
 use std::io::IsTerminal;
@@ -27,11 +29,19 @@ const SCRATCH: Bytes = Bytes(256 << 30);
 
 /// What was asked for.
 pub struct Request<'a> {
-    pub plan: &'a Path,
-    pub suite: &'a Suite,
-    pub quick: bool,
+    pub task: Task<'a>,
+    /// The suites of all its guests; the first is booted first.
+    pub suites: Vec<Suite>,
     pub json: bool,
     pub results: &'a Path,
+}
+
+/// What is to be run.
+pub enum Task<'a> {
+    /// A plan from its beginning: the name of its file, and its text.
+    Start { name: String, text: Vec<u8>, quick: bool },
+    /// What is left of a run, by the absolute path of its folder; with more blocks where that is asked.
+    Resume { folder: &'a Path, blocks: Option<u32> },
 }
 
 /// How it ended: the exit code of the program inside, and the run folder where there is one.
@@ -40,94 +50,146 @@ pub struct Outcome {
     pub folder: Option<PathBuf>,
 }
 
-/// Runs a plan in a guest. `follow` sees each event, with the run folder as it is seen on the host.
+/// Runs a plan in its guests, one at a time. `follow` sees each event, with the run folder as it is seen on the host.
 ///
 /// # Errors
-/// When the guest is not built or does not boot, or ends with no trial under way.
+/// When a guest is not built or does not boot, or ends with no trial under way.
 pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped)) -> Result<Outcome> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
-    let image = build::require(&cache, request.suite)?;
-    let doing = || format!("read the plan {}", request.plan.display());
-    let text = files::read_given(request.plan, 16 << 20, doing)?;
-    let name =
-        request.plan.file_name().map_or_else(|| "plan.toml".to_owned(), |name| name.to_string_lossy().into_owned());
-    let outlet = Outlet::make(host, request.results, (&name, &text))?;
-    let progress = Progress::new(request.json, std::io::stderr().is_terminal());
-    let mut sitting =
-        Sitting { outlet: &outlet, progress: &progress, follow, line: Vec::new(), under_way: None, errors: Vec::new() };
-    let mut died: Vec<Died> = Vec::new();
-    let ended = loop {
-        match boot_and_run(host, &cache, &image, request, &name, &died, &mut sitting, &interrupt) {
-            Err(e) if e.kind() == Kind::Interrupted => break Err(e),
-            Err(e) => match sitting.under_way.take() {
-                Some((trial, step)) if !interrupt.is_raised() => {
-                    out::remark(&out::harmless_lines(&format!(
-                        "warning: {e}\nthe guest is booted again for the other trials"
-                    )));
-                    died.push(Died { trial, step, reason: e.chain() });
-                }
-                _ => break Err(e.while_doing(format!("run the plan in the guest ({WITHOUT_TRIAL})"))),
-            },
-            Ok(ended) => break Ok(ended),
-        }
+    // All of them, before anything is booted.
+    let images: Vec<Image> = request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
+    let outlet = match &request.task {
+        Task::Start { name, text, .. } => Outlet::make(host, request.results, (name, text))?,
+        Task::Resume { folder, .. } => Outlet::around(host, folder)?,
     };
+    let progress = Progress::new(request.json, std::io::stderr().is_terminal());
+    let mut sitting = Sitting::new(&outlet, &progress, follow);
+    let ended = Trip { host, cache: &cache, images: &images, request, interrupt: &interrupt }.all(&mut sitting);
     progress.finish();
-    let errors = std::mem::take(&mut sitting.errors);
+    let (errors, spoke) = (std::mem::take(&mut sitting.errors), sitting.spoke);
     let folder = outlet.take_out(host)?;
-    let code = match ended? {
+    folder.as_deref().map_or(Ok(()), session::give_to_person)?;
+    let code = match ended.map_err(|e| resumable(e, folder.as_deref()))? {
         Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
         Ended::Killed { signal } => {
             return Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}")));
         }
         Ended::TimedOut => return Err(Error::bug("a run without a limit was at its limit")),
     };
-    if folder.is_none() {
+    if !spoke {
         // What the program inside had to say is all there is.
         out::to_stderr_bytes(&errors);
     }
-    Ok(Outcome { code, folder })
+    Ok(Outcome { code, folder: folder.filter(|_| spoke) })
 }
 
-#[expect(clippy::too_many_arguments, reason = "all that a sitting is made of, in one place")]
-fn boot_and_run(
-    host: &Host,
-    cache: &Cache,
-    image: &Image,
-    request: &Request<'_>,
-    name: &str,
-    died: &[Died],
-    sitting: &mut Sitting<'_>,
-    interrupt: &Interrupt,
-) -> Result<Ended> {
-    let mut shape = Shape::usual(cache)?;
-    // What the host has no room for must not look free inside.
-    let free = files::free_bytes(&files::nearest_existing(cache.parent()))?;
-    shape.scratch = Some(Bytes(free.min(SCRATCH.0) >> 20 << 20));
-    shape.shares.push(sitting.outlet.shared());
-    let mut vm = Vm::boot(host, cache, image, &shape, interrupt)?;
-    let mut argv: Vec<String> = ["pgstrata", "run", "--json", "--yes", "--results", INSIDE].map(str::to_owned).to_vec();
-    match sitting.outlet.run_folder()? {
-        Some((_, folder)) => {
-            let list = serde_json::to_string(died).map_err(|e| Error::bug(e.to_string()))?;
-            argv.extend(["--resume".to_owned(), format!("{INSIDE}/{folder}"), "--died".to_owned(), list]);
-        }
-        None => {
-            argv.push(name.to_owned());
-            argv.extend(request.quick.then(|| "--quick".to_owned()));
+/// Says how what was measured is not lost.
+fn resumable(error: Error, folder: Option<&Path>) -> Error {
+    match folder {
+        Some(folder) if error.hint_text().is_none() => error
+            .hint(format!("complete trials are kept; resume the run with: pgstrata run --resume {}", folder.display())),
+        _ => error,
+    }
+}
+
+/// Name and text of the plan that goes in: a file, or a shipped plan.
+///
+/// # Errors
+/// Plan file's mistakes, and what no guest can do.
+pub fn text_of(path: &Path) -> Result<(String, Vec<u8>)> {
+    let found = super::plan::parsed(path)?;
+    guests::refuse_builds(&found.cases)?;
+    let name = path.file_name().map_or_else(|| "plan.toml".to_owned(), |name| name.to_string_lossy().into_owned());
+    Ok((if path.is_file() { name } else { format!("{}.toml", found.name) }, found.text.into_bytes()))
+}
+
+/// What every boot of a run needs.
+struct Trip<'a> {
+    host: &'a Host,
+    cache: &'a Cache,
+    images: &'a [Image],
+    request: &'a Request<'a>,
+    interrupt: &'a Interrupt,
+}
+
+impl Trip<'_> {
+    /// Boots one guest after another until the run has ended.
+    fn all(&self, sitting: &mut Sitting<'_>) -> Result<Ended> {
+        let mut suite = self.request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?.clone();
+        // Trials under which a guest died; none before the first boot.
+        let mut died: Option<Vec<Died>> = None;
+        loop {
+            match self.boot_and_run(&suite, died.as_deref(), sitting) {
+                Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+                Err(e) => match sitting.under_way.take() {
+                    Some((trial, step)) if !self.interrupt.is_raised() => {
+                        out::remark(&out::harmless_lines(&format!(
+                            "warning: {e}\nthe guest is booted again for the other trials"
+                        )));
+                        died.get_or_insert_default().push(Died { trial, step, reason: e.chain() });
+                    }
+                    _ => return Err(e.while_doing(format!("run the plan in the guest {suite} ({WITHOUT_TRIAL})"))),
+                },
+                Ok(ended) => match sitting.next.take() {
+                    Some(next) => {
+                        suite = next.parse()?;
+                        died.get_or_insert_default();
+                    }
+                    None => return Ok(ended),
+                },
+            }
         }
     }
-    let env = vec![("HOME".to_owned(), "/root".to_owned())];
-    let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
-    let ended = vm.run(&order, None, interrupt, &mut |stream, bytes| {
-        match stream {
-            Stream::Output => sitting.take(bytes),
-            Stream::Errors => sitting.errors.extend_from_slice(bytes),
+
+    fn boot_and_run(&self, suite: &Suite, died: Option<&[Died]>, sitting: &mut Sitting<'_>) -> Result<Ended> {
+        let image = self.images.iter().find(|image| image.suite == *suite);
+        let image = image.ok_or_else(|| Error::bug(format!("the run was handed over to the guest {suite}")))?;
+        let mut shape = Shape::usual(self.cache)?;
+        // What the host has no room for must not look free inside.
+        let free = files::free_bytes(&files::nearest_existing(self.cache.parent()))?;
+        shape.scratch = Some(Bytes(free.min(SCRATCH.0) >> 20 << 20));
+        shape.shares.push(sitting.outlet.shared());
+        let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
+        let argv = self.argv(suite, died, sitting.outlet)?;
+        (sitting.spoke, sitting.errors) = (false, Vec::new());
+        let env = vec![("HOME".to_owned(), "/root".to_owned())];
+        let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
+        let ended = vm.run(&order, None, self.interrupt, &mut |stream, bytes| {
+            match stream {
+                Stream::Output => sitting.take(bytes),
+                Stream::Errors => sitting.errors.extend_from_slice(bytes),
+            }
+            Ok(())
+        })?;
+        vm.power_off();
+        Ok(ended)
+    }
+
+    /// What is called inside: the plan at first, then what is left of the run.
+    fn argv(&self, suite: &Suite, died: Option<&[Died]>, outlet: &Outlet) -> Result<Vec<String>> {
+        let mut argv: Vec<String> =
+            ["pgstrata", "run", "--json", "--yes", "--results", INSIDE, "--inside", suite.name()]
+                .map(str::to_owned)
+                .into();
+        match (outlet.run_folder()?, &self.request.task) {
+            (Some((_, folder)), _) => argv.extend(["--resume".to_owned(), format!("{INSIDE}/{folder}")]),
+            (None, Task::Start { name, quick, .. }) => {
+                argv.push(name.clone());
+                argv.extend(quick.then(|| "--quick".to_owned()));
+                return Ok(argv);
+            }
+            (None, Task::Resume { folder, .. }) => {
+                return Err(Error::store(format!("the run folder {} is gone", folder.display())));
+            }
         }
-        Ok(())
-    })?;
-    vm.power_off();
-    Ok(ended)
+        if let Some(died) = died {
+            argv.extend(["--died".to_owned(), serde_json::to_string(died).map_err(|e| Error::bug(e.to_string()))?]);
+        } else if let Task::Resume { blocks: Some(blocks), .. } = self.request.task {
+            argv.extend(["--blocks".to_owned(), blocks.to_string()]);
+        }
+        Ok(argv)
+    }
 }
 
 /// What is known of the run while it goes on.
@@ -139,11 +201,20 @@ struct Sitting<'a> {
     line: Vec<u8>,
     /// The trial that is under way, and what it is at.
     under_way: Option<(TrialKey, Step)>,
+    /// The guest in which the next trials are due.
+    next: Option<String>,
     /// What the program inside has printed as errors.
     errors: Vec<u8>,
+    /// Whether it has told an event since it was called.
+    spoke: bool,
 }
 
-impl Sitting<'_> {
+impl<'a> Sitting<'a> {
+    fn new(outlet: &'a Outlet, progress: &'a Progress, follow: &'a dyn Fn(&Path, &Stamped)) -> Sitting<'a> {
+        let (line, errors) = (Vec::new(), Vec::new());
+        Sitting { outlet, progress, follow, line, under_way: None, next: None, errors, spoke: false }
+    }
+
     /// Takes in events, one a line.
     fn take(&mut self, bytes: &[u8]) {
         self.line.extend_from_slice(bytes);
@@ -156,7 +227,9 @@ impl Sitting<'_> {
     }
 
     fn note(&mut self, event: &Stamped) {
+        self.spoke = true;
         match &event.what {
+            Event::HandedOver { guest } => self.next = Some(guest.clone()),
             Event::TrialStarted { trial } => self.under_way = Some((trial.clone(), Step::Check)),
             Event::StepStarted { trial, step, .. } => self.under_way = Some((trial.clone(), *step)),
             Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.under_way = None,
@@ -170,7 +243,7 @@ impl Sitting<'_> {
     }
 }
 
-/// Trials with and without figures of a run that has ended, from its folder.
+/// Trials with and without a result of a run that has ended, from its folder.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -179,7 +252,21 @@ pub fn counted(folder: &Path) -> Result<(u32, u32)> {
     let due = stored.record().due(stored.events()?.iter().map(|event| &event.what));
     let mut measured = 0;
     for key in &due {
-        measured += u32::from(stored.stored(key)?.measured().is_some());
+        measured += u32::from(stored.stored(key)?.is_result());
     }
     Ok((measured, u32::try_from(due.len()).unwrap_or(u32::MAX) - measured))
+}
+
+/// Trials of a run that have no figures, in their order.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn left(stored: &RunFolder) -> Result<Vec<TrialKey>> {
+    let mut left = Vec::new();
+    for key in stored.record().due(stored.events()?.iter().map(|event| &event.what)) {
+        if stored.stored(&key)?.measured().is_none() {
+            left.push(key);
+        }
+    }
+    Ok(left)
 }

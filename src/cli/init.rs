@@ -10,7 +10,8 @@ use crate::provision::disk::{self, FoundDisk};
 use crate::units::Bytes;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use text::{Place, QUESTIONS, Question};
+pub(super) use text::Place;
+use text::{QUESTIONS, Question};
 
 /// Write a first plan; asks which disk or folder to test and which question to answer
 #[derive(Debug, clap::Args)]
@@ -81,7 +82,7 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 /// What `--on` names.
-fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
+pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
     if on == "loop" {
         return Ok(Place::Loop);
     }

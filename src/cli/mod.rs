@@ -3,10 +3,12 @@
 //! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose: how
 //! a step works.
 
+mod built;
 mod catalogue;
 mod clean;
 mod compare;
 mod completions;
+mod cut;
 mod doctor;
 mod estimate;
 mod follow;
@@ -17,16 +19,20 @@ mod guest_run;
 mod import;
 mod init;
 mod man;
+mod on;
 pub(crate) mod out;
 mod places;
 mod plan;
 mod plans;
+mod postgres;
 mod probe;
 mod progress;
+mod pull;
 mod report;
 mod run;
 mod shelf;
 mod status;
+mod witness;
 
 pub use catalogue::catalogue;
 
@@ -52,7 +58,7 @@ Exit status:
   3    the machine lacks or refuses something needed
   4    an external program failed
   5    results cannot be read or written
-  6    a requirement is not met or undecided
+  6    a requirement is not met or undecided, or a power cut loses commits
   70   internal error in pgstrata
   130  interrupted";
 
@@ -79,12 +85,16 @@ enum Command {
     Run(run::Args),
     Status(status::Args),
     Probe(probe::Args),
+    Cut(cut::Args),
+    Pull(pull::Args),
+    Witness(witness::Args),
     Compare(compare::Args),
     Import(import::Args),
     Report(report::Args),
     Shelf(shelf::Args),
     Clean(clean::Args),
     Guest(guest::Args),
+    Postgres(postgres::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -101,12 +111,16 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::Status(args) => status::run(args),
             Command::Probe(args) => probe::run(args),
+            Command::Cut(args) => cut::run(args),
+            Command::Pull(args) => pull::run(args),
+            Command::Witness(args) => witness::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),
             Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Guest(args) => guest::run(args),
+            Command::Postgres(args) => postgres::run(args),
             Command::Doctor(args) => doctor::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),

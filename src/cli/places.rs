@@ -30,7 +30,7 @@ impl PlaceArgs {
     /// When the working folder is gone.
     pub fn places(&self) -> Result<Places> {
         let results = std::path::absolute(&self.results).or_user(|| "find the folder for results".to_owned())?;
-        Ok(Places { results, state: state(self.state.as_ref())? })
+        Ok(Places { results, state: state(self.state.as_ref())?, guest: None })
     }
 }
 

@@ -1,21 +1,27 @@
 //! `pgstrata plan`: checks a plan and shows what it will do, before anything is built.
 
 mod design;
+pub(super) mod guests;
 
+use super::built::{self, BuildLine};
+use super::on;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use super::progress::count;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::plan::forecast::Forecast;
-use crate::plan::{self, Paint, Plan, drawing, pointed};
-use crate::record::case::{CaseSpec, TrialKey};
+use crate::plan::forecast::{CaseUnmet, Forecast};
+use crate::plan::pointed::{Refusal, Spot};
+use crate::plan::{self, Paint, Plan, drawing, pointed, shipped};
+use crate::record::case::{CaseSpec, TrialKey, by_stack_and_server};
 use crate::record::options::Options;
 use crate::record::stack::StackSpec;
+use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
 use crate::report::terminal::paragraph;
 use crate::run::check::{self, Checked, ServerLine, check};
 use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
+use crate::run::verdicts;
 use crate::units::{Bytes, Micros};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -29,9 +35,10 @@ Examples:
   pgstrata plan plan.toml                 check it and show what it will do
   pgstrata plan plan.toml --json          the same as JSON
   pgstrata plan plan.toml --quick         show how long a quick run takes
+  pgstrata plan encryption --on /srv/x    a shipped plan with its image files in a folder
   pgstrata plan --schema > schema.json    for editors that validate TOML
 
-Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its
+Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its \
 cases cannot run here (listed at the end).")]
 pub struct Args {
     /// Plan file, or the name of a shipped plan (see `pgstrata plans`)
@@ -43,6 +50,9 @@ pub struct Args {
     /// Show it as `pgstrata run --quick` would run it
     #[arg(long, requires = "file")]
     quick: bool,
+    /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST in the run) instead
+    #[arg(long, requires = "file", value_name = "DISK|FOLDER")]
+    on: Option<String>,
     /// Print a commented plan that shows every layer and workload
     #[arg(long, conflicts_with_all = ["file", "schema"])]
     example: bool,
@@ -63,22 +73,43 @@ pub fn run(args: &Args) -> Result<u8> {
     } else if args.schema {
         out::json(&plan::schema(&super::catalogue()))?;
     } else if let Some(file) = &args.file {
-        let (plan, checked) = read(file, args.quick)?;
+        let read = read(file, args.quick, args.on.as_deref(), None)?;
+        let Read { plan, checked, builds } = &read;
         let places = args.places.places()?;
-        check::places(&Host::this(), &plan.cases, &places.state)?;
-        let mut forecast = forecast(&Host::this(), &plan, &places.state)?;
-        forecast.warnings.extend(design::warnings(&plan));
+        check::places(&Host::this(), &plan.part_in(None).cases, &places.state)?;
+        let mut forecast = forecast(&Host::this(), plan, None, &places.state)?;
+        forecast.warnings.extend(design::warnings(plan));
+        forecast.unmet.extend(guests::unmet(&plan.cases)?);
+        forecast.unmet.extend(builds.iter().flat_map(unmet).chain(refused(plan, checked)));
         if args.json {
-            out::json(&PlanDocument::new(&plan, &checked, &forecast))?;
+            out::json(&PlanDocument::new(&read, &forecast))?;
         } else {
-            out::fitted(|| shown(&plan, &checked, &forecast))?;
+            out::fitted(|| shown(plan, checked, builds, &forecast))?;
         }
         must_fit(&forecast)?;
-        must_run_all(&plan, &forecast)?;
+        must_run_all(plan, &forecast)?;
     } else {
         return Err(Error::user("no plan given").hint("pgstrata plan FILE"));
     }
     Ok(0)
+}
+
+/// A plan as it stands on this machine.
+pub struct Read {
+    pub plan: Plan,
+    pub checked: Checked,
+    /// What it has built, and which of that is there.
+    pub builds: Vec<BuildLine>,
+}
+
+/// What this machine lacks for a build, for each of its cases.
+fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
+    let of_case = |case: &String| {
+        let lack =
+            |(what, hint): &(String, String)| CaseUnmet { case: case.clone(), what: what.clone(), hint: hint.clone() };
+        build.lacking.iter().map(lack).collect::<Vec<_>>()
+    };
+    build.cases.iter().flat_map(of_case)
 }
 
 /// Reads a plan for this program, with short windows where it is to be a quick run, and has server and kernel check it;
@@ -86,20 +117,76 @@ pub fn run(args: &Args) -> Result<u8> {
 ///
 /// # Errors
 /// Plan file's mistakes, and what server or kernel refuse of it.
-pub fn read(file: &Path, quick: bool) -> Result<(Plan, Checked)> {
-    let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
-    let mut plan = match super::plans::named(file)? {
-        Some(plan) => plan,
-        None => plan::read(file, &super::catalogue(), paint).map_err(|e| super::plans::hinted(e, file))?,
-    };
+pub fn read(file: &Path, quick: bool, on: Option<&str>, guest: Option<&str>) -> Result<Read> {
+    let mut plan = parsed(file)?;
+    if let Some(guest) = guest {
+        plan.run_in(guest);
+    }
+    if plan.cases.iter().any(|case| case.guest.is_some()) {
+        guests::refuse_builds(&plan.cases)?;
+    }
     if quick {
         make_quick(&mut plan)?;
     }
-    let checked = check(&Host::this(), &plan)?;
-    if checked.refusals.is_empty() {
-        return Ok((plan, checked));
+    if let Some(on) = on {
+        on::put(&Host::this(), &mut plan.cases, on)?;
+        on::remark(on);
     }
-    Err(pointed::refused(&plan, file, &checked.refusals, paint))
+    let builds = built::find(&Host::this(), &mut plan.cases)?;
+    let checked = accepted(&plan, file, guest)?;
+    Ok(Read { plan, checked, builds })
+}
+
+/// Reads a plan file, or the shipped plan of that name; asks neither server nor kernel.
+///
+/// # Errors
+/// Plan file's mistakes.
+pub fn parsed(file: &Path) -> Result<Plan> {
+    match super::plans::named(file)? {
+        Some(plan) => Ok(plan),
+        None => plan::read(file, &super::catalogue(), paint()).map_err(|e| super::plans::hinted(e, file)),
+    }
+}
+
+fn paint() -> Paint {
+    if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain }
+}
+
+/// Has server and kernel check a plan. What a server refuses of a shipped plan is no mistake in it: the server is too old
+/// for it, or was built without it, and the cases that want it cannot run here.
+///
+/// # Errors
+/// What they refuse of it.
+pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked> {
+    let checked = check(&Host::this(), plan, guest)?;
+    let is_shipped = shipped::find(&plan.name).is_some_and(|shipped| shipped.text == plan.text);
+    let of_server = |spot: &Spot| matches!(spot, Spot::Setting(_) | Spot::SettingValue(..));
+    let mistakes: Vec<_> =
+        checked.refusals.iter().filter(|refusal| !is_shipped || !of_server(&refusal.spot)).cloned().collect();
+    if mistakes.is_empty() {
+        return Ok(checked);
+    }
+    Err(pointed::refused(plan, file, &mistakes, paint()))
+}
+
+/// What the server refuses, for each case that wants it.
+fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
+    let wants = |case: &CaseSpec, spot: &Spot| {
+        let settings = case.postgres.as_ref().map(|postgres| &postgres.settings);
+        settings.is_some_and(|settings| match spot {
+            Spot::Setting(name) => settings.contains_key(name),
+            Spot::SettingValue(name, value) => settings.get(name) == Some(value),
+            Spot::Initdb(_) | Spot::Mount { .. } => false,
+        })
+    };
+    let unmet = |refusal: &Refusal| {
+        let cases = plan.cases.iter().filter(|case| wants(case, &refusal.spot));
+        let hint = refusal.help.clone().unwrap_or_default();
+        cases
+            .map(|case| CaseUnmet { case: case.id.clone(), what: refusal.message.clone(), hint: hint.clone() })
+            .collect::<Vec<_>>()
+    };
+    checked.refusals.iter().flat_map(unmet).collect()
 }
 
 /// Everything about a plan, for programs.
@@ -114,18 +201,22 @@ struct PlanDocument<'a> {
     at_least: Option<u32>,
     trials: usize,
     baseline: &'a BTreeMap<String, String>,
+    /// How the run finds out what a power cut would cost; `null`: not at all.
+    durability: Option<DurabilityCheck>,
     cases: &'a [CaseSpec],
     /// In the order of execution.
     order: &'a [TrialKey],
     /// The servers that will run, as they were found here.
     servers: &'a [ServerLine],
+    /// The servers that are built from source.
+    builds: &'a [BuildLine],
     /// What neither server nor kernel could be asked about.
     unchecked: &'a [String],
     forecast: &'a Forecast,
 }
 
 impl<'a> PlanDocument<'a> {
-    fn new(plan: &'a Plan, checked: &'a Checked, forecast: &'a Forecast) -> Self {
+    fn new(Read { plan, checked, builds }: &'a Read, forecast: &'a Forecast) -> Self {
         PlanDocument {
             name: &plan.name,
             sha256: &plan.sha256,
@@ -134,16 +225,18 @@ impl<'a> PlanDocument<'a> {
             at_least: plan.at_least,
             trials: plan.order.len(),
             baseline: &plan.baseline,
+            durability: plan.durability,
             cases: &plan.cases,
             order: &plan.order,
             servers: &checked.servers,
+            builds,
             unchecked: &checked.unchecked,
             forecast,
         }
     }
 }
 
-fn shown(plan: &Plan, checked: &Checked, forecast: &Forecast) -> String {
+fn shown(plan: &Plan, checked: &Checked, builds: &[BuildLine], forecast: &Forecast) -> String {
     let mut text = format!(
         "Plan {}: {} x {} = {}, seed {}\n",
         plan.name,
@@ -162,7 +255,8 @@ fn shown(plan: &Plan, checked: &Checked, forecast: &Forecast) -> String {
         let axes: Vec<String> = plan.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
         text.push_str(&wrapped("Baseline: ", &axes.join(", ")));
     }
-    text.push_str(&checked_shown(checked));
+    text.push_str(&power_cuts_shown(plan));
+    text.push_str(&checked_shown(checked, builds));
     let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
     text.push_str(&format!(
         "\n{}{}\nExecution order, by case number:\n",
@@ -175,8 +269,16 @@ fn shown(plan: &Plan, checked: &Checked, forecast: &Forecast) -> String {
             trials.filter_map(|key| number.get(key.case.as_str())).map(usize::to_string).collect();
         text.push_str(&wrapped(&format!("  block {block:<3} "), &numbers.join(" ")));
     }
-    text.push_str(&forecast_shown(forecast, &number));
+    text.push_str(&forecast_shown(forecast, builds, &number));
     text
+}
+
+/// What the run does to find out what a power cut would cost.
+fn power_cuts_shown(plan: &Plan) -> String {
+    let Some(check) = plan.durability else { return String::new() };
+    let stacks = counted(by_stack_and_server(&plan.cases).len(), "stack");
+    let time = Micros(verdicts::expected_us(Some(check), &plan.cases));
+    wrapped("Power cuts: ", &format!("{stacks} recorded and judged before the first trial, about {time}"))
 }
 
 /// What adaptive blocks compare.
@@ -184,11 +286,19 @@ const INSIDE_A_CLASS: &str = "cases are compared only within their durability cl
                               alone in its class gets no further trials after the first look";
 
 /// The servers that will run, and what could not be checked.
-fn checked_shown(checked: &Checked) -> String {
+fn checked_shown(checked: &Checked, builds: &[BuildLine]) -> String {
     let mut text = String::new();
     for ServerLine { asked, version, bin } in &checked.servers {
-        let asked = if asked == "auto" { " (auto: the newest found)" } else { "" };
+        let built = builds.iter().find(|build| build.bin.as_ref() == Some(bin));
+        let asked = match built {
+            Some(built) => format!(" (built from source: {})", built.what),
+            None if asked == "auto" => " (auto: the newest found)".to_owned(),
+            None => String::new(),
+        };
         text.push_str(&wrapped("PostgreSQL: ", &format!("{} in {}{asked}", check::short(version), bin.display())));
+    }
+    for build in builds.iter().filter(|build| build.bin.is_none()) {
+        text.push_str(&wrapped("PostgreSQL: ", &format!("{}: not built yet, the run builds it first", build.what)));
     }
     for unchecked in &checked.unchecked {
         text.push_str(&wrapped("Not checked: ", unchecked));
@@ -255,7 +365,7 @@ fn stacks_shown(plan: &Plan) -> String {
     text
 }
 
-fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
+fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&str, usize>) -> String {
     let mut text = match forecast.least_us {
         Some(least) => {
             let most = Micros(forecast.expected_us);
@@ -267,6 +377,9 @@ fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String 
     if forecast.most_repeats > 0 {
         let (repeats, time) = (count(forecast.most_repeats, "repeat"), Micros(forecast.repeats_us));
         text.push_str(&wrapped("  ", &format!("plus up to {repeats} of disturbed trials ({time})")));
+    }
+    if let Some(building) = built::expected(builds) {
+        text.push_str(&wrapped("  ", &building));
     }
     for window in &forecast.windows {
         text.push_str(&wrapped("  measured, ", window));
@@ -352,9 +465,11 @@ mod tests {
         ]));
         CaseSpec {
             id: id.into(),
+            guest: None,
             stack: StackSpec::linear("s", vec![("loop", options), ("ext4", Options::default())]),
             postgres: None,
             machine: Options::default(),
+            age: Options::default(),
             workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
             axes: BTreeMap::new(),
         }
@@ -371,8 +486,9 @@ mod tests {
             order: vec![key(1, 1), key(0, 1), key(0, 2), key(1, 2)],
             cases,
             in_quick: None,
-            quick: false,
+            quick: None,
             at_least: None,
+            durability: None,
             sha256: "00".into(),
             text: String::new(),
         }
@@ -416,7 +532,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_shown_with_its_cases_and_the_order_of_each_block() {
-        insta::assert_snapshot!(shown(&plan(), &checked(), &forecast()), @r"
+        insta::assert_snapshot!(shown(&plan(), &checked(), &[], &forecast()), @r"
     Plan p: 2 cases x 2 blocks = 4 trials, seed 7
     Baseline: stack = s
     PostgreSQL: 18.6 in /opt/18/bin (auto: the newest found)
@@ -466,15 +582,15 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_a_terminal_and_none_holds_a_control_character() {
-        let text = shown(&plan(), &checked(), &forecast());
+        let text = shown(&plan(), &checked(), &[], &forecast());
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
     }
 
     #[test]
     fn the_document_holds_all_of_it() {
-        let (plan, forecast) = (plan(), forecast());
-        let document = serde_json::to_value(PlanDocument::new(&plan, &checked(), &forecast)).unwrap();
+        let (read, forecast) = (Read { plan: plan(), checked: checked(), builds: Vec::new() }, forecast());
+        let document = serde_json::to_value(PlanDocument::new(&read, &forecast)).unwrap();
         assert_eq!(document["trials"], 4);
         assert_eq!(document["order"][0]["trial"], 1);
         assert_eq!(document["cases"][0]["stack"]["nodes"][0]["options"]["loop"], "6GiB");

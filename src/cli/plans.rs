@@ -14,15 +14,22 @@ use std::path::Path;
 
 /// List the plans that ship with pgstrata, or print one
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   pgstrata plans                                    list them
+  pgstrata plans show filesystem-matrix             the page of one, then the plan itself
   pgstrata plans filesystem-matrix > mine.toml      take one as the start of your own
   pgstrata plan filesystem-matrix --quick           what it would do here
   pgstrata run filesystem-matrix --quick            run it
+  pgstrata run filesystem-matrix --on DISK          run it on a disk of yours instead of image files
 
-`plan` and `run` take such a name where no file has it. Each plan has a page in docs/plans/: the question, the cases, how
-long it takes, what to read.")]
+`plan` and `run` take such a name where no file has it. The page of a plan has the question, the cases, how long it takes, \
+what to read, and what is published."
+)]
 pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Print this plan
     #[arg(conflicts_with = "json")]
     name: Option<String>,
@@ -31,11 +38,25 @@ pub struct Args {
     json: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Print the page of a plan and the plan
+    Show {
+        /// Name of the plan
+        name: String,
+    },
+}
+
 /// Lists or prints.
 ///
 /// # Errors
 /// When there is no plan of that name, or standard output takes no more.
 pub fn run(args: &Args) -> Result<u8> {
+    if let Some(What::Show { name }) = &args.what {
+        let found = shipped::find(name).ok_or_else(|| unknown(name))?;
+        out::bytes(format!("{}\n    # plans/{}.toml\n\n{}", found.page, found.name, indented(found.text)).as_bytes())?;
+        return Ok(0);
+    }
     match &args.name {
         Some(name) => {
             let found = shipped::find(name).ok_or_else(|| unknown(name))?;
@@ -49,13 +70,21 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
+/// As Markdown shows code.
+fn indented(text: &str) -> String {
+    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect()
+}
+
 /// Checks the plan of this name, if there is one and no file has it.
 ///
 /// # Errors
 /// As for a plan file.
 pub fn named(name: &Path) -> Result<Option<Plan>> {
-    let found = name.to_str().filter(|_| !name.exists()).and_then(shipped::find);
-    found.map(|found| parsed(&found)).transpose()
+    meant_by(name).map(|found| parsed(&found)).transpose()
+}
+
+fn meant_by(name: &Path) -> Option<Shipped> {
+    name.to_str().filter(|_| !name.exists()).and_then(shipped::find)
 }
 
 /// Says that there are shipped plans, where what cannot be read may have been meant as the name of one.

@@ -52,7 +52,7 @@ methods; since 16, servers with debug_io_direct=wal use it for all methods. pg_t
 it for open_*, so its open_* rows do not match a server with default settings. The mmap row makes the
 page writable with madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
 
---require takes durable (the verdict is `flushed` or `declared stable`, and no sync failed),
+--require takes durable (the credibility is `flushed` or `declared stable`, and no sync failed),
 rate=N (at least N WAL writes per second), p50=TIME, p99=TIME and p99.9=TIME (at most), all for the
 row that matches a server with default settings. A requirement passes if the whole 95 % CI meets it,
 fails if none of it does, and is otherwise undecided, which is not a pass. A probe of a few seconds

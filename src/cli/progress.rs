@@ -101,6 +101,8 @@ impl Now {
             Event::StepStarted { step, .. } => {
                 (self.figures, self.doing) = (String::new(), step.doing().to_owned());
             }
+            Event::VerdictStarted { case } => self.doing = format!("recording commits on {case}"),
+            Event::VerdictReached { .. } => self.doing = String::new(),
             Event::ImagesWritten { done_bytes, of_bytes, .. } => {
                 let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
                 self.doing = format!("writing images, {share} % of {}", Bytes(*of_bytes));
@@ -216,9 +218,10 @@ fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
         Event::RunResumed { done, left: 0, most_repeats: 0, .. } => {
             format!("complete: {} measured, nothing is left to do", count(*done, "trial"))
         }
-        Event::RunResumed { done, left, expected_us, most_repeats, .. } => {
+        Event::RunResumed { done, left, expected_us, most_repeats, next_guest, .. } => {
             let repeats = repeats(*most_repeats);
-            format!("{} complete, {left} left{}{repeats}", count(*done, "trial"), about(*expected_us))
+            let guest = next_guest.as_ref().map_or_else(String::new, |guest| format!("in guest {guest}: "));
+            format!("{guest}{} complete, {left} left{}{repeats}", count(*done, "trial"), about(*expected_us))
         }
         Event::RepeatStarted { trial } => {
             format!("  {}  disturbed by other programs or guests: repeated", in_column(trial, columns))
@@ -227,12 +230,17 @@ fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
             format!("extended from {from} to {to} blocks; ranks are decided by e-values")
         }
         Event::Looked { block, decided, stopped, left, .. } => looked(*block, decided.len(), stopped, *left),
-        Event::TrialDone { trial, rate, wall_us, .. } => {
+        Event::TrialDone { trial, rate, wall_us, full_after_us, .. } => {
             let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
-            format!("  {}  {rate:>10}  in {}", in_column(trial, columns), Micros(*wall_us))
+            let full = full_after_us.map_or_else(String::new, |us| format!(", FULL after {}", Micros(us)));
+            format!("  {}  {rate:>10}  in {}{full}", in_column(trial, columns), Micros(*wall_us))
         }
-        Event::TrialNotRun { trial, reason, .. } => {
-            format!("  {}  NOT RUN: {}", in_column(trial, columns), out::harmless_lines(reason))
+        Event::VerdictReached { case, verdict } => {
+            format!("  {case}  a power cut: {}", out::harmless_lines(&verdict.to_string()))
+        }
+        Event::TrialNotRun { trial, reason, full_after_us, .. } => {
+            let how = full_after_us.map_or_else(|| "NOT RUN".to_owned(), |us| format!("FULL after {}", Micros(us)));
+            format!("  {}  {how}: {}", in_column(trial, columns), out::harmless_lines(reason))
         }
         Event::Warning { message } => format!("warning: {}", out::harmless(message)),
         // The signal's handler has said the interrupt, at once.
@@ -308,8 +316,20 @@ mod tests {
 
     #[test]
     fn a_line_that_stays_fits_80_columns() {
-        let done = Event::TrialDone { trial: trial(), wall_us: 125 * S, measured_us: 1, rate: Some(32_154.0) };
-        let line = lasting(&done, Some(80)).unwrap();
-        assert!(line.chars().count() <= 80 && line.contains("#1    32 200/s  in 2 min 5 s"), "{line}");
+        let done = |full_after_us| Event::TrialDone {
+            trial: trial(),
+            wall_us: 125 * S,
+            measured_us: 1,
+            rate: Some(32_154.0),
+            full_after_us,
+        };
+        let line = lasting(&done(None), Some(80)).unwrap();
+        assert!(line.chars().count() <= 80 && line.ends_with("#1    32 200/s  in 2 min 5 s"), "{line}");
+        let line = lasting(&done(Some(31 * S)), None).unwrap();
+        assert!(line.ends_with("in 2 min 5 s, FULL after 31 s"), "{line}");
+        let (step, reason) = (Step::Age, "no room".to_owned());
+        let full = Event::TrialNotRun { trial: trial(), step, reason, full_after_us: Some(9 * S) };
+        let line = lasting(&full, None).unwrap();
+        assert!(line.ends_with("FULL after 9 s: no room") && !line.contains("NOT RUN"), "{line}");
     }
 }

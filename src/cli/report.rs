@@ -38,7 +38,7 @@ pub struct Args {
 /// Renders.
 ///
 /// # Errors
-/// When the folder is no run folder, is damaged, or a file cannot be written.
+/// When the folder is not a run folder, is damaged, or a file cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     if ImportFolder::is_one(&args.folder) {
         return Err(Error::user(format!("{} is an import, and imports have no report", args.folder.display()))

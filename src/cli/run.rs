@@ -1,16 +1,20 @@
 //! `pgstrata run`: executes a plan, or goes on with a run that stopped.
 
+use super::built;
 use super::follow::Follower;
 use super::guest_run;
 use super::out;
 use super::places::PlaceArgs;
+use super::plan::guests;
 use super::progress::{Progress, count};
+use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
 use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
+use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
 use crate::run::check;
@@ -18,6 +22,7 @@ use crate::run::clean;
 use crate::run::died::Died;
 use crate::run::events::Watcher;
 use crate::run::session::{self, Continuing, Ending, Places};
+use crate::run::verdicts::Judge;
 use crate::store::folder::RunFolder;
 use crate::units::Micros;
 use std::collections::BTreeSet;
@@ -31,19 +36,21 @@ use std::path::{Path, PathBuf};
   pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
   pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
   pgstrata run filesystem-matrix --quick        a plan that ships with pgstrata
+  pgstrata run encryption --on /dev/disk/by-id/nvme-X   one on a disk of yours; ALL ITS DATA ARE LOST
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
   pgstrata run plan.toml --guest=bookworm       in a throw-away virtual machine (see pgstrata guest)
+  pgstrata run --resume results/2026-11-22-0241-which-filesystem --guest
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
 
---notify splits CMD at spaces into a program and its arguments: no shell, no quoting. The program starts in the working
-folder when the run ends for any reason, and may take up to 60 s. Its environment has PGSTRATA_RUN_FOLDER (empty if there
-is none), PGSTRATA_OUTCOME (complete, incomplete, interrupted, failed), PGSTRATA_EXIT_STATUS and PGSTRATA_MESSAGE (the
+--notify splits CMD at spaces into a program and its arguments: no shell, no quoting. The program starts in the working \
+folder when the run ends for any reason, and may take up to 60 s. Its environment has PGSTRATA_RUN_FOLDER (empty if there \
+is none), PGSTRATA_OUTCOME (complete, incomplete, interrupted, failed), PGSTRATA_EXIT_STATUS and PGSTRATA_MESSAGE (the \
 error). If it fails, the run prints a warning.
 
-Ctrl-C once cleans up, keeps complete trials and exits; a second Ctrl-C exits immediately, and `pgstrata clean` cleans up
-the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag, 3 the machine lacks something,
-4 an external program failed (a run stops when its first trials all fail in the same way before they measure anything),
+Ctrl-C once cleans up, keeps complete trials and exits; a second Ctrl-C exits immediately, and `pgstrata clean` cleans up \
+the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag, 3 the machine lacks something, \
+4 an external program failed (a run stops when its first trials all fail in the same way before they measure anything), \
 5 a run folder cannot be written or read, 130 interrupted.")]
 pub struct Args {
     /// The plan file (see `pgstrata plan --example`), or the name of a shipped plan (see `pgstrata plans`)
@@ -63,13 +70,20 @@ pub struct Args {
     /// cycles, with what the plan's table `[quick]` keeps; the report starts with what that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
+    /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST) instead
+    #[arg(long, value_name = "DISK|FOLDER", conflicts_with_all = ["resume", "guest"])]
+    on: Option<String>,
     /// There is none: `pgstrata plan` does that
     #[arg(long, hide = true)]
     dry_run: bool,
-    /// Run it in a guest: a throw-away virtual machine with kernel, ZFS and PostgreSQL of a Debian suite [default: trixie]
-    #[arg(long, value_name = "SUITE", num_args = 0..=1, require_equals = true, default_missing_value = "trixie", conflicts_with = "resume")]
-    guest: Option<Suite>,
-    /// Trials under which a guest died: for the program inside
+    /// Run it in a guest: a throw-away virtual machine with kernel, ZFS and PostgreSQL of a Debian suite [default: trixie, or
+    /// with --resume the one it was begun in]
+    #[arg(long, value_name = "SUITE", num_args = 0..=1, require_equals = true)]
+    guest: Option<Option<Suite>>,
+    /// The guest that this is: for the program inside
+    #[arg(long, hide = true, value_name = "SUITE", conflicts_with = "guest")]
+    inside: Option<Suite>,
+    /// The run goes on by itself, without these trials, under which a guest died: for the program inside
     #[arg(long, hide = true, requires = "resume", value_name = "JSON")]
     died: Option<String>,
     /// Overwrite disks that the plan marks `overwrite = true` without asking
@@ -98,10 +112,10 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let host = Host::this();
     let follower = Follower::new(args.page);
-    let ended = match &args.guest {
-        Some(suite) => in_guest(args, suite, &host, &follower),
-        None => run_watched(args, &host, &follower),
-    };
+    let ended = guest_suites(args).and_then(|suites| match suites.as_slice() {
+        [] => run_watched(args, &host, &follower),
+        _ => in_guests(args, suites, &host, &follower),
+    });
     if ended.is_err() {
         follower.failed();
     }
@@ -112,37 +126,97 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
-    let places = args.places.places()?;
+    let guest = args.inside.as_ref().map(|suite| suite.name().to_owned());
+    let places = Places { guest, ..args.places.places()? };
     let task = Task::of(args)?;
     check::places(host, task.cases(), &places.state)?;
     consent(host, task.cases(), args.yes)?;
     let interrupt = Interrupt::listen()?;
+    let task = task.with_builds(host, &interrupt)?;
     let progress = Progress::new(args.json, std::io::stderr().is_terminal());
     let watcher = |folder: &Path, event: &Stamped| {
         progress.show(event);
         follower.note(folder, event);
     };
+    let judge = |case: &CaseSpec| cut::quick(host, case, &places, &interrupt);
     let ending = match &task {
-        Task::Resume(stored) => session::resume(host, stored, continuing(args)?, &places, &interrupt, &watcher),
-        Task::Start(plan) => start(host, plan, &places, &interrupt, &watcher),
+        Task::Resume(stored) => session::resume(host, stored, continuing(args)?, &places, &interrupt, &watcher, &judge),
+        Task::Start(plan, _) => start(host, plan, &places, &interrupt, &watcher, &judge),
     };
     progress.finish();
     conclude(&ending?, args.json)
 }
 
 fn continuing(args: &Args) -> Result<Continuing> {
-    let died: Vec<Died> = match &args.died {
-        Some(list) => serde_json::from_str(list).or_user(|| "read --died".to_owned())?,
-        None => Vec::new(),
-    };
+    let died: Option<Vec<Died>> =
+        args.died.as_ref().map(|list| serde_json::from_str(list).or_user(|| "read --died".to_owned())).transpose()?;
     Ok(Continuing { blocks: args.blocks, died })
 }
 
-/// The same in a guest; the page and the tables are made here.
-fn in_guest(args: &Args, suite: &Suite, host: &Host, follower: &Follower) -> Result<u8> {
-    let plan = args.plan.as_ref().ok_or_else(|| Error::user("name a plan"))?;
+/// The guests that the run goes through, the one of the next trial first; none where it runs here.
+fn guest_suites(args: &Args) -> Result<Vec<Suite>> {
+    let (Some(cases), false) = (planned_cases(args)?, args.inside.is_some()) else { return Ok(Vec::new()) };
+    let suites = guests::suites(&cases)?;
+    let named = || suites.iter().map(Suite::name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
+    match (&args.guest, &args.resume) {
+        (Some(_), Some(folder)) if suites.is_empty() => {
+            return Err(Error::user(format!("the run in {} was begun on this machine, not in a guest", shown(folder)))
+                .hint("leave out --guest to resume it here; for a guest start the plan again, with --guest"));
+        }
+        (Some(Some(suite)), Some(folder)) if suites != [suite.clone()] => {
+            return Err(Error::user(format!("the run in {} was begun in {}, not in {suite}", shown(folder), named()))
+                .hint("leave out the suite: --guest alone resumes it where it was begun"));
+        }
+        (None, _) | (Some(_), Some(_)) => {}
+        (Some(_), None) if !suites.is_empty() => {
+            return Err(Error::user(format!("the plan names its guests itself: {}", named()))
+                .hint("leave out --guest, or remove `guest` from the plan"));
+        }
+        (Some(suite), None) => return Ok(vec![suite.clone().unwrap_or_default()]),
+    }
+    if args.on.is_some() && !suites.is_empty() {
+        return Err(Error::user("--on names a disk or folder of this machine, and the plan runs in guests")
+            .hint("leave out --on, or remove `guest` from the plan"));
+    }
+    Ok(suites)
+}
+
+/// The cases of the plan or run in the order in which they are due.
+fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
+    let (cases, order) = match (&args.plan, &args.resume) {
+        (plan, Some(folder)) => {
+            let stored = session::stored(folder, plan.as_deref())?;
+            (stored.record().cases.clone(), guest_run::left(&stored)?)
+        }
+        (Some(path), None) => {
+            let mut plan = super::plan::parsed(path)?;
+            if args.quick {
+                plan.keep_quick_part();
+            }
+            (plan.cases, plan.order)
+        }
+        (None, None) => return Ok(None),
+    };
+    let first = order.first().and_then(|key| cases.iter().position(|case| case.id == key.case));
+    let mut cases = cases;
+    cases.rotate_left(first.unwrap_or(0));
+    Ok(Some(cases))
+}
+
+/// The same in guests; the page and the tables are made here.
+fn in_guests(args: &Args, suites: Vec<Suite>, host: &Host, follower: &Follower) -> Result<u8> {
     let places = args.places.places()?;
-    let request = guest_run::Request { plan, suite, quick: args.quick, json: args.json, results: &places.results };
+    let folder =
+        args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
+    let task = match (&args.plan, &folder) {
+        (_, Some(folder)) => guest_run::Task::Resume { folder, blocks: args.blocks },
+        (Some(plan), None) => {
+            let (name, text) = guest_run::text_of(plan)?;
+            guest_run::Task::Start { name, text, quick: args.quick }
+        }
+        (None, None) => return Err(Error::user("name a plan, or a run folder with --resume")),
+    };
+    let request = guest_run::Request { task, suites, json: args.json, results: &places.results };
     let outcome = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
     let Some(folder) = outcome.folder else { return Ok(outcome.code) };
     let findings = crate::analyse::load::findings(&folder)?;
@@ -156,11 +230,25 @@ fn in_guest(args: &Args, suite: &Suite, host: &Host, follower: &Follower) -> Res
     }
     super::report::write(&findings, "html", &report)?;
     session::give_to_person(&folder)?;
+    if outcome.code == Kind::Interrupted.exit_code() && !args.json {
+        out::line(&resume_with(&folder))?;
+    }
     Ok(outcome.code)
 }
 
+fn resume_with(folder: &Path) -> String {
+    format!("interrupted; resume it with:\n  pgstrata run --resume {}", shown(folder))
+}
+
 /// Starts a run, and says when an earlier one has left something.
-fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
+fn start(
+    host: &Host,
+    plan: &Plan,
+    places: &Places,
+    interrupt: &Interrupt,
+    watcher: Watcher<'_>,
+    judge: Judge<'_>,
+) -> Result<Ending> {
     let left = clean::clean(host, &places.state, true)?;
     for run in left.iter().filter(|run| !run.live && !run.things.is_empty()) {
         out::remark(&format!("run {} was killed and left things behind: `pgstrata clean` removes them", run.run));
@@ -168,13 +256,13 @@ fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watch
     for run in left.iter().filter(|run| run.live) {
         out::remark(&format!("run {} is active at the same time: each run disturbs the other's figures", run.run));
     }
-    session::start(host, plan, places, interrupt, watcher)
+    session::start(host, plan, places, interrupt, watcher, judge)
 }
 
 /// What is to be run.
 enum Task {
-    /// A plan from its beginning.
-    Start(Plan),
+    /// A plan from its beginning, and its file.
+    Start(Box<Plan>, PathBuf),
     /// What is left of a run.
     Resume(Box<RunFolder>),
 }
@@ -186,17 +274,37 @@ impl Task {
                 session::stored(folder, plan.as_deref()).map(|stored| Task::Resume(Box::new(stored)))
             }
             (Some(path), None) => {
-                let (plan, checked) = super::plan::read(path, args.quick)?;
-                super::plan::remark_servers(&checked);
-                Ok(Task::Start(plan))
+                let guest = args.inside.as_ref().map(Suite::name);
+                let read = super::plan::read(path, args.quick, args.on.as_deref(), guest)?;
+                super::plan::remark_servers(&read.checked);
+                Ok(Task::Start(Box::new(read.plan), path.clone()))
             }
             (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
         }
     }
 
+    /// The same, once every PostgreSQL of it is built.
+    fn with_builds(self, host: &Host, interrupt: &Interrupt) -> Result<Task> {
+        match self {
+            Task::Resume(stored) => {
+                built::make_again(host, &stored.record().cases, interrupt)?;
+                Ok(Task::Resume(stored))
+            }
+            Task::Start(mut plan, file) => {
+                let unbuilt = |case: &CaseSpec| case.postgres.as_ref().is_some_and(|postgres| postgres.bin == UNBUILT);
+                if plan.cases.iter().any(unbuilt) {
+                    built::make(host, &mut plan.cases, interrupt)?;
+                    // Only now there is a server that can be asked about its settings.
+                    super::plan::accepted(&plan, &file, None)?;
+                }
+                Ok(Task::Start(plan, file))
+            }
+        }
+    }
+
     fn cases(&self) -> &[CaseSpec] {
         match self {
-            Task::Start(plan) => &plan.cases,
+            Task::Start(plan, _) => &plan.cases,
             Task::Resume(stored) => &stored.record().cases,
         }
     }
@@ -252,6 +360,10 @@ pub fn refuse_folders(paths: &[PathBuf]) -> Result<()> {
 }
 
 fn conclude(ending: &Ending, json: bool) -> Result<u8> {
+    if ending.handed_over.is_some() {
+        // Whoever called this in a guest boots the next one, and writes the report at the end.
+        return Ok(0);
+    }
     let findings = crate::analyse::load::findings(&ending.folder)?;
     let report = ending.folder.join("report.html");
     // The table first: writing the page may fail, on a full disk.
@@ -267,7 +379,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     }
     if ending.interrupted {
         if !json {
-            out::line(&format!("interrupted; resume it with:\n  pgstrata run --resume {}", shown(&ending.folder)))?;
+            out::line(&resume_with(&ending.folder))?;
         }
         return Ok(Kind::Interrupted.exit_code());
     }

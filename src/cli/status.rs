@@ -7,7 +7,6 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
-use crate::record::trial::Outcome;
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, significant};
 use serde::Serialize;
@@ -23,7 +22,7 @@ const COLUMNS: usize = 80;
   pgstrata status results/... --json | jq .left_us            for programs
   watch pgstrata status results/...                           from a second terminal
 
-Reads only the run folder, so it works from any account and machine that can read it. Exit code: 0 the run is active or all
+Reads only the run folder, so it works from any account and machine that can read it. Exit code: 0 the run is active or all \
 trials are measured, 1 it has ended and some trials have no figures, 2 not a run folder, 5 the folder cannot be read.")]
 pub struct Args {
     /// A run folder
@@ -88,7 +87,7 @@ struct LastTrial {
 /// Shows it.
 ///
 /// # Errors
-/// When the folder is no run folder or cannot be read.
+/// When the folder is not a run folder or cannot be read.
 pub fn run(args: &Args) -> Result<u8> {
     let folder = RunFolder::open(&args.folder)?;
     let now_us = wall_us();
@@ -113,7 +112,7 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         match folder.trial(key) {
             Ok(Some(trial)) => {
                 stored.push(key);
-                *(if trial.outcome == Outcome::Measured { &mut measured } else { &mut not_run }) += 1;
+                *(if trial.is_result() { &mut measured } else { &mut not_run }) += 1;
             }
             Ok(None) => {}
             Err(_) => damaged += 1,
@@ -128,6 +127,8 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         Some(Event::RunDone { .. }) if measured == due.len() => State::Complete,
         Some(Event::RunDone { .. }) => State::Incomplete,
         Some(Event::Interrupted) => State::Interrupted,
+        // No other guest was booted.
+        Some(Event::HandedOver { .. }) => State::Killed,
         // Fail-fast writes no end.
         _ if estimate.current.is_none() && estimate.ended > 0 => State::Incomplete,
         // Nor is there one where the file was emptied.

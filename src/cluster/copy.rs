@@ -39,6 +39,20 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
     Ok(copying.bytes)
 }
 
+/// See [`super::server::copy_off`].
+pub fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> Result<u64> {
+    let mut copying = CopyJob { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0, written: Vec::new() };
+    copying.folder(&spec.data, to, spec.wal.is_some())?;
+    if let Some(wal) = &spec.wal {
+        copying.folder(wal, &to.join("pg_wal"), false)?;
+    }
+    sync(to)?;
+    for path in &copying.written {
+        forget(path, &files::open(path)?)?;
+    }
+    Ok(copying.bytes)
+}
+
 /// Drops what the page cache holds of a file that is not dirty.
 fn forget(path: &Path, file: &files::File) -> Result<()> {
     files::drop_cache(file).or_host(|| format!("drop the cached pages of {}", path.display()))
@@ -158,6 +172,20 @@ mod tests {
         assert_eq!(fs::read_link(spec.data.join("pg_wal")).unwrap(), folder.path().join("wal"));
         let wal = fs::metadata(folder.path().join("wal/000000010000000000000001")).unwrap();
         assert!(wal.blocks() * 512 >= 1 << 20, "zeros are written, not left out");
+    }
+
+    #[test]
+    fn a_cluster_that_leaves_a_stack_has_its_wal_in_its_own_folder_again() {
+        let Some(install) = some_installation() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let template = template_in(folder.path());
+        let mut spec = spec_in(install, folder.path());
+        spec.wal = Some(folder.path().join("wal"));
+        let copied = copy(&template, &spec, &Interrupt::never()).unwrap();
+        let back = folder.path().join("back");
+        assert_eq!(copy_off(&spec, &back, &Interrupt::never()).unwrap(), copied);
+        assert_eq!(fs::read(back.join("base/1/2619")).unwrap(), vec![7u8; 3_000_000]);
+        assert!(!back.join("pg_wal").is_symlink() && back.join("pg_wal/000000010000000000000001").is_file());
     }
 
     /// Bytes of the file that the page cache holds (mincore(2)), as `fincore` of util-linux tells it.

@@ -8,6 +8,7 @@ use crate::host::command::Command;
 use crate::host::users::{self, User};
 use crate::host::{Host, files, folders, paths};
 use crate::parse::pg_version::{self, PgVersion};
+use crate::record::build::UNBUILT;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub fn find_all(host: &Host) -> Vec<Installation> {
     found.into_iter().map(|(version, bin)| installation(bin, version)).collect()
 }
 
-/// The installation that a plan names: `auto` (the newest) or a folder.
+/// The installation that a plan names: `auto` (the newest), `17` (the newest 17) or a folder.
 ///
 /// # Errors
 /// When there is none, with what would bring one; when the server's user cannot run it, with the folder in the way.
@@ -61,6 +62,17 @@ pub fn find(host: &Host, bin: &str) -> Result<Installation> {
                 "apt-get install postgresql, or name the folder of postgres, initdb and pgbench as `bin` in [postgres]",
             )
         });
+    }
+    if let Ok(major) = bin.parse::<u32>() {
+        return find_all(host).into_iter().find(|install| install.major == major).ok_or_else(|| {
+            Error::host(format!("no PostgreSQL {major} was found on this machine")).hint(
+                "install it, name the folder of its programs as `bin`, or have it built with `build` in [postgres]",
+            )
+        });
+    }
+    if bin == UNBUILT {
+        return Err(Error::host("the PostgreSQL that the plan has built is not built yet")
+            .hint("`pgstrata run` builds it, and so does `pgstrata postgres build PLAN`"));
     }
     let folder = Path::new(bin);
     if !paths::is_folder(folder) {

@@ -18,6 +18,7 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Database that workloads fill and statistics are read from.
@@ -41,6 +42,10 @@ const QUIT_LIMIT: Duration = Duration::from_secs(20);
 /// How often a server is asked whether it is ready or gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
+/// The version from which on initdb makes clusters with data checksums, and its argument against that.
+pub(crate) const CHECKSUMS_BY_DEFAULT: u32 = 18;
+const NO_CHECKSUMS: &str = "--no-data-checksums";
+
 /// What a server says that is not ready yet: cannot_connect_now (PostgreSQL's errcodes.txt).
 const STARTING_UP: &str = "SQLSTATE 57P03";
 
@@ -48,7 +53,7 @@ const STARTING_UP: &str = "SQLSTATE 57P03";
 const LOG_LINES: usize = 15;
 
 /// Settings that decide what a commit means: [`ServerFacts::key_settings`].
-const KEY_SETTINGS: [&str; 9] = [
+const KEY_SETTINGS: [&str; 11] = [
     "fsync",
     "synchronous_commit",
     "full_page_writes",
@@ -56,6 +61,8 @@ const KEY_SETTINGS: [&str; 9] = [
     "wal_level",
     "shared_buffers",
     "wal_block_size",
+    "block_size",
+    "segment_size",
     "wal_segment_size",
     "data_checksums",
 ];
@@ -84,6 +91,12 @@ pub struct ServerSpec {
 pub struct Server {
     /// What it was made from.
     pub spec: ServerSpec,
+    /// Its postmaster: another one after each restart.
+    postmaster: Mutex<Postmaster>,
+}
+
+#[derive(Debug)]
+struct Postmaster {
     child: Child,
     /// Bytes of the log that were there before this start.
     log_start: usize,
@@ -103,7 +116,9 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
     if let Some(wal) = &spec.wal {
         command = command.arg("--waldir").arg(wal);
     }
-    host.run(&command.args(&spec.initdb)).map(drop)
+    // Off is what it does by itself, and it has no word for it.
+    let unknown = |argument: &&String| *argument == NO_CHECKSUMS && spec.install.major < CHECKSUMS_BY_DEFAULT;
+    host.run(&command.args(spec.initdb.iter().filter(|argument| !unknown(argument)))).map(drop)
 }
 
 /// Makes a cluster in `spec.data` by copying the files of a cleanly stopped one, byte by byte (never by reflink), with
@@ -113,6 +128,14 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
 /// With the path; a full disk says so; interrupted.
 pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
     super::copy::copy(template, spec, interrupt)
+}
+
+/// The way back: copies the files of a cluster that is cleanly stopped to a folder that is not there yet.
+///
+/// # Errors
+/// As [`copy`].
+pub(crate) fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> Result<u64> {
+    super::copy::copy_off(spec, to, interrupt)
 }
 
 /// The statement that makes a tablespace in a folder, which is there, empty, and the server user's.
@@ -156,21 +179,39 @@ impl Server {
             files::make_folder(&spec.socket_folder, 0o700)?;
             files::give_to(&spec.socket_folder, &spec.user)?;
         }
-        let log = files::append_to(&spec.log)?;
-        let log_start = usize::try_from(paths::look_at_open(&log, &spec.log)?.bytes).unwrap_or(usize::MAX);
-        let stdout = log.try_clone().or_host(|| format!("open {}", spec.log.display()))?;
-        let command = Command::new(spec.install.bin.join("postgres"))
-            .arg("-D")
-            .arg(&spec.data)
-            .args(["-p", &PORT.to_string()])
-            .args(conf::command_line(&spec)?)
-            .user(&spec.user);
-        let child = host.spawn(&command, Stdio::from(stdout), Stdio::from(log))?;
-        let mut server = Server { spec, child, log_start, ended: false };
+        let server = Server { postmaster: Mutex::new(launched(host, &spec)?), spec };
         server.wait_until_ready(interrupt)?;
         server.refuse_listener()?;
-        undo::note(host, server.child.id(), &server.spec.socket_folder, &server.spec.user)?;
+        server.note(host)?;
         Ok(server)
+    }
+
+    /// Kills all of its processes at once, as the kernel does when memory runs out, and waits until they are gone. What they
+    /// wrote stays in the page cache.
+    ///
+    /// # Errors
+    /// When one does not end: it hangs in the kernel.
+    pub(crate) fn kill_all(&self, host: &Host) -> Result<()> {
+        undo::kill_all(host, &self.spec.data)?;
+        self.wait_until_gone(QUIT_LIMIT).map(drop)
+    }
+
+    /// Starts it again where it has ended, with the settings that it has, and waits until it answers.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub(crate) fn restart(&self, host: &Host, interrupt: &Interrupt) -> Result<()> {
+        *self.lock() = launched(host, &self.spec)?;
+        self.wait_until_ready(interrupt)?;
+        self.note(host)
+    }
+
+    fn note(&self, host: &Host) -> Result<()> {
+        undo::note(host, self.lock().child.id(), &self.spec.socket_folder, &self.spec.user)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Postmaster> {
+        self.postmaster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new connection to `database`.
@@ -184,12 +225,12 @@ impl Server {
     /// Process id of the postmaster.
     #[cfg(test)]
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.lock().child.id()
     }
 
     /// Where in its log file this start begins.
     pub(super) fn log_start(&self) -> u64 {
-        self.log_start as u64
+        self.lock().log_start as u64
     }
 
     /// The last lines of its log since it was started, indented; empty when it said nothing.
@@ -218,6 +259,7 @@ impl Server {
             version_num: number(&mut client, "select current_setting('server_version_num')")?,
             bin: self.spec.install.bin.display().to_string(),
             settings,
+            configure: one_value(&mut client, "select setting from pg_config where name = 'CONFIGURE'").ok(),
             key_settings,
             shared_buffers_bytes: number(&mut client, "select pg_size_bytes(current_setting('shared_buffers'))")?,
             found_after: Vec::new(),
@@ -248,8 +290,8 @@ impl Server {
     ///
     /// # Errors
     /// When it cannot be stopped, or its last checkpoint failed: with the last lines of its log.
-    pub fn stop(mut self, host: &Host) -> Result<()> {
-        signal(&self.child, Signal::INT);
+    pub fn stop(self, host: &Host) -> Result<()> {
+        signal(&self.lock().child, Signal::INT);
         let ended = self.wait_until_gone(STOP_LIMIT)?;
         if ended.is_none() {
             self.end_at_once(host)?;
@@ -277,16 +319,16 @@ impl Server {
         Err(Error::host(format!("the server listens on `{listens}` despite its configuration; it was stopped")))
     }
 
-    fn end_at_once(&mut self, host: &Host) -> Result<()> {
-        signal(&self.child, Signal::QUIT);
+    fn end_at_once(&self, host: &Host) -> Result<()> {
+        signal(&self.lock().child, Signal::QUIT);
         if self.wait_until_gone(QUIT_LIMIT)?.is_none() {
-            signal(&self.child, Signal::KILL);
+            signal(&self.lock().child, Signal::KILL);
             self.wait_until_gone(QUIT_LIMIT)?;
         }
         undo::undo_server(host, &self.spec.data, &self.spec.socket_folder)
     }
 
-    fn wait_until_ready(&mut self, interrupt: &Interrupt) -> Result<()> {
+    fn wait_until_ready(&self, interrupt: &Interrupt) -> Result<()> {
         let begun = now();
         loop {
             if self.has_ended()?.is_some() {
@@ -317,19 +359,21 @@ impl Server {
         }
     }
 
-    fn log_text(&self) -> String {
+    /// What it has logged since it was last started.
+    pub(crate) fn log_text(&self) -> String {
         // A log that cannot be read is shown as empty: the error that brought us here matters more.
         let log = files::read(&self.spec.log).unwrap_or_default();
-        String::from_utf8_lossy(log.get(self.log_start..).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(log.get(self.lock().log_start..).unwrap_or_default()).into_owned()
     }
 
-    fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
-        let status = self.child.try_wait().or_host(|| "check whether the server is still running".to_owned())?;
-        self.ended |= status.is_some();
+    fn has_ended(&self) -> Result<Option<ExitStatus>> {
+        let mut postmaster = self.lock();
+        let status = postmaster.child.try_wait().or_host(|| "check whether the server is still running".to_owned())?;
+        postmaster.ended |= status.is_some();
         Ok(status)
     }
 
-    fn wait_until_gone(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+    fn wait_until_gone(&self, limit: Duration) -> Result<Option<ExitStatus>> {
         let begun = now();
         loop {
             let status = self.has_ended()?;
@@ -344,11 +388,27 @@ impl Server {
 impl Drop for Server {
     /// The net: whoever can report an error calls [`Server::stop`].
     fn drop(&mut self) {
-        if !self.ended {
+        let ended = self.lock().ended;
+        if !ended {
             // Nothing can be reported from here; the ledger still lists the server.
             drop(self.end_at_once(&Host::this()));
         }
     }
+}
+
+/// Starts `postgres` on a data folder that has its settings; it logs to the end of its log.
+fn launched(host: &Host, spec: &ServerSpec) -> Result<Postmaster> {
+    let log = files::append_to(&spec.log)?;
+    let log_start = usize::try_from(paths::look_at_open(&log, &spec.log)?.bytes).unwrap_or(usize::MAX);
+    let stdout = log.try_clone().or_host(|| format!("open {}", spec.log.display()))?;
+    let command = Command::new(spec.install.bin.join("postgres"))
+        .arg("-D")
+        .arg(&spec.data)
+        .args(["-p", &PORT.to_string()])
+        .args(conf::command_line(spec)?)
+        .user(&spec.user);
+    let child = host.spawn(&command, Stdio::from(stdout), Stdio::from(log))?;
+    Ok(Postmaster { child, log_start, ended: false })
 }
 
 /// Signals a child that has not been waited for, so that its id is still its own.
@@ -414,6 +474,24 @@ mod tests {
         let again = Server::start(&host, spec, &Interrupt::never()).unwrap();
         assert!(again.log_tail().contains("ready to accept connections"), "{}", again.log_tail());
         again.stop(&host).unwrap();
+    }
+
+    #[test]
+    fn a_server_whose_processes_were_all_killed_recovers_and_is_the_same_server() {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let Some(server) = server_in(&host, folder.path()) else { return };
+        let mut client = server.connect(DATABASE).unwrap();
+        client.query("create table t as select generate_series(1, 1000) as x").unwrap();
+        let before = server.pid();
+        server.kill_all(&host).unwrap();
+        assert!(client.query("select 1").is_err() && !Path::new(&format!("/proc/{before}")).exists());
+        server.restart(&host, &Interrupt::never()).unwrap();
+        let rows = server.connect(DATABASE).unwrap().query("select count(*) from t").unwrap();
+        assert_eq!((rows, server.pid() == before), (vec![vec![Some("1000".to_owned())]], false));
+        let log = server.log_text();
+        assert!(log.contains("redo done at") && log.matches("starting PostgreSQL").count() == 1, "{log}");
+        server.stop(&host).unwrap();
     }
 
     #[test]

@@ -77,6 +77,21 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
         .hint("they hang in the kernel; check dmesg for device errors"))
 }
 
+/// Kills every `postgres` whose working folder is `data`, those too that are started meanwhile, and waits until they are
+/// gone.
+pub(super) fn kill_all(host: &Host, data: &Path) -> Result<()> {
+    let data = paths::resolved(data);
+    let begun = now();
+    while begun.elapsed() < KILL_LIMIT {
+        let left = processes_in(host, &data);
+        if left.is_empty() {
+            return Ok(());
+        }
+        processes::kill(host, &left, KILL_LIMIT)?;
+    }
+    Err(Error::host(format!("new processes of the server in {} keep coming", data.display())))
+}
+
 /// The server's processes: their program is a `postgres`, and their working folder is `data`, or was before it was
 /// deleted. Whoever else stands there (a shell) is left alone, and the unmount says that the folder is busy.
 fn processes_in(host: &Host, data: &Path) -> Vec<Process> {

@@ -21,7 +21,8 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             // Plans, tables of statistics, logs of servers and what volumes are read back from: no output that is imported.
-            const OTHERS: [&str; 7] = ["plans", "studentized_range", "server_log", "dmsetup", "lvm", "mdadm", "zfs"];
+            const OTHERS: [&str; 8] =
+                ["plans", "studentized_range", "server_log", "recovery_log", "dmsetup", "lvm", "mdadm", "zfs"];
             if OTHERS.iter().any(|other| path.ends_with(other)) {
                 continue;
             }

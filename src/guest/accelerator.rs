@@ -146,7 +146,7 @@ fn boots(
     Ok(Err(match status {
         Some(status) if qemu.trim().is_empty() => format!("QEMU ended: {status}"),
         Some(_) => death::first_line(&qemu),
-        None => format!("the kernel printed nothing that was expected within {} s", accelerator.limit().as_secs()),
+        None => format!("the kernel did not print what was expected within {} s", accelerator.limit().as_secs()),
     }))
 }
 

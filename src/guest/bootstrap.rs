@@ -1,14 +1,14 @@
 //! mmdebstrap: a Debian of packages in a folder, with hooks, while its progress is shown and interrupts are heard.
 
 use super::mirror::Mirror;
+use super::recipe::PREFERENCES;
 use super::suite::{Suite, TRIED};
 use crate::error::{Error, Result};
 use crate::host::command::{Command, last_lines, quoted};
+use crate::host::followed::Followed;
 use crate::host::signals::Interrupt;
-use crate::host::time::{now, sleep};
-use crate::host::{Host, files, folders, processes, users};
+use crate::host::{Host, files, folders, users};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 /// A machine of two slow cores that other programs use needs half an hour.
@@ -58,11 +58,15 @@ impl Bootstrap<'_> {
             .arg("--essential-hook=mkdir -p \"$1\"/etc/postgresql-common/createcluster.d")
             .arg("--essential-hook=echo create_main_cluster = false > \"$1\"/etc/postgresql-common/createcluster.d/guest.conf")
             .arg(format!("--customize-hook=sync-out {archives} {kept}"));
+        if self.suite.is_backports() {
+            let (folder, text) = ("\"$1\"/etc/apt/preferences.d", quoted(PREFERENCES.as_ref()));
+            command = command.arg(format!("--setup-hook=mkdir -p {folder} && printf %s {text} > {folder}/backports"));
+        }
         for hook in hooks {
             command = command.arg(format!("--customize-hook={hook}"));
         }
         let command =
-            command.args([self.suite.name(), "/dev/null"]).args(self.mirror.lines(self.suite)).env("TMPDIR", work);
+            command.args([self.suite.base(), "/dev/null"]).args(self.mirror.lines(self.suite)).env("TMPDIR", work);
         // Its chroot lies there, which another user owns where namespaces are used.
         files::set_mode(work, 0o1777)?;
         self.follow(&command, told)
@@ -74,33 +78,13 @@ impl Bootstrap<'_> {
 
     fn follow(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.log();
-        let file = files::create(&log)?;
-        let both =
-            || file.try_clone().map_err(|e| Error::host(e.to_string()).while_doing("open the log of mmdebstrap"));
-        let mut child = self.host.spawn(command, Stdio::from(both()?), Stdio::from(both()?))?;
-        let begun = now();
-        let mut seen = 0;
-        let mut stopped = None;
-        loop {
-            seen += tell(&log, seen, told)?;
-            let ended = child.try_wait().map_err(|e| Error::host(e.to_string()).while_doing("wait for mmdebstrap"))?;
-            if let Some(status) = ended {
-                tell(&log, seen, told)?;
-                return match stopped {
-                    Some(why) => Err(why),
-                    None if status.success() => Ok(()),
-                    None => Err(self.diagnosis(&files::read(&log)?)),
-                };
-            }
-            let over = begun.elapsed() > LIMIT;
-            if stopped.is_none() && (over || self.interrupt.is_raised()) {
-                let why = Error::tool(format!("mmdebstrap did not finish within {} h", LIMIT.as_secs() / 3600));
-                stopped = Some(if over { why } else { Error::interrupted() });
-                // It removes its chroot at SIGTERM.
-                processes::signal_group(child.id(), rustix::process::Signal::TERM.as_raw())?;
-            }
-            sleep(Duration::from_millis(100));
-        }
+        // It removes its chroot at SIGTERM.
+        let followed = Followed { host: self.host, log: &log, limit: LIMIT, interrupt: self.interrupt };
+        let mut step = |line: &str| {
+            let step = line.strip_prefix("I: ").filter(|line| !DETAILS.iter().any(|detail| line.starts_with(detail)));
+            step.into_iter().for_each(&mut *told);
+        };
+        if followed.run(command, &mut step)? { Ok(()) } else { Err(self.diagnosis(&files::read(&log)?)) }
     }
 
     /// What is the matter, from what was printed.
@@ -148,16 +132,6 @@ impl Bootstrap<'_> {
 /// Lines of progress that tell nobody anything.
 const DETAILS: [&str; 7] =
     ["automatically ", "chroot architecture ", "finding ", "main() ", "running --", "skipping ", "using "];
-
-/// Tells the lines of progress that were added to a log; gives their bytes.
-fn tell(log: &Path, from: u64, told: &mut dyn FnMut(&str)) -> Result<u64> {
-    let added = files::read_from(log, from)?;
-    let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let text = String::from_utf8_lossy(&added[..whole]);
-    let steps = text.lines().filter_map(|line| line.strip_prefix("I: "));
-    steps.filter(|line| !DETAILS.iter().any(|detail| line.starts_with(detail))).for_each(told);
-    Ok(u64::try_from(whole).unwrap_or(0))
-}
 
 #[cfg(test)]
 mod tests {

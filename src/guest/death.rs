@@ -17,7 +17,7 @@ pub(super) fn told(status: Option<ExitStatus>, console: &str, qemu: &str, memory
     } else if let Some(line) = console.lines().find(|line| line.contains("Kernel panic")) {
         format!("the guest's kernel panicked: {}", after_time(line))
     } else if let Some(line) = console.lines().rev().find(|line| line.contains("damaged")) {
-        let hint = "pgstrata guest rm and pgstrata guest build make it anew";
+        let hint = "to rebuild it: pgstrata guest rm, then pgstrata guest build";
         return Error::host(format!("the guest ended: {}", after_time(line).trim_start_matches("pgstrata-guest: ")))
             .hint(hint);
     } else {

@@ -7,7 +7,7 @@ use crate::parse::apt_sources::{Source, deb822, one_line};
 
 /// Addresses of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mirror {
+pub(crate) struct Mirror {
     main: String,
     /// Security updates, where the machine knows such a place.
     security: Option<String>,
@@ -18,7 +18,7 @@ impl Mirror {
     ///
     /// # Errors
     /// When the machine has none of Debian.
-    pub(super) fn of(host: &Host, named: Option<&str>) -> Result<Mirror> {
+    pub(crate) fn of(host: &Host, named: Option<&str>) -> Result<Mirror> {
         if let Some(main) = named {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+".contains(c);
             if !main.contains("://") || !main.chars().all(plain) {
@@ -46,13 +46,26 @@ impl Mirror {
     }
 
     /// The lines of sources.list for a suite.
-    pub(super) fn lines(&self, suite: &Suite) -> Vec<String> {
-        let line = |uri: &str, ending: &str| format!("deb {uri} {suite}{ending} main contrib");
+    pub(crate) fn lines(&self, suite: &Suite) -> Vec<String> {
+        self.all_lines("deb", suite, "main contrib")
+    }
+
+    /// The lines for its source packages.
+    pub(crate) fn source_lines(&self, suite: &Suite) -> Vec<String> {
+        self.all_lines("deb-src", suite, "main")
+    }
+
+    fn all_lines(&self, kind: &str, suite: &Suite, components: &str) -> Vec<String> {
+        let base = suite.base();
+        let line = |uri: &str, ending: &str| format!("{kind} {uri} {base}{ending} {components}");
         let mut lines = vec![line(&self.main, "")];
         // What is not released yet has neither.
-        if super::suite::TRIED.contains(&suite.name()) {
+        if super::suite::TRIED.contains(&base) {
             lines.push(line(&self.main, "-updates"));
             lines.extend(self.security.as_ref().map(|uri| line(uri, "-security")));
+        }
+        if suite.is_backports() {
+            lines.push(format!("{kind} {} {suite} {components}", self.main));
         }
         lines
     }
@@ -102,6 +115,10 @@ mod tests {
                 "deb http://a/sec trixie-security main contrib"
             ]
         );
+        let of_backports = mirror.lines(&"trixie-backports".parse().unwrap());
+        assert_eq!(of_backports.len(), 4);
+        assert_eq!(of_backports[..3], mirror.lines(&"trixie".parse().unwrap())[..]);
+        assert_eq!(of_backports[3], "deb http://a/debian trixie-backports main contrib");
         assert_eq!(mirror.lines(&"forky".parse().unwrap()), ["deb http://a/debian forky main contrib"]);
     }
 

@@ -5,12 +5,34 @@ use super::vm::Shared;
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::files::File;
+use crate::host::users::User;
 use crate::host::{Host, files, folders, paths, users};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Where the guest sees it.
 pub const INSIDE: &str = "/run/pgstrata/results";
+
+/// The file of a run folder that its writer locks.
+const EVENTS: &str = "events.jsonl";
+/// How names of outlets begin.
+const PREFIX: &str = ".guest-";
+
+fn is_outlet(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+}
+
+fn is_link(path: &Path) -> Result<bool> {
+    Ok(paths::look_for(path)?.is_some_and(|found| found.kind == paths::Kind::Symlink))
+}
+
+/// The path, without what a program that was killed has left there: a copy that is not needed any more.
+fn free(path: PathBuf) -> Result<PathBuf> {
+    if paths::exists(&path) {
+        folders::remove_all(&path)?;
+    }
+    Ok(path)
+}
 
 /// The folder; removed at the end, with what was not copied.
 #[derive(Debug)]
@@ -29,16 +51,57 @@ impl Outlet {
     pub fn make(host: &Host, results: &Path, plan: (&str, &[u8])) -> Result<Outlet> {
         folders::make_all(results, 0o755)?;
         let user = users::server_user(host)?;
-        if let Some(closed) = paths::closed_to(results, &user) {
-            let why = format!("QEMU runs as {} and may not enter {}", user.name, closed.display());
-            return Err(Error::host(why).hint("name another folder with --results DIR"));
-        }
-        let folder = results.join(format!(".guest-{}", files::random_id()?));
-        files::make_folder(&folder, 0o755)?;
-        let outlet = Outlet { results: results.to_path_buf(), folder, live: OnceLock::new() };
+        let outlet = Outlet::empty(results, &user)
+            .map_err(|e| if e.hint_text().is_some() { e.hint("name another folder with --results DIR") } else { e })?;
         files::write_for(&outlet.folder.join(plan.0), plan.1, 0o644, &user)?;
-        files::give_to(&outlet.folder, &user)?;
         Ok(outlet)
+    }
+
+    /// Makes it beside the folder of a run that stopped, given by its absolute path, with a copy of that folder in it. A link to
+    /// the copy takes the folder's place, as it did when the run began; so a run goes on whose program was killed, too.
+    ///
+    /// # Errors
+    /// When another pgstrata writes to the folder, it cannot be copied, or the user that QEMU runs as may not reach it.
+    pub fn around(host: &Host, place: &Path) -> Result<Outlet> {
+        let user = users::server_user(host)?;
+        let name = place.file_name().ok_or_else(|| Error::user(format!("{} has no name", place.display())))?;
+        let own = paths::resolve(place)?;
+        let before = files::open(&own.join(EVENTS))?;
+        files::soon(|| files::lock(&before)).map_err(|_| {
+            Error::host(format!("another pgstrata is writing to {}", place.display()))
+                .hint("wait for it, or stop it first")
+        })?;
+        let outlet = Outlet::empty(place.parent().unwrap_or(place), &user)?;
+        let copy = outlet.folder.join(name);
+        host.run(&Command::new("cp").args(["-r", "--no-preserve=ownership", "--"]).arg(&own).arg(&copy))?;
+        if users::is_root() {
+            files::give_tree_to(&copy, &user)?;
+        }
+        if is_link(place)? {
+            files::remove(place)?;
+            outlet.show()?;
+            // A killed program has left the folder in an outlet of its own.
+            if let Some(old) = own.parent().filter(|old| is_outlet(old)) {
+                folders::remove_all(old)?;
+            }
+        } else {
+            let aside = free(files::beside(place))?;
+            folders::rename(place, &aside)?;
+            outlet.show()?;
+            folders::remove_all(&aside)?;
+        }
+        Ok(outlet)
+    }
+
+    fn empty(results: &Path, user: &User) -> Result<Outlet> {
+        if let Some(closed) = paths::closed_to(results, user) {
+            let why = format!("QEMU runs as {} and may not enter {}", user.name, closed.display());
+            return Err(Error::host(why).hint(format!("chmod a+x {}", closed.display())));
+        }
+        let folder = results.join(format!("{PREFIX}{}", files::random_id()?));
+        files::make_folder(&folder, 0o755)?;
+        files::give_to(&folder, user)?;
+        Ok(Outlet { results: results.to_path_buf(), folder, live: OnceLock::new() })
     }
 
     #[must_use]
@@ -68,7 +131,7 @@ impl Outlet {
             files::make_link(&place, target)?;
         }
         if self.live.get().is_none() {
-            let events = files::open(&inside.join("events.jsonl"))?;
+            let events = files::open(&inside.join(EVENTS))?;
             // Whoever asks for the state of the run holds it for a moment.
             if files::lock(&events).is_ok() {
                 self.live.get_or_init(|| events);
@@ -84,9 +147,9 @@ impl Outlet {
     pub fn take_out(self, host: &Host) -> Result<Option<PathBuf>> {
         let Some((inside, name)) = self.run_folder()? else { return Ok(None) };
         let place = self.results.join(&name);
-        let part = files::beside(&place);
+        let part = free(files::beside(&place))?;
         host.run(&Command::new("cp").args(["-r", "--no-preserve=ownership", "--"]).arg(&inside).arg(&part))?;
-        if paths::look_for(&place)?.is_some_and(|found| found.kind == paths::Kind::Symlink) {
+        if is_link(&place)? {
             files::remove(&place)?;
         }
         folders::rename(&part, &place)?;
@@ -128,6 +191,59 @@ mod tests {
         assert_eq!(outlet.take_out(&host).unwrap(), Some(shown.clone()));
         assert!(shown.join("run.json").is_file() && !shown.is_symlink());
         assert_eq!(folders::list(&results).unwrap(), [shown]);
+    }
+
+    /// The folder of a run in `results`, as another program has left it.
+    fn run_folder(results: &Path) -> PathBuf {
+        let folder = results.join("2026-p");
+        std::fs::create_dir_all(folder.join("trials/a")).unwrap();
+        std::fs::write(folder.join("run.json"), "{}").unwrap();
+        std::fs::write(folder.join(EVENTS), "one\n").unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_run_goes_on_in_a_copy_of_its_folder_which_then_takes_its_place() {
+        let results = tempfile::tempdir().unwrap();
+        files::set_mode(results.path(), 0o755).unwrap();
+        let (host, folder) = (Host::this(), run_folder(results.path()));
+        let outlet = Outlet::around(&host, &folder).unwrap();
+        assert!(folder.is_symlink() && folder.join("trials/a").is_dir());
+        let inside = outlet.run_folder().unwrap().unwrap().0;
+        let user = users::server_user(&host).unwrap();
+        for path in [inside.clone(), inside.join(EVENTS), inside.join("trials/a")] {
+            assert_eq!(paths::look_at(&path).unwrap().uid, user.uid, "{}", path.display());
+        }
+        std::fs::write(inside.join(EVENTS), "one\ntwo\n").unwrap();
+        assert_eq!(outlet.take_out(&host).unwrap(), Some(folder.clone()));
+        assert_eq!(std::fs::read_to_string(folder.join(EVENTS)).unwrap(), "one\ntwo\n");
+        assert_eq!(folders::list(results.path()).unwrap(), [folder]);
+    }
+
+    #[test]
+    fn a_run_whose_program_was_killed_goes_on_from_where_its_folder_was_left() {
+        let results = tempfile::tempdir().unwrap();
+        files::set_mode(results.path(), 0o755).unwrap();
+        let (host, folder) = (Host::this(), results.path().join("2026-p"));
+        let left = run_folder(&results.path().join(".guest-0badcafe"));
+        files::make_link(&folder, Path::new(".guest-0badcafe/2026-p")).unwrap();
+        let outlet = Outlet::around(&host, &folder).unwrap();
+        assert!(!left.exists() && folder.join("trials/a").is_dir());
+        outlet.take_out(&host).unwrap();
+        assert!(!folder.is_symlink());
+        assert_eq!(folders::list(results.path()).unwrap(), [folder]);
+    }
+
+    #[test]
+    fn a_folder_that_somebody_writes_to_stays_as_it_is() {
+        let results = tempfile::tempdir().unwrap();
+        files::set_mode(results.path(), 0o755).unwrap();
+        let folder = run_folder(results.path());
+        let writer = files::open(&folder.join(EVENTS)).unwrap();
+        files::lock(&writer).unwrap();
+        let error = Outlet::around(&Host::this(), &folder).unwrap_err();
+        assert!(error.to_string().contains("another pgstrata is writing"), "{error}");
+        assert_eq!(folders::list(results.path()).unwrap(), [folder]);
     }
 
     #[test]

@@ -40,6 +40,13 @@ pub(super) const ROOT: &[&str] = &[
     "?exact-name(reiserfsprogs)",
 ];
 
+/// What apt prefers where the suite is one of backports: kernel and ZFS. All else stays that of the stable suite.
+pub(super) const PREFERENCES: &str = "\
+Package: linux-* zfs-* zfsutils-linux libzfs* libzpool* libnvpair* libuutil*
+Pin: release n=*-backports
+Pin-Priority: 990
+";
+
 /// Modules that are loaded before the root image can be mounted; those of the second list where the kernel has them.
 pub(super) const EARLY_MODULES: &[&str] = &["virtio_pci", "virtio_blk", "virtio_console", "ext4", "9p", "9pnet_virtio"];
 pub(super) const EARLY_MODULES_IF_THERE: &[&str] = &["crc32c_generic", "virtio_rng"];
@@ -67,7 +74,10 @@ pub(super) struct Steps {
 impl Steps {
     pub(super) fn of(suite: &Suite, folder: &Path) -> Steps {
         let step = |name, inputs: &[&str]| Step { folder: folder.to_path_buf(), name, key: key(inputs) };
-        let modules = step("modules", &[EDITION, suite.name(), &COMPILING.join(" "), MODULES_SCRIPT]);
+        let compiling = COMPILING.join(" ");
+        let mut of_modules = vec![EDITION, suite.name(), &compiling, MODULES_SCRIPT];
+        of_modules.extend(suite.is_backports().then_some(PREFERENCES));
+        let modules = step("modules", &of_modules);
         let early = [EARLY_MODULES.join(" "), EARLY_MODULES_IF_THERE.join(" ")];
         let boot = step("boot", &[EDITION, &modules.key, &early[0], &early[1], INITRAMFS_SCRIPT, PROBE_SCRIPT]);
         let root = step("root", &[EDITION, &modules.key, &ROOT.join(" "), ROOT_SCRIPT, ROOT_SIZE]);
@@ -86,9 +96,10 @@ mod tests {
     #[test]
     fn suites_share_no_step() {
         let of = |name: &str| Steps::of(&name.parse().unwrap(), Path::new("/c"));
-        let (one, other) = (of("bookworm"), of("trixie"));
-        for (one, other) in one.all().iter().zip(other.all()) {
-            assert_ne!(one.key, other.key, "{}", one.name);
+        for (one, other) in [("bookworm", "trixie"), ("trixie", "trixie-backports")] {
+            for (one, other) in of(one).all().iter().zip(of(other).all()) {
+                assert_ne!(one.key, other.key, "{}", one.name);
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Step {
 }
 
 /// The hash of inputs, each of which counts with its bounds.
-pub(super) fn key(inputs: &[&str]) -> String {
+pub(crate) fn key(inputs: &[&str]) -> String {
     let mut hash = Sha256::new();
     for input in inputs {
         hash.update(input.len().to_le_bytes());

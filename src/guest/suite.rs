@@ -4,17 +4,31 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A suite by its code name (`trixie`).
+/// A suite by its code name (`trixie`), or with kernel and ZFS from its backports (`trixie-backports`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suite(String);
 
 /// The suites that are tried in the tests; others may work.
 pub const TRIED: [&str; 2] = ["bookworm", "trixie"];
 
+/// How the name of a suite's backports ends.
+const BACKPORTS: &str = "-backports";
+
 impl Suite {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0
+    }
+
+    /// The suite that everything else comes from.
+    #[must_use]
+    pub(super) fn base(&self) -> &str {
+        self.0.strip_suffix(BACKPORTS).unwrap_or(&self.0)
+    }
+
+    #[must_use]
+    pub(super) fn is_backports(&self) -> bool {
+        self.base() != self.name()
     }
 }
 
@@ -30,10 +44,11 @@ impl FromStr for Suite {
 
     fn from_str(text: &str) -> Result<Suite> {
         // It becomes a part of paths, of addresses and of commands.
-        if !text.is_empty() && text.len() <= 40 && text.chars().all(|c| c.is_ascii_lowercase()) {
+        let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+        if text.len() <= 40 && text.split('-').all(is_word) {
             return Ok(Suite(text.to_owned()));
         }
-        Err(Error::user(format!("`{text}` is no suite of Debian")).hint(format!("one of {}", TRIED.join(", "))))
+        Err(Error::user(format!("`{text}` is not a Debian suite")).hint(format!("one of {}", TRIED.join(", "))))
     }
 }
 
@@ -50,7 +65,13 @@ mod tests {
     #[test]
     fn a_suite_is_a_plain_word() {
         assert_eq!("bookworm".parse::<Suite>().unwrap().name(), "bookworm");
-        for wrong in ["", "../x", "a b", "Trixie", "x;y"] {
+        let backports: Suite = "trixie-backports".parse().unwrap();
+        assert_eq!(
+            (backports.name(), backports.base(), backports.is_backports()),
+            ("trixie-backports", "trixie", true)
+        );
+        assert!(!"trixie".parse::<Suite>().unwrap().is_backports());
+        for wrong in ["", "../x", "a b", "Trixie", "x;y", "-backports", "trixie-", "-"] {
             let error = wrong.parse::<Suite>().unwrap_err();
             assert!(error.hint_text().unwrap().contains("trixie"), "{wrong}");
         }

@@ -1,4 +1,5 @@
-//! Which ranges of a file have no written block, as its filesystem tells (FIEMAP, Documentation/filesystems/fiemap.rst).
+//! Which ranges of a file have no written block, and in how many pieces it lies, as its filesystem tells (FIEMAP,
+//! Documentation/filesystems/fiemap.rst).
 
 use super::files::File;
 use rustix::io::Errno;
@@ -10,6 +11,11 @@ const FIEMAP: Opcode = 0xC020_660B;
 /// The filesystem writes back what it holds of the file before it answers.
 const FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 1;
+/// No place on the device yet, or none that is told: unknown, delayed, inside the inode.
+const EXTENT_UNPLACED: u32 = 0x2 | 0x4 | 0x200;
+/// Compressed or encrypted: `length` is that of the data, not of what is stored.
+const EXTENT_ENCODED: u32 = 0x8;
+const EXTENT_SHARED: u32 = 0x2000;
 /// Reserved, and reads as zeros.
 const EXTENT_UNWRITTEN: u32 = 0x800;
 /// Extents asked for at once.
@@ -20,6 +26,77 @@ const EXTENTS: usize = 256;
 pub(crate) struct FileRange {
     pub start: u64,
     pub bytes: u64,
+}
+
+/// How a file lies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    /// Extents, those that follow each other in the file and on the device merged.
+    pub pieces: u64,
+    /// Bytes that have a place.
+    pub placed_bytes: u64,
+    /// Of these, shared with another file or a snapshot.
+    pub shared_bytes: u64,
+    /// Of these, compressed or encrypted.
+    pub encoded_bytes: u64,
+    /// Of these, never written.
+    pub unwritten_bytes: u64,
+}
+
+impl Pieces {
+    fn add(&mut self, before: Option<&Extent>, extent: &Extent) {
+        if extent.flags & EXTENT_UNPLACED != 0 {
+            return;
+        }
+        self.pieces += u64::from(before.is_none_or(|before| !follows(before, extent)));
+        self.placed_bytes += extent.length;
+        for (flag, bytes) in [
+            (EXTENT_SHARED, &mut self.shared_bytes),
+            (EXTENT_ENCODED, &mut self.encoded_bytes),
+            (EXTENT_UNWRITTEN, &mut self.unwritten_bytes),
+        ] {
+            if extent.flags & flag != 0 {
+                *bytes += extent.length;
+            }
+        }
+    }
+}
+
+/// Whether an extent lies right behind the one before it, in the file and on the device. Compressed ones take no more room
+/// on the device than their data would, and how much is not told: one that begins within that room follows.
+fn follows(before: &Extent, extent: &Extent) -> bool {
+    if before.flags & EXTENT_UNPLACED != 0 || before.logical + before.length != extent.logical {
+        return false;
+    }
+    let end = before.physical + before.length;
+    if before.flags & EXTENT_ENCODED != 0 {
+        return extent.physical > before.physical && extent.physical <= end;
+    }
+    extent.physical == end
+}
+
+/// In how many pieces a file lies, once what is dirty of it is written. `None` where the filesystem does not tell.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn pieces(file: &File) -> io::Result<Option<Pieces>> {
+    let mut found = Pieces::default();
+    let mut before: Option<Extent> = None;
+    let mut at = 0;
+    loop {
+        let extents = match extents_from(file, at, u64::MAX - at) {
+            Err(Errno::OPNOTSUPP | Errno::NOTTY) => return Ok(None),
+            extents => extents?,
+        };
+        for extent in &extents {
+            found.add(before.as_ref(), extent);
+            before = Some(*extent);
+        }
+        match extents.last() {
+            Some(last) if last.flags & EXTENT_LAST == 0 => at = last.logical + last.length,
+            _ => return Ok(Some(found)),
+        }
+    }
 }
 
 #[repr(C)]
@@ -121,6 +198,40 @@ mod tests {
         assert_eq!(unwritten(&file, 16 << 20).unwrap().unwrap(), []);
     }
 
+    fn extent(logical: u64, physical: u64, length: u64, flags: u32) -> Extent {
+        Extent { logical, physical, length, flags, ..Extent::default() }
+    }
+
+    fn counted(extents: &[Extent]) -> Pieces {
+        let mut found = Pieces::default();
+        let before = std::iter::once(None).chain(extents.iter().map(Some));
+        before.zip(extents).for_each(|(before, extent)| found.add(before, extent));
+        found
+    }
+
+    #[test]
+    fn extents_that_follow_each_other_are_one_piece() {
+        let k = 1024;
+        assert_eq!(counted(&[extent(0, 64 * k, 8 * k, 0), extent(8 * k, 72 * k, 8 * k, EXTENT_UNWRITTEN)]).pieces, 1);
+        assert_eq!(counted(&[extent(0, 64 * k, 8 * k, 0), extent(8 * k, 56 * k, 8 * k, 0)]).pieces, 2, "backwards");
+        assert_eq!(counted(&[extent(0, 64 * k, 8 * k, 0), extent(16 * k, 72 * k, 8 * k, 0)]).pieces, 2, "over a hole");
+        let inline = counted(&[extent(0, 0, 4 * k, 0x200)]);
+        assert_eq!((inline.pieces, inline.placed_bytes), (0, 0));
+    }
+
+    #[test]
+    fn compressed_extents_side_by_side_are_one_piece_though_their_stored_length_is_not_told() {
+        let (k, c) = (1024, EXTENT_ENCODED);
+        // btrfs: 128 KiB of data in 40 KiB each.
+        let near = [extent(0, 640 * k, 128 * k, c), extent(128 * k, 680 * k, 128 * k, c)];
+        assert_eq!(
+            counted(&near),
+            Pieces { pieces: 1, placed_bytes: 256 * k, encoded_bytes: 256 * k, ..Pieces::default() }
+        );
+        let far = [extent(0, 640 * k, 128 * k, c), extent(128 * k, 1680 * k, 128 * k, c)];
+        assert_eq!(counted(&far).pieces, 2);
+    }
+
     #[test]
     fn many_extents_are_read_to_the_end() {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -133,6 +244,8 @@ mod tests {
         if let Some(missing) = unwritten(&file, pieces * 16384).unwrap() {
             assert_eq!(missing.len() as u64, pieces);
             assert!(missing.iter().all(|range| range.bytes == 12288), "{:?}", &missing[..3]);
+            let found = super::pieces(&file).unwrap().unwrap();
+            assert_eq!((found.pieces, found.placed_bytes), (pieces, pieces * 4096));
         }
     }
 }

@@ -34,6 +34,20 @@ pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result
     file.write_all_at(bytes, offset)
 }
 
+/// Fills as much of `bytes` as the file has from `offset` on, and returns how much that is.
+pub(crate) fn read_up_to_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
+}
+
 /// Reads a file that grows from `offset` to its present end; nothing where it is no longer than that.
 ///
 /// # Errors
@@ -202,6 +216,23 @@ pub(crate) fn free_bytes_if_limited(path: &Path) -> Result<Option<u64>> {
     Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
 }
 
+/// The room of a filesystem as df counts it: what only root may use is neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Bytes.
+    pub used: u64,
+    /// Bytes.
+    pub free: u64,
+}
+
+/// The room of the filesystem that holds `path`; `None` where it has no size (ramfs).
+pub(crate) fn room(path: &Path) -> Result<Option<Room>> {
+    let facts = rustix::fs::statvfs(path).or_host(|| format!("read the free space of {}", path.display()))?;
+    let bytes = |blocks: u64| blocks.saturating_mul(facts.f_frsize);
+    let used = bytes(facts.f_blocks.saturating_sub(facts.f_bfree));
+    Ok((facts.f_blocks > 0).then(|| Room { used, free: bytes(facts.f_bavail) }))
+}
+
 /// The nearest folder at or above `path` that exists.
 #[must_use]
 pub(crate) fn nearest_existing(path: &Path) -> PathBuf {
@@ -296,6 +327,11 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     File::create(path).or_store(|| format!("write {}", path.display()))
 }
 
+/// Same as [`create_new`], for reading too.
+pub(crate) fn create_to_change(path: &Path, mode: u32) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
+}
+
 /// Makes a file that must not be there yet; the umask takes its bits from `mode`.
 pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
@@ -309,6 +345,15 @@ pub(crate) fn remove(path: &Path) -> Result<bool> {
 /// Gives a file a further name, which must not be there yet.
 pub(crate) fn add_name(path: &Path, name: &Path) -> io::Result<()> {
     fs::hard_link(path, name)
+}
+
+/// Moves a file, to another filesystem too; nothing may have the new name yet.
+pub(crate) fn move_to(path: &Path, to: &Path) -> Result<()> {
+    let moved = match fs::rename(path, to) {
+        Err(e) if e.kind() == ErrorKind::CrossesDevices => fs::copy(path, to).and_then(|_| fs::remove_file(path)),
+        moved => moved,
+    };
+    moved.or_store(|| format!("move {} to {}", path.display(), to.display()))
 }
 
 /// Makes the symbolic link `link` to `target`.
@@ -358,6 +403,11 @@ pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
 /// Takes the lock away, also from children that have inherited the file.
 pub(crate) fn unlock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::Unlock)?)
+}
+
+/// Makes a range of a file read as zeros and gives its blocks back; the file keeps its size.
+pub(crate) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?)
 }
 
 /// Reserves the first `bytes` of a file, unwritten (fallocate(2)).

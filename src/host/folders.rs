@@ -34,6 +34,18 @@ pub(crate) fn list(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// Does something with each file of a folder and of those below it; links are followed.
+pub(crate) fn each_file(path: &Path, act: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
+    for path in list(path)? {
+        match super::paths::look_at(&path)?.kind {
+            super::paths::Kind::Directory => each_file(&path, act)?,
+            super::paths::Kind::RegularFile => act(&path)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Removes a folder that the kernel lets go with what it shows in it (configfs).
 pub(crate) fn remove_empty(path: &Path) -> Result<()> {
     fs::remove_dir(path).or_host(|| format!("remove {}", path.display()))

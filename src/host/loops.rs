@@ -1,11 +1,33 @@
-//! Loop devices come and go (`/dev/loop-control`, include/uapi/linux/loop.h).
+//! Loop devices come and go, and get another end (`/dev/loop-control`, include/uapi/linux/loop.h).
 
 use super::files::File;
-use rustix::ioctl::{IntegerSetter, Opcode, ioctl};
+use rustix::ioctl::{Getter, IntegerSetter, NoArg, Opcode, Setter, ioctl};
 use std::io;
+use std::path::Path;
 
 const ADD: Opcode = 0x4C80;
 const REMOVE: Opcode = 0x4C81;
+const SET_STATUS: Opcode = 0x4C04;
+const GET_STATUS: Opcode = 0x4C05;
+
+/// `struct loop_info64`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Info {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
 
 /// Makes the loop device of this number; fails with EEXIST where there is one.
 pub(crate) fn add(number: u32) -> io::Result<()> {
@@ -17,9 +39,34 @@ pub(crate) fn remove(number: u32) -> io::Result<()> {
     control::<REMOVE>(number)
 }
 
+/// Writes back and forgets what the kernel holds of a block device (`BLKFLSBUF`), before something else stands behind it.
+pub(crate) fn forget_buffers(device: &Path) -> io::Result<()> {
+    const FLUSH_BUFFERS: Opcode = 0x1261;
+    let device = File::options().read(true).open(device)?;
+    // SAFETY: the request has no argument.
+    #[expect(unsafe_code, reason = "no safe binding of this request")]
+    let forgotten = unsafe { ioctl(&device, NoArg::<FLUSH_BUFFERS>::new()) };
+    Ok(forgotten?)
+}
+
 #[expect(unsafe_code, reason = "no safe binding of these requests")]
 fn control<const REQUEST: Opcode>(number: u32) -> io::Result<()> {
     let control = File::options().read(true).write(true).open("/dev/loop-control")?;
     // SAFETY: both requests take the number itself as their argument, and no memory of ours.
     Ok(unsafe { ioctl(&control, IntegerSetter::<REQUEST>::new_usize(number as usize)) }?)
+}
+
+/// Has a loop device end after so many bytes, 0 for those that its file has. Requests under way are completed first;
+/// those beyond the end fail from here on. The bytes after which it ended before.
+///
+/// # Errors
+/// The kernel's: ENOTTY or ENXIO where it is no loop device, or one without a file.
+#[expect(unsafe_code, reason = "no safe binding of these requests")]
+pub(crate) fn end_after(device: &Path, bytes: u64) -> io::Result<u64> {
+    let device = File::options().read(true).write(true).open(device)?;
+    // SAFETY: the request writes one `struct loop_info64`, which `Info` is; every pattern of bits is one.
+    let before = unsafe { ioctl(&device, Getter::<GET_STATUS, Info>::new()) }?;
+    // SAFETY: the request reads one such struct, which lives as long as the call.
+    unsafe { ioctl(&device, Setter::<SET_STATUS, Info>::new(Info { size_limit: bytes, ..before })) }?;
+    Ok(before.size_limit)
 }

@@ -4,17 +4,22 @@
 //! person points, and `probe` where it measures. Each command is logged with its arguments, exit code and duration. A
 //! [`Host`] can be rooted in a folder, so that tests write small fake trees.
 
+pub(crate) mod appended;
 pub mod command;
 pub(crate) mod extents;
 pub mod files;
 pub(crate) mod folders;
+pub(crate) mod followed;
+pub(crate) mod lines;
 pub(crate) mod loops;
 pub mod machine;
 pub(crate) mod mapped;
 pub(crate) mod mount_options;
 pub(crate) mod paths;
 pub(crate) mod processes;
+pub(crate) mod reflinks;
 pub(crate) mod ring;
+pub(crate) mod shutdown;
 pub mod signals;
 pub mod terminal;
 pub mod ticks;

@@ -21,7 +21,7 @@ pub struct Target {
 pub fn parse_table(text: &str) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = || Error::tool(format!("dmsetup table, line {}: `{line}` is no target", number + 1));
+        let wrong = || Error::tool(format!("dmsetup table, line {}: `{line}` is not a target", number + 1));
         let mut words = line.split_whitespace();
         let start = words.next().and_then(|word| word.parse().ok()).ok_or_else(wrong)?;
         let sectors = words.next().and_then(|word| word.parse().ok()).ok_or_else(wrong)?;

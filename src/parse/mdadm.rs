@@ -12,7 +12,7 @@ pub fn parse_export(text: &str) -> Result<BTreeMap<String, String>> {
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let pair = line.split_once('=').filter(|(key, _)| key.starts_with("MD_"));
         let (key, value) = pair.ok_or_else(|| {
-            Error::tool(format!("mdadm --detail --export, line {}: `{line}` is no field", number + 1))
+            Error::tool(format!("mdadm --detail --export, line {}: `{line}` is not a field", number + 1))
         })?;
         fields.insert(key.to_owned(), value.to_owned());
     }

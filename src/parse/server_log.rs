@@ -93,9 +93,15 @@ impl LogReader {
 }
 
 /// When a line was written, and what it says with the level LOG; `None` for all others.
-fn message(line: &str) -> Option<(u64, &str)> {
+pub(super) fn message(line: &str) -> Option<(u64, &str)> {
+    let (at_us, message) = stamped(line)?;
+    Some((at_us, message.strip_prefix("LOG:  ")?))
+}
+
+/// When a line was written (wall clock, microseconds since 1970), and what it says, its level in front.
+pub(super) fn stamped(line: &str) -> Option<(u64, &str)> {
     let (stamp, rest) = line.split_once(" GMT [")?;
-    let (_, message) = rest.split_once("] LOG:  ")?;
+    let (_, message) = rest.split_once("] ")?;
     let at: jiff::Timestamp = format!("{}Z", stamp.replacen(' ', "T", 1)).parse().ok()?;
     Some((u64::try_from(at.as_microsecond()).ok()?, message))
 }

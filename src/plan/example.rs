@@ -3,6 +3,7 @@
 //! Made from the catalogue, so that it cannot lag behind it. A part that the catalogue's own checks refuse with made-up
 //! values (a real disk has a real serial number) stands there as a comment.
 
+use super::build;
 use super::machine::MACHINE;
 use super::problem::Problems;
 use super::stacks::{Slot, stands_alone};
@@ -21,6 +22,14 @@ pub fn example(catalogue: &Catalogue) -> String {
     let (shown, names) = stacks_shown(catalogue);
     let (workloads, any_server) = workloads_shown(catalogue);
     let mut out = head(names.first());
+    out.push_str(&rule("Guests"));
+    comment(
+        &mut out,
+        "",
+        "Run the cases in throw-away virtual machines with kernel, ZFS and PostgreSQL of a Debian suite (pgstrata guest build \
+         --suite SUITE). A list is an axis: each block boots each guest once. Default: on this machine.",
+    );
+    out.push_str("# guest = [\"bookworm\", \"trixie\"]\n");
     out.push_str(&machine_shown(catalogue));
     out.push_str(&shown);
     out.push_str(&postgres_shown(any_server));
@@ -70,6 +79,12 @@ fn head(baseline: Option<&String>) -> String {
     comment(
         &mut out,
         "",
+        "durability = \"quick\" also finds out what a power cut would cost: before the first trial each stack is recorded on \
+         loop images for some seconds, and every acknowledged commit must be covered by a flush. Other devices: not measured.",
+    );
+    comment(
+        &mut out,
+        "",
         "blocks = { at_least = 3, at_most = 12 } is adaptive: all pairs of cases are tested after each block. A case that is \
          beaten is dropped, and the run ends when every remaining pair differs or is equal within 5 %, or \
          after at_most blocks.",
@@ -100,6 +115,15 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
          creates tablespaces. reuse = true builds the stack once and ages it across trials. Any option can be a list, which is an axis; \
          an option whose value is a list takes a list of lists.",
     );
+    if let Some(entry) = &catalogue.age {
+        comment(
+            &mut out,
+            "",
+            "age = { rewrite = [0, 1, 3, 10], filesystem = [\"aged\", \"fresh\"] } ages a fresh stack in each trial before it is \
+             measured, here by overwriting the data so many times, and measures the same cluster on a fresh filesystem, too.",
+        );
+        out.push_str(&entry_shown(entry));
+    }
     for entry in Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)) {
         out.push_str(&entry_shown(entry));
     }
@@ -158,12 +182,23 @@ fn postgres_shown(any_server: bool) -> String {
     comment(
         &mut out,
         "",
-        "bin: \"auto\" (the newest installed) or the folder with its programs. settings: as in postgresql.conf. \
-         initdb: a list of arguments. A list of values for bin or for a setting is an axis.",
+        "bin: \"auto\" (the newest installed), a major version, or the folder with its programs. settings: as in \
+         postgresql.conf. initdb: a list of arguments. A list of values for bin or for a setting is an axis.",
     );
+    comment(
+        &mut out,
+        "",
+        "build, instead of bin: build the server from source, once; `pgstrata postgres` lists and removes builds. A list \
+         is an axis:",
+    );
+    let width = build::KEYS.iter().map(|key| key.key.len()).max().unwrap_or(0);
+    for build::BuildKey { key, doc, .. } in &build::KEYS {
+        comment(&mut out, &format!("   {key:<width$}  "), doc);
+    }
     let text = "[postgres]\nbin = \"auto\"\n\
         settings = { shared_buffers = \"512MB\", wal_sync_method = [\"fdatasync\", \"open_datasync\"] }\n\
-        # initdb = [\"--wal-segsize=64\"]\n";
+        # initdb = [\"--wal-segsize=64\"]\n\
+        # build = { version = \"15\", wal_blocksize = [8, 16, 64] }\n";
     out.push_str(&if any_server { text.to_owned() } else { commented(text) });
     out
 }

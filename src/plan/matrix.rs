@@ -1,5 +1,6 @@
 //! Stacks x knobs of the machine x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
 
+use super::build::{self, BUILD};
 use super::ids::{IdParts, distinct_parts};
 use super::machine::MachineDraft;
 use super::options::{Axis, combinations, options};
@@ -9,21 +10,29 @@ use super::stacks::StackDraft;
 use super::tree::Span;
 use super::values::Choice;
 use super::workloads::WorkloadDraft;
+use crate::record::build::BuildSpec;
 use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use crate::record::options::Options;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 /// Most cases of a plan: with a minute each, a week.
 pub(super) const MAX_CASES: usize = 10_000;
 
 /// Everything that is crossed.
 pub(super) struct Draft<'c> {
+    /// Guests; `None` where the plan names none.
+    pub guest: Option<Axis>,
     /// Knobs of the machine.
     pub machine: MachineDraft<'c>,
     /// Stacks, in the order of the plan.
     pub stacks: Vec<StackDraft<'c>>,
+    /// Options of `age` that only workloads with a server have.
+    pub age_of_clusters: &'c [&'c str],
     /// The servers and settings.
     pub postgres: PostgresDraft,
+    /// Where relative paths of builds start.
+    pub folder: &'c Path,
     /// Workloads, in the order of the plan.
     pub workloads: Vec<WorkloadDraft<'c>>,
 }
@@ -50,8 +59,8 @@ pub(super) struct CaseCandidate {
     place: Span,
 }
 
-/// Crosses everything; stacks turn slowest, then workloads, the stacks' options, knobs of the machine, the workloads'
-/// options, servers, settings.
+/// Crosses everything; stacks turn slowest, then workloads, the stacks' options, guests, knobs of the machine, the
+/// workloads' options, servers, settings.
 pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandidate> {
     refuse_clashing_names(draft, problems);
     let server = draft.postgres.axes();
@@ -65,15 +74,17 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
     let servers = combinations(&server, MAX_CASES).unwrap_or_default();
     let mut candidates = Vec::new();
     for stack in &draft.stacks {
-        let alone = stack.wal_alone();
+        let alone = stack.wal_alone().age_without(draft.age_of_clusters);
         for workload in &draft.workloads {
             let stack = if workload.entry.needs_server { stack } else { &alone };
             let axes = stack.axes();
-            let below = [axes.as_slice(), &draft.machine.knobs].concat();
-            for of_both in combinations(&below, MAX_CASES).unwrap_or_default() {
-                let (of_stack, of_machine) = of_both.split_at(axes.len());
+            let below = [axes.as_slice(), draft.guest.as_slice(), &draft.machine.knobs].concat();
+            for of_all in combinations(&below, MAX_CASES).unwrap_or_default() {
+                let (of_stack, others) = of_all.split_at(axes.len());
+                let (of_guest, of_machine) = others.split_at(draft.guest.as_slice().len());
                 for chosen in combinations(&workload.axes, MAX_CASES).unwrap_or_default() {
                     let mut candidate = start((stack, &axes, of_stack), workload, &chosen);
+                    set_guest(&mut candidate, draft.guest.as_ref(), of_guest);
                     set_machine(&mut candidate, &draft.machine, of_machine);
                     if workload.entry.needs_server {
                         candidates.extend(servers.iter().map(|with| add_server(&candidate, draft, &server, with)));
@@ -98,6 +109,13 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
             problems.add(problem.help("rename the device or setting"));
         }
     }
+    if let Some(guest) = &draft.guest {
+        let others = of_stacks.iter().chain(&draft.postgres.settings);
+        if let Some(other) = others.into_iter().find(|other| other.name == guest.name) {
+            let problem = Problem::at(other.span.clone(), format!("`{}` is also the name of an axis", other.name));
+            problems.add(problem.also(guest.span.clone(), "the guests").help("rename the device or setting"));
+        }
+    }
     for setting in &draft.postgres.settings {
         let options = draft.workloads.iter().flat_map(|workload| &workload.axes);
         if let Some(option) = options.into_iter().find(|option| option.name == setting.name) {
@@ -114,13 +132,13 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
 fn count(draft: &Draft<'_>, server: &[Axis]) -> Option<usize> {
     let product = |axes: &[Axis]| axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.choices.len()));
     let servers = product(server)?;
-    let machines = product(&draft.machine.knobs)?;
+    let machines = product(&draft.machine.knobs)?.checked_mul(product(draft.guest.as_slice())?)?;
     let mut all = 0usize;
     for stack in &draft.stacks {
         for workload in &draft.workloads {
             let (stack, with) = match workload.entry.needs_server {
                 true => (product(&stack.axes())?, servers),
-                false => (product(&stack.wal_alone().axes())?, 1),
+                false => (product(&stack.wal_alone().age_without(draft.age_of_clusters).axes())?, 1),
             };
             let of_both = product(&workload.axes)?.checked_mul(with)?.checked_mul(stack)?.checked_mul(machines)?;
             all = all.checked_add(of_both)?;
@@ -143,9 +161,11 @@ fn start(
     };
     let case = CaseSpec {
         id: String::new(),
+        guest: None,
         stack: stack.spec(of_stack),
         postgres: None,
         machine: Options::default(),
+        age: stack.age(of_stack),
         workload: spec,
         axes: BTreeMap::new(),
     };
@@ -171,6 +191,15 @@ fn start(
     candidate
 }
 
+fn set_guest(candidate: &mut CaseCandidate, axis: Option<&Axis>, chosen: &[&Choice]) {
+    for (axis, choice) in axis.into_iter().zip(chosen) {
+        let suite = choice.value.plain();
+        candidate.add(axis, choice, &suite);
+        candidate.sameness.push_str(&format!(" {:?}={:?}", axis.name, choice.identity));
+        candidate.case.guest = Some(suite);
+    }
+}
+
 fn set_machine(candidate: &mut CaseCandidate, machine: &MachineDraft<'_>, chosen: &[&Choice]) {
     for (axis, choice) in machine.knobs.iter().zip(chosen) {
         candidate.add(axis, choice, &choice.value.plain());
@@ -183,7 +212,8 @@ fn add_server(without: &CaseCandidate, draft: &Draft<'_>, axes: &[Axis], chosen:
     let mut candidate = without.clone();
     let bins: Vec<String> = draft.postgres.bin.choices.iter().map(|choice| choice.value.plain()).collect();
     let short = distinct_parts(&bins);
-    let mut spec = PostgresSpec { bin: String::new(), settings: BTreeMap::new(), initdb: Vec::new() };
+    let built = (!draft.postgres.build.is_empty()).then(BuildSpec::default);
+    let mut spec = PostgresSpec { bin: String::new(), build: built, settings: BTreeMap::new(), initdb: Vec::new() };
     for (axis, choice) in axes.iter().zip(chosen) {
         let text = choice.value.plain();
         match axis.option.0.as_str() {
@@ -191,6 +221,12 @@ fn add_server(without: &CaseCandidate, draft: &Draft<'_>, axes: &[Axis], chosen:
                 let shown = bins.iter().position(|bin| *bin == text).map_or(&text, |i| &short[i]);
                 candidate.add(axis, choice, shown);
                 spec.bin = text;
+            }
+            BUILD => {
+                candidate.add(axis, choice, &text);
+                if let Some(spec) = &mut spec.build {
+                    build::enter(spec, axis, &choice.value, draft.folder);
+                }
             }
             INITDB if axis.name.starts_with(INITDB) => {
                 candidate.add(axis, choice, &text);

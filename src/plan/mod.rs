@@ -7,9 +7,12 @@
 //! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
 mod blocks;
+mod build;
 pub(crate) mod drawing;
+mod durability;
 mod example;
 pub(crate) mod forecast;
+mod guest;
 mod ids;
 mod machine;
 mod matrix;
@@ -42,16 +45,30 @@ use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::run::QuickOf;
 use crate::record::stack::{GroundKind, Take};
+use crate::record::verdict::DurabilityCheck;
 use problem::{Problem, clean, refuse_unknown};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use tree::{Node, Pair, Value, get};
 
 /// Keys of a plan.
-const KEYS: [&str; 10] =
-    ["name", "seed", "blocks", "baseline", machine::MACHINE, "stack", "postgres", "workload", "exclude", "quick"];
+const KEYS: [&str; 12] = [
+    "name",
+    "seed",
+    "blocks",
+    "baseline",
+    guest::GUEST,
+    durability::KEY,
+    machine::MACHINE,
+    "stack",
+    "postgres",
+    "workload",
+    "exclude",
+    "quick",
+];
 
 /// Seed of a plan that has none.
 const DEFAULT_SEED: u64 = 1;
@@ -109,6 +126,10 @@ pub struct Catalogue {
     pub workloads: Vec<CatalogueEntry>,
     /// For the table `[machine]`: its options are knobs of the kernel.
     pub machine: Option<CatalogueEntry>,
+    /// For the key `age` of a stack.
+    pub age: Option<CatalogueEntry>,
+    /// Options of `age` that only workloads with a server have.
+    pub age_of_clusters: &'static [&'static str],
 }
 
 /// A plan that has been checked.
@@ -123,14 +144,16 @@ pub struct Plan {
     pub at_least: Option<u32>,
     /// Axes of the baseline: `{stack: ext4}`; empty = no comparison.
     pub baseline: BTreeMap<String, String>,
+    /// How a run finds out what a power cut would cost the cases; `None`: not at all.
+    pub durability: Option<DurabilityCheck>,
     /// The cases, in the plan's order.
     pub cases: Vec<CaseSpec>,
     /// The trials, in the order of execution.
     pub order: Vec<TrialKey>,
     /// What a quick run has of it, where the plan says so.
     pub in_quick: Option<QuickPart>,
-    /// Whether its windows were made short ones.
-    pub quick: bool,
+    /// Where its windows were made short ones: the plan that it is a part of.
+    pub quick: Option<QuickOf>,
     /// SHA-256 of the file's bytes, hex.
     pub sha256: String,
     pub text: String,
@@ -182,13 +205,17 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let name = read_name(&root, problems);
     let seed = read_whole(&root, "seed", 0, i64::MAX, problems).map_or(DEFAULT_SEED, i64::cast_unsigned);
     let (blocks, at_least) = blocks::read(&root, problems);
+    let durability = durability::read(&root, problems);
     let machine = machine::read_machine(&root, catalogue, problems);
     let mut stacks = stacks::read_stacks(&root, catalogue, problems);
     stacks::give_queue(&mut stacks, &machine.queue, problems);
     let draft = matrix::Draft {
+        guest: guest::read_guest(&root, problems),
         machine,
         stacks,
+        age_of_clusters: catalogue.age_of_clusters,
         postgres: postgres::read_postgres(&root, problems),
+        folder,
         workloads: workloads::read_workloads(&root, folder, catalogue, problems),
     };
     if !problems.is_empty() {
@@ -214,30 +241,54 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     }
     let parts: Vec<ids::IdParts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
     let ids = ids::ids(&parts);
-    let order = order::order(&ids, blocks, seed);
     let in_quick = quick.map(|quick| quick.part(&left, &ids, blocks));
-    let cases = left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();
+    let cases: Vec<CaseSpec> =
+        left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();
+    let order = order::of_cases(&cases, blocks, seed);
     Some(Plan {
         name,
         seed,
         blocks,
         at_least,
         baseline,
+        durability,
         cases,
         order,
         in_quick,
-        quick: false,
+        quick: None,
         sha256: sha256(text.as_bytes()),
         text: text.to_owned(),
     })
 }
 
 impl Plan {
+    /// Has the cases that name no guest run in this one.
+    pub fn run_in(&mut self, guest: &str) {
+        for case in self.cases.iter_mut().filter(|case| case.guest.is_none()) {
+            case.guest = Some(guest.to_owned());
+        }
+    }
+
+    /// The plan with those of its cases alone that run in this guest; `None`: outside of any.
+    #[must_use]
+    pub fn part_in(&self, guest: Option<&str>) -> Plan {
+        let mut part = self.clone();
+        part.cases.retain(|case| case.guest.as_deref() == guest);
+        let left: BTreeSet<&str> = part.cases.iter().map(|case| case.id.as_str()).collect();
+        part.order.retain(|key| left.contains(key.case.as_str()));
+        part
+    }
+
     /// Leaves what a quick run has of it; all where the plan says nothing.
     pub fn keep_quick_part(&mut self) {
-        let Some(part) = self.in_quick.take() else { return };
-        let ids: Vec<String> = part.cases.iter().map(|case| case.id.clone()).collect();
-        self.order = order::order(&ids, part.blocks, self.seed);
+        let cases = u32::try_from(self.cases.len()).unwrap_or(u32::MAX);
+        let whole = QuickOf { cases, blocks: self.blocks, set: BTreeMap::new() };
+        let Some(part) = self.in_quick.take() else {
+            self.quick = Some(whole);
+            return;
+        };
+        self.quick = Some(QuickOf { set: part.set, ..whole });
+        self.order = order::of_cases(&part.cases, part.blocks, self.seed);
         (self.blocks, self.at_least, self.cases) = (part.blocks, None, part.cases);
     }
 }
@@ -251,8 +302,7 @@ pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<
         let message = format!("{} cases x {blocks} blocks exceed the limit of {MAX_TRIALS} trials", cases.len());
         return Err(Error::user(message));
     }
-    let ids: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
-    Ok(order::order(&ids, blocks, seed))
+    Ok(order::of_cases(cases, blocks, seed))
 }
 
 /// SHA-256 of a plan's bytes, hex: how a run knows its plan again.

@@ -9,12 +9,16 @@
 //! [`Tally::score`]. So a plan of fewer blocks than rows is as balanced as such rows can be, and further blocks leave the
 //! order of the earlier ones as it was. When all rows are used up, the cases are numbered anew.
 //!
+//! Cases of several guests are grouped by guest inside each block, so that a block boots each guest once: the guests have an
+//! order of their own, drawn in the same way, and inside its guest each group is ordered as a plan of these cases alone
+//! would be. Guests with the same cases so have them in the same order.
+//!
 //! The order belongs to the plan format: the same seed and cases must give the same order in every version, or a
 //! resumed run would not find its trials. So nothing here leans on what a random library may change: ChaCha8 is a fixed
 //! cipher (RFC 8439's function with 8 rounds), its key is the seed in little-endian bytes followed by zeros, and the
 //! shuffle is written out. A test pins one order.
 
-use crate::record::case::TrialKey;
+use crate::record::case::{CaseSpec, TrialKey};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
@@ -22,8 +26,31 @@ use std::collections::BTreeMap;
 /// Rows among which the next block is chosen: all of them for up to 32 cases.
 const CANDIDATES: usize = 64;
 
+/// The trials of `blocks` rounds through `cases`, grouped by guest. More blocks leave the order of the earlier ones as it
+/// was.
+pub(super) fn of_cases(cases: &[CaseSpec], blocks: u32, seed: u64) -> Vec<TrialKey> {
+    // A guest's name stands for the trials of its group; there is one group where no case names a guest.
+    let name = |case: &CaseSpec| case.guest.clone().unwrap_or_default();
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut guests: Vec<String> = Vec::new();
+    for case in cases {
+        if !groups.contains_key(&name(case)) {
+            guests.push(name(case));
+        }
+        groups.entry(name(case)).or_default().push(case.id.clone());
+    }
+    let ordered: BTreeMap<String, Vec<TrialKey>> =
+        groups.iter().map(|(guest, ids)| (guest.clone(), order(ids, blocks, seed))).collect();
+    let group = |turn: &TrialKey| {
+        let (all, cases) = (&ordered[&turn.case], groups[&turn.case].len());
+        let before = (turn.trial as usize - 1) * cases;
+        all[before..before + cases].to_vec()
+    };
+    order(&guests, blocks, seed).iter().flat_map(group).collect()
+}
+
 /// The trials of `blocks` rounds through `cases`. More blocks leave the order of the earlier ones as it was.
-pub(super) fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
+fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
     let mut key = [0u8; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     let mut rng = ChaCha8Rng::from_seed(key);
@@ -151,6 +178,9 @@ fn below(n: u64, rng: &mut ChaCha8Rng) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::case::WorkloadSpec;
+    use crate::record::options::Options;
+    use crate::record::stack::StackSpec;
     use proptest::prelude::{any, prop_assert, prop_assert_eq, prop_assert_ne, proptest};
 
     fn names(n: usize) -> Vec<String> {
@@ -209,6 +239,39 @@ mod tests {
                 prop_assert_eq!(seen, all);
                 prop_assert!(block.iter().all(|trial| trial.trial as usize == i + 1));
             }
+        }
+
+        #[test]
+        fn each_guest_has_a_block_in_one_piece_and_the_order_of_its_cases_alone(
+            cases in 1usize..8, guests in 1usize..4, blocks in 1u32..6, seed in any::<u64>(),
+        ) {
+            let case = |guest: usize, name: &String| CaseSpec {
+                id: format!("g{guest}-{name}"),
+                guest: Some(format!("g{guest}")),
+                stack: StackSpec::linear("s", Vec::new()),
+                postgres: None,
+                machine: Options::default(),
+                age: Options::default(),
+                workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
+                axes: BTreeMap::new(),
+            };
+            // Not sorted by guest, as an excluded case may leave them.
+            let all: Vec<CaseSpec> =
+                names(cases).iter().flat_map(|name| (0..guests).map(move |guest| case(guest, name))).collect();
+            let trials = of_cases(&all, blocks, seed);
+            prop_assert_eq!(trials.len(), all.len() * blocks as usize);
+            for (at, block) in trials.chunks(all.len()).enumerate() {
+                prop_assert!(block.iter().all(|trial| trial.trial as usize == at + 1));
+                prop_assert_eq!(block.chunk_by(|one, next| one.case[..2] == next.case[..2]).count(), guests);
+            }
+            for guest in 0..guests {
+                let own: Vec<CaseSpec> = all.iter().filter(|case| case.id.starts_with(&format!("g{guest}"))).cloned().collect();
+                let of_all: Vec<&TrialKey> = trials.iter().filter(|key| key.case.starts_with(&format!("g{guest}"))).collect();
+                let alone = of_cases(&own, blocks, seed);
+                prop_assert_eq!(of_all, alone.iter().collect::<Vec<_>>());
+            }
+            let longer = of_cases(&all, blocks + 1, seed);
+            prop_assert_eq!(&longer[..trials.len()], &trials[..]);
         }
 
         #[test]

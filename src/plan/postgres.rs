@@ -1,16 +1,18 @@
-//! The table `[postgres]`: which server, its settings, the arguments of initdb.
+//! The table `[postgres]`: which server or what it is built from, its settings, the arguments of initdb.
 //!
 //! A list of servers or of values of a setting is an axis. Absent on purpose: which settings PostgreSQL knows; only the
 //! server itself can say that.
 
+use super::build::{BUILD, read_build};
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Key, Node, Pair, Value, get};
 use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text};
+use crate::record::build::UNBUILT;
 use crate::record::options::{OptionKind, OptionValue};
 
 /// Keys of `[postgres]`.
-pub(super) const KEYS: [&str; 3] = ["bin", "settings", "initdb"];
+pub(super) const KEYS: [&str; 4] = ["bin", BUILD, "settings", "initdb"];
 
 /// Name of the axis of servers.
 pub(super) const BIN_AXIS: &str = "postgres";
@@ -24,8 +26,10 @@ pub(super) const AUTO: &str = "auto";
 /// `[postgres]` as read.
 #[derive(Debug, Clone)]
 pub(super) struct PostgresDraft {
-    /// Folders of programs, or `auto`.
+    /// Folders of programs, major versions, or `auto`; [`UNBUILT`] alone where they are built.
     pub bin: Axis,
+    /// What they are built from; empty where they are installed.
+    pub build: Vec<Axis>,
     /// Arguments of initdb: all in one axis, or one axis for each.
     pub initdb: Vec<Axis>,
     /// Settings, in the order of the plan.
@@ -33,17 +37,19 @@ pub(super) struct PostgresDraft {
 }
 
 impl PostgresDraft {
-    /// Everything that is crossed: servers, arguments of initdb, settings.
+    /// Everything that is crossed: servers, builds, arguments of initdb, settings.
     pub fn axes(&self) -> Vec<Axis> {
-        std::iter::once(&self.bin).chain(&self.initdb).chain(&self.settings).cloned().collect()
+        std::iter::once(&self.bin).chain(&self.build).chain(&self.initdb).chain(&self.settings).cloned().collect()
     }
 }
 
 /// Reads the table; a plan without one takes the server that is found, with its own defaults.
 pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresDraft {
-    let auto = Choice { value: OptionValue::Text(AUTO.to_owned()), identity: AUTO.to_owned(), span: 0..0 };
-    let bin = Axis::of(BIN_AXIS, 0..0, vec![auto]);
-    let mut draft = PostgresDraft { bin, initdb: Vec::new(), settings: Vec::new() };
+    let only = |bin: &str| {
+        let choice = Choice { value: OptionValue::Text(bin.to_owned()), identity: bin.to_owned(), span: 0..0 };
+        Axis::of(BIN_AXIS, 0..0, vec![choice])
+    };
+    let mut draft = PostgresDraft { bin: only(AUTO), build: Vec::new(), initdb: Vec::new(), settings: Vec::new() };
     let Some((key, node)) = get(root, "postgres") else { return draft };
     let Value::Table(pairs) = &node.value else {
         let message = format!("`postgres` must be a table, found {}", node.noun());
@@ -55,6 +61,13 @@ pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresD
         && let Some(choices) = read_choices("`bin` of [postgres]", node, items(node), problems, read_bin)
     {
         draft.bin = Axis::of(BIN_AXIS, key.span.clone(), choices);
+    }
+    if let Some((key, node)) = get(pairs, BUILD) {
+        if let Some((bin, _)) = get(pairs, "bin") {
+            let problem = Problem::at(bin.span.clone(), "`bin` conflicts with `build`");
+            problems.add(problem.also(key.span.clone(), "the build").help("remove one of them"));
+        }
+        (draft.bin, draft.build) = (only(UNBUILT), read_build(key, node, problems));
     }
     if let Some((_, node)) = get(pairs, "settings") {
         draft.settings = read_settings(node, problems);
@@ -77,14 +90,26 @@ fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
     let refuse = |message: String| ValueRefusal { span: node.span.clone(), message, help: None };
     let text = match node.text() {
         Some(AUTO) => AUTO.to_owned(),
+        Some(major) if is_major(major) => major.to_owned(),
         Some(_) => absolute_path(node).map_err(|refusal| ValueRefusal {
-            help: Some("or write \"auto\" for the newest installed version".into()),
+            help: Some("or write \"auto\" for the newest installed version, \"17\" for the newest 17".into()),
             ..refusal
         })?,
-        None => return Err(refuse(format!("must be \"auto\" or the folder of the programs, found {}", node.noun()))),
+        None => match node.value {
+            Value::Integer(major) if is_major(&major.to_string()) => major.to_string(),
+            _ => {
+                let wanted = "must be \"auto\", a major version or the folder of the programs";
+                return Err(refuse(format!("{wanted}, found {}", node.noun())));
+            }
+        },
     };
     let identity = if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text };
     Ok(Choice { value: OptionValue::Text(identity.clone()), identity, span: node.span.clone() })
+}
+
+/// Whether it is a major version: `17`.
+fn is_major(text: &str) -> bool {
+    (1..=3).contains(&text.len()) && text.chars().all(|c| c.is_ascii_digit())
 }
 
 fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
@@ -131,7 +156,7 @@ pub(super) fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
 
 /// Whether PostgreSQL can have a setting of that name, and whether it can be told from the other axes.
 fn is_setting_name(name: &str) -> bool {
-    let reserved = ["stack", "workload", BIN_AXIS, INITDB];
+    let reserved = ["stack", "workload", BIN_AXIS, BUILD, INITDB];
     name.len() <= 63
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')

@@ -19,13 +19,15 @@ pub struct QuickPart {
     pub blocks: u32,
     /// The cases that are left, with the options that are set.
     pub cases: Vec<CaseSpec>,
+    /// These options, as a person writes them.
+    pub set: BTreeMap<String, String>,
 }
 
 /// What `[quick]` asks for, before the cases have their names.
 pub(super) struct Draft {
     blocks: Option<u32>,
     only: Vec<Condition>,
-    /// Options of layers, by key.
+    /// Options of layers and workloads, by key.
     set: BTreeMap<String, OptionValue>,
 }
 
@@ -64,7 +66,7 @@ pub(super) fn read_quick(
     None
 }
 
-/// The options to set: each of a layer that the plan uses.
+/// The options to set: each of a layer or workload that the plan gives it to.
 fn read_set(
     table: &Node,
     left: &[CaseCandidate],
@@ -81,10 +83,14 @@ fn read_set(
         let nodes = left.iter().flat_map(|candidate| &candidate.case.stack.nodes);
         let uses = nodes.filter(|node| node.options.get(&key.text).is_some()).map(|node| node.layer.as_str()).next();
         let entry = uses.and_then(|layer| catalogue.layers.iter().find(|entry| entry.name == layer));
+        let mut workloads = left.iter().map(|candidate| &candidate.case.workload);
+        let kind = workloads.find(|workload| workload.options.get(&key.text).is_some()).map(|it| it.kind.as_str());
+        let of_kind = kind.and_then(|kind| catalogue.workloads.iter().find(|entry| entry.name == kind));
+        let entry = entry.or(of_kind);
         let Some(spec) = entry.and_then(|entry| entry.options.iter().find(|spec| spec.key == key.text)) else {
             let problem =
-                Problem::at(key.span.clone(), format!("no layer of the plan is given the option `{}`", key.text));
-            problems.add(problem.help("`set` replaces what a layer is given"));
+                Problem::at(key.span.clone(), format!("nothing in the plan is given the option `{}`", key.text));
+            problems.add(problem.help("`set` replaces what a layer or workload is given"));
             continue;
         };
         match read(spec.kind, node) {
@@ -109,16 +115,17 @@ impl Draft {
         let kept = left.iter().zip(ids).filter(|(candidate, _)| self.keeps(candidate));
         let cases = kept.map(|(candidate, id)| {
             let mut case = CaseSpec { id: id.clone(), ..candidate.case.clone() };
-            for node in &mut case.stack.nodes {
-                for (key, value) in
-                    self.set.iter().filter(|(key, _)| node.options.get(key).is_some()).collect::<Vec<_>>()
-                {
-                    node.options.set(key, value.clone());
+            let of_nodes = case.stack.nodes.iter_mut().map(|node| &mut node.options);
+            for options in of_nodes.chain([&mut case.workload.options]) {
+                for (key, value) in self.set.iter().filter(|(key, _)| options.get(key).is_some()).collect::<Vec<_>>() {
+                    options.set(key, value.clone());
                 }
             }
             case
         });
-        QuickPart { blocks: self.blocks.unwrap_or(blocks), cases: cases.collect() }
+        let cases = cases.collect();
+        let set = self.set.iter().map(|(key, value)| (key.clone(), value.plain())).collect();
+        QuickPart { blocks: self.blocks.unwrap_or(blocks), cases, set }
     }
 }
 
@@ -152,6 +159,13 @@ mod tests {
     }
 
     #[test]
+    fn a_quick_run_may_have_less_data() {
+        let part = read("set = { scale = 3 }").unwrap().in_quick.unwrap();
+        let scales: Vec<_> = part.cases.iter().filter_map(|case| case.workload.options.integer("scale")).collect();
+        assert!(!scales.is_empty() && scales.iter().all(|scale| *scale == 3), "{scales:?}");
+    }
+
+    #[test]
     fn mistakes_of_a_quick_run_are_found_in_any_run() {
         for (quick, words) in [
             ("block = 1", "unknown key `block`"),
@@ -159,7 +173,7 @@ mod tests {
             ("only = { clients = 3 }", "no case has `clients` = `3`"),
             ("only = { stack = \"xfs-disk\" }", "leaves out the baseline"),
             ("set = { size = 3 }", "`size`"),
-            ("set = { sise = \"1GiB\" }", "no layer of the plan is given the option `sise`"),
+            ("set = { sise = \"1GiB\" }", "nothing in the plan is given the option `sise`"),
             ("set = 3", "must be a table"),
         ] {
             let said = read(quick).unwrap_err();

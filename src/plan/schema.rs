@@ -4,7 +4,10 @@
 //! of other stacks) only [`super::check`] can say.
 
 use super::blocks::{FIRST_LOOK, LOOKS_MAX};
-use super::stacks::{MODULE, Slot, stands_alone};
+use super::build;
+use super::durability;
+use super::guest;
+use super::stacks::{AGE, MODULE, Slot, stands_alone};
 use super::values::{describe, is_scalar};
 use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, names};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
@@ -31,6 +34,12 @@ pub fn schema(catalogue: &Catalogue) -> Value {
             },
             "blocks": blocks(),
             "baseline": baseline(),
+            "guest": guests(),
+            durability::KEY: {
+                "description": "quick: before the first trial, record each stack on loop images and check by arithmetic \
+                    whether a power cut could lose acknowledged commits. Default: no check.",
+                "enum": durability::words()
+            },
             "machine": machine(catalogue),
             "stack": named("Storage stacks by name.", stack(catalogue)),
             "postgres": postgres(),
@@ -73,6 +82,12 @@ fn baseline() -> Value {
     })
 }
 
+fn guests() -> Value {
+    let mut schema = axis_of(&json!({ "type": "string", "pattern": guest::PATTERN }));
+    schema["description"] = json!("Run the cases in guests of these Debian suites. A list is an axis.");
+    schema
+}
+
 fn exclude() -> Value {
     json!({
         "description": "A case that matches every line of one of these tables is not run.",
@@ -111,10 +126,13 @@ fn postgres() -> Value {
         "type": "object",
         "properties": {
             "bin": {
-                "description": "auto (the newest installed), the folder of the server's programs, or a list of these.",
-                "anyOf": axis_of(&json!({ "type": "string", "pattern": "^(auto|/.*)$" }))["anyOf"],
+                "description": "auto (the newest installed), a major version, the folder of the server's programs, or a list of these.",
+                "anyOf": axis_of(&json!({ "anyOf": [
+                    { "type": "string", "pattern": "^(auto|[0-9]{1,3}|/.*)$" }, { "type": "integer", "minimum": 1 }
+                ] }))["anyOf"],
                 "default": "auto"
             },
+            "build": build(),
             "settings": {
                 "description": "Settings as in postgresql.conf; a list of values is an axis.",
                 "type": "object",
@@ -129,6 +147,32 @@ fn postgres() -> Value {
                 ]
             }
         },
+        "additionalProperties": false
+    })
+}
+
+/// A server that is built from source.
+fn build() -> Value {
+    let value = |kind: build::Kind| match kind {
+        build::Kind::Version => json!({ "anyOf": [
+            { "type": "string", "pattern": r"^[0-9]{1,4}(\.[0-9]{1,4})?$" }, { "type": "integer", "minimum": 1 }
+        ] }),
+        build::Kind::Suite => json!({ "type": "string", "pattern": "^[a-z]+$" }),
+        build::Kind::Path => json!({ "type": "string", "minLength": 1 }),
+        build::Kind::OneOf(sizes) => json!({ "enum": sizes }),
+        build::Kind::Whole => json!({ "type": "integer", "minimum": 1 }),
+        build::Kind::Texts => text_list(),
+    };
+    let key = |key: &build::BuildKey| {
+        let mut schema = axis_of(&value(key.kind));
+        schema["description"] = json!(format!("{} A list is an axis.", key.doc));
+        (key.key.to_owned(), schema)
+    };
+    json!({
+        "description": "Build the server from source, once; the result is cached.",
+        "type": "object",
+        "properties": build::KEYS.iter().map(key).collect::<Map<_, _>>(),
+        "anyOf": [{ "required": ["version"] }, { "required": ["source"] }],
         "additionalProperties": false
     })
 }
@@ -187,6 +231,9 @@ fn stack(catalogue: &Catalogue) -> Value {
     let reuse = json!({ "description": "Build the stack once and let it age across trials.",
         "type": "boolean", "default": false });
     properties.insert("reuse".into(), reuse);
+    if let Some(entry) = &catalogue.age {
+        properties.insert(AGE.into(), options(entry));
+    }
     let alone: Vec<&str> =
         Slot::Filesystem.entries(catalogue).filter(|entry| stands_alone(entry)).map(|entry| entry.name).collect();
     json!({

@@ -1,5 +1,6 @@
 //! `[[exclude]]` and `baseline`: cases named by their values.
 
+use super::guest::GUEST;
 use super::matrix::CaseCandidate;
 use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
@@ -163,9 +164,22 @@ pub(super) fn baseline(
         problems.add(baseline_is_missing(node.span.clone(), all.iter().any(is_baseline)));
     }
     if problems.len() == before {
+        refuse_guest_among_others(node, &wanted, problems);
         refuse_two_baselines(node, left, &wanted, problems);
     }
     wanted
+}
+
+/// Inside a block the trials of one guest follow each other. Two guests can be compared by blocks; ranked together with cases of one
+/// guest, which share its boot, their differences would look surer than they are.
+fn refuse_guest_among_others(node: &Node, wanted: &BTreeMap<String, String>, problems: &mut Problems) {
+    if let (Some(guest), 2..) = (wanted.get(GUEST), wanted.len()) {
+        let problem = Problem::at(node.span.clone(), "the baseline names `guest` beside other axes");
+        let help = format!(
+            "compare guests alone, baseline = {{ {GUEST} = \"{guest}\" }}, or the other axes inside each guest"
+        );
+        problems.add(problem.help(help));
+    }
 }
 
 /// Several options of the baseline's stack would leave open which of its cases is the baseline.

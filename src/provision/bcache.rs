@@ -35,7 +35,7 @@ const OPTIONS: &[OptionSpec] = &[
         "mode",
         OptionKind::OneOf(MODES),
         "writethrough",
-        "Cache mode; with writeback a write is done once in the cache.",
+        "Cache mode; with writeback, a write is acknowledged once it is in the cache.",
     ),
     option("bucket", OptionKind::Size, "512KiB", "Bucket size of the cache, a power of two."),
     option(

@@ -1,11 +1,14 @@
 //! `btrfs`, on one device or several.
 
 use super::filesystem::{self, CopyOptions, MKFS, MOUNT, OnDevice, Recipe};
+use super::folder;
+use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
+use super::snapshots::{SNAPSHOT, SnapshotWay, used_of};
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::command::Command;
+use crate::host::{Host, paths};
 use crate::parse::btrfs;
 use crate::record::options::{OptionKind, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
@@ -42,9 +45,45 @@ const RECIPE: Recipe = Recipe {
     usual: USUAL,
     rules: RULES,
     after_mount: set_nocow,
+    snapshots: Some(snapshots),
+    delete_snapshot,
     facts,
     ..Recipe::ON_ONE_DEVICE
 };
+
+/// Read-only subvolumes of the whole filesystem, in its own top folder; deleted ones are cleaned up in the background.
+fn snapshots(target: &Path) -> SnapshotWay {
+    let of = |target: &Path| {
+        let target = target.to_owned();
+        move |name: &str| target.join(name)
+    };
+    let (make_at, delete_at, noted_at) = (of(target), of(target), of(target));
+    let (origin, whole) = (target.to_owned(), target.display().to_string());
+    let (measured, copied) = (target.to_owned(), target.to_owned());
+    let subvolume = |verb: &str| Command::new("btrfs").args(["-q", "subvolume", verb]);
+    SnapshotWay {
+        whole,
+        make: Box::new(move |name| subvolume("snapshot").arg("-r").arg(&origin).arg(make_at(name))),
+        delete: Box::new(move |name| subvolume("delete").arg(delete_at(name))),
+        thing: Box::new(move |name| Thing::new("btrfs", SNAPSHOT).with_path("path", &noted_at(name))),
+        filled: None,
+        copy: Some(Box::new(move |snapshot, name| {
+            let copy = copied.join(name);
+            let command = subvolume("snapshot").arg(copied.join(snapshot)).arg(&copy);
+            (command, copied.clone(), copy)
+        })),
+        is_lost: None,
+        used: Box::new(move |_| used_of(&measured)),
+    }
+}
+
+fn delete_snapshot(host: &Host, thing: &Thing) -> Result<()> {
+    let path = Path::new(thing.mark("path")?);
+    if !folder::has_our_name(path) || !paths::exists(path) {
+        return Ok(());
+    }
+    host.run(&Command::new("btrfs").args(["-q", "subvolume", "delete"]).arg(path)).map(drop)
+}
 
 /// Profiles that mkfs.btrfs(8) knows.
 const PROFILES: &[&str] = &["single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"];

@@ -167,7 +167,8 @@ const RULES: &[KeepRule] = &[
     ("auto_da_alloc=0", Shown(&["noauto_da_alloc"])),
     ("noload", Shown(&["norecovery"])),
     ("dioread_lock", Shown(&["nodioread_nolock"])),
-    ("iversion", Shown(&["i_version"])),
+    // Always on since Linux 6.1, and not shown where mount(8) uses the newer calls.
+    ("iversion", Unless(&["noiversion"])),
     ("journal_async_commit", Shown(&["journal_async_commit"])),
     ("bsdgroups", Shown(&["grpid"])),
     ("sysvgroups", Unless(&["grpid"])),

@@ -8,6 +8,7 @@ use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
+use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, images, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::command::{Command, last_lines};
@@ -82,8 +83,22 @@ impl Layer for OnDevice {
         open(site, &FilesystemDevices::of(inputs, &self.recipe)?, options, &self.recipe)
     }
 
+    fn snapshots(
+        &self,
+        _host: &Host,
+        _inputs: &[GivenGround],
+        ground: &Ground,
+        _options: &Options,
+    ) -> Result<Option<SnapshotWay>> {
+        match ground {
+            Ground::Folder(target) => Ok(self.recipe.snapshots.map(|way| way(target))),
+            Ground::Device(_) | Ground::Pool(_) => Ok(None),
+        }
+    }
+
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
+            SNAPSHOT => (self.recipe.delete_snapshot)(host, thing),
             "mount" => mount::undo(host, thing),
             "filesystem" => {
                 let label = thing.marks.get("label").map(String::as_str);
@@ -157,6 +172,10 @@ pub(super) struct Recipe {
     /// What an option of its own asks of the mounted filesystem, done and read back: of a host, the mount point and the
     /// options.
     pub after_mount: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
+    /// How snapshots are made while it is mounted there.
+    pub snapshots: Option<fn(&Path) -> SnapshotWay>,
+    /// Deletes one of the ledger.
+    pub delete_snapshot: fn(&Host, &Thing) -> Result<()>,
     /// Superblock facts: of a host, the first data device and the mount point.
     pub facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
 }
@@ -184,6 +203,8 @@ impl Recipe {
         rules: &[],
         in_force: |_, _| Vec::new(),
         after_mount: |_, _, _| Ok(BTreeMap::new()),
+        snapshots: None,
+        delete_snapshot: |_, _| Ok(()),
         facts: |_, _, _| Ok(BTreeMap::new()),
     };
 }

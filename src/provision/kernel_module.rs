@@ -14,7 +14,7 @@ pub(super) fn unmet(host: &Host, what: &str, module: &str, built_in: impl Fn(&Ho
     let there = is_loaded(host, module) || needs::has_module(host, module) || built_in(host);
     (!there).then(|| Unmet {
         what: format!("{what} in the kernel {} (module {module})", needs::release(host).unwrap_or_default()),
-        hint: "boot a kernel that has it, or install the package with this kernel's modules".to_owned(),
+        hint: needs::LACKING_KERNEL.to_owned(),
     })
 }
 

@@ -133,6 +133,15 @@ impl Layer for LoopImage {
         Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &image, &device, sparse)?))
     }
 
+    /// Attaches the image that is there.
+    fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
+        let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
+        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site.host, image) };
+        let device = attach(site, image, &wish)?;
+        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, image, &device, sparse)?))
+    }
+
     /// What the filesystem made of the image and of the device.
     fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
         let Some((image, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };

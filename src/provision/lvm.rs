@@ -6,11 +6,13 @@
 //! are left of it, and wipes the labels.
 
 mod options;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 
 use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
+use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
     Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, mount, needs,
 };
@@ -115,9 +117,20 @@ impl Layer for Lvm {
         open(site.host, group, &devices, options)
     }
 
+    fn snapshots(
+        &self,
+        host: &Host,
+        inputs: &[GivenGround],
+        ground: &Ground,
+        options: &Options,
+    ) -> Result<Option<SnapshotWay>> {
+        snapshots::way(host, &devices_for(inputs, Role::Data), ground, options).map(Some)
+    }
+
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             GROUP => remove_group(host, thing.mark("name")?, &devices_of(thing)?),
+            SNAPSHOT => snapshots::delete(host, thing.mark("name")?, &devices_of(thing)?),
             ACTIVE => remove_mappings(host, thing.mark("name")?),
             PHYSICAL => filesystem::wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
             kind => Err(Error::bug(format!("the layer `lvm` does not create a {kind}"))),

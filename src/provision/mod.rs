@@ -14,11 +14,14 @@ pub mod images;
 mod kernel_module;
 pub(crate) mod knobs;
 pub(crate) mod ledger;
+pub mod machine_crash;
 mod mapper;
 pub(crate) mod mount;
 pub(crate) mod mount_options;
 pub(crate) mod needs;
 mod options_kept;
+pub(crate) mod recorded;
+pub mod snapshots;
 pub(crate) mod stack;
 mod sysfs;
 pub(crate) mod undo;
@@ -41,6 +44,7 @@ use crate::record::promise::Promise;
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
 use ledger::{Ledger, Thing};
+use snapshots::SnapshotWay;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -262,6 +266,20 @@ pub trait Layer: Sync {
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let _ = (site, inputs, options);
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
+    }
+    /// How snapshots of one of its grounds are made, while it is used; `None` where it has none.
+    ///
+    /// # Errors
+    /// When what is needed for them cannot be read back.
+    fn snapshots(
+        &self,
+        host: &Host,
+        inputs: &[GivenGround],
+        ground: &Ground,
+        options: &Options,
+    ) -> Result<Option<SnapshotWay>> {
+        let _ = (host, inputs, ground, options);
+        Ok(None)
     }
     /// Called once the whole stack stands, the lowest layer first: restores what the layers above undid and reads back
     /// again what they changed.

@@ -26,6 +26,10 @@ pub(super) fn program(host: &Host, name: &str, package: &str) -> Option<Unmet> {
         .then(|| Unmet { what: format!("the program {name}"), hint: format!("apt-get install {package}") })
 }
 
+/// What to do where the kernel lacks a driver.
+pub(super) const LACKING_KERNEL: &str =
+    "run the plan with --guest, boot a kernel that has it, or install the package with this kernel's modules";
+
 /// A filesystem type of the kernel: registered, or in one of these modules, which the kernel loads when it is asked for
 /// the type.
 pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> Option<Unmet> {
@@ -33,8 +37,7 @@ pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> 
     let known = registered.lines().any(|line| line.split_whitespace().next_back() == Some(fstype));
     (!known && !modules.iter().any(|module| has_module(host, module))).then(|| Unmet {
         what: format!("the filesystem {fstype} in the kernel {}", release(host).unwrap_or_default()),
-        hint: "run the plan with --guest, boot a kernel that has it, or install the package with this kernel's modules"
-            .to_owned(),
+        hint: LACKING_KERNEL.to_owned(),
     })
 }
 

@@ -70,7 +70,7 @@ impl Layer for ScsiDebug {
         Ok(())
     }
 
-    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+    fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let programs = ["modprobe", "rmmod"].into_iter().filter_map(|name| needs::program(host, name, "kmod"));
         // Built in, it has been made by the kernel's command line and cannot be removed.
         let driver = kernel_module::unmet(host, MODULE, MODULE, |_| false);
@@ -78,7 +78,12 @@ impl Layer for ScsiDebug {
             what: "the module scsi_debug, which is loaded already".to_owned(),
             hint: "rmmod scsi_debug, or `pgstrata clean` if a killed run left it".to_owned(),
         });
-        needs::root().into_iter().chain(programs).chain(driver).chain(taken).collect()
+        let asked = driver.is_none() && options.boolean("atomic_writes") == Some(true);
+        let atomic = (asked && !takes_atomic_writes(host)).then(|| Unmet {
+            what: format!("atomic writes of scsi_debug in the kernel {}", needs::release(host).unwrap_or_default()),
+            hint: "they came with Linux 6.11: run the plan with --guest=trixie, or remove `atomic_writes`".to_owned(),
+        });
+        needs::root().into_iter().chain(programs).chain(driver).chain(taken).chain(atomic).collect()
     }
 
     fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
@@ -196,6 +201,12 @@ fn unload(host: &Host, vendor: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether the kernel's module has the parameter. An unknown one is ignored, with a line in the kernel's log.
+fn takes_atomic_writes(host: &Host) -> bool {
+    let listed = host.run(&Command::new("modinfo").args(["-F", "parm", MODULE]));
+    listed.is_ok_and(|listed| listed.stdout.lines().any(|line| line.starts_with("atomic_wr:")))
 }
 
 #[cfg(test)]

@@ -67,10 +67,6 @@ pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
 ///
 /// # Errors
 /// As [`build_stack`].
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "seam for crash recovery and power cuts, ADR 0015; exercised by graph_tests")
-)]
 pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result<BuiltStack> {
     stand_up(site, spec, there, "reopen", |layer, site, inputs, node| layer.reopen(site, inputs, &node.options))
 }
@@ -128,7 +124,7 @@ fn stand_up(
 }
 
 /// What a node stands on.
-fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
+pub(super) fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
     let given = node.inputs.iter().map(|input| {
         let missing = || Error::bug(format!("`{}` uses `{}`, which does not exist", node.name, input.from));
         let ground = grounds.get(&input.from).ok_or_else(missing)?.clone();
@@ -155,7 +151,7 @@ fn folders(spec: &StackSpec, grounds: &Grounds) -> Result<BTreeMap<End, PathBuf>
 }
 
 pub(super) fn known(node: &NodeSpec) -> Result<&'static dyn Layer> {
-    layer(&node.layer).ok_or_else(|| Error::user(format!("there is no layer `{}`", node.layer)))
+    layer(&node.layer).ok_or_else(|| Error::user(format!("no such layer: `{}`", node.layer)))
 }
 
 /// What this machine lacks for a stack, free space included, where these images are there already. Reads, never changes;

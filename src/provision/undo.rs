@@ -4,7 +4,7 @@
 //! walk may itself be killed and be run again: owners do nothing where their thing is gone.
 
 use super::ledger::{Ledger, Thing};
-use super::{ALL, folder, knobs};
+use super::{ALL, folder, knobs, recorded};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ impl Default for Undoers {
 }
 
 impl Undoers {
-    /// Every layer, and the folders that this room makes and the knobs that it sets.
+    /// Every layer, and the folders that this room makes, the knobs that it sets, and the mounts of recorded disks.
     #[must_use]
     pub fn new() -> Undoers {
         let layers = ALL.iter().map(|layer| {
@@ -32,6 +32,7 @@ impl Undoers {
         let mut undoers = Undoers(layers.collect());
         undoers.0.insert(folder::OWNER, Box::new(folder::undo));
         undoers.0.insert(knobs::OWNER, Box::new(knobs::undo));
+        undoers.0.insert(recorded::OWNER, Box::new(recorded::undo));
         undoers
     }
 

@@ -6,6 +6,7 @@ use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
+use super::snapshots::{delete_reflinks, reflinks};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
@@ -46,6 +47,8 @@ const RECIPE: Recipe = Recipe {
     members: |devices| logdev(devices).into_iter().collect(),
     usual: USUAL,
     rules: RULES,
+    snapshots: Some(reflinks),
+    delete_snapshot: delete_reflinks,
     facts,
     ..Recipe::ON_ONE_DEVICE
 };

@@ -5,6 +5,7 @@
 
 use super::filesystem::new_uuid;
 use super::ledger::Thing;
+use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
 use super::zfs_tools::{self, MARK};
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
@@ -89,13 +90,60 @@ impl Layer for Zfs {
         open(site, &dataset, &target, &zfs_tools::asked(options))
     }
 
+    fn snapshots(
+        &self,
+        host: &Host,
+        inputs: &[GivenGround],
+        ground: &Ground,
+        _options: &Options,
+    ) -> Result<Option<SnapshotWay>> {
+        let Ground::Folder(target) = ground else { return Ok(None) };
+        let (target, dataset) = (target.clone(), mount::mount_of(host, target)?.source);
+        let pool = pool(inputs)?.to_owned();
+        let clones_of = pool.clone();
+        let (whole, make_of, delete_of, noted_of, used_of) =
+            (pool.clone(), pool.clone(), pool.clone(), pool.clone(), pool);
+        // All datasets of the pool at one moment.
+        Ok(Some(SnapshotWay {
+            whole,
+            make: Box::new(move |name| zfs_tools::call("zfs", &["snapshot", "-r", &format!("{make_of}@{name}")])),
+            delete: Box::new(move |name| zfs_tools::call("zfs", &["destroy", "-r", &format!("{delete_of}@{name}")])),
+            thing: Box::new(move |name| {
+                let sign = if name == COPY { '/' } else { '@' };
+                Ok(Thing::new("zfs", SNAPSHOT).with("name", format!("{noted_of}{sign}{name}")))
+            }),
+            filled: None,
+            copy: Some(Box::new(move |snapshot, name| {
+                let copy = target.join(name);
+                let mountpoint = format!("mountpoint={}", copy.display());
+                let clone = zfs_tools::call("zfs", &["clone", "-o", &mountpoint, &format!("{dataset}@{snapshot}")]);
+                (clone.arg(format!("{clones_of}/{name}")), target.clone(), copy)
+            })),
+            is_lost: None,
+            used: Box::new(move |host| {
+                let list = zfs_tools::call("zpool", &["list", "-Hp", "-o", "allocated", &used_of]);
+                let shown = host.run(&list)?.stdout;
+                shown.trim().parse().map_err(|_| Error::tool(format!("zpool list shows `{}` allocated", shown.trim())))
+            }),
+        }))
+    }
+
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
+            SNAPSHOT => delete_snapshot(host, thing.mark("name")?),
             "mount" => mount::undo(host, thing),
             DATASET => zfs_tools::destroy(host, "zfs", "-r", thing),
             kind => Err(Error::bug(format!("the layer `zfs` does not create a {kind}"))),
         }
     }
+}
+
+/// Deletes a snapshot or clone in a pool of ours; does nothing where there is none.
+fn delete_snapshot(host: &Host, name: &str) -> Result<()> {
+    if !name.starts_with(folder::PREFIX) || host.run(&zfs_tools::call("zfs", &["list", "-H", name])).is_err() {
+        return Ok(());
+    }
+    host.run(&zfs_tools::call("zfs", &["destroy", "-r", name])).map(drop)
 }
 
 const DATASET: &str = "dataset";

@@ -1,5 +1,6 @@
 //! A case as the plan asks for it: one stack x PostgreSQL settings x workload.
 
+use super::build::BuildSpec;
 use super::options::Options;
 use super::stack::StackSpec;
 use serde::{Deserialize, Serialize};
@@ -8,8 +9,12 @@ use std::collections::BTreeMap;
 /// PostgreSQL as asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PostgresSpec {
-    /// Folder of the server's programs; `auto` until the run has found one, then its path.
+    /// Folder of the server's programs; `auto` or a major version until the run has found one, and
+    /// [`super::build::UNBUILT`] until one is built, then its path.
     pub bin: String,
+    /// What it is built from, where the plan has it built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<BuildSpec>,
     /// Settings by name, values as postgresql.conf takes them (without quotes).
     pub settings: BTreeMap<String, String>,
     /// Further arguments of initdb: `--data-checksums`, `--wal-segsize=64`.
@@ -32,6 +37,9 @@ pub struct WorkloadSpec {
 pub struct CaseSpec {
     /// Short unique name, fit for a folder: lower-case letters, digits, `-`, `.`, `_`.
     pub id: String,
+    /// Suite of the guest that it runs in: the plan's key `guest`, or `run --guest`. `None`: where pgstrata itself runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
     /// The stack that holds the database.
     pub stack: StackSpec,
     /// The server; `None` where the workload needs none.
@@ -39,6 +47,9 @@ pub struct CaseSpec {
     /// Kernel knobs of the machine that are set for the trial, by name: `vm.dirty_bytes`. Those of devices are options of
     /// the stack's nodes.
     pub machine: Options,
+    /// How the stack is aged before the measurement; empty where it is not.
+    #[serde(default, skip_serializing_if = "Options::is_empty")]
+    pub age: Options,
     /// What is run.
     pub workload: WorkloadSpec,
     /// Where the case lies in the matrix: `stack`, `workload`, and each axis with its value. Two cases compare when
@@ -61,6 +72,23 @@ impl CaseSpec {
     pub fn is_workload_axis(&self, axis: &str) -> bool {
         axis == "workload" || self.workload.options.get(axis).is_some()
     }
+}
+
+/// Cases with a server, those together that share guest, stack and server: a power cut costs them the same, whatever runs on them.
+#[must_use]
+pub fn by_stack_and_server(cases: &[CaseSpec]) -> Vec<Vec<&CaseSpec>> {
+    let mut found: Vec<Vec<&CaseSpec>> = Vec::new();
+    for case in cases.iter().filter(|case| case.postgres.is_some()) {
+        let same = |group: &&mut Vec<&CaseSpec>| {
+            let first = group[0];
+            first.guest == case.guest && first.stack == case.stack && first.postgres == case.postgres
+        };
+        match found.iter_mut().find(same) {
+            Some(group) => group.push(case),
+            None => found.push(vec![case]),
+        }
+    }
+    found
 }
 
 /// One trial of the run's order.

@@ -4,7 +4,10 @@
 //! `analyse`, so that a better formula applies to every stored run.
 
 use super::probe::ProbeRecord;
+use super::recovery::RecoveryCounts;
 use super::search::SearchCounts;
+use super::snapshots::SnapshotCounts;
+use super::stage::StageCounts;
 use serde::{Deserialize, Serialize};
 
 /// The counts of one trial.
@@ -17,11 +20,23 @@ pub struct Counts {
     pub measures: Vec<Measure>,
     /// Operations whose second was complete already (a clock that was set back); they count in the next open one.
     pub out_of_order: u64,
+    /// Why the load ended before its time, in the tool's words: the stack had no room left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
     /// What the tool that drove the load says itself.
     pub reported: Option<Reported>,
     /// The steps of a search for the highest rate; their operations are those of the main measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchCounts>,
+    /// What was done once, in order, and how long each took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageCounts>,
+    /// The crash of the server, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoveryCounts>,
+    /// The snapshots that were made and deleted meanwhile, where the workload does that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotCounts>,
     /// The whole probe behind the measures of `sync`.
     pub probe: Option<Box<ProbeRecord>>,
 }

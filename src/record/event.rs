@@ -1,6 +1,7 @@
 //! What happened in a run, in order: one event stream, stored as `events.jsonl`, shown as progress, printed by `--json`.
 
 use super::case::TrialKey;
+use super::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,8 +17,12 @@ pub enum Step {
     Images,
     /// The stack is built.
     Build,
-    /// The cluster is made: data copied in, settings written, server started.
+    /// The data are copied in.
     Load,
+    /// The stack is aged.
+    Age,
+    /// Settings are written and the server is started.
+    Start,
     /// The machine is waited for to be quiet.
     Settle,
     /// The workload runs, unmeasured.
@@ -34,12 +39,14 @@ pub enum Step {
 
 impl Step {
     /// Every step in order.
-    pub const ALL: [Step; 11] = [
+    pub const ALL: [Step; 13] = [
         Step::Check,
         Step::Template,
         Step::Images,
         Step::Build,
         Step::Load,
+        Step::Age,
+        Step::Start,
         Step::Settle,
         Step::WarmUp,
         Step::Measure,
@@ -57,6 +64,8 @@ impl Step {
             Step::Images => "images",
             Step::Build => "build",
             Step::Load => "load",
+            Step::Age => "age",
+            Step::Start => "start",
             Step::Settle => "settle",
             Step::WarmUp => "warm-up",
             Step::Measure => "measure",
@@ -74,7 +83,9 @@ impl Step {
             Step::Template => "creating the data",
             Step::Images => "fully writing the images",
             Step::Build => "building the stack",
-            Step::Load => "copying the data in and starting the server",
+            Step::Load => "copying the data in",
+            Step::Age => "ageing the stack",
+            Step::Start => "starting the server",
             Step::Settle => "waiting for a quiet machine",
             Step::WarmUp => "warming up",
             Step::Measure => "measuring",
@@ -129,6 +140,10 @@ pub enum Event {
         /// The cases that have trials left.
         #[serde(default)]
         cases: BTreeMap<String, CaseLeft>,
+        /// Suite of the guest in which the run goes on by itself: another guest came before it, or one has died. `None`
+        /// where a person resumed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next_guest: Option<String>,
     },
     /// The run was given more blocks than it was planned with.
     RunExtended {
@@ -136,6 +151,18 @@ pub enum Event {
         from: u32,
         /// Blocks from now on.
         to: u32,
+    },
+    /// A case's stack is recorded to find out what a power cut would cost.
+    VerdictStarted {
+        /// Id of the case; others may share the verdict.
+        case: String,
+    },
+    /// What a power cut would cost is known and stored.
+    VerdictReached {
+        /// Id of the case.
+        case: String,
+        /// The verdict.
+        verdict: Verdict,
     },
     /// A trial began.
     TrialStarted {
@@ -186,6 +213,9 @@ pub enum Event {
         measured_us: u64,
         /// Operations a second, for the live view.
         rate: Option<f64>,
+        /// When its stack was full, microseconds after the first operation, where it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        full_after_us: Option<u64>,
     },
     /// A trial was not measured; the reason is stored.
     TrialNotRun {
@@ -195,6 +225,9 @@ pub enum Event {
         step: Step,
         /// Why.
         reason: String,
+        /// When its stack was full, microseconds after that step began, where that is why: a result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        full_after_us: Option<u64>,
     },
     /// Adaptive blocks: what the trials so far decide, after a whole block.
     Looked {
@@ -208,6 +241,11 @@ pub enum Event {
         going_on: Vec<String>,
         /// Trials left, should no later look stop anything.
         left: u32,
+    },
+    /// The trials that are due next run in another guest, which is booted now.
+    HandedOver {
+        /// Its suite.
+        guest: String,
     },
     /// Something that a person should know about.
     Warning {
@@ -239,13 +277,13 @@ pub struct PairDecided {
     /// Id of the other one.
     pub other: String,
     /// What was decided.
-    pub verdict: PairVerdict,
+    pub relation: PairRelation,
 }
 
 /// What a look says of two cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PairVerdict {
+pub enum PairRelation {
     /// The first one is better.
     Differs,
     /// They are within 5 % of each other.

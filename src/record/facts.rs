@@ -149,8 +149,12 @@ pub struct ServerFacts {
     pub bin: String,
     /// Every setting in force that is not the built-in default, value with its unit as `current_setting` prints it.
     pub settings: BTreeMap<String, String>,
+    /// Arguments of `configure`, quoted, as the view `pg_config` has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configure: Option<String>,
     /// Settings that decide what a commit means, always present: `fsync`, `synchronous_commit`, `full_page_writes`,
-    /// `wal_sync_method`, `wal_level`, `shared_buffers`, `wal_block_size`, `wal_segment_size`, `data_checksums`.
+    /// `wal_sync_method`, `wal_level`, `shared_buffers`, `wal_block_size`, `block_size`, `segment_size`,
+    /// `wal_segment_size`, `data_checksums`.
     pub key_settings: BTreeMap<String, String>,
     /// `shared_buffers` in bytes.
     pub shared_buffers_bytes: u64,

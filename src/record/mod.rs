@@ -6,6 +6,8 @@
 
 #![warn(missing_docs)]
 
+pub mod age;
+pub mod build;
 pub mod built;
 pub mod case;
 pub mod columns;
@@ -13,6 +15,7 @@ pub mod counts;
 pub mod durability;
 pub mod event;
 pub mod facts;
+pub mod full;
 pub mod imported;
 pub mod latency;
 pub mod operation;
@@ -20,9 +23,14 @@ pub mod options;
 pub mod probe;
 pub mod promise;
 pub mod publication;
+pub mod pull;
+pub mod recovery;
 pub mod run;
 pub mod search;
 pub mod seconds;
+pub mod snapshots;
 pub mod stack;
+pub mod stage;
 pub mod trial;
+pub mod verdict;
 pub mod window;

@@ -42,6 +42,28 @@ pub struct Operation {
     pub settings: BTreeMap<String, String>,
 }
 
+impl Operation {
+    /// One of a single client that does as many as it can, without data, scripts or settings.
+    pub(crate) fn new(noun: &str, unit: &str, writes: Writes) -> Operation {
+        Operation {
+            noun: noun.to_owned(),
+            unit: unit.to_owned(),
+            writes,
+            clients: 1,
+            rate: None,
+            is_searched: false,
+            latency_limit_us: None,
+            log_sample: None,
+            cache: None,
+            scripts: Vec::new(),
+            scale: None,
+            query_mode: None,
+            script_settings: Vec::new(),
+            settings: BTreeMap::new(),
+        }
+    }
+}
+
 /// Whether an operation writes what has to survive: WAL of a server, or a synced write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

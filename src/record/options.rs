@@ -133,9 +133,27 @@ impl Options {
         self.0.get(key)
     }
 
+    /// Whether none is given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Sets `key`.
     pub fn set(&mut self, key: &str, value: OptionValue) {
         self.0.insert(key.to_owned(), value);
+    }
+
+    /// Sets each key that has no value to its text.
+    pub(crate) fn set_where_absent(&mut self, pairs: &[(&str, &str)]) {
+        for (key, text) in pairs {
+            self.0.entry((*key).to_owned()).or_insert_with(|| OptionValue::Text((*text).to_owned()));
+        }
+    }
+
+    /// Those of the keys that have a value, as the plan has it.
+    pub(crate) fn told<'k>(&'k self, keys: &'k [&str]) -> impl Iterator<Item = (String, String)> + 'k {
+        keys.iter().filter_map(|key| Some(((*key).to_owned(), self.get(key)?.plain())))
     }
 
     /// The text of `key`.

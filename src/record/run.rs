@@ -2,6 +2,7 @@
 
 use super::case::{CaseSpec, TrialKey};
 use super::event::Event;
+use super::verdict::DurabilityCheck;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,14 +45,30 @@ pub struct RunRecord {
     pub extended: Vec<Extension>,
     /// What the baseline cases have in their axes: `{stack: ext4}`. Empty = no comparison.
     pub baseline: BTreeMap<String, String>,
-    /// Whether windows were made short ones (`--quick`).
-    pub quick: bool,
+    /// The plan that a quick run (`--quick`) is a part of; its windows are short ones. `None`: a whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick: Option<QuickOf>,
+    /// How it finds out what a power cut would cost its cases; `None`: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<DurabilityCheck>,
     /// When it began, RFC 3339.
     pub started: String,
     /// The cases.
     pub cases: Vec<CaseSpec>,
     /// Every trial in the order of execution.
     pub order: Vec<TrialKey>,
+}
+
+/// What a quick run had before it: how much the whole plan is, and which options of layers were replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuickOf {
+    /// Cases of the plan.
+    pub cases: u32,
+    /// Blocks of the plan; the most, where they are adaptive.
+    pub blocks: u32,
+    /// Options of layers that were set for the quick run: `loop` -> `2GiB`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
 }
 
 impl RunRecord {

@@ -1,10 +1,12 @@
 //! `trial.json`: what was asked of one trial, what was really there, how it ended, what was counted.
 
+use super::age::AgeRecord;
 use super::built::StackFacts;
 use super::case::CaseSpec;
 use super::counts::Counts;
 use super::event::Step;
 use super::facts::{DataFacts, HostFacts, ServerFacts};
+use super::full::FullRecord;
 use super::operation::Operation;
 use super::options::Options;
 use super::probe::DeviceCounts;
@@ -75,12 +77,18 @@ pub struct TrialRecord {
     pub idle: Option<IdleTraffic>,
     /// The data.
     pub data: Option<DataFacts>,
+    /// How its stack was aged, and how the files lay; of a stack with `age`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age: Option<AgeRecord>,
     /// How it waited for a quiet machine.
     pub settle: Option<SettleRecord>,
     /// Its checkpoints, and how its measurement began and ended; of a trial with a server.
     pub window: Option<WindowRecord>,
     /// What the workload counted; there in every trial that was measured.
     pub counts: Option<Counts>,
+    /// How its stack filled up, where it did: a result, whether or not there are figures up to then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<FullRecord>,
     /// What the clients' backends waited for.
     pub waits: Option<WaitFigures>,
     /// The columns of `seconds.parquet`.
@@ -105,6 +113,14 @@ pub struct TrialRecord {
     /// The files beside `trial.json` that analysis reads, by name; entered when the trial is stored. One that is not as
     /// it says is damaged, or another trial's.
     pub files: BTreeMap<String, FileMark>,
+}
+
+impl TrialRecord {
+    /// Whether it needs no further try: it was measured, or its stack filled up, as it would again.
+    #[must_use]
+    pub fn is_result(&self) -> bool {
+        self.outcome == Outcome::Measured || self.full.is_some()
+    }
 }
 
 /// CPU time during a measurement, from the first to the last row of telemetry that has all of it.

@@ -29,6 +29,7 @@ impl Cases<'_> {
             TableColumn::text("Device").csv(&["device", "node"]),
             per("Writes"),
             TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]),
+            TableColumn::number("Written", "").csv(&["Written (B per commit)"]),
             per("Flushes"),
             per("Reads"),
             TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),
@@ -84,7 +85,7 @@ impl Cases<'_> {
             if strata.devices.is_empty() {
                 let none = Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
                 let mut row = vec![self.name(case), none];
-                row.extend((0..5).map(|_| number(None)));
+                row.extend((0..6).map(|_| number(None)));
                 row.extend(wal);
                 table.push(row);
             }
@@ -214,11 +215,16 @@ fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
             .aside(device.node.clone())
             .csv(vec![device.device.clone(), device.node.clone()]),
         number(device.writes),
-        Cell::number(device.bytes_per_write, |bytes| Bytes(bytes.round() as u64).to_string()),
+        bytes(device.bytes_per_write),
+        bytes(device.write_bytes),
         number(device.flushes),
         number(device.reads),
         Cell::number(device.busy, percent),
     ]
+}
+
+fn bytes(value: Option<f64>) -> Cell {
+    Cell::number(value, |bytes| Bytes(bytes.round() as u64).to_string())
 }
 
 fn image_cost(case: &CaseFinding) -> Option<&ImageCost> {

@@ -4,7 +4,7 @@ use super::Renderer;
 use super::table::{Cell, Table, TableColumn};
 use super::words::class_key;
 use crate::analyse::findings::{
-    BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking,
+    BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking, Verdict,
 };
 use crate::analyse::names;
 use crate::error::{Context, Result};
@@ -26,7 +26,7 @@ impl Renderer for Csv {
 }
 
 /// Headings after the axes.
-const FIELDS: [&str; 56] = [
+const FIELDS: [&str; 58] = [
     "measure",
     "unit",
     "ranking",
@@ -51,6 +51,8 @@ const FIELDS: [&str; 56] = [
     "caveat",
     "durability_class",
     "durability_reason",
+    "verdict",
+    "verdict_reason",
     "latency_us_mean",
     "latency_us_p50",
     "latency_us_p50_low",
@@ -119,6 +121,8 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     fields.extend(compared(comparison));
     fields.push(class_key(case.durability.class).to_owned());
     fields.push(case.durability.reason.clone());
+    fields.push(text(case.verdict.as_ref().map(Verdict::short)));
+    fields.push(text(case.verdict.as_ref().map(Verdict::why)));
     fields.extend(latencies(measure.latency.as_ref()));
     fields.push(text(case.fixed_rate));
     fields.push(text(case.latency_limit_us));
@@ -153,6 +157,7 @@ fn by_word(by: RankedBy) -> &'static str {
         RankedBy::Latency => "latency",
         RankedBy::InTime => "in_time",
         RankedBy::Capacity => "capacity",
+        RankedBy::Time => "time",
     }
 }
 

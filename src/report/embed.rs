@@ -57,9 +57,12 @@ fn clone_but_trials(findings: &Findings) -> Findings {
         answer: findings.answer.clone(),
         machines: findings.machines.clone(),
         rankings: findings.rankings.clone(),
+        ageing: findings.ageing.clone(),
+        power_cuts: findings.power_cuts.clone(),
         cases: findings.cases.clone(),
         trials: Vec::new(),
         set_aside: findings.set_aside.clone(),
+        full: findings.full.clone(),
         not_run: findings.not_run.clone(),
         cautions: findings.cautions.clone(),
     }

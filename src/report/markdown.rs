@@ -1,11 +1,17 @@
 //! The findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, what to know, the conditions.
 
 use super::Renderer;
+use super::ageing;
 use super::capacity::{Capacities, NOTE};
 use super::cases::Cases;
+use super::device_work::device_work;
 use super::environment::each_machine;
+use super::full;
 use super::latencies::{CLOSED_LOOP, in_ms, load_words, percentile_text};
+use super::power_cuts;
 use super::rankings::ranking_tables;
+use super::snapshots::{self, SnapshotTable};
+use super::stages::{self, Stages};
 use super::table::{Cell, Table, TableColumn};
 use super::terminal::printable;
 use super::words::{case_labels, caution_cases, moment, ranges, server_versions};
@@ -31,8 +37,16 @@ impl Renderer for Markdown {
 fn page(findings: &Findings) -> String {
     let labels = case_labels(findings);
     let mut parts = vec![format!("## {}", plain(&findings.run.name)), format!("**{}**", plain(&findings.headline))];
+    let work = device_work(findings, &labels).even();
+    parts.extend((!work.groups.is_empty()).then(|| ranking(&work)));
     parts.extend(ranking_tables(&findings.rankings).iter().map(ranking));
+    parts.extend(noted(&power_cuts::verdicts(&findings.power_cuts).even(), power_cuts::NOTE));
+    parts.extend(noted(&power_cuts::devices(&findings.power_cuts), power_cuts::DEVICES_NOTE));
+    parts.extend(stages(findings, &labels));
+    let snapshots = SnapshotTable { cases: &findings.cases, labels: &labels }.table();
+    parts.extend(noted(&snapshots, snapshots::NOTE));
     parts.extend(capacities(findings, &labels));
+    parts.extend(ageing(findings));
     parts.extend(latencies(findings, &labels));
     let cautions = findings.cautions.iter().map(|caution| {
         let cases = caution_cases(caution, &labels);
@@ -40,6 +54,11 @@ fn page(findings: &Findings) -> String {
         format!("- {}", plain(&format!("{}{cases}", caution.text)))
     });
     parts.extend(list("Caveats", cautions));
+    let full = findings.full.iter().map(|found| {
+        let label = labels.get(&found.case).unwrap_or(&found.case);
+        format!("- {}", plain(&format!("{label}, {}: {}", full::line(found), found.reason)))
+    });
+    parts.extend(list("Full stacks", full));
     let not_run = findings.not_run.iter().map(|found| {
         let label = labels.get(&found.case).unwrap_or(&found.case);
         plain(&format!("{label}, trials {}: {}", ranges(&found.trials), found.reason))
@@ -68,13 +87,33 @@ fn ranking(found: &Table) -> String {
     text.trim_end().to_owned()
 }
 
+/// What trials did once; nothing where they did not.
+fn stages(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
+    let found = Stages { cases: &findings.cases, labels }.table();
+    noted(&found, stages::NOTE)
+}
+
 /// Both figures of each case that was searched for its capacity; nothing where none was.
 fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
     let found = Capacities { cases: &findings.cases, labels }.figures();
+    noted(&found, NOTE)
+}
+
+/// A table with its note; nothing of an empty one.
+fn noted(found: &Table, note: &str) -> Option<String> {
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
     let mut text = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
     text.extend(rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
-    (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(NOTE)))
+    (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(note)))
+}
+
+/// What each figure does over the ageing of a stack; nothing where none was aged.
+fn ageing(findings: &Findings) -> Option<String> {
+    let found = ageing::courses(&findings.ageing);
+    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
+    let mut text = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
+    text.extend(rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
+    (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(ageing::NOTE)))
 }
 
 /// A column's title with its unit.

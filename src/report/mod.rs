@@ -4,22 +4,28 @@
 //! into tables once, by `rankings`, `cases`, `latencies`, `backend_time`,
 //! `trials` and `environment`; the wording is in `words`.
 
+mod ageing;
 mod backend_time;
 mod capacity;
 mod cases;
 pub(crate) mod compare;
 mod csv;
+mod device_work;
 mod differences;
 mod embed;
 mod environment;
+mod full;
 mod json;
 mod latencies;
 pub mod layout;
 mod markdown;
 pub(crate) mod page;
+mod power_cuts;
 pub(crate) mod probe;
 mod rankings;
 pub(crate) mod shelf;
+mod snapshots;
+mod stages;
 mod table;
 pub(crate) mod terminal;
 mod trials;

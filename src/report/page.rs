@@ -5,18 +5,24 @@
 //! and the style sheet that stand in the file, by their sums, and no request at all.
 
 use super::Renderer;
+use super::ageing;
 use super::capacity::Capacities;
 use super::cases::{Cases, flush_share};
+use super::device_work::device_work;
 use super::differences::differences_table;
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
+use super::full;
 use super::latencies::CLOSED_LOOP;
+use super::power_cuts;
 use super::rankings::{kinds, ranking_tables};
+use super::snapshots::SnapshotTable;
+use super::stages::Stages;
 use super::table::{Table, TableGroup};
 use super::trials::{Trials, not_run_table};
 use super::windows::Windows;
 use super::words::{case_labels, caution_cases, fits_title, moment, percent, server_versions, visible, write_visible};
-use crate::analyse::findings::{Caution, Findings};
+use crate::analyse::findings::{Ageing, Caution, Findings};
 use crate::error::{Context, Error, Result};
 use crate::units::Bytes;
 use minijinja::{Environment, context};
@@ -28,8 +34,14 @@ use std::io::Write;
 /// `--format html`.
 pub(super) struct Page;
 
-const TEMPLATE: &str =
-    concat!(include_str!("html/table.html"), include_str!("html/capacity.html"), include_str!("html/page.html"));
+const TEMPLATE: &str = concat!(
+    include_str!("html/table.html"),
+    include_str!("html/capacity.html"),
+    include_str!("html/stages.html"),
+    include_str!("html/ageing.html"),
+    include_str!("html/power_cuts.html"),
+    include_str!("html/page.html")
+);
 pub(super) const STYLE: &str = include_str!("html/page.css");
 /// Our own script: files that share one scope, in the order of their needs.
 const SCRIPT: &str = concat!(
@@ -42,6 +54,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/compare.js"),
     include_str!("html/waits.js"),
     include_str!("html/capacity.js"),
+    include_str!("html/ageing.js"),
     include_str!("html/heatmap.js"),
     include_str!("html/telemetry.js"),
     include_str!("html/sections.js"),
@@ -102,6 +115,7 @@ pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<
             cautions => cautions(findings, &labels),
             rankings => rankings(findings),
             client_charts => client_charts(findings),
+            ageing_figures => ageing_figures(findings),
             sentences => sentences(findings, &labels),
             times => times(findings, &labels),
             closed_loop => Cases { cases: &findings.cases, labels: &labels }.any_closed_loop().then_some(CLOSED_LOOP),
@@ -203,6 +217,17 @@ fn client_charts(findings: &Findings) -> Vec<ClientChart> {
     charts.collect()
 }
 
+/// One of each figure and amount: a chart each.
+fn ageing_figures(findings: &Findings) -> Vec<&Ageing> {
+    let mut figures: Vec<&Ageing> = Vec::new();
+    for one in &findings.ageing {
+        if !figures.iter().any(|known| known.figure == one.figure && known.axis == one.axis) {
+            figures.push(one);
+        }
+    }
+    figures
+}
+
 /// A caution with the cases that it concerns; no case: the whole run.
 #[derive(Serialize)]
 struct CautionView {
@@ -253,6 +278,13 @@ fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<TimeSent
 /// Every table but the rankings'.
 #[derive(Serialize)]
 struct Tables {
+    device_work: Table,
+    stages: Table,
+    snapshots: Table,
+    power_cuts: Table,
+    power_cut_devices: Table,
+    ageing_courses: Table,
+    ageing_points: Table,
     capacities: Table,
     capacity_steps: Table,
     latencies: Table,
@@ -271,6 +303,7 @@ struct Tables {
     processes: Table,
     checks: Table,
     gaps: Table,
+    full: Table,
     not_run: Table,
     differences: Table,
     machine: Table,
@@ -286,6 +319,13 @@ impl Tables {
         let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
         let capacities = Capacities { cases: &findings.cases, labels };
         Tables {
+            device_work: device_work(findings, labels).even(),
+            stages: Stages { cases: &findings.cases, labels }.table().even(),
+            snapshots: SnapshotTable { cases: &findings.cases, labels }.table(),
+            power_cuts: power_cuts::verdicts(&findings.power_cuts).even(),
+            power_cut_devices: power_cuts::devices(&findings.power_cuts),
+            ageing_courses: ageing::courses(&findings.ageing),
+            ageing_points: ageing::points(&findings.ageing),
             capacities: capacities.figures().even(),
             capacity_steps: capacities.steps().even(),
             latencies: cases.latencies().even(),
@@ -304,6 +344,7 @@ impl Tables {
             processes: trials.processes().even(),
             checks: trials.checks(),
             gaps: trials.gaps(),
+            full: full::table(&findings.full, labels),
             not_run: not_run_table(&findings.not_run, labels),
             differences: differences_table(findings, labels),
             machine: machines_table(&findings.machines, &findings.trials),

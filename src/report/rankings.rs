@@ -3,7 +3,7 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, range_text};
 use crate::analyse::findings::{
-    BaselineComparison, ClassRanking, DurabilityClass, Estimate, ProcedureKind, RankRow, Ranking,
+    BaselineComparison, ClassRanking, DurabilityClass, Estimate, ProcedureKind, RankRow, Ranking, Verdict,
 };
 
 /// One table for each ranking, in their order.
@@ -103,7 +103,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             "comparison",
             "caveat",
         ]),
-        TableColumn::text("Durability, and why").csv(&["durability reason"]),
+        TableColumn::text("Durability, and why").csv(&["durability reason", "verdict"]),
     ];
     let mut table = Table::new(format!("ranking-{}", index + 1), ranking.title.clone(), columns)
         .lead(&["ranking", "measure", "class"]);
@@ -132,8 +132,19 @@ fn rank_row(row: &RankRow, baseline: Option<&str>) -> Vec<Cell> {
         estimate_cell(Some(&row.rate), None),
         trials_cell(row),
         comparison_cell(row.comparison.as_ref(), baseline == Some(row.case.as_str())),
-        Cell::text(row.durability.reason.clone()).style("reason"),
+        durability_cell(row),
     ]
+}
+
+/// What the class rests on, behind the verdict where there is one.
+fn durability_cell(row: &RankRow) -> Cell {
+    let (reason, verdict) = (&row.durability.reason, row.verdict.as_ref().map(Verdict::short));
+    let text = match &verdict {
+        // The reason of a class that the verdict made begins with it.
+        Some(verdict) if !reason.starts_with("a power cut: ") => format!("a power cut: {verdict}; {reason}"),
+        _ => reason.clone(),
+    };
+    Cell::text(text).csv(vec![reason.clone(), verdict.unwrap_or_default()]).style("reason")
 }
 
 /// The least and the most of a case's trials.

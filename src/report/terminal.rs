@@ -4,13 +4,19 @@
 //! through [`printable`]: a terminal obeys control characters.
 
 use super::Renderer;
+use super::ageing;
 use super::backend_time::{gain_words, storage_words};
 use super::capacity::{Capacities, NOTE};
 use super::cases::{Cases, flush_share};
+use super::device_work::device_work;
 use super::environment::each_machine;
+use super::full;
 use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing_words, percentile_text};
 use super::layout::{TextTable, columns, joined};
+use super::power_cuts;
 use super::rankings::{kinds, ranking_tables, side_by_side};
+use super::snapshots::{self, SnapshotTable};
+use super::stages::{self, Stages};
 use super::table::{Cell, Table};
 use super::words::{
     case_labels, caution_cases, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
@@ -39,10 +45,16 @@ fn page(findings: &Findings) -> String {
     let mut text = paragraph("", &findings.headline);
     text.push('\n');
     text.push_str(&paragraph("", &about(findings)));
+    text.push_str(&devices(findings, &labels));
     text.push_str(&rankings(findings));
+    text.push_str(&power_cuts(findings));
+    text.push_str(&stages(findings, &labels));
+    text.push_str(&snapshots(findings, &labels));
     text.push_str(&capacities(findings, &labels));
+    text.push_str(&ageing(findings));
     text.push_str(&cases(findings, &labels));
     text.push_str(&cautions(findings, &labels));
+    text.push_str(&full_stacks(findings, &labels));
     text.push_str(&not_run(findings, &labels));
     text
 }
@@ -67,6 +79,9 @@ fn about(findings: &Findings) -> String {
     if run.trials_not_run > 0 {
         tell(format!(", {} not run", run.trials_not_run));
     }
+    if !findings.full.is_empty() {
+        tell(format!(", stack full in {}", findings.full.len()));
+    }
     if let Some(share) = run.measured_share {
         tell(format!("; {} of the wall time was measurement", percent(share)));
     }
@@ -88,6 +103,18 @@ fn rankings(findings: &Findings) -> String {
         }
     }
     text
+}
+
+/// Device work of each case, where nothing is ranked.
+fn devices(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let found = device_work(findings, labels).even();
+    if found.groups.is_empty() {
+        return String::new();
+    }
+    let titles = found.columns.iter().map(|column| printable(&column.title)).collect();
+    let measures: Vec<usize> = (1..found.columns.len()).collect();
+    let note = paragraph("  ", found.note.as_deref().unwrap_or_default());
+    format!("\n{}{}{note}", paragraph("", &found.caption), classes(&found, titles, &measures))
 }
 
 /// Several rankings in one table, its classes one below the other, columns in line.
@@ -122,20 +149,63 @@ fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
     indented(&table)
 }
 
-/// Both figures of each case that was searched for its capacity.
-fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
-    let found = Capacities { cases: &findings.cases, labels }.figures();
+/// What a power cut would cost, on the recorded device and on others.
+fn power_cuts(findings: &Findings) -> String {
+    let found = power_cuts::verdicts(&findings.power_cuts).even();
+    let header = ["stack", "verdict", "commits", "writes", "flushes", "bytes"];
+    let verdicts = noted(&found, &header, &[2, 3, 4, 5], power_cuts::NOTE);
+    let found = power_cuts::devices(&findings.power_cuts);
+    let header: Vec<&str> = found.columns.iter().map(|column| column.title.as_str()).collect();
+    verdicts + &noted(&found, &header, &[], power_cuts::DEVICES_NOTE)
+}
+
+/// What trials did once, stage by stage.
+fn stages(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let found = Stages { cases: &findings.cases, labels }.table();
+    noted(&found, &["case", "stage", "s", "amount", "MB/s"], &[2, 3, 4], stages::NOTE)
+}
+
+/// Snapshots under load.
+fn snapshots(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let found = SnapshotTable { cases: &findings.cases, labels }.table();
+    noted(&found, &["case", "figure", "value", "unit"], &[2], snapshots::NOTE)
+}
+
+/// A table with its note; nothing of an empty one.
+fn noted(found: &Table, header: &[&str], numbers: &[usize], note: &str) -> String {
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
     if rows.is_empty() {
         return String::new();
     }
     let mut table = plain_table();
-    table.set_header(["case", "limit", "holds 1/s", "about 1/s", "without a limit", "trials"]);
+    table.set_header(header);
     for row in rows {
         table.add_row(row.cells.iter().map(with_aside));
     }
-    align_right(&mut table, &[1, 2, 3, 4, 5]);
-    format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", NOTE))
+    align_right(&mut table, numbers);
+    format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", note))
+}
+
+/// Both figures of each case that was searched for its capacity.
+fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let found = Capacities { cases: &findings.cases, labels }.figures();
+    let header = ["case", "limit", "holds 1/s", "about 1/s", "without a limit", "trials"];
+    noted(&found, &header, &[1, 2, 3, 4, 5], NOTE)
+}
+
+/// What each figure does over the ageing of a stack.
+fn ageing(findings: &Findings) -> String {
+    let found = ageing::courses(&findings.ageing);
+    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = plain_table();
+    table.set_header(["cases", "figure", "course"]);
+    for row in rows {
+        table.add_row(row.cells.iter().map(with_aside));
+    }
+    format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", ageing::NOTE))
 }
 
 /// Rate, steadiness and storage's share in one line for each case; latencies below.
@@ -249,6 +319,25 @@ fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
         let cases = caution_cases(caution, labels);
         let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
         text.push_str(&paragraph("  - ", &format!("{}{cases}", caution.text)));
+    }
+    text
+}
+
+fn full_stacks(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    if findings.full.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nFull stacks\n".to_owned();
+    for found in &findings.full {
+        let label = labels.get(&found.case).unwrap_or(&found.case);
+        text.push_str(&paragraph("  - ", &format!("{label}, {}", full::line(found))));
+        text.push_str(&paragraph("      ", &found.reason));
+        if !found.server_log.is_empty() {
+            text.push_str("      the server log ends with:\n");
+        }
+        for line in found.server_log.lines() {
+            text.push_str(&paragraph("        ", line.trim_start()));
+        }
     }
     text
 }

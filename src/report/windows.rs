@@ -1,5 +1,6 @@
 //! What the measured windows held, as tables: the work inside and outside of checkpoints, each window, each checkpoint.
 
+use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, percent};
 use crate::analyse::findings::{CaseFinding, CheckpointFinding, Phase, TrialFinding};
@@ -33,6 +34,7 @@ impl Windows<'_> {
             TableColumn::number("By checkpoints", "pages"),
             TableColumn::number("By the background writer", "pages"),
             TableColumn::number("By backends", "pages"),
+            estimate_column("Checkpoint sync per GB written", "checkpoint sync", "s/GB"),
             TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]),
         ];
         let mut table = Table::new("phases", "Inside and outside checkpoints", columns).note(
@@ -52,6 +54,7 @@ impl Windows<'_> {
                 Cell::number(pages.map(|pages| pages.checkpointer), grouped),
                 Cell::number(pages.map(|pages| pages.background_writer), grouped),
                 Cell::number(pages.map(|pages| pages.backends), grouped),
+                estimate_cell(window.sync_s_per_gb.as_ref(), None),
                 Cell::number(Some(window.vacuum_share), percent),
             ]);
             table.push(row);

@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::plan::did_you_mean;
 use crate::plan::pointed::{Refusal, Spot};
 use crate::provision::mount_options::{MountFinding, MountOption, MountOptions, usual};
+use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
 use serde::Serialize;
@@ -41,12 +42,18 @@ pub struct ServerLine {
     pub bin: PathBuf,
 }
 
-/// Asks server and kernel; changes nothing. A server that is not there is no matter here: its cases lack it.
+/// Asks server and kernel about the cases that run in this `guest`, or outside of any; changes nothing. A server that is not there is no matter here: its cases lack it.
 ///
 /// # Errors
 /// When a server that is there does not answer.
-pub fn check(host: &Host, plan: &Plan) -> Result<Checked> {
+pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
     let mut checked = Checked { refusals: reserved(&plan.cases), ..Checked::default() };
+    let whole = plan.cases.len();
+    let plan = &plan.part_in(guest);
+    if plan.cases.len() < whole {
+        let cases = "settings and mount options of cases in other guests";
+        checked.unchecked.push(format!("{cases}: their server and kernel are there only in the guest"));
+    }
     let mut servers: Vec<(&str, Values)> = Vec::new();
     for postgres in plan.cases.iter().filter_map(|case| case.postgres.as_ref()) {
         let at = servers.iter().position(|(bin, _)| *bin == postgres.bin).unwrap_or_else(|| {
@@ -89,7 +96,9 @@ impl Checked {
     fn server(&mut self, host: &Host, bin: &str, mut values: Values) -> Result<()> {
         let extensions: Vec<String> = values.keys().filter(|name| check::is_extension(name)).cloned().collect();
         let Ok(install) = install::find(host, bin) else {
-            if !values.is_empty() {
+            if bin == UNBUILT && !values.is_empty() {
+                self.unchecked.push("the settings: PostgreSQL is not built yet; the run checks them then".to_owned());
+            } else if !values.is_empty() {
                 self.unchecked.push(format!("the settings for `{bin}`: there is no such PostgreSQL to ask"));
             }
             return Ok(());

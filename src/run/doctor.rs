@@ -132,10 +132,56 @@ fn kernel_settings(host: &Host) -> Vec<KernelSetting> {
     let counts = |setting: &KernelSetting| setting.value != "0" || setting.name == "vm.swappiness";
     let governor = machine::governors(host).unwrap_or_else(|| "none: the kernel does not clock the CPUs".to_owned());
     let governor = KernelSetting { name: "CPU frequency governor".to_owned(), value: governor };
-    VM.iter().filter_map(vm).filter(counts).chain([governor]).collect()
+    VM.iter().filter_map(vm).filter(counts).chain([governor]).chain(io_uring(host)).collect()
+}
+
+/// What lets a server use `io_method = io_uring`: the kernel's switch, and how much memory a process may lock.
+fn io_uring(host: &Host) -> Vec<KernelSetting> {
+    let setting = |name: &str, value: String| KernelSetting { name: name.to_owned(), value };
+    let switch = match host.read_optional("/proc/sys/kernel/io_uring_disabled").as_deref() {
+        Some("0") => "0: every process may use io_uring".to_owned(),
+        Some("1") => "1: only members of kernel.io_uring_group may use io_uring".to_owned(),
+        Some("2") => "2: no process may use io_uring".to_owned(),
+        Some(other) => other.to_owned(),
+        None => "the kernel has no such switch (before Linux 6.6)".to_owned(),
+    };
+    let limits = host.read_optional("/proc/self/limits").unwrap_or_default();
+    let locked = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
+    let locked = locked.and_then(|line| line.split_whitespace().next()).map(|soft| match soft.parse() {
+        Ok(bytes) => format!("{}; io_method = io_uring locks memory for each connection", Bytes(bytes)),
+        Err(_) => soft.to_owned(),
+    });
+    let locked = locked.map(|value| setting("RLIMIT_MEMLOCK of pgstrata", value));
+    [setting("kernel.io_uring_disabled", switch)].into_iter().chain(locked).collect()
 }
 
 fn free_space(purpose: &str, folder: &Path) -> FreeSpace {
     let free_bytes = files::free_bytes(&files::nearest_existing(folder)).ok().map(Bytes);
     FreeSpace { purpose: purpose.to_owned(), folder: folder.to_path_buf(), free_bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_io_uring_from_working_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let told = |host: &Host| -> Vec<String> {
+            io_uring(host).into_iter().map(|setting| format!("{} {}", setting.name, setting.value)).collect()
+        };
+        let host = Host::rooted(root.path());
+        assert_eq!(told(&host), ["kernel.io_uring_disabled the kernel has no such switch (before Linux 6.6)"]);
+        for (path, text) in [
+            ("proc/sys/kernel/io_uring_disabled", "2\n"),
+            ("proc/self/limits", "Limit Soft\nMax locked memory         8388608   8388608   bytes\n"),
+        ] {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let told = told(&host);
+        assert!(told[0].contains("2: no process may use io_uring"), "{told:?}");
+        assert!(told[1].starts_with("RLIMIT_MEMLOCK of pgstrata 8 MiB"), "{told:?}");
+    }
 }

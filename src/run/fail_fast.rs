@@ -67,7 +67,7 @@ impl FailFast {
 }
 
 fn before_measuring(step: Step) -> bool {
-    !matches!(step, Step::Measure | Step::ReadBack | Step::TearDown | Step::Store)
+    !matches!(step, Step::Age | Step::Measure | Step::ReadBack | Step::TearDown | Step::Store)
 }
 
 /// The first line without what differs from trial to trial: process ids, times, numbered devices, names of files.

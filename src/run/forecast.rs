@@ -1,6 +1,6 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
-use super::window;
+use super::{age_cost, verdicts, warnings, window};
 use crate::cluster::{install, server, setting};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
@@ -8,14 +8,13 @@ use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, Forecast, ImagesLine, SpaceLine};
 use crate::provision::images::{self, Images};
 use crate::provision::{self, Space, Unmet, knobs};
+use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
-use crate::record::operation::Writes;
 use crate::record::options::OptionProblem;
-use crate::record::stack::{NodeSpec, StackSpec};
+use crate::record::stack::StackSpec;
 use crate::record::window::Extent;
 use crate::stats::disturbance::most_repeats;
-use crate::telemetry;
-use crate::units::{Bytes, Micros};
+use crate::units::Bytes;
 use crate::workload::{self, Memory, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,9 +27,7 @@ const COPY_BYTES_PER_S: u64 = 200 << 20;
 /// Bytes a second at which pgbench loads its tables, cautiously. Only for the estimate.
 const LOAD_BYTES_PER_S: u64 = 40 << 20;
 /// What an empty cluster takes with its first WAL segments and catalogs.
-const EMPTY_CLUSTER: u64 = 64 << 20;
-/// `max_connections` where a plan does not set it.
-const DEFAULT_MAX_CONNECTIONS: u64 = 100;
+pub(super) const EMPTY_CLUSTER: u64 = 64 << 20;
 /// `shared_buffers` where a plan does not set it.
 const DEFAULT_SHARED_BUFFERS: u64 = 128 << 20;
 /// What a `shared_buffers` without a unit counts.
@@ -60,34 +57,37 @@ pub fn make_quick(plan: &mut Plan) -> Result<()> {
     for case in &mut plan.cases {
         workload(&case.workload.kind)?.make_quick(&mut case.workload.options);
     }
-    plan.quick = true;
     Ok(())
 }
 
-/// Looks at plan and machine; changes nothing.
+/// Looks at plan and machine; changes nothing. What the machine must have is asked for the cases that run in this `guest`, or
+/// outside of any.
 ///
 /// # Errors
 /// When a setting of the plan is pgstrata's own, or the machine cannot be asked.
-pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
+pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> Result<Forecast> {
     refuse_reserved_settings(&plan.cases)?;
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
     let mut known = KnownUnmet::default();
-    for case in &plan.cases {
+    let here = plan.part_in(guest);
+    for case in &here.cases {
         for missing in known.of(host, case) {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
         }
-        warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory_of(case, memory)));
-        warnings.extend(too_many_clients(case)?);
-        warnings.extend(never_compressed(case));
-        warnings.extend(if plan.quick { None } else { without_cycles(case)? });
     }
+    for case in &plan.cases {
+        warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory_of(case, memory)));
+        warnings.extend(warnings::of_case(case, plan.quick.is_some())?);
+    }
+    warnings.extend(warnings::checksums_by_version(host, &here.cases));
     let templates = templates(plan, memory)?;
-    let images = images(plan.cases.iter().map(|case| &case.stack));
-    let space = spaces(plan, memory, &templates, state)?;
+    let images = images(here.cases.iter().map(|case| &case.stack));
+    let space = spaces(&here, memory, &self::templates(&here, memory)?, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
-    let expected = |blocks| Ok::<u64, Error>(expected_us(plan, blocks, memory, &templates)?.saturating_add(writing));
+    let once = writing.saturating_add(verdicts::expected_us(plan.durability, &plan.cases));
+    let expected = |blocks| Ok::<u64, Error>(expected_us(plan, blocks, memory, &templates)?.saturating_add(once));
     let (expected_us, least_us) = (expected(plan.blocks)?, plan.at_least.map(expected).transpose()?);
     let mut windows = Vec::new();
     for case in &plan.cases {
@@ -164,68 +164,6 @@ fn set_twice(case: &CaseSpec) -> Vec<String> {
     twice.map(|name| format!("both [postgres] and the workload {} set `{name}`", case.workload.name)).collect()
 }
 
-/// A warning when a case that may write is measured for a time instead of whole checkpoint cycles.
-fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
-    let (workload, options) = (workload(&case.workload.kind)?, &case.workload.options);
-    let Extent::Span { span_us } = workload.window(options).extent else { return Ok(None) };
-    if !workload.needs_server() || workload.operation(options)?.writes == Writes::Never {
-        return Ok(None);
-    }
-    Ok(Some(format!(
-        "{} is measured for a fixed {}: that may contain no checkpoint and an unusual share of full-page images; remove {} \
-         to measure full checkpoint cycles",
-        case.workload.name,
-        Micros(span_us),
-        if options.get("step").is_some() { "`step`" } else { "`duration`" },
-    )))
-}
-
-/// A warning when tables will not be compressed by a btrfs that is asked to: a file of which space was reserved by
-/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again.
-fn never_compressed(case: &CaseSpec) -> Option<String> {
-    let postgres = case.postgres.as_ref()?;
-    let compresses =
-        |option: &str| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none");
-    let asks = |node: &&NodeSpec| {
-        let mounts = node.options.texts("mount");
-        node.layer == "btrfs" && mounts.iter().flat_map(|text| text.split(',')).any(compresses)
-    };
-    let node = case.stack.nodes.iter().find(asks)?;
-    let writes = window::asked(postgres, "file_extend_method").is_some_and(|value| value == "write_zeros");
-    (!writes).then(|| {
-        format!(
-            "{} of stack {} compresses WAL and little else: PostgreSQL 16 and later reserve space of tables by \
-             posix_fallocate, which btrfs never compresses; set file_extend_method = \"write_zeros\"",
-            node.name, case.stack.name
-        )
-    })
-}
-
-/// A warning when a case's clients will not all get a connection. Clients connect as superuser, so the slots that the
-/// server reserves (`superuser_reserved_connections`) serve them too.
-fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
-    let Some(postgres) = &case.postgres else { return Ok(None) };
-    let clients = workload(&case.workload.kind)?.connections(&case.workload.options);
-    let set = postgres.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("max_connections"));
-    let most = match set {
-        None => DEFAULT_MAX_CONNECTIONS,
-        Some((_, value)) => match value.trim().parse() {
-            Ok(most) => most,
-            // The server itself says what is wrong with it.
-            Err(_) => return Ok(None),
-        },
-    };
-    // Telemetry's, and the one that looks after the window.
-    let own = telemetry::CONNECTIONS + 1;
-    Ok((clients.saturating_add(own) > most).then(|| {
-        format!(
-            "{clients} clients and {own} connections of pgstrata are more than max_connections = {most}, so some will be \
-             refused; set max_connections to at least {}",
-            clients.saturating_add(own)
-        )
-    }))
-}
-
 /// Whether every size fits.
 ///
 /// # Errors
@@ -288,7 +226,8 @@ impl KnownUnmet {
         }
         unmet.extend(knobs::unmet(host, &case.machine));
         unmet.extend(tablespaces_unmet(case));
-        if let Some(postgres) = &case.postgres {
+        // What a build lacks, whoever builds it says.
+        if let Some(postgres) = case.postgres.as_ref().filter(|postgres| postgres.bin != UNBUILT) {
             let lacks = || postgres_unmet(host, &postgres.bin);
             unmet.extend(self.servers.entry(postgres.bin.clone()).or_insert_with(lacks).clone());
         }
@@ -370,7 +309,8 @@ pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
     let cycles = matches!(workload.window(&case.workload.options).extent, Extent::Cycles { .. });
     let prefill = case.postgres.as_ref().filter(|_| cycles).and_then(|postgres| window::prefill(postgres, u64::MAX));
     let prefill_us = prefill.unwrap_or(0).saturating_mul(2 * 1_000_000) / COPY_BYTES_PER_S;
-    Ok([measure_us, TRIAL_OVERHEAD_US, copy_us, prefill_us].into_iter().fold(warm_up_us, u64::saturating_add))
+    let age_us = age_cost::us(case, data, COPY_BYTES_PER_S);
+    Ok([measure_us, TRIAL_OVERHEAD_US, copy_us, prefill_us, age_us].into_iter().fold(warm_up_us, u64::saturating_add))
 }
 
 /// Data sets that have to be made once: expected size by what tells them apart.
@@ -380,8 +320,9 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
         let Some(postgres) = &case.postgres else { continue };
         let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory));
         let (key, bytes) = set.map_or_else(|| ("empty".to_owned(), 0), |set| (set.key, set.expected.0));
+        let guest = case.guest.as_deref().unwrap_or_default();
         templates.insert(
-            format!("{} {} {key}", postgres.bin, postgres.initdb.join(" ")),
+            format!("{guest} {} {} {key}", postgres.bin, postgres.initdb.join(" ")),
             bytes.saturating_add(EMPTY_CLUSTER),
         );
     }
@@ -403,7 +344,10 @@ fn expected_us(plan: &Plan, blocks: u32, memory: Bytes, templates: &BTreeMap<Str
     }
     let loading: u64 =
         templates.values().map(|bytes| bytes.saturating_mul(1_000_000) / LOAD_BYTES_PER_S).fold(0, u64::saturating_add);
-    Ok(trials.saturating_add(loading))
+    // A guest keeps nothing when another one is booted.
+    let guests: BTreeSet<&Option<String>> = plan.cases.iter().map(|case| &case.guest).collect();
+    let times = if guests.len() > 1 { u64::from(blocks) } else { 1 };
+    Ok(trials.saturating_add(loading.saturating_mul(times)))
 }
 
 /// The most that the plan takes at any time, place by place.
@@ -415,7 +359,7 @@ fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: 
         let sum = disks.entry(files::nearest_existing(&disk)).or_default();
         *sum = sum.saturating_add(bytes);
     }
-    let template_bytes = templates.values().copied().fold(0, u64::saturating_add);
+    let template_bytes = templates.values().copied().fold(age_cost::aside_bytes(plan, memory)?, u64::saturating_add);
     if template_bytes > 0 {
         let sum = disks.entry(files::nearest_existing(state)).or_default();
         *sum = sum.saturating_add(template_bytes);
@@ -522,40 +466,19 @@ mod tests {
         let options = [("scale", 100), ("clients", clients)].map(|(key, n)| (key.to_owned(), OptionValue::Integer(n)));
         CaseSpec {
             id: "s.w".into(),
+            guest: None,
             stack: StackSpec::linear("s", Vec::new()),
             postgres: Some(PostgresSpec {
                 bin: "auto".into(),
+                build: None,
                 settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
                 initdb: Vec::new(),
             }),
             machine: Options::default(),
+            age: Options::default(),
             workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
             axes: BTreeMap::new(),
         }
-    }
-
-    #[test]
-    fn clients_for_whom_the_server_has_no_connection_are_warned_of() {
-        let warning = |clients, settings| too_many_clients(&case(clients, settings)).unwrap();
-        assert_eq!(warning(97, &[]), None);
-        assert!(warning(98, &[]).unwrap().contains("max_connections to at least 101"));
-        assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
-        assert_eq!(warning(200, &[("max_connections", "203")]), None);
-        assert_eq!(warning(200, &[("max_connections", "many")]), None);
-    }
-
-    #[test]
-    fn a_btrfs_that_will_not_compress_tables_is_warned_of() {
-        let warned = |mount: &str, settings| {
-            let mut options = Options::default();
-            options.set("mount", OptionValue::Text(mount.into()));
-            let mut case = case(1, settings);
-            case.stack = StackSpec::linear("b", vec![("btrfs", options)]);
-            never_compressed(&case).is_some()
-        };
-        assert!(warned("noatime,compress=zstd", &[]) && warned("compress-force", &[("file_extend_method", "x")]));
-        assert!(!warned("noatime,compress=no", &[]));
-        assert!(!warned("compress=zstd", &[("file_extend_method", "write_zeros")]));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Sees every room that touches the machine, and the writing side of the store. Absent on purpose: formulas, file
 //! formats, HTML, printing.
 
+mod age_cost;
 pub(crate) mod check;
 pub(crate) mod clean;
 mod cpu_taken;
@@ -12,11 +13,15 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 mod fail_fast;
 pub(crate) mod forecast;
+mod guests;
 mod looks;
 pub(crate) mod measure;
 mod repeats;
 pub(crate) mod session;
+mod sitting;
 pub(crate) mod template;
 pub(crate) mod trial;
 pub(crate) mod undo;
+pub(crate) mod verdicts;
+mod warnings;
 mod window;

@@ -30,7 +30,7 @@ pub(super) fn left(folder: &RunFolder) -> Result<u32> {
     let order = &folder.record().order;
     let mut open = false;
     for key in order {
-        open = open || folder.stored(key)?.measured().is_none() || is_due(folder, key)?;
+        open = open || !folder.stored(key)?.is_result() || is_due(folder, key)?;
     }
     let planned = planned(folder)?;
     let goes_on = open && may_repeat(planned, made.repeats, made.in_vain);

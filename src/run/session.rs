@@ -2,13 +2,14 @@
 
 use super::died::Died;
 use super::events::{Events, Watcher};
-use super::fail_fast::FailFast;
 use super::forecast;
-use super::looks::{self, Looks};
+use super::guests;
+use super::looks;
 use super::repeats;
+use super::sitting::{Progress, case_of, count};
 use super::template::Templates;
-use super::trial;
 use super::undo;
+use super::verdicts::Judge;
 use crate::cluster::install;
 use crate::error::{Error, Kind, Result};
 use crate::host::processes::cgroup;
@@ -33,13 +34,15 @@ use crate::workload::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Where a run puts things.
+/// Where a run goes on.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// Folder of run folders.
     pub results: PathBuf,
     /// Folder of ledgers and templates.
     pub state: PathBuf,
+    /// Suite of the guest that this program runs in, where it does.
+    pub guest: Option<String>,
 }
 
 impl Places {
@@ -75,6 +78,8 @@ pub struct Ending {
     pub interrupted: bool,
     /// Why it was stopped before its end: the exit code's kind, and the reason.
     pub stopped: Option<(Kind, String)>,
+    /// Suite of the guest in which the trials that are due next run; this program runs elsewhere.
+    pub handed_over: Option<String>,
 }
 
 /// What the trials of a sitting share.
@@ -102,8 +107,12 @@ pub struct Session<'a> {
     pub stuck: Option<Error>,
     /// Whether an interrupt came while a trial was under way.
     pub cut_short: bool,
-    /// Trials that are not tried again.
-    died: Vec<Died>,
+    /// Suite of the guest that this program runs in.
+    pub(super) guest: Option<String>,
+    /// Trials under which a guest died: not run.
+    pub(super) died: Vec<Died>,
+    /// Trials that failed in this guest or another one, and are not tried again.
+    pub(super) tried: BTreeSet<TrialKey>,
 }
 
 /// A stack that serves several trials.
@@ -120,8 +129,16 @@ pub struct KeptStack {
 /// # Errors
 /// Before anything is built: when sizes don't fit, or a folder cannot be written. Later: when the run folder cannot be
 /// written, or something built cannot be undone. A trial that fails is no error of the run.
-pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
-    let forecast = forecast::forecast(host, plan, &places.state)?;
+pub fn start(
+    host: &Host,
+    plan: &Plan,
+    places: &Places,
+    interrupt: &Interrupt,
+    watcher: Watcher<'_>,
+    judge: Judge<'_>,
+) -> Result<Ending> {
+    let guest = places.guest.as_deref();
+    let forecast = forecast::forecast(host, plan, guest, &places.state)?;
     forecast::must_fit(&forecast)?;
     forecast::must_run(plan, &forecast)?;
     let record = RunRecord {
@@ -133,11 +150,12 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         seed: plan.seed,
         blocks: plan.blocks,
         baseline: plan.baseline.clone(),
-        quick: plan.quick,
+        quick: plan.quick.clone(),
         at_least: plan.at_least,
+        durability: plan.durability,
         extended: Vec::new(),
         started: time::rfc3339(time::wall_us()),
-        cases: settled(host, &plan.cases),
+        cases: settled(host, &plan.cases, guest),
         order: plan.order.clone(),
     };
     let ledger = Ledger::create(&places.ledgers(), &record.id)
@@ -164,14 +182,16 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
     let opening = std::iter::once(started).chain(warnings).collect();
-    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening)
+    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening, judge)
 }
 
-/// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run.
-fn settled(host: &Host, cases: &[CaseSpec]) -> Vec<CaseSpec> {
+/// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run. What it
+/// means in another guest is found there.
+fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec> {
     let mut cases = cases.to_vec();
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for postgres in cases.iter_mut().filter_map(|case| case.postgres.as_mut()) {
+    let here = cases.iter_mut().filter(|case| case.guest.as_deref() == guest);
+    for postgres in here.filter_map(|case| case.postgres.as_mut()) {
         let find = || install::find(host, &postgres.bin).ok().map(|install| install.bin.display().to_string());
         // Where none is found, each of its trials says so.
         if let Some(bin) = found.entry(postgres.bin.clone()).or_insert_with(find) {
@@ -208,8 +228,8 @@ pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
 pub struct Continuing {
     /// With more blocks than it was planned with.
     pub blocks: Option<u32>,
-    /// Without these trials, under which a guest died.
-    pub died: Vec<Died>,
+    /// By itself, without these trials, under which a guest died: the next guest was booted. `None`: a person resumes it.
+    pub died: Option<Vec<Died>>,
 }
 
 /// Goes on with a run that [`stored`] has opened.
@@ -223,6 +243,7 @@ pub fn resume(
     places: &Places,
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
+    judge: Judge<'_>,
 ) -> Result<Ending> {
     forecast::recheck(&stored.record().cases)?;
     let mut writer = Writer::resume(stored.path())?;
@@ -234,6 +255,9 @@ pub fn resume(
     let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
     let record = writer.folder().record();
     let events = writer.folder().events()?;
+    let next_guest = places.guest.clone().filter(|_| more.died.is_some());
+    let tried = if next_guest.is_some() { guests::tried(&events) } else { BTreeSet::new() };
+    let mut done = 0;
     // What the extension opens again is due, too.
     let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
     let mut whole = Vec::new();
@@ -246,31 +270,40 @@ pub fn resume(
         if matches!(stored, StoredTrial::Whole(_)) {
             whole.push(key);
         }
-        match stored.measured() {
-            Some(trial) => elsewhere.add(&trial.host, &machine),
-            None => {
+        match &stored {
+            StoredTrial::Whole(trial) if trial.is_result() => {
+                done += 1;
+                // Another guest is another machine on purpose.
+                if trial.case.guest == places.guest {
+                    elsewhere.add(&trial.host, &machine);
+                }
+            }
+            _ if tried.contains(key) => {}
+            _ => {
                 left += 1;
                 let case = case_of(record, key)?;
                 let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
                 expected_us += trial_us;
                 let of_case = CaseLeft { trials: 0, expected_us: trial_us };
                 cases.entry(key.case.clone()).or_insert(of_case).trials += 1;
-                stacks.push(&case.stack);
+                if case.guest == places.guest {
+                    stacks.push(&case.stack);
+                }
             }
         }
     }
     let lost = RunFolder::lost_events(&events, whole.into_iter()).map(|message| Event::Warning { message });
     // Images go with a sitting: what is left needs them anew.
     expected_us += forecast::images_us(stacks.into_iter());
-    let done = count(due.len()) - left;
     let most_repeats = repeats::left(writer.folder())?;
-    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases };
+    let resumed =
+        Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
     let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
-    session.died = more.died;
-    session.run(opening)
+    (session.died, session.tried) = (more.died.unwrap_or_default(), tried);
+    session.run(opening, judge)
 }
 
 /// Trials of earlier sittings that ran on another machine than this one.
@@ -296,16 +329,6 @@ impl Elsewhere {
         );
         (self.trials > 0).then_some(Event::Warning { message })
     }
-}
-
-/// Whether a trial has its figures; one that was not run is tried again on resume.
-fn is_measured(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
-    Ok(folder.stored(key)?.measured().is_some())
-}
-
-fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
-    let found = record.cases.iter().find(|case| case.id == key.case);
-    found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
 }
 
 /// Gives a run folder to the person behind sudo: results in somebody's own folder should not be root's. Does nothing
@@ -334,10 +357,6 @@ fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
             Err(Error::new(why.kind(), format!("{why}\nand not all of it could be undone: {left}")).hint(CLEAN))
         }
     }
-}
-
-fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 impl<'a> Session<'a> {
@@ -372,7 +391,9 @@ impl<'a> Session<'a> {
             kept: Vec::new(),
             stuck: None,
             cut_short: false,
+            guest: places.guest.clone(),
             died: Vec::new(),
+            tried: BTreeSet::new(),
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
             record,
@@ -412,13 +433,12 @@ impl<'a> Session<'a> {
     }
 
     /// Tells how the sitting begins, runs what is left, then undoes everything, whatever happened.
-    fn run(mut self, opening: Vec<Event>) -> Result<Ending> {
+    fn run(mut self, opening: Vec<Event>, judge: Judge<'_>) -> Result<Ending> {
         let begun = now();
-        let mut measured_us = 0;
+        let mut progress = Progress::default();
         let nothing_left =
             opening.iter().any(|event| matches!(event, Event::RunResumed { left: 0, most_repeats: 0, .. }));
-        let mut stopped = None;
-        let trials = self.trials(opening, &mut measured_us, &mut stopped);
+        let trials = self.trials(opening, judge, &mut progress);
         let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
         // A run folder that takes no more must keep nothing from being undone.
         let told = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
@@ -435,84 +455,26 @@ impl<'a> Session<'a> {
         told?;
         let (done, not_run) = counted?;
         let wall_us = micros(begun.elapsed());
-        if !interrupted && stopped.is_none() {
-            events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
-        }
-        Ok(Ending { folder, done, not_run, cut_short, nothing_left, wall_us, measured_us, interrupted, stopped })
-    }
-
-    /// Every trial that has no figures yet, in the run's order, until the first ones have all failed alike.
-    fn trials(
-        &mut self,
-        opening: Vec<Event>,
-        measured_us: &mut u64,
-        stopped: &mut Option<(Kind, String)>,
-    ) -> Result<()> {
-        let mut fail_fast = FailFast::new(self.record.cases.len());
-        for event in opening {
-            self.events.emit(event)?;
-        }
-        let mut looks = Looks::of(&self.record, self.events.writer().folder())?;
-        let order = self.record.order.clone();
-        'blocks: for block in order.chunk_by(|one, next| one.trial == next.trial) {
-            for key in block {
-                if !looks.goes_on(key) || is_measured(self.events.writer().folder(), key)? {
-                    continue;
-                }
-                self.interrupt.check()?;
-                let case = case_of(&self.record, key)?.clone();
-                if let Some(died) = self.died.iter().find(|died| died.trial == *key).cloned() {
-                    trial::died(self, &case, key, &died)?;
-                    continue;
-                }
-                let ran = trial::run(self, &case, key);
-                self.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
-                let ran = ran?;
-                *measured_us += ran.measured_us;
-                if let Some(why) = fail_fast.see(ran.failure) {
-                    let message = match why.hint_text() {
-                        Some(hint) => format!("{why}\nhint: {hint}"),
-                        None => why.to_string(),
-                    };
-                    self.events.emit(Event::Warning { message: message.clone() })?;
-                    *stopped = Some((why.kind(), message));
-                    break 'blocks;
-                }
+        let Progress { measured_us, stopped, handed_over } = progress;
+        match &handed_over {
+            Some(guest) => events.emit(Event::HandedOver { guest: guest.clone() })?,
+            None if !interrupted && stopped.is_none() => {
+                events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
             }
-            if let Some(key) = block.first() {
-                *measured_us += self.repeat_disturbed(key.trial)?;
-            }
-            let look = block.first().map(|key| looks.after(key.trial, &self.record, self.events.writer().folder()));
-            if let Some(event) = look.transpose()?.flatten() {
-                self.events.emit(event)?;
-            }
+            None => {}
         }
-        Ok(())
-    }
-
-    /// Measures disturbed trials of a block once more, in the order in which they came. Returns the microseconds measured.
-    fn repeat_disturbed(&mut self, block: u32) -> Result<u64> {
-        let mut measured_us = 0;
-        for key in self.record.order.clone().into_iter().filter(|key| key.trial == block) {
-            if !repeats::is_due(self.events.writer().folder(), &key)? {
-                continue;
-            }
-            self.interrupt.check()?;
-            let case = case_of(&self.record, &key)?.clone();
-            measured_us += trial::repeat(self, &case, &key)?.measured_us;
-        }
-        Ok(measured_us)
-    }
-
-    /// Trials measured and trials without figures, over all sittings.
-    fn count_trials(&self) -> Result<(u32, u32)> {
-        let writer = self.events.writer();
-        let due = self.record.due(writer.folder().events()?.iter().map(|event| &event.what));
-        let mut done = 0;
-        for key in &due {
-            done += u32::from(is_measured(writer.folder(), key)?);
-        }
-        Ok((done, count(due.len()) - done))
+        Ok(Ending {
+            folder,
+            done,
+            not_run,
+            cut_short,
+            nothing_left,
+            wall_us,
+            measured_us,
+            interrupted,
+            stopped,
+            handed_over,
+        })
     }
 }
 

@@ -7,7 +7,6 @@ use super::undo;
 use crate::cluster::install::Installation;
 use crate::cluster::server::{self, Server, ServerSpec};
 use crate::error::{Context, Error, Result};
-use crate::host::paths::{self, Kind};
 use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
@@ -120,6 +119,14 @@ fn templates_folder(session: &mut Session<'_>) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// A folder beside the templates that is not there yet, for a cluster on its way from one stack to another.
+///
+/// # Errors
+/// With the path.
+pub fn aside(session: &mut Session<'_>) -> Result<PathBuf> {
+    Ok(templates_folder(session)?.join("aside"))
+}
+
 fn make(
     session: &Session<'_>,
     case: &CaseSpec,
@@ -136,6 +143,8 @@ fn make(
         host: &session.host,
         folder: &data,
         server: Some(&server),
+        crash: None,
+        snapshots: None,
         user: &session.user,
         interrupt: &session.interrupt,
         raw,
@@ -179,14 +188,7 @@ pub fn described(state: CacheState) -> &'static str {
 /// # Errors
 /// With the path.
 pub fn set_cache(folder: &Path, state: CacheState) -> Result<()> {
-    for path in folders::list(folder)? {
-        match paths::look_at(&path)?.kind {
-            Kind::Directory => set_cache(&path, state)?,
-            Kind::RegularFile => set_file_cache(&path, state)?,
-            _ => {}
-        }
-    }
-    Ok(())
+    folders::each_file(folder, &mut |path| set_file_cache(path, state))
 }
 
 fn set_file_cache(path: &Path, state: CacheState) -> Result<()> {

@@ -32,6 +32,12 @@ pub fn server_thing(spec: &ServerSpec) -> Result<Thing> {
     Thing::new(SERVER, "postgres").with_path("data", &spec.data)?.with_path("sockets", &spec.socket_folder)
 }
 
+/// Whether a thing of the ledger is a server.
+#[must_use]
+pub fn is_server(thing: &Thing) -> bool {
+    thing.owner == SERVER
+}
+
 /// The ledger entry for all processes that a run is going to start, in this control group where there is one.
 ///
 /// # Errors
@@ -90,7 +96,7 @@ pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
 fn undo_server(host: &Host, thing: &Thing) -> Result<()> {
     let (data, sockets) = (Path::new(thing.mark("data")?), Path::new(thing.mark("sockets")?));
     if !folder::has_our_name(data) || !folder::has_our_name(sockets) {
-        return Err(Error::host(format!("{} is no folder in which pgstrata runs a server", data.display())));
+        return Err(Error::host(format!("pgstrata runs no server in {}", data.display())));
     }
     cluster::undo::undo_server(host, data, sockets)
 }

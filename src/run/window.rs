@@ -156,6 +156,7 @@ mod tests {
     fn postgres(settings: &[(&str, &str)]) -> PostgresSpec {
         PostgresSpec {
             bin: "auto".to_owned(),
+            build: None,
             settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             initdb: Vec::new(),
         }

@@ -18,6 +18,7 @@ pub mod sequence;
 pub(crate) mod slices;
 pub(crate) mod student;
 pub(crate) mod studentized;
+pub mod trend;
 
 #[cfg(test)]
 mod rank_errors;

@@ -36,7 +36,7 @@ impl Rule {
 
 /// What is known of one case against another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Relation {
     Open,
     /// Its figure is the larger one.
     Larger,
@@ -50,8 +50,8 @@ pub enum Verdict {
 pub struct Sequence {
     rule: Rule,
     cases: usize,
-    /// `verdicts[i * cases + j]`: of i against j.
-    verdicts: Vec<Verdict>,
+    /// `relations[i * cases + j]`: of i against j.
+    relations: Vec<Relation>,
     /// The block after which each pair was decided; 0 where it is open.
     decided_at: Vec<u32>,
     /// The last look of each pair.
@@ -78,7 +78,7 @@ impl Sequence {
         Sequence {
             rule,
             cases,
-            verdicts: vec![Verdict::Open; pairs],
+            relations: vec![Relation::Open; pairs],
             decided_at: vec![0; pairs],
             pairs: vec![None; pairs],
             looks: 0,
@@ -127,13 +127,13 @@ impl Sequence {
                 let (place, mirror) = (one * self.cases + other, other * self.cases + one);
                 self.pairs[place] = Some(pair);
                 self.pairs[mirror] = Some(LookedAt { log: -pair.log, ..pair });
-                if self.verdicts[place] != Verdict::Open {
+                if self.relations[place] != Relation::Open {
                     continue;
                 }
-                let (verdict, mirrored) = pair.verdict();
-                self.verdicts[place] = verdict;
-                self.verdicts[mirror] = mirrored;
-                if verdict != Verdict::Open {
+                let (relation, mirrored) = pair.relation();
+                self.relations[place] = relation;
+                self.relations[mirror] = mirrored;
+                if relation != Relation::Open {
                     self.decided_at[place] = block;
                 }
             }
@@ -143,23 +143,23 @@ impl Sequence {
     /// The pairs that were decided after this block.
     #[must_use]
     pub fn decided_at(&self, block: u32) -> Vec<(usize, usize)> {
-        let places = (0..self.verdicts.len()).filter(|place| self.decided_at[*place] == block);
+        let places = (0..self.relations.len()).filter(|place| self.decided_at[*place] == block);
         places.map(|place| (place / self.cases, place % self.cases)).collect()
     }
 
     #[must_use]
-    pub fn verdict(&self, case: usize, other: usize) -> Verdict {
-        self.verdicts[case * self.cases + other]
+    pub fn relation(&self, case: usize, other: usize) -> Relation {
+        self.relations[case * self.cases + other]
     }
 
     /// Cases whose trials are still needed: not beaten, and not decided against another one that is not beaten.
     /// `best` is what a better case is.
     #[must_use]
-    pub fn needed(&self, best: Verdict) -> Vec<usize> {
-        let beaten = |case: usize| (0..self.cases).any(|other| other != case && self.verdict(other, case) == best);
+    pub fn needed(&self, best: Relation) -> Vec<usize> {
+        let beaten = |case: usize| (0..self.cases).any(|other| other != case && self.relation(other, case) == best);
         let left: Vec<usize> = (0..self.cases).filter(|case| !beaten(*case)).collect();
         let open =
-            |case: &usize| left.iter().any(|other| other != case && self.verdict(*case, *other) == Verdict::Open);
+            |case: &usize| left.iter().any(|other| other != case && self.relation(*case, *other) == Relation::Open);
         left.iter().copied().filter(open).collect()
     }
 
@@ -175,7 +175,7 @@ impl Sequence {
     #[must_use]
     pub fn decisions(self) -> Decisions {
         let k = self.cases;
-        let faster = self.verdicts.iter().map(|verdict| *verdict == Verdict::Larger).collect();
+        let faster = self.relations.iter().map(|relation| *relation == Relation::Larger).collect();
         let margins: Vec<Option<f64>> = self.pairs.iter().map(|pair| pair.map(|pair| pair.margin)).collect();
         let half = |case: usize| {
             let own = (0..k).filter_map(|other| self.pairs[case * k + other]);
@@ -194,15 +194,15 @@ impl Sequence {
 }
 
 impl LookedAt {
-    fn verdict(&self) -> (Verdict, Verdict) {
+    fn relation(&self) -> (Relation, Relation) {
         if self.log > self.margin {
-            (Verdict::Larger, Verdict::Smaller)
+            (Relation::Larger, Relation::Smaller)
         } else if -self.log > self.margin {
-            (Verdict::Smaller, Verdict::Larger)
+            (Relation::Smaller, Relation::Larger)
         } else if self.log.abs() + self.margin < SAME.ln() {
-            (Verdict::Same, Verdict::Same)
+            (Relation::Same, Relation::Same)
         } else {
-            (Verdict::Open, Verdict::Open)
+            (Relation::Open, Relation::Open)
         }
     }
 }

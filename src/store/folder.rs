@@ -205,6 +205,12 @@ impl StoredTrial {
             _ => None,
         }
     }
+
+    /// Whether the trial is whole and needs no further try.
+    #[must_use]
+    pub fn is_result(&self) -> bool {
+        matches!(self, StoredTrial::Whole(record) if record.is_result())
+    }
 }
 
 impl Writer {

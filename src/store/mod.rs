@@ -4,6 +4,7 @@
 //! results/<date>-<plan name>/
 //!   plan.toml       as it was given            run.json      format version, tool version, seed, cases
 //!   events.jsonl    append-only: what happened, for resuming and for live views
+//!   verdicts/<case>.json  what a power cut would cost it, and the cases that share its stack and server
 //!   trials/<case>/<n>/  trial.json   asked, really there, outcome, figures    seconds.parquet  one row a second
 //!                       latency.hist  latency distributions (HdrHistogram log)  waits.parquet  one row a second and wait
 //!                       raw/  output of every tool, server log
@@ -18,4 +19,5 @@ pub mod latency;
 mod presence;
 pub mod seconds;
 pub(crate) mod staging;
+mod verdicts;
 pub mod waits;

@@ -29,9 +29,10 @@ fn the_counters_of_a_server_follow_its_work_second_by_second() {
         let mut ticks: Vec<Tick> = Vec::new();
         let recording = std::thread::scope(|scope| {
             let load = scope.spawn(|| server.pgbench(&["-c", "2", "-T", "3"]));
+            let began = Began::now();
             let recording = Recorder::open(ALL, &Host::this(), &target(&server)).record(
-                Began::now(),
-                &|| None,
+                began,
+                &|| Some(began.wall_us),
                 &stop,
                 &mut |tick| {
                     stop.store(tick.second >= 3, Ordering::SeqCst);

@@ -114,9 +114,10 @@ impl Recorder {
 
     /// Ticks until `stop` is set, each row into `sink`. Blocks; belongs on a thread of its own.
     ///
-    /// The baseline is taken at `began`, just before the workload starts. When its first operation really began is often
-    /// reported late (pgbench holds back its log): from the moment when `first_operation_us` knows it (wall clock), ticks
-    /// are due whole seconds after that, as the client's seconds are.
+    /// Ticks begin at `began`, before the workload starts. When its first operation began is told late (pgbench holds back
+    /// its log; files are prepared first): until `first_operation_us` knows it (wall clock), ticks are held. Then the last
+    /// one at or before it is the baseline, second 0, earlier ones are dropped, and further ticks are due whole seconds after
+    /// it, as the client's seconds are.
     pub fn record(
         mut self,
         began: Began,
@@ -126,32 +127,41 @@ impl Recorder {
     ) -> Recording {
         let cpu_before = thread_cpu_us();
         let mut clock = Gaps::default();
-        let mut second = 0;
-        let delay =
-            || Duration::from_micros(first_operation_us().map_or(0, |first| first.saturating_sub(began.wall_us)));
-        let due = |second| match second {
-            0 => began.at,
-            _ => began.at + delay() + Duration::from_secs(second),
+        let mut held = Vec::new();
+        let mut number = 0;
+        let delay_us = || Some(first_operation_us()?.saturating_sub(began.wall_us));
+        let due = |number: u64| {
+            let delay_us = delay_us().unwrap_or_default();
+            match number.checked_sub(whole_seconds(delay_us)) {
+                None | Some(0) => began.at + Duration::from_secs(number),
+                Some(second) => began.at + Duration::from_micros(delay_us) + Duration::from_secs(second),
+            }
         };
-        while wait_until(&|| due(second), stop) {
+        while wait_until(&|| due(number), stop) {
             let since = now().duration_since(began.at);
-            let late = now().saturating_duration_since(due(second));
+            let late = now().saturating_duration_since(due(number));
             if late > LATE {
                 // Bounded reasons, so that the runs of missing rows merge.
-                clock.add(CLOCK, second, format!("the reading was more than {} ms late", LATE.as_millis()));
+                clock.add(CLOCK, number, format!("the reading was more than {} ms late", LATE.as_millis()));
             } else {
-                let values = self.row(second);
-                sink(Tick { second, wall_us: began.wall_us.saturating_add(micros(since)), values });
+                let values = self.row(number);
+                held.push(Tick { second: number, wall_us: began.wall_us.saturating_add(micros(since)), values });
             }
-            second += 1;
+            if let Some(delay_us) = delay_us() {
+                hand_over(&mut held, whole_seconds(delay_us), sink);
+            }
+            number += 1;
         }
+        let dropped = whole_seconds(delay_us().unwrap_or_default()).min(number);
+        hand_over(&mut held, dropped, sink);
+        let rows = number - dropped;
         let absent = self.sources.iter().filter_map(|source| Some((source.name, source.reading.as_ref().err()?)));
         let mut gaps: Vec<Gap> = absent
-            .map(|(name, error)| Gap { source: name.to_owned(), second: None, rows: second, reason: reason(error) })
+            .map(|(name, error)| Gap { source: name.to_owned(), second: None, rows, reason: reason(error) })
             .collect();
         let cpu_us_by = self.sources.iter().map(|source| (source.name, source.cpu_us)).collect();
-        gaps.extend(self.sources.into_iter().flat_map(|source| source.gaps.0));
-        gaps.append(&mut clock.0);
+        let of_sources = self.sources.into_iter().flat_map(|source| source.gaps.0);
+        gaps.extend(of_sources.chain(clock.0).filter_map(|gap| after(gap, dropped)));
         Recording { columns: self.columns, gaps, cpu_us: thread_cpu_us().saturating_sub(cpu_before), cpu_us_by }
     }
 
@@ -164,6 +174,26 @@ impl Recorder {
         }
         row
     }
+}
+
+fn whole_seconds(us: u64) -> u64 {
+    us / 1_000_000
+}
+
+/// Hands over what was held, numbered from the baseline; what came before it is dropped.
+fn hand_over(held: &mut Vec<Tick>, baseline: u64, sink: &mut dyn FnMut(Tick)) {
+    for tick in held.drain(..) {
+        if let Some(second) = tick.second.checked_sub(baseline) {
+            sink(Tick { second, ..tick });
+        }
+    }
+}
+
+/// A gap, numbered from the baseline; `None` where it ended before that.
+fn after(gap: Gap, baseline: u64) -> Option<Gap> {
+    let Some(first) = gap.second else { return Some(gap) };
+    let rows = (first + gap.rows).checked_sub(baseline.max(first)).filter(|rows| *rows > 0)?;
+    Some(Gap { second: Some(first.saturating_sub(baseline)), rows, ..gap })
 }
 
 impl Source {
@@ -268,7 +298,7 @@ mod tests {
         let began = Began { wall_us: 1_000_000_000, at };
         let mut ticks = Vec::new();
         let recorder = Recorder::open(samplers, host, &Target::default());
-        let recording = recorder.record(began, &|| None, &stop, &mut |tick| {
+        let recording = recorder.record(began, &|| Some(began.wall_us), &stop, &mut |tick| {
             stop.store(tick.second >= last, Ordering::SeqCst);
             ticks.push(tick);
         });
@@ -329,24 +359,50 @@ mod tests {
         assert!(ticks[1].wall_us >= 1_000_000_000 + 2_000_000, "{}", ticks[1].wall_us);
     }
 
-    #[test]
-    fn a_first_operation_that_is_told_late_moves_the_ticks_to_whole_seconds_after_it() {
-        let fine = Fake { name: "fine", sample: good };
+    /// Ticks of a measurement whose first operation is after `delay_us`, told when `told` readings were taken, until the one
+    /// with the number `last`: second, and microseconds since it began.
+    fn told_late(delay_us: u64, told: u64, last: u64) -> (Vec<(u64, u64)>, Recording) {
+        static TAKEN: AtomicU64 = AtomicU64::new(0);
+        TAKEN.store(0, Ordering::SeqCst);
+        let counting = Fake {
+            name: "counting",
+            sample: |n| {
+                TAKEN.store(n + 1, Ordering::SeqCst);
+                if n == 1 { Err(Error::host("gone")) } else { good(n) }
+            },
+        };
         let stop = AtomicBool::new(false);
-        let known = AtomicU64::new(0);
         let began = Began { wall_us: 1_000_000_000, at: now() };
         let mut ticks = Vec::new();
-        let recorder = Recorder::open(&[&fine], &Host::this(), &Target::default());
-        let first = || Some(known.load(Ordering::SeqCst)).filter(|known| *known > 0);
-        recorder.record(began, &first, &stop, &mut |tick| {
-            if tick.second == 1 {
-                known.store(began.wall_us + 300_000, Ordering::SeqCst);
-            }
-            stop.store(tick.second == 2, Ordering::SeqCst);
-            ticks.push(tick.wall_us - began.wall_us);
+        let recorder = Recorder::open(&[&counting], &Host::this(), &Target::default());
+        let first = || (TAKEN.load(Ordering::SeqCst) >= told).then_some(began.wall_us + delay_us);
+        let recording = recorder.record(began, &first, &stop, &mut |tick| {
+            stop.store(tick.second == last, Ordering::SeqCst);
+            ticks.push((tick.second, tick.wall_us - began.wall_us));
         });
-        assert_eq!(ticks.len(), 3);
-        assert!(ticks[1] >= 1_000_000 && ticks[2] >= 2_300_000, "{ticks:?}");
+        (ticks, recording)
+    }
+
+    #[test]
+    fn ticks_are_held_until_the_first_operation_is_told_and_then_due_whole_seconds_after_it() {
+        let (ticks, recording) = told_late(300_000, 2, 2);
+        assert_eq!(ticks.iter().map(|(second, _)| *second).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(ticks[1].1 >= 1_000_000 && ticks[2].1 >= 2_300_000, "{ticks:?}");
+        assert_eq!(recording.gaps, [gap("counting", Some(1), 1, "gone")]);
+        // The first operation came after the readings of two seconds: the last of these is the baseline.
+        let (ticks, recording) = told_late(2_300_000, 4, 2);
+        assert_eq!(ticks.iter().map(|(second, _)| *second).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(ticks[0].1 >= 2_000_000 && ticks[0].1 < 2_300_000 + 500_000, "{ticks:?}");
+        assert!(ticks[2].1 >= 4_300_000, "{ticks:?}");
+        assert_eq!(recording.gaps, [], "what was missed before the baseline is no hole");
+    }
+
+    #[test]
+    fn a_gap_that_began_before_the_baseline_keeps_what_is_left_of_it() {
+        assert_eq!(after(gap("a", Some(1), 4, "gone"), 3), Some(gap("a", Some(0), 2, "gone")));
+        assert_eq!(after(gap("a", Some(5), 4, "gone"), 3), Some(gap("a", Some(2), 4, "gone")));
+        assert_eq!(after(gap("a", Some(1), 2, "gone"), 3), None);
+        assert_eq!(after(gap("a", None, 2, "gone"), 3), Some(gap("a", None, 2, "gone")));
     }
 
     #[test]

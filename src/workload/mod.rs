@@ -2,8 +2,11 @@
 //!
 //! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
 
+mod files;
 pub mod pgbench;
+mod scan;
 pub(crate) mod sync;
+mod timed;
 
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};
@@ -18,10 +21,19 @@ use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Every workload, in the order in which the manual lists them.
-pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &pgbench::capacity::Capacity, &sync::Sync];
+pub const ALL: &[&dyn Workload] = &[
+    &pgbench::Pgbench,
+    &pgbench::capacity::Capacity,
+    &pgbench::recovery::Recovery,
+    &pgbench::maintenance::Maintenance,
+    &pgbench::snapshots::Snapshots,
+    &scan::Scan,
+    &files::Files,
+    &sync::Sync,
+];
 
 /// What the client did in one second of the measurement.
 #[derive(Debug, Clone)]
@@ -84,6 +96,29 @@ pub struct Until<'a> {
     pub progress: &'a mut dyn FnMut() -> Result<Progress>,
 }
 
+/// Takes the filesystems of a stack away as a machine that stops does, and opens them again.
+pub struct MachineCrash<'a> {
+    /// Stops each filesystem at once: nothing is written back from here on.
+    pub stop: &'a dyn Fn() -> Result<()>,
+    /// Mounts each again, which replays its journal. How long the mounts took together, microseconds.
+    pub open: &'a dyn Fn() -> Result<u64>,
+}
+
+/// Makes and deletes snapshots of the stack, by number.
+pub struct SnapshotActions<'a> {
+    pub make: &'a (dyn Fn(u64) -> Result<()> + Sync),
+    pub delete: &'a (dyn Fn(u64) -> Result<()> + Sync),
+    /// The folder of a snapshot that is made empty and then to be filled with reflinks of the data; `None` where a snapshot
+    /// has all files as they were at one moment.
+    pub filled: &'a (dyn Fn(u64) -> Option<PathBuf> + Sync),
+    /// Makes a copy of a snapshot that can be written: the folder of the origin, and of the copy, where the stack has such.
+    pub copy: &'a (dyn Fn(u64) -> Result<Option<(PathBuf, PathBuf)>> + Sync),
+    /// Whether a snapshot has become useless because its own room was full.
+    pub is_lost: &'a (dyn Fn(u64) -> Result<bool> + Sync),
+    /// Bytes in use, those that snapshots hold included.
+    pub used: &'a (dyn Fn() -> Result<u64> + Sync),
+}
+
 /// Where a workload runs.
 pub struct Place<'a> {
     pub host: &'a Host,
@@ -91,6 +126,10 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// The server, where the workload has one.
     pub server: Option<&'a Server>,
+    /// How the machine below the server crashes; there while the workload is measured.
+    pub crash: Option<MachineCrash<'a>>,
+    /// For a workload that makes snapshots; there while it is measured, on stacks that have them.
+    pub snapshots: Option<SnapshotActions<'a>>,
     /// As whom clients run.
     pub user: &'a User,
     /// Whether somebody asked to stop.
@@ -148,6 +187,10 @@ pub trait Workload: Sync {
     fn connections(&self, options: &Options) -> u64 {
         let _ = options;
         0
+    }
+    /// Whether it makes snapshots of the stack while it is measured.
+    fn makes_snapshots(&self) -> bool {
+        false
     }
     /// Whether it needs a server.
     fn needs_server(&self) -> bool;

@@ -41,9 +41,14 @@ impl Desk {
     }
 
     fn run(&self) -> Command {
+        self.running(&[self.plan().to_str().unwrap()])
+    }
+
+    /// `run` with its arguments, in a guest.
+    fn running(&self, args: &[&str]) -> Command {
         let suite = format!("--guest={SUITE}");
         let mut command = pgstrata(&["run", &suite, "--json", "--results"]);
-        command.arg(self.results()).arg(self.plan()).stdin(Stdio::null());
+        command.arg(self.results()).args(args).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -147,6 +152,52 @@ fn an_interrupt_keeps_complete_trials_and_leaves_no_guest() {
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["state"], "interrupted", "{status}");
     assert!(status["measured"].as_u64().unwrap() >= 1, "{status}");
+    // It goes on in the guest that it was begun in, in the same folder.
+    let folder = desk.run_folder();
+    let output = pgstrata(&["run", "--guest", "--json", "--resume"]).arg(&folder).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(desk.run_folder(), folder);
+    for name in ["ext4.sync", "xfs.sync"] {
+        for number in [1, 2] {
+            let record = trial(&folder, name, number);
+            assert_eq!(record["outcome"]["outcome"], "measured", "{record}");
+            assert_eq!(record["case"]["guest"], SUITE, "{record}");
+        }
+    }
+    let output = pgstrata(&["run", "--json", "--resume"]).arg(&folder).args(["--blocks", "1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(stderr(&output).contains("has 2 blocks already"), "{}", said(&output));
+}
+
+#[test]
+fn guests_that_a_plan_names_are_booted_in_turn_and_fill_one_run_folder() {
+    const TEST: &str = "guests_that_a_plan_names_are_booted_in_turn_and_fill_one_run_folder";
+    for suite in ["bookworm", SUITE] {
+        let Some(_turn) = guest(TEST, suite) else { return };
+    }
+    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let desk = Desk::new();
+    let head = "name = \"inside\"\nguest = [\"bookworm\", \"trixie\"]\nbaseline = { guest = \"bookworm\" }\n";
+    std::fs::write(desk.plan(), PLAN.replace("name = \"inside\"\n", head)).unwrap();
+    let mut command = pgstrata(&["run", "--json", "--results"]);
+    let output = command.arg(desk.results()).arg(desk.plan()).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let events = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(events.contains("\"handed_over\"") && events.contains("\"run_done\""), "{events}");
+    let folder = desk.run_folder();
+    for stack in ["ext4", "xfs"] {
+        for number in [1, 2] {
+            let [old, new] = ["bookworm", "trixie"].map(|suite| {
+                let record = trial(&folder, &format!("{stack}.sync.guest-{suite}"), number);
+                assert_eq!(record["outcome"]["outcome"], "measured", "{record}");
+                record["host"]["kernel"].as_str().unwrap().to_owned()
+            });
+            assert!(old.starts_with("6.1.") && new.starts_with("6.12."), "{old} {new}");
+        }
+    }
+    let found = findings(&folder);
+    assert_eq!(found["machines"].as_array().unwrap().len(), 2, "{}", found["machines"]);
+    assert!(!found.to_string().contains("another machine"));
 }
 
 #[test]
@@ -157,5 +208,54 @@ fn a_plan_that_is_wrong_is_refused_as_on_the_host() {
     let output = ended(desk.run().spawn().unwrap());
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(stderr(&output).contains("plan.toml") && stderr(&output).contains("xfs"), "{}", said(&output));
-    assert_eq!(std::fs::read_dir(desk.results()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(desk.results()).map_or(0, Iterator::count), 0);
+}
+
+/// Runs a shipped plan; its findings, when each of its trials was measured.
+fn shipped(name: &str) -> serde_json::Value {
+    let desk = Desk::new();
+    let output = ended(desk.running(&[name, "--quick"]).spawn().unwrap());
+    assert!(output.status.success(), "{}", said(&output));
+    let found = findings(&desk.run_folder());
+    let run = &found["run"];
+    assert_eq!(run["trials_measured"], run["trials_planned"], "{run}");
+    found
+}
+
+fn cases(findings: &serde_json::Value) -> &[serde_json::Value] {
+    findings["cases"].as_array().unwrap()
+}
+
+#[test]
+fn zfs_sync_tells_what_sync_disabled_leaves_undone() {
+    let Some(_turn) = guest("zfs_sync_tells_what_sync_disabled_leaves_undone", SUITE) else { return };
+    let found = shipped("zfs-sync");
+    assert_eq!(cases(&found).len(), 15);
+    for case in cases(&found) {
+        let disabled = case["axes"]["zfs.sync"] == "disabled";
+        let (class, reason) = (&case["durability"]["class"], case["durability"]["reason"].as_str().unwrap());
+        assert_eq!(class, if disabled { "volatile" } else { "flushed" }, "{case}");
+        assert_eq!(reason.contains("sync=disabled"), disabled, "{reason}");
+        // Cases of synced writes have rows of their own.
+        let Some(flushes) = case["strata"]["at_stack_devices"]["flushes"].as_f64() else { continue };
+        assert!(if disabled { flushes < 0.1 } else { flushes > 0.2 }, "{case}");
+        assert!(case["strata"]["at_stack_devices"]["bytes_per_write"].as_f64().unwrap() > 0.0, "{case}");
+    }
+}
+
+#[test]
+fn filesystem_matrix_shows_the_device_work_of_every_filesystem() {
+    const TEST: &str = "filesystem_matrix_shows_the_device_work_of_every_filesystem";
+    if std::env::var_os("PGSTRATA_TEST_GUEST_FULL").is_none() {
+        println!("skipped: {TEST}: takes 40 minutes on an emulated CPU (make guest-full)");
+        return;
+    }
+    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let found = shipped("filesystem-matrix");
+    assert_eq!(cases(&found).len(), 38);
+    for case in cases(&found) {
+        let work = &case["strata"]["at_stack_devices"];
+        assert!(work["writes"].as_f64().unwrap() > 0.0 && work["bytes_per_write"].as_f64().unwrap() > 0.0, "{case}");
+        assert!(work["flushes"].is_number(), "{case}");
+    }
 }

@@ -21,6 +21,12 @@ fn build(args: &[&str]) -> Option<Output> {
     let left: Vec<_> = std::fs::read_dir(cache.path().join("guest")).into_iter().flatten().flatten().collect();
     let chroots = left.iter().flat_map(|suite| std::fs::read_dir(suite.path().join(".modules.part"))).flatten();
     assert_eq!(chroots.count(), 0, "a chroot is left");
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("cmdline"));
+    let of_build = |path: &std::path::PathBuf| {
+        let line = std::fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&*cache.path().to_string_lossy())
+    };
+    assert_eq!(processes.filter(of_build).count(), 0, "a process is left");
     Some(output)
 }
 
@@ -51,6 +57,71 @@ fn a_suite_that_the_mirror_lacks_is_refused_with_those_that_work() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     let text = stderr(&output);
     assert!(text.contains("no suite `trixy`") && text.contains("bookworm, trixie"), "{text}");
+}
+
+/// The address of Debian's packages that apt of this machine uses.
+fn machines_mirror() -> Option<String> {
+    let folder = std::fs::read_dir("/etc/apt/sources.list.d").ok();
+    let files = folder.into_iter().flatten().flatten().map(|entry| entry.path());
+    let texts = std::iter::once("/etc/apt/sources.list".into()).chain(files).map(std::fs::read_to_string);
+    let all: String = texts.map(Result::unwrap_or_default).collect();
+    let mut words = all.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
+    words.find(|word| word.starts_with("http") && word.trim_end_matches('/').ends_with("/debian")).map(str::to_owned)
+}
+
+/// A mirror that sends who asks on to another one, and answers 404 to every file of one package.
+fn mirror_without(package: &'static str, elsewhere: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/debian", listener.local_addr().unwrap());
+    let answer = move |request: &str| {
+        let path = request.split_whitespace().nth(1).and_then(|path| path.strip_prefix("/debian/")).unwrap_or_default();
+        match path.contains(&format!("/{package}_")) {
+            true => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            false => {
+                let to = format!("{}/{path}", elsewhere.trim_end_matches('/'));
+                format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n")
+            }
+        }
+    };
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let answer = answer.clone();
+            std::thread::spawn(move || {
+                // Requests may come several at a time, and in pieces.
+                let (mut text, mut buffer) = (String::new(), [0; 4096]);
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    text.push_str(&String::from_utf8_lossy(&buffer[..count]));
+                    while let Some((request, rest)) = text.split_once("\r\n\r\n") {
+                        if stream.write_all(answer(request).as_bytes()).is_err() {
+                            return;
+                        }
+                        text = rest.to_owned();
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_package_that_the_mirror_lists_and_lacks_is_named() {
+    const TEST: &str = "a_package_that_the_mirror_lists_and_lacks_is_named";
+    let Some(elsewhere) = machines_mirror() else {
+        println!("skipped: {TEST}: apt of this machine names no mirror of Debian by http");
+        return;
+    };
+    // One of the first: every system needs it.
+    let mirror = mirror_without("base-passwd", elsewhere);
+    let Some(output) = build(&["--mirror", &mirror]) else { return };
+    let text = stderr(&output);
+    if output.status.code() == Some(3) && text.contains("cannot be reached") {
+        println!("skipped: {TEST}: the mirror of this machine cannot be reached");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(text.contains("the mirror lacks a package that it lists") && text.contains("/base-passwd_"), "{text}");
+    assert!(text.contains("try again in some minutes, or name another mirror with --mirror URL"), "{text}");
 }
 
 #[test]

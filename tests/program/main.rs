@@ -2,21 +2,29 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod adaptive;
+mod ageing;
 mod bad_input;
 mod capacity;
 mod cycles;
 mod durability;
 mod follow;
+mod full;
 mod full_disk;
+mod guests;
 mod interrupt;
 mod kill;
 mod knobs;
 mod machine;
 mod mutations;
+mod pull;
+mod recovery;
 mod repeats;
 mod resume;
+mod shipped;
+mod snapshots;
 mod strays;
 mod terminal;
+mod verdicts;
 mod volumes;
 mod whole_run;
 mod workshop;

@@ -86,6 +86,7 @@ pub fn server_facts() -> ServerFacts {
         version_num: 150_018,
         bin: "/usr/lib/postgresql/15/bin".to_owned(),
         settings: [("max_connections".to_owned(), "40".to_owned())].into(),
+        configure: None,
         key_settings: key.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         shared_buffers_bytes: 512 << 20,
         found_after: Vec::new(),

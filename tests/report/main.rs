@@ -10,6 +10,7 @@ mod over_time_page;
 mod page;
 mod sample;
 mod text;
+mod verdicts;
 mod windows;
 
 use pgstrata::analyse::findings::Findings;

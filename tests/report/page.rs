@@ -124,7 +124,7 @@ fn the_csv_button_yields_the_table_in_full_precision() {
         lines.next().unwrap(),
         "ranking,measure,class,rank in class,case,label,rate (tps),comparison low (tps),comparison high (tps),trials used,\
          least (tps),most (tps),trials,baseline,ratio,ratio low,ratio high,no difference seen,smallest detectable ratio,comparison,\
-         caveat,durability reason"
+         caveat,durability reason,verdict"
     );
     let first = &findings.rankings[0].classes[0].rows[0];
     let rate = first.rate;
@@ -183,13 +183,13 @@ fn paper_gets_light_charts_and_what_is_open() {
                 .every(one => one.querySelector('canvas'))] })",
     );
     let pdf: Value = browser.call("Page.printToPDF", params);
-    assert_eq!(browser.evaluate("window.printed"), json!([1, "#ffffff", true]));
+    assert_eq!(browser.evaluate("window.printed"), json!([3, "#ffffff", true]));
     // Base64 of `%PDF-`, and of several pages' worth of it.
     let pdf = pdf["data"].as_str().unwrap();
     assert!(pdf.starts_with("JVBERi0") && pdf.len() > 100_000, "{} bytes", pdf.len());
     let after =
         "[document.querySelectorAll('main > details[open]').length, getComputedStyle(document.body).backgroundColor]";
-    assert_eq!(browser.evaluate(after), json!([1, "rgb(20, 24, 27)"]), "{}", path.display());
+    assert_eq!(browser.evaluate(after), json!([3, "rgb(20, 24, 27)"]), "{}", path.display());
 }
 
 #[test]

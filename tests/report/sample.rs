@@ -2,6 +2,7 @@
 
 use crate::facts::{host, server_facts, stack_facts};
 use crate::over_time::{heatmap, telemetry, waits};
+use crate::verdicts::{power_cuts, verdict};
 use crate::windows::{trial_window, window};
 use pgstrata::analyse::findings::*;
 use pgstrata::record::event::Step;
@@ -48,6 +49,11 @@ pub fn case_id(stack: &str, clients: u32) -> String {
 
 fn estimate(value: f64, spread: f64) -> Estimate {
     Estimate { value, low: Some(value * (1.0 - spread)), high: Some(value * (1.0 + spread)), trials: TRIALS }
+}
+
+/// Ids of the cases with a server on a stack.
+pub fn cases_on(stack: &str) -> Vec<String> {
+    CLIENTS.map(|clients| case_id(stack, clients)).into()
 }
 
 fn durability(stack: &str) -> Durability {
@@ -121,6 +127,7 @@ fn rankings() -> Vec<Ranking> {
             trials: trials(stack.tps[i]),
             comparison: comparison(stack, stack.tps[i], STACKS[0].tps[i], case_id("ext4", *clients)),
             durability: durability(stack.name),
+            verdict: verdict(stack.name),
         });
         rankings.push(ranking(format!("tpcb, clients={clients}"), "tpcb", "transactions", "tps", rows.collect()));
     }
@@ -133,6 +140,7 @@ fn rankings() -> Vec<Ranking> {
             trials: trials(stack.sync_rate * factor),
             comparison: comparison(stack, stack.sync_rate, STACKS[0].sync_rate * 1.04, "ext4-sync".to_owned()),
             durability: durability(stack.name),
+            verdict: None,
         });
         rankings.push(ranking(format!("sync, {method}"), "sync", method, "ops/s", rows.collect()));
     }
@@ -193,12 +201,23 @@ fn strata(stack: &str) -> Strata {
             wal_syncs: Some(0.41),
             writing: Some(1.0),
             devices: Vec::new(),
+            at_stack_devices: None,
             write_amplification: None,
             image: None,
             flush_share: None,
         };
     }
     let (writes, bytes) = if stack == "btrfs" { (4.71, 22_118.0) } else { (1.02, 16_794.0) };
+    let device = DeviceStrata {
+        node: "loop".to_owned(),
+        device: "loop".to_owned(),
+        writes: Some(writes),
+        bytes_per_write: Some(bytes),
+        write_bytes: Some(writes * bytes),
+        flushes: Some(0.98),
+        reads: Some(0.003),
+        busy: Some(0.87),
+    };
     Strata {
         sentence: format!("one commit = {writes} device writes of {:.1} KiB + 0.98 flushes", bytes / 1024.0),
         operations: 266_400,
@@ -207,15 +226,8 @@ fn strata(stack: &str) -> Strata {
         full_page_images: Some(0.38),
         wal_syncs: Some(0.97),
         writing: Some(1.0),
-        devices: vec![DeviceStrata {
-            node: "loop".to_owned(),
-            device: "loop".to_owned(),
-            writes: Some(writes),
-            bytes_per_write: Some(bytes),
-            flushes: Some(0.98),
-            reads: Some(0.003),
-            busy: Some(0.87),
-        }],
+        devices: vec![device.clone()],
+        at_stack_devices: Some(device),
         write_amplification: Some(writes * bytes / 3712.4),
         image: Some(ImageCost {
             sentence: Some("the file below the image added 0.1 writes and 1.2 KiB a commit".to_owned()),
@@ -332,12 +344,15 @@ fn cases() -> Vec<CaseFinding> {
                 log_sample: None,
                 trials: if not_run { 0 } else { TRIALS },
                 durability: durability(stack.name),
+                verdict: verdict(stack.name),
                 measures: if not_run {
                     vec![]
                 } else {
                     vec![measure("transactions", "tps", stack.tps[i], clients, stack.name == "btrfs")]
                 },
                 capacity: None,
+                stages: Vec::new(),
+                snapshots: None,
                 steadiness: (!not_run).then(|| steadiness(stack.name)),
                 strata: (!not_run).then(|| strata(stack.name)),
                 backend_time: (!not_run).then(|| backend_time(stack.name, clients)),
@@ -360,10 +375,13 @@ fn cases() -> Vec<CaseFinding> {
             log_sample: None,
             trials: TRIALS,
             durability: durability(stack.name),
+            verdict: None,
             measures: SYNC_METHODS
                 .map(|(name, factor)| measure(name, "ops/s", stack.sync_rate * factor, 1, stack.name == "btrfs"))
                 .into(),
             capacity: None,
+            stages: Vec::new(),
+            snapshots: None,
             steadiness: None,
             strata: None,
             backend_time: None,
@@ -506,9 +524,21 @@ pub fn findings() -> Findings {
         answer: crate::facts::answer(),
         machines: vec![MachineFinding { host: host(), trials: ran }],
         rankings: rankings(),
+        ageing: Vec::new(),
+        power_cuts: power_cuts(),
         cases: cases(),
         trials,
         set_aside: Vec::new(),
+        full: vec![FullFinding {
+            case: case_id("btrfs", 1),
+            trial: 4,
+            step: "measuring".to_owned(),
+            after_s: 31.42,
+            reason: "PANIC:  could not write to file \"pg_wal/xlogtemp.31\": No space left on device".to_owned(),
+            used: Some(0.97),
+            server_log: "    2026-03-02 09:15:00.001 GMT [31] PANIC:  could not write\n    terminated".to_owned(),
+            is_measured: true,
+        }],
         not_run: vec![NotRun {
             case: case_id("btrfs", 1),
             trials: vec![1, 2, 3],
@@ -556,7 +586,7 @@ fn spoil(value: &mut serde_json::Value, key: &str) {
         serde_json::Value::String(text) => {
             let is_word = matches!(
                 key,
-                "class" | "by" | "kind" | "procedure" | "step" | "fits" | "write_cache" | "role" | "claim"
+                "class" | "by" | "kind" | "procedure" | "step" | "fits" | "write_cache" | "role" | "claim" | "verdict"
             ) && !text.contains(' ');
             let is_wait_class = key == "class" && !["flushed", "volatile"].contains(&text.as_str());
             if key != "clients" && (!is_word || is_wait_class) {

@@ -136,7 +136,7 @@ fn cautions_name_their_cases_or_what_these_are_all_of() {
         "- CPUs were 93 to 97 % busy: stacks may differ by their CPU cost (tmpfs tpcb clients=1; tmpfs tpcb clients=4; \
          tmpfs tpcb clients=16) -",
         "reads came from the page cache (all cases with a server) -",
-        "pgbench itself may be the limit Not run",
+        "pgbench itself may be the limit Full stacks",
     ] {
         assert!(text.contains(caution), "{caution}\n{text}");
     }
@@ -269,4 +269,20 @@ fn hostile_text_stays_in_its_cell_of_markdown() {
         head = if line.starts_with("| ") { Some(*head.get_or_insert(cells(line))) } else { None };
         assert!(head.is_none_or(|head| head == cells(line)), "{line}");
     }
+}
+
+#[test]
+fn where_nothing_is_ranked_the_device_work_of_each_case_comes_first() {
+    let mut findings = sample::findings();
+    findings.rankings.clear();
+    for (extension, title) in [("txt", "One operation at the devices"), ("md", "One operation at the devices")] {
+        let text = rendered(extension, &findings);
+        let work = text.find(title).unwrap_or_else(|| panic!("{text}"));
+        assert!(text[..work].lines().count() < 12, "{text}");
+        let volatile = text[work..].find("Volatile").unwrap();
+        assert!(text[work..work + volatile].contains("btrfs"), "{text}");
+    }
+    let page = rendered("html", &findings);
+    assert!(page.contains("id=\"device-work\"") && !page.contains("id=\"rankings\""));
+    assert!(!rendered("html", &sample::findings()).contains("id=\"device-work\""));
 }

@@ -114,6 +114,9 @@ impl Facts {
                 self.add(format!("postgresql.{name}"), value);
             }
         }
+        // As people write it of their own builds.
+        let block = server.key_settings.get("wal_block_size").and_then(|bytes| bytes.parse::<u64>().ok());
+        self.add_some("postgresql.wal_block", block.map(|bytes| format!("{} kB", bytes / 1024)));
     }
 
     /// One text for each key.

@@ -188,6 +188,8 @@ pub enum Reason {
     MemoryAgainstDisk,
     /// Data that fit into memory against data that do not.
     DataInMemoryAgainstDisk,
+    /// One of the two, or both, ran on an emulated CPU.
+    EmulatedCpu,
     /// Another durability class.
     OtherDurability,
     /// One of the two did nothing.

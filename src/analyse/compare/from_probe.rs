@@ -127,7 +127,7 @@ fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) ->
 
 /// A probe's credibility as the class of a commit.
 fn durability(credibility: &Credibility) -> Durability {
-    // That something is told to hold flushes back is a fact; that none were counted is a suspicion, as it is in a run.
+    // A mount option that turns barriers off is a fact; counting no flushes is only a suspicion, as in a run.
     let held_back = credibility.rules.iter().any(|rule| rule.name == MOUNT_OPTION);
     let class = match credibility.kind {
         CredibilityKind::Memory => DurabilityClass::Volatile,

@@ -37,7 +37,7 @@ impl RunSource {
     /// Reads a run folder.
     ///
     /// # Errors
-    /// When it is no run folder, is damaged, or was written by a newer pgstrata.
+    /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
     pub fn load(path: &Path) -> Result<RunSource> {
         let folder = RunFolder::open(path)?;
         let run = folder.record().clone();
@@ -178,8 +178,13 @@ impl Case<'_> {
         for measure in &mut measures {
             measure.durability = measure.unsynced_form.is_none().then(|| self.found.durability.clone());
             measure.medium = self.medium();
+            measure.emulated = self.is_emulated();
         }
         measures
+    }
+
+    fn is_emulated(&self) -> bool {
+        self.trials.iter().any(|trial| trial.host.is_emulated())
     }
 
     /// Rate and latencies of one measure of a server.
@@ -262,7 +267,8 @@ impl Case<'_> {
             None => Medium::Unknown,
         };
         let (durability, medium) = (self.durability(), self.medium());
-        Measure { durability, medium, data, ..Measure::new(family, conditions, item, figure, unit, value) }
+        let emulated = self.is_emulated();
+        Measure { durability, medium, data, emulated, ..Measure::new(family, conditions, item, figure, unit, value) }
     }
 
     /// What a commit survives; `None` where nothing commits.

@@ -108,6 +108,10 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
     if a.failure.is_some() || b.failure.is_some() {
         return Some(Objection::new(Reason::SyncFailed, "sync", failed(a), failed(b)));
     }
+    if a.emulated || b.emulated {
+        let word = |measure: &Measure| if measure.emulated { "emulated" } else { "not emulated" };
+        return Some(Objection::new(Reason::EmulatedCpu, "CPU", word(a), word(b)));
+    }
     if let (Some(one), Some(other)) = (a.unsynced_form, b.unsynced_form)
         && (one != other || one == UnsyncedForm::Unknown)
     {
@@ -137,7 +141,7 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
     }
 }
 
-/// Whether what is not known may be what is known: what loses commits is no peer of what is not known to.
+/// Whether two classes may mean the same promise. A case known to lose commits is not compared with one not known to.
 fn may_promise_the_same(one: DurabilityClass, other: DurabilityClass) -> bool {
     use DurabilityClass::{DeclaredStable, Flushed, NotApplicable, Unknown};
     let may_keep_all = |class| matches!(class, NotApplicable | Flushed | DeclaredStable | Unknown);
@@ -178,7 +182,23 @@ pub fn reason_title(reason: Reason) -> &'static str {
         Reason::NotSyncedAcrossVersions => "unsynced writes of different pg_test_fsync versions",
         Reason::MemoryAgainstDisk => "memory vs. disk",
         Reason::DataInMemoryAgainstDisk => "data in RAM vs. data on disk",
+        Reason::EmulatedCpu => "speed on an emulated CPU",
         Reason::OtherDurability => "different durability class",
         Reason::NothingDone => "no operations were done",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_on_an_emulated_cpu_is_compared_with_nothing() {
+        let on =
+            |emulated| Measure { emulated, ..Measure::new("pgbench", Vec::new(), "tps", Figure::Rate, "tps", 1.0) };
+        for (one, other) in [(true, false), (false, true), (true, true)] {
+            assert_eq!(objection(&on(one), &on(other)).map(|found| found.reason), Some(Reason::EmulatedCpu));
+        }
+        assert_eq!(objection(&on(false), &on(false)), None);
     }
 }

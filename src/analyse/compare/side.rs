@@ -67,6 +67,8 @@ pub struct Measure {
     pub absent: Option<String>,
     /// Why the figure is no measure: a sync failed.
     pub failure: Option<String>,
+    /// Whether it was measured on an emulated CPU.
+    pub emulated: bool,
     /// For the row of pg_test_fsync without a sync: which form of the test it was.
     pub unsynced_form: Option<UnsyncedForm>,
 }
@@ -209,6 +211,7 @@ impl Measure {
             data: Medium::Unknown,
             absent: None,
             failure: None,
+            emulated: false,
             unsynced_form: None,
         }
     }

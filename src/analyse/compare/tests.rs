@@ -534,14 +534,14 @@ fn any_measure() -> impl Strategy<Value = Measure> {
         Just(class(DurabilityClass::Unknown))
     ];
     let form = prop_oneof![Just(None), Just(Some(UnsyncedForm::KeepsOpen)), Just(Some(UnsyncedForm::Unknown))];
-    let numbers = (proptest::collection::vec(0.0f64..1e6, 0..4), any::<bool>(), any::<bool>());
+    let numbers = (proptest::collection::vec(0.0f64..1e6, 0..4), any::<bool>(), any::<bool>(), any::<bool>());
     (word(&["4", "16"]), word(&["10", "100"]), figure, medium, data, lasting, form, numbers).prop_map(
-        |(clients, scale, figure, medium, data, durability, unsynced_form, (means, fails, same_run))| {
+        |(clients, scale, figure, medium, data, durability, unsynced_form, (means, fails, same_run, emulated))| {
             let measure = with(tps(means.first().copied().unwrap_or(1.0)), ConditionKind::Clients, clients.as_deref());
             let measure = with(measure, ConditionKind::Scale, scale.as_deref());
             let failure = fails.then(|| "fsync failed".to_owned());
             let spread = if means.is_empty() { Spread::None } else { trials(if same_run { "r" } else { "q" }, &means) };
-            Measure { figure, medium, data, durability, unsynced_form, failure, spread, ..measure }
+            Measure { figure, medium, data, durability, unsynced_form, failure, spread, emulated, ..measure }
         },
     )
 }

@@ -1,6 +1,6 @@
 //! Findings about which case is the better one: rankings, their decisions, comparisons with a baseline.
 
-use super::{Durability, DurabilityClass, Estimate};
+use super::{Durability, DurabilityClass, Estimate, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,6 +31,8 @@ pub enum RankedBy {
     Latency,
     /// The highest rate within a latency limit.
     Capacity,
+    /// How long something took that is done once: the less, the better.
+    Time,
     /// Share of the operations due at a fixed rate that were done within the latency limit.
     InTime,
 }
@@ -44,7 +46,7 @@ pub struct Ranking {
     pub workload: String,
     /// Measure: `transactions`, `fdatasync`.
     pub measure: String,
-    /// What it ranks by; where that is a latency, lower is better.
+    /// What it ranks by; where that is a latency or a time, lower is better.
     pub by: RankedBy,
     /// Unit of what it ranks by: `tps`, `ops/s`, `ms`, `%`.
     pub unit: String,
@@ -116,6 +118,9 @@ pub struct RankRow {
     pub comparison: Option<BaselineComparison>,
     /// Durability and its reason.
     pub durability: Durability,
+    /// What a power cut would cost, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// One trial of a ranked case.

@@ -77,7 +77,7 @@ impl<'a> Evidence<'a> {
         self.lowest().iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Why sight ends where it does, in words; empty where the lowest device is one of metal.
+    /// Why nothing is known below the lowest device, in words; empty where that device is physical.
     pub fn sight_ends(&self) -> Vec<String> {
         let mut ends: Vec<String> = self.record.place.ends.iter().map(Promise::to_string).collect();
         if ends.is_empty() && !self.lowest().is_empty() && self.virtual_disk() {

@@ -12,7 +12,7 @@ const TURNS_ALLOWED: f64 = 1.1;
 /// NAND without power-loss protection is not known to be flushed faster: published are 0.6 ms and more, protected cache 0.15 ms
 /// and less. The middle, where few disks are, so that a disk is on one side of it in every probe.
 const FASTEST_FLUSH_NS: u64 = 300_000;
-/// Below this it surely is not: a quarter, so that neither noise nor a better drive of that kind turns the verdict.
+/// Below this it surely is not: a quarter, so that neither noise nor a better drive of that kind changes the credibility.
 const SURELY_FAST_NS: u64 = 50_000;
 /// The name of the rule about that.
 pub(super) const FAST_FLUSH: &str = "fast_flush";

@@ -203,7 +203,7 @@ fn a_flush_faster_than_flash_is_unexplained_unless_the_device_claims_protection(
     let metal = changed(|record| all_at(record, 25_000));
     assert_convicted(&metal, CredibilityKind::Unexplained, "fast_flush");
     assert!(found(&metal).recommendation.reason.contains("the times are unexplained"));
-    // Between 50 and 300 us it is said and changes no verdict.
+    // Between 50 and 300 us it is said and changes no credibility.
     assert_convicted(&changed(|record| all_at(record, 10_000)), CredibilityKind::Flushed, "fast_flush");
     assert_acquitted(&changed(|record| all_at(record, 3_000)), CredibilityKind::Flushed, "fast_flush");
     let protected = changed(|record| {
@@ -236,7 +236,7 @@ fn a_fast_flush_of_a_virtual_disk_is_unknown_with_its_number_and_no_accusation()
 }
 
 #[test]
-fn disks_on_either_side_of_a_threshold_keep_their_verdict_over_twenty_probes() {
+fn disks_on_either_side_of_a_threshold_keep_their_credibility_over_twenty_probes() {
     // The fastest tenth of an unchanged disk varied by a sixth over twenty probes; ranges in us, the nearest end a twentieth
     // from the threshold.
     for (name, from, to, kind) in [
@@ -258,7 +258,7 @@ fn disks_on_either_side_of_a_threshold_keep_their_verdict_over_twenty_probes() {
 }
 
 #[test]
-fn a_verdict_does_not_change_with_the_noise_of_an_unchanged_disk() {
+fn credibility_does_not_change_with_the_noise_of_an_unchanged_disk() {
     // Rates from 20 to 220 us an operation, as one disk has from probe to probe; CPUs and neighbours busy now and then.
     use crate::record::probe::CpuWait;
     for name in ["vda", "nvme0n1"] {

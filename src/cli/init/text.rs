@@ -2,7 +2,7 @@
 
 /// Where its stacks stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(in crate::cli) enum Place {
     /// Image files in the default folder.
     Loop,
     /// A real disk, with what it is known by.
@@ -88,6 +88,12 @@ pub(super) fn plan(question: &Question, place: &Place) -> String {
          baseline = {}  # ratios are relative to this case\n",
         question.name, question.doc, question.name, question.baseline
     );
+    if *place == Place::Loop {
+        text.push_str(
+            "durability = \"quick\"  # also find out what a power cut would cost each stack, before the first trial\n\
+             # guest = [\"bookworm\", \"trixie\"]  # run in virtual machines with the kernels of these suites: pgstrata guest\n",
+        );
+    }
     match place {
         Place::Folder(folder) => {
             text.push_str("\n# A folder on an existing filesystem: nothing is formatted, no root needed.\n");

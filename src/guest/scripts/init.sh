@@ -11,14 +11,20 @@ mount -t debugfs debugfs /sys/kernel/debug
 modprobe configfs 2> /dev/null
 mount -t configfs configfs /sys/kernel/config
 hostname pgstrata-guest
+# mkfs.nilfs2 looks there for mounts.
+[ -e /etc/mtab ] || ln -s ../proc/self/mounts /etc/mtab
 ip link set lo up
 # Nodes of modules that are loaded when somebody opens them: /dev/loop-control, /dev/mapper/control, /dev/zfs.
-kmod static-nodes --format=tmpfiles | while read -r kind node mode _ _ _ numbers; do
-    case $kind in
-        d*) mkdir -p "$node" ;;
-        c*) [ -e "$node" ] || mknod -m "$mode" "$node" c "${numbers%:*}" "${numbers#*:}" ;;
+# Read by hand: kmod 30 lists none of them here.
+while read -r _ node numbers; do
+    case $numbers in
+        c*:*)
+            mkdir -p "/dev/$(dirname "$node")"
+            numbers=${numbers#c}
+            [ -e "/dev/$node" ] || mknod -m 600 "/dev/$node" c "${numbers%:*}" "${numbers#*:}"
+            ;;
     esac
-done
+done < "/lib/modules/$(uname -r)/modules.devname"
 for udevd in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do
     if [ -x "$udevd" ]; then
         "$udevd" --daemon

@@ -3,9 +3,11 @@
 //! The way of a stack: layers as written ([`layer`]) -> named nodes with their options -> inputs ([`wire`]) -> a draft,
 //! which the matrix turns into one stack for each choice of its options' values. Absent on purpose: what any layer does.
 
+mod age;
 mod layer;
 mod wire;
 
+pub(super) use age::AGE;
 pub(super) use layer::Slot;
 
 use super::machine::QUEUE;
@@ -15,16 +17,17 @@ use super::problem::{Problem, Problems, refuse_unknown, suggestion};
 use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::values::Choice;
 use super::{Catalogue, CatalogueEntry};
-use crate::record::options::OptionValue;
+use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{GroundKind, GroundName, Input, NodeSpec, StackSpec};
+use age::AgeDraft;
 use layer::Written;
 use std::collections::BTreeMap;
 use std::path::Path;
 use wire::Wiring;
 
 /// Keys of a stack.
-pub(super) const KEYS: [&str; 9] =
-    ["device", "devices", "volume", "filesystem", "directory", "wal", "tablespace", "module", "reuse"];
+pub(super) const KEYS: [&str; 10] =
+    ["device", "devices", "volume", "filesystem", "directory", "wal", "tablespace", "module", "reuse", AGE];
 
 /// Key of the parameters of a kernel module: of a stack, or of the layer in it that has this option.
 pub(super) const MODULE: &str = "module";
@@ -49,6 +52,8 @@ pub(super) struct StackDraft<'c> {
     wal_stack: Option<Key>,
     tablespaces: BTreeMap<String, GroundName>,
     reuse: bool,
+    /// How it is aged, with the entry that describes the options.
+    age: Option<AgeDraft<'c>>,
     /// Of what it is a part.
     only: Option<String>,
 }
@@ -118,10 +123,11 @@ fn read_stack<'c>(
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, &format!("stack `{}`", name.text), problems);
     let parts = Parts::read(name, pairs, all, catalogue, problems);
     let reuse = read_reuse(name, pairs, problems);
+    let age = age::read(name, pairs, catalogue, problems);
     if problems.len() > before {
         return None;
     }
-    let draft = parts.wired(name, reuse, problems);
+    let draft = parts.wired(name, reuse, problems).map(|draft| StackDraft { age, ..draft });
     (problems.len() == before).then_some(draft?)
 }
 
@@ -417,7 +423,18 @@ impl<'t, 'c> Parts<'t, 'c> {
             wiring.refuse_unused(&ends, problems);
         }
         let (name, data, wal_stack) = (stack.clone(), data?, self.wal_stack);
-        Some(StackDraft { name, nodes, queue: Vec::new(), data, wal, wal_stack, tablespaces, reuse, only: None })
+        Some(StackDraft {
+            name,
+            nodes,
+            queue: Vec::new(),
+            data,
+            wal,
+            wal_stack,
+            tablespaces,
+            reuse,
+            age: None,
+            only: None,
+        })
     }
 }
 
@@ -509,7 +526,21 @@ impl<'c> StackDraft<'c> {
 
     /// The options of all nodes, then the knobs for every device.
     pub fn axes(&self) -> Vec<Axis> {
-        self.choosers().flat_map(|node| &node.axes).chain(&self.queue).cloned().collect()
+        let age = self.age.iter().flat_map(|age| &age.axes);
+        self.choosers().flat_map(|node| &node.axes).chain(&self.queue).chain(age).cloned().collect()
+    }
+
+    /// How it is aged, for one choice for each of its axes.
+    pub fn age(&self, chosen: &[&Choice]) -> Options {
+        self.age.as_ref().map(|age| age.options(chosen)).unwrap_or_default()
+    }
+
+    /// The same without what only a cluster can be aged by.
+    pub fn age_without(mut self, of_clusters: &[&str]) -> StackDraft<'c> {
+        if let Some(age) = &mut self.age {
+            age.drop(of_clusters);
+        }
+        self
     }
 
     /// The stack for one choice for each of its axes.

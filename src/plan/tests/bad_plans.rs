@@ -29,6 +29,14 @@ fn whole_file() -> Vec<(&'static str, String)> {
         ("adaptive blocks without an end", bent("blocks = 3", "blocks = { at_least = 3 }")),
         ("adaptive blocks upside down", bent("blocks = 3", "blocks = { at_least = 8, at_most = 4 }")),
         ("adaptive blocks that begin too early", bent("blocks = 3", "blocks = { at_lest = 2, at_most = 2 }")),
+        ("a guest that is no suite", bent("seed = 42", "guest = \"Debian 13\"")),
+        ("a guest that is a number", bent("seed = 42", "guest = [\"trixie\", 13]")),
+        ("a guest twice", bent("seed = 42", "guest = [\"trixie\", \"trixie\"]")),
+        ("no guest at all", bent("seed = 42", "guest = []")),
+        (
+            "a baseline of a guest and a stack",
+            bent("baseline = \"ext4\"", "guest = [\"a\", \"b\"]\nbaseline = { stack = \"ext4\", guest = \"a\" }"),
+        ),
         ("a seed below zero", bent("seed = 42", "seed = -1")),
         ("a stack table that is text", "name = \"p\"\nstack = \"ext4\"\n[workload.w]\nsync = {}".to_owned()),
         ("a stack with a bad name", stack("directory = \"/x\"\n[stack.\"My Disk\"]\ndirectory = \"/y\"")),
@@ -71,6 +79,9 @@ fn stacks() -> Vec<(&'static str, String)> {
         ("WAL on an unknown stack", bent("wal = \"ext4\"", "wal = \"ext5\"")),
         ("WAL on the stack itself", bent("wal = \"ext4\"", "wal = \"xfs-disk\"")),
         ("reuse that is text", stack("directory = \"/x\"\nreuse = \"yes\"")),
+        ("age that is a number", stack("filesystem = \"tmpfs\"\nage = 3")),
+        ("age of an existing folder", stack("directory = \"/x\"\nage = { rewrite = 3 }")),
+        ("age of a stack that is kept", stack("filesystem = \"tmpfs\"\nreuse = true\nage = { rewrite = 3 }")),
     ]
 }
 

@@ -108,6 +108,32 @@ fn volumes_stand_between_device_and_filesystem() {
 }
 
 #[test]
+fn a_stack_is_aged_by_axes_of_its_own_and_without_a_server_by_those_that_need_no_cluster() {
+    let text = "name = \"p\"\n[stack.b]\nfilesystem = \"tmpfs\"\n\
+                age = { rewrite = [0, 3], fill = 70, filesystem = [\"aged\", \"fresh\"] }\n\
+                [workload]\nw = \"pgbench\"\ns = \"sync\"\n";
+    let plan = plan(text);
+    assert_eq!(
+        ids(&plan),
+        [
+            "b.w.age-rewrite-0.age-filesystem-aged",
+            "b.w.age-rewrite-0.age-filesystem-fresh",
+            "b.w.age-rewrite-3.age-filesystem-aged",
+            "b.w.age-rewrite-3.age-filesystem-fresh",
+            "b.s.age-filesystem-aged",
+            "b.s.age-filesystem-fresh",
+        ]
+    );
+    let age = &plan.cases[2].age;
+    assert_eq!(
+        (age.integer("rewrite"), age.integer("fill"), age.text("filesystem")),
+        (Some(3), Some(70), Some("aged"))
+    );
+    assert_eq!(plan.cases[4].age.integer("rewrite"), None);
+    assert_eq!(plan.cases[2].axes["age.rewrite"], "3");
+}
+
+#[test]
 fn blocks_are_a_number_or_adaptive() {
     let of = |blocks: &str| {
         let plan = plan(&format!("blocks = {blocks}\n{}", small("")));
@@ -265,4 +291,59 @@ initdb.wal-segsize = 64
         plan.cases.iter().filter_map(|case| Some(case.stack.node("xfs")?.options.texts("mount"))).collect();
     assert_eq!(mounts.len(), 2);
     assert_eq!(plan.baseline["xfs.mount"], "noatime");
+}
+
+#[test]
+fn guests_are_an_axis_and_each_block_has_the_cases_of_one_guest_together() {
+    let text = small("").replacen(
+        '\n',
+        "\nblocks = 4\nguest = [\"bookworm\", \"trixie\"]\nbaseline = { guest = \"trixie\" }\n",
+        1,
+    );
+    let plan = plan(&text);
+    assert_eq!(
+        ids(&plan),
+        [
+            "t.w.clients-1.guest-bookworm",
+            "t.w.clients-2.guest-bookworm",
+            "t.w.clients-1.guest-trixie",
+            "t.w.clients-2.guest-trixie"
+        ]
+    );
+    let guest = |id: &str| plan.cases.iter().find(|case| case.id == id).unwrap().guest.clone().unwrap();
+    assert_eq!(guest("t.w.clients-1.guest-trixie"), "trixie");
+    let mut firsts = BTreeSet::new();
+    for block in plan.order.chunks(4) {
+        let guests: Vec<String> = block.iter().map(|key| guest(&key.case)).collect();
+        assert!(guests[0] == guests[1] && guests[2] == guests[3] && guests[0] != guests[2], "{guests:?}");
+        firsts.insert(guests[0].clone());
+    }
+    assert_eq!(firsts.len(), 2, "each guest comes first in some block");
+    let part = plan.part_in(Some("trixie"));
+    assert_eq!((part.cases.len(), part.order.len()), (2, 8));
+    assert!(plan.part_in(None).cases.is_empty());
+}
+
+#[test]
+fn one_guest_is_no_axis_and_leaves_ids_and_order_as_they_are() {
+    let (with, without) = (plan(&small("").replacen('\n', "\nguest = \"trixie-backports\"\n", 1)), plan(&small("")));
+    assert_eq!((ids(&with), &with.order), (ids(&without), &without.order));
+    assert!(with.cases.iter().all(|case| case.guest.as_deref() == Some("trixie-backports")));
+    assert!(with.cases.iter().all(|case| !case.axes.contains_key("guest")));
+    let mut told = without.clone();
+    told.run_in("bookworm");
+    assert!(told.cases.iter().all(|case| case.guest.as_deref() == Some("bookworm")));
+}
+
+#[test]
+fn a_quick_run_keeps_the_trials_of_a_guest_together() {
+    let text = small("").replacen('\n', "\nguest = [\"bookworm\", \"trixie\"]\n", 1) + "[quick]\nblocks = 2\n";
+    let mut plan = plan(&text);
+    plan.keep_quick_part();
+    let guests: Vec<bool> = plan.order.iter().map(|key| key.case.contains("trixie")).collect();
+    assert_eq!(
+        guests.chunk_by(|one, next| one == next).count().min(4),
+        guests.chunk_by(|one, next| one == next).count()
+    );
+    assert!(guests.chunks(2).all(|pair| pair[0] == pair[1]), "{guests:?}");
 }

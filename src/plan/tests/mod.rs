@@ -101,6 +101,12 @@ fn disk_check(options: &Options) -> Result<(), OptionProblem> {
     Ok(())
 }
 
+const AGE: &[OptionSpec] = &[
+    spec("rewrite", OptionKind::Integer { min: 0 }, "Times overwritten."),
+    spec("fill", OptionKind::Integer { min: 0 }, "Percent."),
+    spec("filesystem", OptionKind::OneOf(&["aged", "fresh"]), "Where it is measured."),
+];
+
 fn machine_check(options: &Options) -> Result<(), OptionProblem> {
     let set = |key: &str| options.get(key).is_some_and(|value| value.plain() != "default");
     match set("vm.dirty_bytes") && set("vm.dirty_ratio") {
@@ -143,6 +149,8 @@ pub(super) fn catalogue() -> Catalogue {
             entry("sync", "One write and one sync at a time.", &[]),
         ],
         machine: Some(CatalogueEntry { check: Box::new(machine_check), ..entry("machine", "Knobs.", MACHINE) }),
+        age: Some(entry("age", "Ages the stack.", AGE)),
+        age_of_clusters: &["rewrite"],
     }
 }
 

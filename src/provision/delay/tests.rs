@@ -25,6 +25,15 @@ fn arguments_are_those_of_the_targets() {
 }
 
 #[test]
+fn the_features_that_a_kernel_adds_to_a_table_are_the_default_ones_alone() {
+    for rest in ["", " 0", " 2 error_reads error_writes"] {
+        assert!(shows(&format!("flakey 7:0 0 60 0{rest}"), "flakey 7:0 0 60 0"), "{rest}");
+    }
+    assert!(!shows("flakey 7:0 0 60 0 1 drop_writes", "flakey 7:0 0 60 0"));
+    assert!(!shows("flakey 7:0 0 60 1", "flakey 7:0 0 60 0") && !shows("delay 7:0 0 2 0", "delay 7:0 0 2"));
+}
+
+#[test]
 fn a_delayed_device_is_slow_and_a_build_that_dies_anywhere_leaves_nothing() {
     let spec = |place: &TestPlace| place.on_volume("delay", options_of(&[("write", text("50ms"))]), 1, "64MiB");
     stands_and_dies("delay", spec, |_, built| {
@@ -54,4 +63,27 @@ fn a_device_that_drops_writes_keeps_nothing() {
 #[test]
 fn a_delayed_device_is_mapped_again() {
     opens_again("delay", options_of(&[("delay", text("1ms"))]), 1, |thing| Some(thing.clone()));
+}
+
+#[test]
+fn a_disk_that_fails_altogether_gives_errors_and_its_stack_is_still_undone() {
+    let Some(place) = TestPlace::new() else { return };
+    let spec = place.on_volume("flakey", options_of(&[("up", text("60s"))]), 1, "64MiB");
+    if !place.can_build(&spec) {
+        return;
+    }
+    let built = place.build(&spec).unwrap();
+    let mut file = std::fs::File::create(built.folder().join("file")).unwrap();
+    file.sync_all().unwrap();
+    let things = place.ledger().open_things();
+    let mapping = things.iter().find(|(_, thing)| thing.kind == MAPPING).unwrap().1.mark("name").unwrap();
+    let dmsetup = |args: &[&str]| place.host.run(&Command::new("dmsetup").args(args)).unwrap().stdout;
+    let sectors = dmsetup(&["table", mapping]).split_whitespace().nth(1).unwrap().to_owned();
+    // The target `error` refuses every request.
+    dmsetup(&["load", mapping, "--table", &format!("0 {sectors} error")]);
+    dmsetup(&["resume", mapping]);
+    std::io::Write::write_all(&mut file, &[1; 8192]).unwrap();
+    assert_eq!(file.sync_all().unwrap_err().raw_os_error(), Some(5));
+    drop(file);
+    place.clean();
 }

@@ -71,7 +71,7 @@ function startPrinting() {
   });
 }
 
-var KINDS = { ranking: rankingChart, clients: clientsChart, seconds: secondsChart, latency: latencyChart, waits: waitsChart, capacity: capacityChart };
+var KINDS = { ranking: rankingChart, clients: clientsChart, seconds: secondsChart, latency: latencyChart, waits: waitsChart, capacity: capacityChart, ageing: ageingChart };
 
 startCsv();
 startTheme();

@@ -16,7 +16,7 @@ pub(super) fn head(findings: &ProbeFindings) -> String {
     let row = findings.answer_row();
     text.push_str(&paragraph("WAL writes      ", &rate_words(row)));
     text.push_str(&paragraph("Latency         ", &latency_words(row)));
-    text.push_str(&paragraph("Verdict         ", &verdict(findings)));
+    text.push_str(&paragraph("Credibility     ", &credibility_words(findings)));
     text.push_str(&paragraph("Recommendation  ", &recommendation(findings)));
     text.push_str(&paragraph("Published       ", &place(findings)));
     text.push_str(&paragraph("Measured        ", &measured(findings)));
@@ -36,7 +36,7 @@ fn latency_words(row: Option<&RowFinding>) -> String {
     format!("{p99}median {}, maximum {}", spoken(latency.p50_ns), spoken(latency.max_ns))
 }
 
-fn verdict(findings: &ProbeFindings) -> String {
+fn credibility_words(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
     let mut words = title(credibility.kind).to_owned();
     let is_fast = |rule: &FiredRule| rule.name == "fast_flush" && credibility.kind == CredibilityKind::Flushed;

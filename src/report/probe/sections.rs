@@ -118,7 +118,7 @@ fn moment(started: &str, at_us: u64) -> String {
 /// How believable it is.
 pub(super) fn credibility(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
-    let mut text = format!("\nVerdict: {}\n", title(credibility.kind));
+    let mut text = format!("\nCredibility: {}\n", title(credibility.kind));
     if let Some(headline) = &credibility.headline {
         text.push_str(&paragraph("  ", &format!("{}.", capital(findings, headline))));
     }

@@ -104,7 +104,7 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
         "Not synced",
         "WAL",
         "Newer (not used by PostgreSQL)",
-        "Verdict: flushes reach every visible level",
+        "Credibility: flushes reach every visible level",
         "Recommendation: wal_sync_method = fdatasync",
         "For comparison",
         "What the device did",
@@ -132,7 +132,7 @@ fn the_answer_stands_in_the_first_six_lines() {
     let wanted = [
         "WAL writes      not measured",
         "Latency",
-        "Verdict         flushes reach",
+        "Credibility     flushes reach",
         "Recommendation",
         "Published",
         "Measured",

@@ -1,16 +1,18 @@
-//! The steps `load` and `read back`: the cluster on the stack, and what the measurement made of it.
+//! The steps `load`, `start` and `read back`: the cluster on the stack, and what the measurement made of it.
 
 use super::Trial;
 use super::window::Watch;
+use crate::ageing::layout;
 use crate::cluster::server::{self, Server, ServerSpec};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::host::time::now;
+use crate::record::case::PostgresSpec;
 use crate::record::facts::{DataFacts, Fits, ServerFacts};
 use crate::record::operation::CacheState;
 use crate::record::stack::End;
 use crate::record::window::Extent;
-use crate::run::template;
+use crate::run::template::{self, Template};
 use crate::run::undo;
 use crate::run::window;
 use crate::workload::Place;
@@ -21,20 +23,40 @@ use std::time::Duration;
 /// A checkpoint of freshly copied data writes little, but a stack may be slow; beyond this it hangs.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Makes the folder for the workload and, where it needs a server, copies the data in and starts one.
+/// Makes the folder for the workload and, where it needs a server, copies the data in.
 pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     let folder = folder_on(trial, &trial.stack()?.folder().join("pgstrata-data"))?;
-    trial.folder = Some(folder.clone());
+    trial.folder = Some(folder);
     if trial.case.postgres.is_none() {
         return Ok(());
     }
-    let mut spec = server_spec(trial, &folder)?;
-    let tablespaces = tablespace_folders(trial)?;
-    let template = trial.template.clone().ok_or_else(|| Error::bug("data were to be loaded before they were made"))?;
-    let session = &trial.session;
+    let template = template(trial)?;
+    let spec = server_spec(trial)?;
     let begun = now();
-    let bytes = server::copy(&session.host, &template.data, &spec, &session.interrupt)?;
-    let copy_s = begun.elapsed().as_secs_f64();
+    let bytes = server::copy(&trial.session.host, &template.data, &spec, &trial.session.interrupt)?;
+    trial.record.data = Some(DataFacts {
+        database_bytes: template.database_bytes,
+        fits: Fits::Neither,
+        cache_state: String::new(),
+        origin: format!("{bytes} bytes copied as files from a template made in this run, then synced, then CHECKPOINT"),
+        copy_s: Some(begun.elapsed().as_secs_f64()),
+        template_s: Some(template.seconds),
+    });
+    trial.cluster = Some(spec);
+    Ok(())
+}
+
+fn template(trial: &Trial<'_, '_>) -> Result<Template> {
+    trial.template.clone().ok_or_else(|| Error::bug("data were to be loaded before they were made"))
+}
+
+/// Starts the server on the data, which are on the stack by now.
+pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let missing = || Error::bug("a server was to be started before its data were there");
+    let mut spec = trial.cluster.take().ok_or_else(missing)?;
+    let folder = trial.folder.clone().ok_or_else(missing)?;
+    let tablespaces = tablespace_folders(trial)?;
+    let session = &trial.session;
     let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
     template::set_cache(&spec.data, cache)?;
     let window = trial.workload.window(&trial.case.workload.options);
@@ -58,31 +80,43 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
         host: &session.host,
         folder: &folder,
         server: Some(&server),
+        crash: None,
+        snapshots: None,
         user: &session.user,
         interrupt: &session.interrupt,
         raw: &raw,
     };
     trial.workload.place_data(&place, &trial.case.workload.options)?;
     client.query("CHECKPOINT")?;
+    if let Some(age) = &mut trial.record.age {
+        age.layout = Some(layout::look(&server)?);
+    }
     if let Some(bytes) = prefill {
         watch.prefill(bytes, &session.interrupt).map_err(|e| e.while_doing("fill pg_wal"))?;
     }
     let facts = server.facts()?;
-    trial.record.data = Some(DataFacts {
-        database_bytes: template.database_bytes,
-        fits: fits(template.database_bytes, &facts, session.memory().0),
-        cache_state: template::described(cache).to_owned(),
-        origin: format!("{bytes} bytes copied as files from a template made in this run, then synced, then CHECKPOINT"),
-        copy_s: Some(copy_s),
-        template_s: Some(template.seconds),
-    });
+    as_built(trial.case.postgres.as_ref(), &facts)?;
+    if let Some(data) = &mut trial.record.data {
+        data.fits = fits(data.database_bytes, &facts, session.memory().0);
+        template::described(cache).clone_into(&mut data.cache_state);
+    }
     trial.record.server = Some(facts);
     (trial.server, trial.watch) = (Some(server), Some(watch));
     Ok(())
 }
 
+/// A server that is not what the plan has built measures another case.
+fn as_built(postgres: Option<&PostgresSpec>, facts: &ServerFacts) -> Result<()> {
+    let differing = postgres.and_then(|postgres| postgres.build.as_ref()).map(|build| build.differences(facts));
+    match differing.unwrap_or_default().as_slice() {
+        [] => Ok(()),
+        differing => Err(Error::tool(format!("the server is not as it was built: {}", differing.join("; ")))
+            .hint("remove the build and have it made again: pgstrata postgres list, pgstrata postgres rm KEY")),
+    }
+}
+
 /// A folder on a stack for the server's user. On a stack that is kept the ledger has it too: it goes before the stack.
-fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
+pub(super) fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
     let session = &trial.session;
     if trial.case.stack.reuse {
         return undo::make_folder_for(&session.ledger, path, &session.user);
@@ -92,12 +126,14 @@ fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
     Ok(path.to_path_buf())
 }
 
-fn server_spec(trial: &Trial<'_, '_>, folder: &Path) -> Result<ServerSpec> {
+/// The cluster on the stack as it is now.
+pub(super) fn server_spec(trial: &Trial<'_, '_>) -> Result<ServerSpec> {
     let wal = match trial.stack()?.folders.get(&End::Wal) {
         Some(wal) => Some(folder_on(trial, &wal.join("pgstrata-wal"))?.join("pg_wal")),
         None => None,
     };
     let missing = || Error::bug("a server was to be started before it was found");
+    let folder = trial.folder.as_ref().ok_or_else(missing)?;
     let session = &trial.session;
     let postgres = trial.case.postgres.as_ref().ok_or_else(missing)?;
     Ok(ServerSpec {
@@ -147,9 +183,11 @@ pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
 }
 
 impl Trial<'_, '_> {
-    /// Stops the server in good order after a measurement; after a failure the ledger's walk does it.
+    /// Stops the server in good order after a measurement; after a failure, and on a stack that is full, the ledger's walk
+    /// ends it.
     pub(super) fn stop_server(&mut self) {
-        let Some(server) = self.server.take().filter(|_| self.record.counts.is_some()) else { return };
+        let stops = self.record.counts.is_some() && self.record.full.is_none();
+        let Some(server) = self.server.take().filter(|_| stops) else { return };
         if let Err(e) = server.stop(&self.session.host) {
             let note = format!("after the measurement the server did not stop in good order: {}", e.chain());
             self.record.notes.push(note);

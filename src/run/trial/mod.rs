@@ -4,7 +4,9 @@
 //! record: of figures, or of the step and the reason that there are none. A step after `measure` finds the server running
 //! and the stack standing; what fails there is noted, and the figures stand.
 
+mod age;
 mod cluster;
+mod full;
 mod idle;
 mod settle;
 mod stack;
@@ -19,7 +21,7 @@ use super::session::Session;
 use super::template::{self, Template};
 use super::window::expected_us;
 use crate::cluster::install::{self, Installation};
-use crate::cluster::server::Server;
+use crate::cluster::server::{Server, ServerSpec};
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{self, micros, now};
 use crate::provision::images;
@@ -39,12 +41,14 @@ use window::Watch;
 type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
 
 /// The steps that may fail, in order; tear-down and storing follow whatever happens.
-const STEPS: [(Step, Act); 9] = [
+const STEPS: [(Step, Act); 11] = [
     (Step::Check, check),
     (Step::Template, make_template),
     (Step::Images, stack::write_images),
     (Step::Build, stack::build),
     (Step::Load, cluster::load),
+    (Step::Age, age::age),
+    (Step::Start, cluster::start),
     (Step::Settle, settle::settle),
     (Step::WarmUp, work::warm_up),
     (Step::Measure, work::measure),
@@ -70,6 +74,8 @@ struct Trial<'s, 'a> {
     stack: Option<BuiltStack>,
     /// Folder on the stack for the workload, or for the cluster.
     folder: Option<PathBuf>,
+    /// The cluster on the stack, while no server runs on it.
+    cluster: Option<ServerSpec>,
     server: Option<Server>,
     /// Its checkpoints, from the start of the server on.
     watch: Option<Watch>,
@@ -108,7 +114,8 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     trial.record.is_repeat = is_repeat;
     let failure = match trial.attempt() {
         Err(e) if ends_the_run(&e) => return Err(e),
-        Err(e) => Some(trial.ended_early(&e)?),
+        // What fills one stack says nothing of the next.
+        Err(e) => Some(trial.ended_early(&e)?).filter(|_| trial.record.full.is_none()),
         Ok(()) => None,
     };
     trial.enter(Step::Store)?;
@@ -157,9 +164,11 @@ impl<'s, 'a> Trial<'s, 'a> {
             server: None,
             idle: None,
             data: None,
+            age: None,
             settle: None,
             window: None,
             counts: None,
+            full: None,
             waits: None,
             columns: Vec::new(),
             gaps: Vec::new(),
@@ -187,6 +196,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             template: None,
             stack: None,
             folder: None,
+            cluster: None,
             server: None,
             watch: None,
         })
@@ -196,6 +206,12 @@ impl<'s, 'a> Trial<'s, 'a> {
     fn attempt(&mut self) -> Result<()> {
         let mut done = self.steps();
         let reached = self.step;
+        if let Err(e) = &done
+            && self.record.counts.is_none()
+            && !ends_the_run(e)
+        {
+            self.note_full(e);
+        }
         // A run folder that takes no more must keep nothing from being undone.
         let told = self.enter(Step::TearDown);
         self.stop_server();
@@ -222,13 +238,25 @@ impl<'s, 'a> Trial<'s, 'a> {
             if self.record.counts.is_none() {
                 self.session.interrupt.check()?;
             }
-            if step == Step::Images && images::of_stack(&self.case.stack).is_empty() {
+            if self.has_no(step) {
                 continue;
             }
             self.enter(step)?;
             act(self)?;
         }
         Ok(())
+    }
+
+    /// Whether there is nothing to do in a step.
+    fn has_no(&self, step: Step) -> bool {
+        match step {
+            Step::Images => images::of_stack(&self.case.stack).is_empty(),
+            Step::Age => self.case.age.is_empty(),
+            Step::Start => self.case.postgres.is_none(),
+            // A server on a full stack may not be able to tell, or to live.
+            Step::ReadBack => self.record.full.is_some(),
+            _ => false,
+        }
     }
 
     /// Ends the step before and begins this one.

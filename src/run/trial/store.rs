@@ -41,6 +41,7 @@ impl Trial<'_, '_> {
         self.end_step();
         write_commands(&self.staging, &self.session.host.take_command_log())?;
         let trial = self.key.clone();
+        let full_after_us = self.record.full.as_ref().map(|full| full.after_us);
         if self.record.is_repeat {
             let counts = self.record.outcome == Outcome::Measured && !is_disturbed(self.record.cpu_taken);
             self.staging.commit_repeat(&self.record, counts)?;
@@ -48,7 +49,7 @@ impl Trial<'_, '_> {
             self.staging.commit(&self.record)?;
         }
         if let Outcome::NotRun { step, reason, .. } = self.record.outcome {
-            self.session.events.emit(Event::TrialNotRun { trial, step, reason })?;
+            self.session.events.emit(Event::TrialNotRun { trial, step, reason, full_after_us })?;
             return Ok(0);
         }
         let counts = self.record.counts.unwrap_or_default();
@@ -56,7 +57,8 @@ impl Trial<'_, '_> {
             .measures
             .first()
             .and_then(|m| m.done.filter(|_| m.elapsed_us > 0).map(|done| done as f64 * 1e6 / m.elapsed_us as f64));
-        self.session.events.emit(Event::TrialDone { trial, wall_us, measured_us: counts.elapsed_us, rate })?;
+        let measured_us = counts.elapsed_us;
+        self.session.events.emit(Event::TrialDone { trial, wall_us, measured_us, rate, full_after_us })?;
         Ok(counts.elapsed_us)
     }
 }

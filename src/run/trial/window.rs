@@ -159,10 +159,14 @@ impl Watch {
         Ok(Progress { cycles, is_over })
     }
 
-    /// Everything that is stored of the window.
-    pub(super) fn finish(mut self, first_operation_us: u64, wall_us: u64) -> Result<WindowRecord> {
+    /// Everything that is stored of the window. The server may have been restarted in it; where it may not be able to
+    /// answer, its log alone is asked.
+    pub(super) fn finish(mut self, on: Option<&Server>, first_operation_us: u64, wall_us: u64) -> Result<WindowRecord> {
         (self.record.first_operation_us, self.record.ended_us) = (first_operation_us, wall_us);
-        self.record.wal_segments_after = Some(numbers::<1>(&mut self.client, SEGMENTS)?[0]);
+        if let Some(server) = on {
+            self.client = server.connect(server::DATABASE)?;
+            self.record.wal_segments_after = Some(numbers::<1>(&mut self.client, SEGMENTS)?[0]);
+        }
         self.log.read()?;
         self.record.checkpoints = self.log.checkpoints;
         self.record.vacuums = self.log.vacuums;

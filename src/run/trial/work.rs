@@ -2,16 +2,18 @@
 
 use super::Trial;
 use super::window::{WarmUp, Watch};
-use crate::cluster::server;
+use crate::cluster::server::{self, Server};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
+use crate::provision::machine_crash::MachineCrash;
+use crate::provision::snapshots::Snapshots;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::{Files, Measurement};
 use crate::run::window;
 use crate::telemetry::{ServerAddress, Target};
 use crate::units::Micros;
-use crate::workload::{Place, Progress, Until};
+use crate::workload::{self, Place, Progress, Until};
 use std::path::Path;
 
 pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -49,15 +51,7 @@ fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut Watch>) ->
 pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     let options = &decided(trial)?;
     trial.record.operation = trial.workload.operation(options)?;
-    let target = Target {
-        devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
-        pools: trial.stack()?.pools(),
-        server: trial.server.as_ref().map(|server| ServerAddress {
-            socket: server.spec.socket(),
-            database: server::DATABASE.to_owned(),
-            user: server::ROLE.to_owned(),
-        }),
-    };
+    let target = target_of(trial)?;
     let raw = trial.staging.raw();
     let mut watch = trial.watch.take();
     if let Some(watch) = &mut watch {
@@ -66,6 +60,23 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     let (_, expected_us) = window::expected_us(trial.case)?;
     let span = Micros(expected_us);
     let longest = Micros(watch.as_ref().map_or(expected_us, Watch::longest_us));
+    let machine = MachineCrash::of(&trial.session.host, &trial.case.stack, trial.stack()?);
+    let (stop, open) = (|| machine.stop(), || machine.open());
+    let crash = Some(workload::MachineCrash { stop: &stop, open: &open });
+    let snapshots = snapshots_of(trial)?;
+    let (make, delete) = (|number| of(&snapshots)?.make(number), |number| of(&snapshots)?.delete(number));
+    let (copy, is_lost) = (|number| of(&snapshots)?.copy(number), |number| of(&snapshots)?.is_lost(number));
+    let filled = |number| snapshots.as_ref().and_then(|all| all.filled(number));
+    let used = || of(&snapshots)?.used();
+    let actions = workload::SnapshotActions {
+        make: &make,
+        delete: &delete,
+        filled: &filled,
+        copy: &copy,
+        is_lost: &is_lost,
+        used: &used,
+    };
+    let actions = snapshots.is_some().then_some(actions);
     let mut progress = || watch.as_mut().map_or_else(|| Ok(Progress::default()), Watch::progress);
     let measured = Measurement {
         host: &trial.session.host,
@@ -80,7 +91,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         events: &trial.session.events,
     }
     .run(
-        &trial.place(&raw)?,
+        &Place { crash, snapshots: actions, ..trial.place(&raw)? },
         Until { longest, progress: &mut progress },
         &Files { seconds: trial.staging.seconds(), latencies: trial.staging.latencies(), waits: trial.staging.waits() },
     )?;
@@ -90,15 +101,43 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
             Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
         );
     };
-    trial.record.window = watch.map(|watch| watch.finish(began_us, ended_us)).transpose()?;
+    let ended = measured.counts.ended.clone();
     trial.record.counts = Some(measured.counts);
+    trial.note_full_load(ended.as_deref(), began_us);
     trial.record.waits = measured.waits;
     trial.record.columns = measured.columns;
     trial.record.gaps = measured.gaps;
     trial.record.cpu_taken = measured.cpu_taken;
     trial.record.telemetry_cpu_us_by = measured.telemetry_cpu_us_by;
     trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
+    let is_full = trial.record.full.is_some();
+    let finish = |(watch, server): (Watch, &Server)| watch.finish((!is_full).then_some(server), began_us, ended_us);
+    trial.record.window = watch.zip(trial.server.as_ref()).map(finish).transpose()?;
     Ok(())
+}
+
+/// What telemetry looks at.
+fn target_of(trial: &Trial<'_, '_>) -> Result<Target> {
+    Ok(Target {
+        devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
+        pools: trial.stack()?.pools(),
+        server: trial.server.as_ref().map(|server| ServerAddress {
+            socket: server.spec.socket(),
+            database: server::DATABASE.to_owned(),
+            user: server::ROLE.to_owned(),
+        }),
+    })
+}
+
+/// The snapshots of the stack, for a workload that makes some.
+fn snapshots_of<'t>(trial: &'t Trial<'_, '_>) -> Result<Option<Snapshots<'t>>> {
+    let session = &trial.session;
+    let of_stack = || Snapshots::of(&session.host, &session.ledger, &trial.case.stack, trial.stack()?);
+    trial.workload.makes_snapshots().then(of_stack).transpose()
+}
+
+fn of<'s, 't>(snapshots: &'s Option<Snapshots<'t>>) -> Result<&'s Snapshots<'t>> {
+    snapshots.as_ref().ok_or_else(|| Error::bug("a workload that makes no snapshots makes some"))
 }
 
 /// The workload's options with those that the plan left open: as an earlier trial with the same workload decided, also in
@@ -134,6 +173,8 @@ impl Trial<'_, '_> {
             host: &self.session.host,
             folder: self.folder.as_deref().ok_or_else(|| Error::bug("a workload was started before its folder"))?,
             server: self.server.as_ref(),
+            crash: None,
+            snapshots: None,
             user: &self.session.user,
             interrupt: &self.session.interrupt,
             raw,

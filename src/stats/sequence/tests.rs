@@ -18,11 +18,11 @@ struct Outcome {
 
 impl Outcome {
     fn any_difference(&self) -> bool {
-        self.sequence.verdicts.contains(&Verdict::Larger)
+        self.sequence.relations.contains(&Relation::Larger)
     }
 
     fn first_wins(&self) -> bool {
-        (1..self.sequence.cases).all(|case| self.sequence.verdict(0, case) == Verdict::Larger)
+        (1..self.sequence.cases).all(|case| self.sequence.relation(0, case) == Relation::Larger)
     }
 }
 
@@ -54,7 +54,7 @@ impl Run {
                 continue;
             }
             sequence.look(&trials, block, criticals);
-            let now = sequence.needed(Verdict::Larger);
+            let now = sequence.needed(Relation::Larger);
             needed.retain(|case| now.contains(case));
             if needed.is_empty() {
                 break;
@@ -133,7 +133,7 @@ fn a_case_that_leads_by_fifteen_per_cent_is_named_in_about_a_third_of_the_trials
 #[test]
 fn equal_cases_of_little_noise_are_found_to_be_the_same() {
     let (same, trials) = Run::planned(3, 12, vec![(1000.0, 0.01); 4])
-        .share(500, 3, |outcome| (1..4).all(|case| outcome.sequence.verdict(0, case) == Verdict::Same));
+        .share(500, 3, |outcome| (1..4).all(|case| outcome.sequence.relation(0, case) == Relation::Same));
     println!("4 equal cases, noise 1 %: the same in {same:.1} % of runs, {trials:.1} of 48 trials");
     assert!(same >= 90.0 && trials <= 24.0, "{same} % in {trials}");
 }
@@ -142,7 +142,7 @@ fn equal_cases_of_little_noise_are_found_to_be_the_same() {
 fn cases_that_differ_by_ten_per_cent_are_called_the_same_in_hardly_any_run() {
     let cases = vec![(1000.0, 0.03), (1100.0, 0.03), (1000.0, 0.03)];
     let (wrong, _) =
-        Run::planned(3, 12, cases).share(1500, 3, |outcome| outcome.sequence.verdict(0, 1) == Verdict::Same);
+        Run::planned(3, 12, cases).share(1500, 3, |outcome| outcome.sequence.relation(0, 1) == Relation::Same);
     assert!(wrong <= 1.0, "{wrong} %");
 }
 
@@ -197,13 +197,13 @@ fn a_beaten_case_is_no_longer_needed_and_keeps_its_decision() {
     assert_eq!(found.looks, 0, "before the first look");
     found.look(&early, 3, &mut criticals);
     assert_eq!(found.decided_at(3), [(0, 2), (1, 2)]);
-    assert_eq!(found.needed(Verdict::Larger), [0, 1]);
+    assert_eq!(found.needed(Relation::Larger), [0, 1]);
     // Where less is better, it is the two others that are beaten, and nothing is left to decide.
-    assert_eq!(found.needed(Verdict::Smaller), [] as [usize; 0]);
+    assert_eq!(found.needed(Relation::Smaller), [] as [usize; 0]);
     let late = trials(&[&close, &other, &[50.0, 51.0, 49.0]]);
     let replayed = Sequence::of(&late, rule, &mut criticals);
-    assert_eq!((replayed.verdict(0, 2), replayed.verdict(2, 0)), (Verdict::Larger, Verdict::Smaller));
-    assert_eq!((replayed.verdict(0, 1), replayed.looks), (Verdict::Open, 3));
+    assert_eq!((replayed.relation(0, 2), replayed.relation(2, 0)), (Relation::Larger, Relation::Smaller));
+    assert_eq!((replayed.relation(0, 1), replayed.looks), (Relation::Open, 3));
     assert!(replayed.more_blocks(0, 1).unwrap() > 1);
     let found = replayed.decisions();
     assert_eq!((found.rank(0), found.rank(1), found.rank(2)), (1, 1, 3));

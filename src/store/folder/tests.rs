@@ -13,8 +13,9 @@ fn record() -> RunRecord {
         seed: 1,
         blocks: 1,
         baseline: std::collections::BTreeMap::new(),
-        quick: false,
+        quick: None,
         at_least: None,
+        durability: None,
         extended: Vec::new(),
         started: "2026-11-21T02:41:47Z".into(),
         cases: Vec::new(),
@@ -28,9 +29,11 @@ fn case(id: &str) -> crate::record::case::CaseSpec {
     use crate::record::stack::StackSpec;
     CaseSpec {
         id: id.into(),
+        guest: None,
         stack: StackSpec::linear(id, Vec::new()),
         postgres: None,
         machine: Options::default(),
+        age: Options::default(),
         workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
         axes: std::collections::BTreeMap::new(),
     }

@@ -7,23 +7,22 @@ use super::drive;
 use super::options::{self, Settings};
 use super::read::TRANSACTIONS;
 use super::seconds::Tally;
+use super::shifted::Shifted;
 use super::{Pgbench, settings};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::parse::pgbench_summary;
 use crate::record::counts::{Counts, Measure};
-use crate::record::latency::LatencyInterval;
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
 use crate::stats::search::{self, Counted, Try};
 use crate::units::Micros;
-use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
-use hdrhistogram::Histogram;
+use crate::workload::{DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 const DEFAULT_STEPS: u64 = 14;
 /// Enough that the clients are not the limit: what is due waits for a free one.
@@ -48,7 +47,7 @@ const LENGTHENED_S: u64 = 60;
 const SECOND_US: u64 = 1_000_000;
 
 /// One of pgbench's own options.
-const fn of_pgbench(key: &str) -> OptionSpec {
+pub(super) const fn of_pgbench(key: &str) -> OptionSpec {
     let mut place = 0;
     while place < options::SPECS.len() {
         let (known, wanted) = (options::SPECS[place].key.as_bytes(), key.as_bytes());
@@ -74,6 +73,7 @@ const SPECS: &[OptionSpec] = &[
               they are already late",
     },
     of_pgbench("script"),
+    of_pgbench("setup"),
     of_pgbench("scale"),
     OptionSpec {
         key: "clients",
@@ -117,6 +117,8 @@ const SPECS: &[OptionSpec] = &[
 pub struct Capacity;
 
 impl Workload for Capacity {
+    tables_of_pgbench!(as_pgbench);
+
     fn name(&self) -> &'static str {
         "capacity"
     }
@@ -128,10 +130,6 @@ impl Workload for Capacity {
 
     fn options(&self) -> &'static [OptionSpec] {
         SPECS
-    }
-
-    fn resolve(&self, options: &mut Options, folder: &Path) {
-        Pgbench.resolve(options, folder);
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -159,14 +157,6 @@ impl Workload for Capacity {
         Pgbench.connections(&as_pgbench(options))
     }
 
-    fn needs_server(&self) -> bool {
-        true
-    }
-
-    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
-        Pgbench.data_set(&as_pgbench(options), memory)
-    }
-
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.is_searched = true;
@@ -181,23 +171,7 @@ impl Workload for Capacity {
     }
 
     fn make_quick(&self, options: &mut Options) {
-        for (key, value) in [("step", QUICK_STEP), ("warmup", QUICK_WARMUP)] {
-            if options.get(key).is_none() {
-                options.set(key, OptionValue::Text(value.to_owned()));
-            }
-        }
-    }
-
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
-        Pgbench.load(place, &as_pgbench(options), memory)
-    }
-
-    fn tablespaces(&self, options: &Options) -> Vec<String> {
-        Pgbench.tablespaces(options)
-    }
-
-    fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
-        Pgbench.place_data(place, options)
+        options.set_where_absent(&[("step", QUICK_STEP), ("warmup", QUICK_WARMUP)]);
     }
 
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
@@ -225,8 +199,7 @@ impl Workload for Capacity {
             let rung = search::next(&tried);
             let rate = FIRST_RATE * search.peak_tps * search::ratio(f64::from(rung));
             let step = StepCounts { rung, rate, tag: format!("step-{number:02}"), ..StepCounts::default() };
-            let shifted =
-                Shifted { listener, origin: &origin, tag: &step.tag.clone(), start_us: AtomicU64::new(0), last: &last };
+            let shifted = Shifted::new(listener, &origin, &step.tag, &last);
             let before = (until.progress)()?.cycles;
             let mut progress = || {
                 let cycles = (until.progress)()?.cycles - before;
@@ -332,48 +305,6 @@ fn counts(search: SearchCounts) -> Counts {
     Counts { elapsed_us, measures: vec![main], search: Some(search), ..Counts::default() }
 }
 
-/// Puts what a step tells onto the time axis of the whole trial.
-struct Shifted<'a> {
-    listener: &'a dyn Listener,
-    /// When the first step began, wall clock.
-    origin: &'a OnceLock<u64>,
-    tag: &'a str,
-    /// When this one began, after that.
-    start_us: AtomicU64,
-    /// The last second that was told, of all steps.
-    last: &'a AtomicU64,
-}
-
-impl Listener for Shifted<'_> {
-    fn began(&self, wall_us: u64) {
-        if self.origin.set(wall_us).is_ok() {
-            self.listener.began(wall_us);
-        }
-        let start_us = wall_us.saturating_sub(*self.origin.get().unwrap_or(&wall_us));
-        self.start_us.store(start_us, Ordering::SeqCst);
-    }
-
-    fn second(&self, second: ClientSecond) {
-        // The nearest second of the trial: a step's seconds begin with it.
-        let before = (self.start_us.load(Ordering::SeqCst) + SECOND_US / 2) / SECOND_US;
-        let now = before + second.second;
-        // Between two steps nothing is asked for: no hole, a second without operations.
-        for pause in self.last.swap(now, Ordering::SeqCst) + 1..now {
-            let latencies = Histogram::new_from(&second.latencies);
-            let (done, failed, skipped, late, log_sample) = (0, 0, 0, 0, second.log_sample);
-            self.listener.second(ClientSecond { second: pause, done, failed, skipped, late, log_sample, latencies });
-        }
-        self.listener.second(ClientSecond { second: now, ..second });
-    }
-
-    fn latencies(&self, interval: LatencyInterval) {
-        if interval.measure == TRANSACTIONS {
-            let start_us = self.start_us.load(Ordering::SeqCst) + interval.start_us;
-            self.listener.latencies(LatencyInterval { measure: self.tag.to_owned(), start_us, ..interval });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,49 +354,5 @@ mod tests {
         let operation = Capacity.operation(&options(&[("step", text("3s"))])).unwrap();
         assert!(operation.is_searched && operation.rate.is_none() && operation.clients == 16);
         assert_eq!(operation.settings.keys().map(String::as_str).collect::<Vec<_>>(), ["step", "steps"]);
-    }
-
-    #[test]
-    fn a_step_is_told_on_the_time_axis_of_its_trial() {
-        use std::sync::Mutex;
-        #[derive(Default)]
-        struct Told(Mutex<Vec<u64>>);
-        impl Listener for Told {
-            fn began(&self, wall_us: u64) {
-                self.0.lock().unwrap().push(wall_us);
-            }
-            fn second(&self, second: ClientSecond) {
-                self.0.lock().unwrap().push(second.second);
-            }
-            fn latencies(&self, interval: LatencyInterval) {
-                assert_eq!(interval.measure, "step-02");
-                self.0.lock().unwrap().push(interval.start_us);
-            }
-        }
-        let (told, origin) = (Told::default(), OnceLock::new());
-        let last = AtomicU64::new(0);
-        let shifted = |tag| Shifted { listener: &told, origin: &origin, tag, start_us: AtomicU64::new(0), last: &last };
-        let latencies = crate::workload::empty_histogram().unwrap();
-        let second = |second| ClientSecond {
-            second,
-            done: 1,
-            failed: 0,
-            skipped: 0,
-            late: 0,
-            log_sample: 1.0,
-            latencies: latencies.clone(),
-        };
-        let first = shifted("step-01");
-        first.began(7_000_000);
-        (1..=3).for_each(|number| first.second(second(number)));
-        let next = shifted("step-02");
-        // A pause of 1.8 seconds has seconds without operations, no holes.
-        next.began(11_800_000);
-        next.second(second(1));
-        for measure in [TRANSACTIONS, "select-only"] {
-            let measure = measure.to_owned();
-            next.latencies(LatencyInterval { measure, start_us: 5, length_us: 9, latencies: latencies.clone() });
-        }
-        assert_eq!(*told.0.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 5, 6, 4_800_005]);
     }
 }

@@ -1,7 +1,8 @@
 //! Running pgbench: its arguments, its process, and who waits for it.
 
-use super::options::{ScriptSource, Settings};
+use super::options::Settings;
 use super::pipes::Pipes;
+use super::scripts::{Script, ScriptSource};
 use super::seconds::{Collector, Tally, Told};
 use crate::cluster::server::{DATABASE, PORT, ROLE, Server};
 use crate::error::{Context, Error, Result};
@@ -10,11 +11,12 @@ use crate::host::command::{Command, last_lines};
 use crate::host::files;
 use crate::host::processes;
 use crate::host::time::{now, sleep};
+use crate::parse::no_space;
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
 use crate::workload::{Listener, Place, Progress, Until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -25,6 +27,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// pgbench dies of an interrupt at once; this is for one that hangs.
 const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long pgbench may take to end after its time: a transaction that takes longer hangs with its stack. A thin pool that is
+/// full makes writes wait for a minute.
+const HANG_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Name of the warm-up's output.
 pub const WARM_UP: &str = "pgbench-warmup";
@@ -143,6 +149,14 @@ fn run_to_end(
     judged(place, status, name)
 }
 
+/// Runs another program of the server's installation, with the arguments that say where the server is.
+pub fn run_program(place: &Place<'_>, program: &str, args: &[String]) -> Result<()> {
+    let server = server_of(place)?;
+    let command = Command::new(server.spec.install.bin.join(program)).args(args).args(address(server));
+    let status = Running::start(place, &command, program)?.wait(place, &mut || Ok(Progress::default()))?;
+    judged_as(program, place, status, program)
+}
+
 /// Runs measured, with its output under this name. What was counted from the log.
 pub fn measure(
     place: &Place<'_>,
@@ -152,6 +166,19 @@ pub fn measure(
     until: Until<'_>,
     listener: &dyn Listener,
 ) -> Result<Tally> {
+    let (tally, failed) = measured(place, settings, name, units, until, listener)?;
+    failed.map_or(Ok(tally), Err)
+}
+
+/// The same; of a pgbench that failed what it did before, and why.
+pub fn measured(
+    place: &Place<'_>,
+    settings: &Settings,
+    name: &str,
+    units: u64,
+    until: Until<'_>,
+    listener: &dyn Listener,
+) -> Result<(Tally, Option<Error>)> {
     let Until { longest, progress } = until;
     let server = server_of(place)?;
     let mut args = run_args(place, server, settings, units, longest)?;
@@ -182,18 +209,35 @@ pub fn measure(
                 }
             });
         }
-        let status = attend(&mut running, place, &heard, progress, listener);
+        let status = attend(&mut running, place, &heard, Until { longest, progress }, listener);
         running.kill();
         ended.store(true, Ordering::SeqCst);
         status
     })?;
     // A pgbench that failed explains itself better than the log that it left half written.
-    judged(place, status, name)?;
-    let tally = collector.finish()?;
+    let (tally, failed) = match (judged(place, status, name), collector.finish()) {
+        (Ok(()), tally) => (tally?, None),
+        (Err(failed), Ok(tally)) => (tally, Some(failed)),
+        (Err(failed), Err(_)) => return Err(failed),
+    };
     for told in heard.try_iter() {
-        pass_on(told, listener)?;
+        // A log that was left half written says nothing new.
+        if failed.is_none() || !matches!(told, Told::Failed(_)) {
+            pass_on(told, listener)?;
+        }
     }
-    Ok(tally)
+    Ok((tally, failed))
+}
+
+/// Why a load ended before its time, where the stack had no room left.
+///
+/// # Errors
+/// Any other failure.
+pub fn ended(server: &Server, failed: Option<Error>) -> Result<Option<String>> {
+    let Some(error) = failed else { return Ok(None) };
+    // A server that loses its WAL tells its clients nothing more.
+    let is_full = no_space::line(&error.chain()).is_some() || no_space::logged(&server.log_text()).is_some();
+    if is_full { Ok(Some(error.chain())) } else { Err(error) }
 }
 
 /// Passes on what the readers tell until pgbench ends.
@@ -201,9 +245,11 @@ fn attend(
     running: &mut Running,
     place: &Place<'_>,
     heard: &Receiver<Told>,
-    progress: &mut dyn FnMut() -> Result<Progress>,
+    until: Until<'_>,
     listener: &dyn Listener,
 ) -> Result<ExitStatus> {
+    let Until { longest, progress } = until;
+    let latest = now() + Duration::from_micros(longest.0) + HANG_LIMIT;
     loop {
         match heard.recv_timeout(POLL_INTERVAL) {
             Ok(Told::Failed(error)) => {
@@ -217,6 +263,11 @@ fn attend(
         place.interrupt.check()?;
         if let Some(status) = running.has_ended()? {
             return Ok(status);
+        }
+        if now() > latest {
+            let limit = Micros(HANG_LIMIT.as_micros() as u64);
+            let error = Error::tool(format!("pgbench did not end within {limit} after its time: a transaction hangs"));
+            return Err(error.hint("the stack takes no more writes: check the kernel's log"));
         }
         if !running.told_to_end && progress()?.is_over {
             running.tell_to_end(place.host)?;
@@ -236,6 +287,10 @@ fn pass_on(told: Told, listener: &dyn Listener) -> Result<()> {
 
 /// The error for a pgbench that failed, in its own words.
 fn judged(place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
+    judged_as("pgbench", place, status, name)
+}
+
+fn judged_as(program: &str, place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
     if status.success() {
         return Ok(());
     }
@@ -245,7 +300,7 @@ fn judged(place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
         Some(code) => format!("failed with exit code {code}"),
         None => format!("was killed ({status})"),
     };
-    let error = Error::tool(format!("pgbench {how}; output:\n{}", last_lines(&said, ERROR_LINES)));
+    let error = Error::tool(format!("{program} {how}; output:\n{}", last_lines(&said, ERROR_LINES)));
     Err(if said.contains("too many clients") || said.contains("connection slots are reserved") {
         error.hint("raise `max_connections` in the plan's settings above the number of clients")
     } else if said.contains("No space left on device") {
@@ -280,8 +335,8 @@ fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64,
     for (number, script) in settings.scripts.iter().enumerate() {
         match &script.source {
             ScriptSource::Builtin(name) => args.extend(["-b".to_owned(), format!("{name}@{}", script.weight)]),
-            ScriptSource::File(path) => {
-                let kept = keep_script(place, server, path, number)?;
+            ScriptSource::File(_) | ScriptSource::Sql(_) => {
+                let kept = keep_script(place, server, script, number)?;
                 args.extend(["-f".to_owned(), format!("{}@{}", kept.display(), script.weight)]);
             }
         }
@@ -293,9 +348,12 @@ fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64,
 
 /// Copies a script into the raw folder, where it belongs to the evidence, and into the server's private folder, from
 /// where the clients' user can read it; returns the latter.
-fn keep_script(place: &Place<'_>, server: &Server, path: &Path, number: usize) -> Result<PathBuf> {
-    let text = files::read_given(path, u64::MAX, || format!("read the script {}", path.display()))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+fn keep_script(place: &Place<'_>, server: &Server, script: &Script, number: usize) -> Result<PathBuf> {
+    let text = script.source.text()?;
+    let name = match &script.source {
+        ScriptSource::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        _ => "plan.sql".to_owned(),
+    };
     let name = format!("script-{}-{name}", number + 1);
     files::write_whole(&place.raw.join(&name), &text)?;
     let readable = server.spec.socket_folder.join(name);

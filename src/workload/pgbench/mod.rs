@@ -3,15 +3,51 @@
 //!
 //! Absent on purpose: bringing caches into the state that `cache` asks for, rates and percentiles.
 
+/// What a workload on the tables of pgbench leaves to it: their making and their places. `$as_pgbench` turns its options into
+/// those of a pgbench.
+macro_rules! tables_of_pgbench {
+    ($as_pgbench:ident) => {
+        fn resolve(&self, options: &mut Options, folder: &Path) {
+            Pgbench.resolve(options, folder);
+        }
+
+        fn needs_server(&self) -> bool {
+            true
+        }
+
+        fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
+            Pgbench.data_set(&$as_pgbench(options), memory)
+        }
+
+        fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
+            Pgbench.load(place, &$as_pgbench(options), memory)
+        }
+
+        fn tablespaces(&self, options: &Options) -> Vec<String> {
+            Pgbench.tablespaces(options)
+        }
+
+        fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
+            Pgbench.place_data(place, options)
+        }
+    };
+}
+
 pub mod capacity;
 mod drive;
 mod due;
+pub mod maintenance;
 mod options;
 mod pipes;
 mod read;
+pub mod recovery;
+mod reflinks;
 mod sample;
 mod script_settings;
+mod scripts;
 mod seconds;
+mod shifted;
+pub mod snapshots;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +61,9 @@ use crate::record::operation::{CacheState, Operation};
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use options::{BYTES_PER_SCALE, DEFAULT_SCRIPT, Script, ScriptSource, Settings};
+use options::{BYTES_PER_SCALE, Settings};
+use scripts::{DEFAULT_SCRIPT, Script, ScriptSource};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -34,8 +72,8 @@ use std::time::Duration;
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Options that are kept as the plan gave them: figures may depend on them.
-const SETTINGS: [&str; 9] =
-    ["cycles", "limit", "duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace", "autovacuum"];
+const SETTINGS: [&str; 10] =
+    ["setup", "cycles", "limit", "duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace", "autovacuum"];
 
 /// Options that name a tablespace, and what is moved there.
 const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
@@ -61,11 +99,11 @@ impl Workload for Pgbench {
     }
 
     fn resolve(&self, options: &mut Options, folder: &Path) {
-        options::resolve_scripts(options, folder);
+        scripts::resolve_scripts(options, folder);
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        options::check_files(&Settings::from(options)?)
+        scripts::check_files(&Settings::from(options)?)
     }
 
     fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
@@ -95,8 +133,13 @@ impl Workload for Pgbench {
     }
 
     fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
-        let units = Settings::from(options).ok()?.units(memory);
-        Some(DataSet { key: format!("pgbench-scale-{units}"), expected: Bytes(units.saturating_mul(BYTES_PER_SCALE)) })
+        let settings = Settings::from(options).ok()?;
+        let units = settings.units(memory);
+        let setup = settings.setup.as_ref().map_or_else(String::new, |setup| format!("-setup-{}", sum(setup)));
+        Some(DataSet {
+            key: format!("pgbench-scale-{units}{setup}"),
+            expected: Bytes(units.saturating_mul(BYTES_PER_SCALE)),
+        })
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {
@@ -105,7 +148,6 @@ impl Workload for Pgbench {
         if scripts.is_empty() {
             scripts.push(DEFAULT_SCRIPT.to_owned());
         }
-        let told = |key: &&str| Some(((*key).to_owned(), options.get(key)?.plain()));
         Ok(Operation {
             noun: "transaction".to_owned(),
             unit: "tps".to_owned(),
@@ -120,7 +162,7 @@ impl Workload for Pgbench {
             query_mode: Some(settings.mode),
             log_sample: Some(settings.log_sample.unwrap_or(1.0)),
             script_settings: script_settings(&settings.scripts),
-            settings: SETTINGS.iter().filter_map(told).collect(),
+            settings: options.told(&SETTINGS).collect(),
         })
     }
 
@@ -134,9 +176,14 @@ impl Workload for Pgbench {
     }
 
     fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
-        drive::load(place, settings(options)?.units(memory))?;
+        let settings = settings(options)?;
+        drive::load(place, settings.units(memory))?;
         let mut client = drive::server_of(place)?.connect(crate::cluster::server::DATABASE)?;
         client.set_limit(CHECKPOINT_LIMIT)?;
+        if let Some(setup) = &settings.setup {
+            let sql = String::from_utf8_lossy(&setup.text()?).into_owned();
+            client.query(&sql).map_err(|e| e.while_doing("run `setup` of the workload"))?;
+        }
         client.query("checkpoint").map(drop)
     }
 
@@ -185,19 +232,27 @@ impl Workload for Pgbench {
         listener: &dyn Listener,
     ) -> Result<Counts> {
         let settings = settings(options)?;
-        let tally = drive::measure(place, &settings, MEASURED, settings.units(memory), until, listener)?;
-        let out = place.raw.join(format!("{MEASURED}.out"));
-        read::counts(&settings, &tally, &files::read_text(&out)?)
+        let (tally, failed) = drive::measured(place, &settings, MEASURED, settings.units(memory), until, listener)?;
+        let ended = drive::ended(drive::server_of(place)?, failed)?;
+        // The summary of one that was ended, if there is any, is of fewer clients or of another time.
+        let summary = match &ended {
+            Some(_) => None,
+            None => Some(files::read_text(&place.raw.join(format!("{MEASURED}.out")))?),
+        };
+        Ok(Counts { ended, ..read::counts(&settings, &tally, summary.as_deref())? })
     }
 }
 
 /// What scripts of the user's own set in their sessions.
 fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
     let of = |script: &Script| {
-        let ScriptSource::File(path) = &script.source else { return Vec::new() };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = match &script.source {
+            ScriptSource::Builtin(_) => return Vec::new(),
+            ScriptSource::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            ScriptSource::Sql(_) => script.name.clone(),
+        };
         // One that cannot be read is none that pgbench could run.
-        let bytes = files::read(path).unwrap_or_default();
+        let bytes = script.source.text().unwrap_or_default();
         script_settings::settings_in(&String::from_utf8_lossy(&bytes), &name)
     };
     scripts.iter().flat_map(of).collect()
@@ -207,4 +262,11 @@ fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
 fn settings(options: &Options) -> Result<Settings> {
     Settings::from(options)
         .map_err(|problem| Error::user(format!("pgbench: `{}` {}", problem.key.unwrap_or_default(), problem.message)))
+}
+
+/// What tells the setup of one data set from that of another.
+fn sum(setup: &ScriptSource) -> String {
+    // One that cannot be read is refused when it is run.
+    let text = setup.text().unwrap_or_default();
+    Sha256::digest(&text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }

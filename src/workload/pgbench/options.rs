@@ -1,22 +1,15 @@
 //! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
 
-use crate::host::paths;
+use super::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, writes};
 use crate::record::operation::Writes;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{Memory, Window};
-use std::path::{Path, PathBuf};
 
 /// Bytes of tables and indexes that one unit of scale takes: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages
 /// enlarged an empty database by 784 228 352 bytes; at scale 10 it was 0.1 % more a unit.
 pub const BYTES_PER_SCALE: u64 = 15_684_567;
-
-/// Built-in scripts of every version since 9.6.
-pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
-
-/// The script of a plan that names none.
-pub const DEFAULT_SCRIPT: &str = "tpcb-like";
 
 /// Checkpoint cycles of a plan that says nothing: three, so that the first can be set against the last.
 const DEFAULT_CYCLES: u64 = 3;
@@ -33,8 +26,16 @@ pub const SPECS: &[OptionSpec] = &[
         kind: OptionKind::TextOrList,
         required: false,
         default: Some(DEFAULT_SCRIPT),
-        doc: "built-in script (tpcb-like, simple-update, select-only) or a file `path.sql`, relative to the plan's \
-              folder; a list is mixed, with optional weights: `select-only@9`",
+        doc: "built-in script (tpcb-like, simple-update, select-only), a file `path.sql`, relative to the plan's \
+              folder, or SQL that ends with `;`; a list is mixed, with optional weights: `select-only@9`",
+    },
+    OptionSpec {
+        key: "setup",
+        kind: OptionKind::Text,
+        required: false,
+        default: Some("nothing"),
+        doc: "SQL that ends with `;`, or a file `path.sql`, run once after the data are loaded: the tables of a script of \
+              your own",
     },
     OptionSpec {
         key: "scale",
@@ -180,30 +181,13 @@ const PRESETS: [(&str, Scale); 3] = [
     ("twice memory", Scale::ShareOfMemory(2.0)),
 ];
 
-/// One script with its weight.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Script {
-    /// Name of its measure: the built-in's name or the file's stem, numbered where two are the same.
-    pub name: String,
-    /// Where it comes from.
-    pub source: ScriptSource,
-    /// How often it is picked, relative to the others.
-    pub weight: u32,
-}
-
-/// Where a script comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ScriptSource {
-    /// One of [`BUILTINS`].
-    Builtin(&'static str),
-    File(PathBuf),
-}
-
 /// The options with their types and defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// At least one.
     pub scripts: Vec<Script>,
+    /// What is run after loading.
+    pub setup: Option<ScriptSource>,
     pub scale: Scale,
     /// At least 1.
     pub clients: u64,
@@ -255,6 +239,7 @@ impl Settings {
         Ok(Settings {
             window: window(options, writes(&scripts))?,
             scripts,
+            setup: options.text("setup").map(setup).transpose()?,
             scale: scale(options)?,
             clients,
             jobs,
@@ -290,20 +275,6 @@ impl Settings {
     }
 }
 
-fn writes(scripts: &[Script]) -> Writes {
-    let is_one_of = |script: &Script, names: &[&str]| match &script.source {
-        ScriptSource::Builtin(name) => names.contains(name),
-        ScriptSource::File(_) => false,
-    };
-    if scripts.iter().all(|script| is_one_of(script, &["tpcb-like", "simple-update"])) {
-        Writes::Always
-    } else if scripts.iter().all(|script| is_one_of(script, &["select-only"])) {
-        Writes::Never
-    } else {
-        Writes::Unknown
-    }
-}
-
 /// A duration where the plan gives one or nothing is written, whole checkpoint cycles otherwise.
 fn window(options: &Options, writes: Writes) -> Result<Window, OptionProblem> {
     let duration = whole_seconds(options, "duration")?;
@@ -335,99 +306,7 @@ pub fn make_quick(options: &mut Options) {
     for key in ["cycles", "limit"] {
         options.0.remove(key);
     }
-    for (key, value) in [("duration", QUICK_DURATION), ("warmup", QUICK_WARMUP)] {
-        if options.get(key).is_none() {
-            options.set(key, OptionValue::Text(value.to_owned()));
-        }
-    }
-}
-
-/// Makes the paths of scripts absolute: relative ones start at `folder`. Weights stay.
-pub fn resolve_scripts(options: &mut Options, folder: &Path) {
-    let resolve = |value: &mut OptionValue| {
-        if let OptionValue::Text(text) = value
-            && let Ok(Script { source: ScriptSource::File(path), .. }) = script(text)
-            && path.is_relative()
-        {
-            *text = folder.join(text.as_str()).to_string_lossy().into_owned();
-        }
-    };
-    match options.0.get_mut("script") {
-        Some(OptionValue::List(items)) => items.iter_mut().for_each(resolve),
-        Some(value) => resolve(value),
-        None => {}
-    }
-}
-
-/// Names each file of a script that is not there.
-///
-/// # Errors
-/// The first such file.
-pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
-    for script in &settings.scripts {
-        if let ScriptSource::File(path) = &script.source
-            && !paths::is_file(path)
-        {
-            return Err(OptionProblem::at("script", format!("the file {} does not exist", path.display()))
-                .help("relative paths start at the plan's folder"));
-        }
-    }
-    Ok(())
-}
-
-fn scripts(options: &Options) -> Result<Vec<Script>, OptionProblem> {
-    let mut texts = options.texts("script");
-    if texts.is_empty() {
-        texts.push(DEFAULT_SCRIPT.to_owned());
-    }
-    let mut scripts: Vec<Script> = Vec::new();
-    for text in &texts {
-        let mut script = script(text)?;
-        let same = scripts.iter().filter(|other| other.source.plain_name() == script.name).count();
-        if same > 0 {
-            script.name = format!("{}#{}", script.name, same + 1);
-        }
-        scripts.push(script);
-    }
-    Ok(scripts)
-}
-
-fn script(text: &str) -> Result<Script, OptionProblem> {
-    let (what, weight) = match text.rsplit_once('@') {
-        Some((what, weight)) if !weight.is_empty() && weight.bytes().all(|b| b.is_ascii_digit()) => {
-            let weight: u32 = weight.parse().unwrap_or(0);
-            if weight == 0 {
-                return Err(OptionProblem::at("script", format!("the weight in `{text}` must be between 1 and 2^32")));
-            }
-            (what, weight)
-        }
-        _ => (text, 1),
-    };
-    let source = match BUILTINS.iter().find(|name| **name == what) {
-        Some(name) => ScriptSource::Builtin(name),
-        None if Path::new(what).extension().is_some_and(|e| e == "sql") || what.contains('/') => {
-            ScriptSource::File(PathBuf::from(what))
-        }
-        None => {
-            let message = format!("`{what}` is neither a built-in script nor a file `path.sql`");
-            return Err(OptionProblem::at("script", message).help(format!("built-in scripts: {}", BUILTINS.join(", "))));
-        }
-    };
-    Ok(Script { name: source.plain_name(), source, weight })
-}
-
-impl ScriptSource {
-    /// A name fit for a measure and for the tag of its histogram: no comma, blank or control character.
-    fn plain_name(&self) -> String {
-        match self {
-            ScriptSource::Builtin(name) => (*name).to_owned(),
-            ScriptSource::File(path) => {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                let fit = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-                stem.chars().map(fit).collect()
-            }
-        }
-    }
+    options.set_where_absent(&[("duration", QUICK_DURATION), ("warmup", QUICK_WARMUP)]);
 }
 
 fn scale(options: &Options) -> Result<Scale, OptionProblem> {
@@ -548,18 +427,6 @@ mod tests {
     }
 
     #[test]
-    fn scripts_carry_weights_and_names_of_their_own() {
-        let list = ["select-only@9", "/srv/a@b.sql", "/srv/x/a@b.sql@3", "tpcb-like"];
-        let list = OptionValue::List(list.map(text).to_vec());
-        let scripts = Settings::from(&options(&[("script", list)])).unwrap().scripts;
-        let seen: Vec<_> = scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
-        assert_eq!(seen, [("select-only", 9), ("a_b", 1), ("a_b#2", 3), ("tpcb-like", 1)]);
-        let problem = Settings::from(&options(&[("script", text("tpcb"))])).unwrap_err();
-        assert!(problem.help.unwrap().contains("tpcb-like"));
-        assert!(Settings::from(&options(&[("script", text("tpcb-like@0"))])).is_err());
-    }
-
-    #[test]
     fn what_pgbench_could_not_do_is_refused_with_its_key() {
         for (key, value) in [
             ("duration", text("1500ms")),
@@ -575,25 +442,5 @@ mod tests {
             let problem = Settings::from(&options(&[(key, value)])).unwrap_err();
             assert_eq!(problem.key.as_deref(), Some(key), "{problem:?}");
         }
-    }
-
-    #[test]
-    fn paths_of_scripts_start_at_the_plans_folder_and_keep_their_weights() {
-        let resolved = |value: OptionValue| {
-            let mut options = options(&[("script", value)]);
-            resolve_scripts(&mut options, Path::new("/plans/a@3"));
-            options.get("script").unwrap().plain()
-        };
-        assert_eq!(resolved(text("my.sql")), "/plans/a@3/my.sql");
-        assert_eq!(resolved(text("deep/my@b.sql@3")), "/plans/a@3/deep/my@b.sql@3");
-        assert_eq!(resolved(text("../my.sql")), "/plans/a@3/../my.sql");
-        let list = OptionValue::List(["select-only@9", "/srv/x.sql", "my.sql@2", "tpcb"].map(text).to_vec());
-        assert_eq!(resolved(list), "select-only@9,/srv/x.sql,/plans/a@3/my.sql@2,tpcb");
-    }
-
-    #[test]
-    fn a_script_file_that_is_not_there_is_named() {
-        let settings = Settings::from(&options(&[("script", text("/nowhere/x.sql"))])).unwrap();
-        assert!(check_files(&settings).unwrap_err().message.contains("/nowhere/x.sql"));
     }
 }

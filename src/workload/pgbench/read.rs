@@ -9,22 +9,25 @@ use crate::record::counts::{Counts, Measure, Reported, StatementFigures};
 /// Name of the measure of all scripts together.
 pub const TRANSACTIONS: &str = "transactions";
 
-/// The counts of one measurement. `summary` is what pgbench printed at its end.
-pub fn counts(settings: &Settings, tally: &Tally, summary: &str) -> Result<Counts> {
-    let summary = pgbench_summary::parse(summary)?;
+/// The counts of one measurement. `summary` is what pgbench printed at its end, where it came to one.
+pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Result<Counts> {
+    let summary = summary.map(pgbench_summary::parse).transpose()?;
     let Some(began_us) = tally.began_us else {
         return Err(Error::tool("pgbench completed no transaction during the measurement")
             .hint("a transaction takes longer than the measurement, or the stack stalled: check the server log"));
     };
     let elapsed_us = tally.last_us.saturating_sub(began_us);
     let log_sample = settings.log_sample.unwrap_or(1.0);
-    let whole = if log_sample < 1.0 { as_reported(&summary) } else { tally.total() };
+    let whole = match &summary {
+        Some(summary) if log_sample < 1.0 => as_reported(summary),
+        _ => tally.total().of_all(log_sample),
+    };
     let mut measures = vec![measure(TRANSACTIONS, &whole, elapsed_us)];
     if settings.scripts.len() > 1 {
         let scripts = settings.scripts.iter().zip(&tally.scripts);
         measures.extend(scripts.map(|(script, tally)| measure(&script.name, &tally.of_all(log_sample), elapsed_us)));
     }
-    let reported = Some(reported(settings, summary));
+    let reported = summary.map(|summary| reported(settings, summary));
     Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, ..Counts::default() })
 }
 

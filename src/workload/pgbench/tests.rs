@@ -61,6 +61,8 @@ impl Bench {
             host: &self.host,
             folder: self.folder.path(),
             server: Some(server),
+            crash: None,
+            snapshots: None,
             user: &server.spec.user,
             interrupt: &self.interrupt,
             raw: &self.raw,

@@ -94,23 +94,8 @@ impl Workload for Sync {
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {
-        let told = |key: &&str| Some(((*key).to_owned(), options.get(key)?.plain()));
-        Ok(Operation {
-            noun: "sync".to_owned(),
-            unit: "ops/s".to_owned(),
-            writes: Writes::Always,
-            clients: 1,
-            rate: None,
-            is_searched: false,
-            latency_limit_us: None,
-            cache: None,
-            scripts: Vec::new(),
-            scale: None,
-            query_mode: None,
-            script_settings: Vec::new(),
-            log_sample: None,
-            settings: ["duration", "warmup"].iter().filter_map(told).collect(),
-        })
+        let settings = options.told(&["duration", "warmup"]).collect();
+        Ok(Operation { settings, ..Operation::new("sync", "ops/s", Writes::Always) })
     }
 
     fn window(&self, options: &Options) -> Window {

@@ -24,7 +24,7 @@ fn a_journal_whose_commits_carry_their_flush_does_not_hide_its_writes() {
 }
 
 #[test]
-fn busy_cpus_are_said_and_change_no_verdict() {
+fn busy_cpus_are_said_and_change_no_credibility() {
     use crate::record::probe::CpuWait;
     let busy = |own_us, some_us| CpuWait { elapsed_us: 1_000_000, own_us: Some(own_us), some_us: Some(some_us) };
     let idle = found(&changed(|record| record.cpu = Some(busy(1000, 10_000))));
@@ -86,7 +86,7 @@ fn a_buffered_synced_write_without_a_flush_has_no_excuse_and_is_not_recommended(
 }
 
 #[test]
-fn a_burst_of_others_takes_no_verdict_back_and_their_steady_traffic_does() {
+fn a_burst_of_others_takes_no_credibility_back_and_their_steady_traffic_does() {
     use crate::record::probe::Idle;
     let idle = |flushes| Idle {
         elapsed_us: 500_000,

@@ -1,0 +1,59 @@
+//! Create and delete with PostgreSQL's sizes: WAL segments, temporary files, relation segments, files of base backups.
+//!
+//! Real writes, synced: fallocate would age the allocator of in-place filesystems alone.
+
+use super::Subject;
+use super::spree::Spree;
+use crate::error::{Context, Error, Result};
+use crate::host::time::{micros, now};
+use crate::host::{files, folders};
+use crate::record::age::FileWork;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+const MIB: u64 = 1 << 20;
+/// Of the space that was free, the most that is used while it goes on, and what is left at the end.
+const MOST: f64 = 0.75;
+const LEFT: f64 = 0.25;
+/// Of the space that was free, the largest file.
+const LARGEST: u64 = 16;
+
+/// Writes the free space `times` over.
+pub(super) fn run(subject: &Subject<'_>, times: u64, data_bytes: u64) -> Result<FileWork> {
+    let begun = now();
+    let folder = subject.folder.join("churn");
+    folders::make_all(&folder, 0o700)?;
+    let unlimited =
+        || Error::host(format!("the filesystem of {} has no size, so it has no free space", folder.display()));
+    let free = files::room(&folder)?.ok_or_else(unlimited)?.free;
+    let mut random = ChaCha8Rng::seed_from_u64(subject.seed);
+    let mut spree = Spree::new(&mut random, subject.interrupt);
+    let goal = free.saturating_mul(times);
+    while spree.work.written_bytes < goal {
+        let bytes = size(&mut random, data_bytes).min(free / LARGEST).max(4096);
+        while !spree.there.is_empty() && spree.work.left_bytes + bytes > (free as f64 * MOST) as u64 {
+            let place = random.next_u64() as usize % spree.there.len();
+            spree.delete(place)?;
+        }
+        let path = folder.join(spree.work.created.to_string());
+        spree.create(&path, bytes)?;
+    }
+    while spree.work.left_bytes > (free as f64 * LEFT) as u64 {
+        let place = random.next_u64() as usize % spree.there.len();
+        spree.delete(place)?;
+    }
+    folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
+    spree.work.elapsed_us = micros(begun.elapsed());
+    Ok(spree.work)
+}
+
+/// Of ten files, six are WAL segments, two temporary files of any size up to 64 MiB, one a segment of a relation, one a part
+/// of a base backup.
+fn size(random: &mut ChaCha8Rng, data_bytes: u64) -> u64 {
+    match random.next_u64() % 10 {
+        0..6 => 16 * MIB,
+        6..8 => (random.next_u64() % (64 * MIB)).max(8192),
+        8 => 1024 * MIB,
+        _ => data_bytes / 4,
+    }
+}

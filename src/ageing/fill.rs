@@ -1,0 +1,123 @@
+//! Filling a filesystem as the study of 2011 did: each step adds files of 9 MB to ten folders, folder by folder, 18 % of
+//! the size in all, and may then delete a quarter of them: files 256 to 511 of the 1000 in each folder.
+//!
+//! On a small filesystem the files are smaller, so that each folder gets at least 16 of them a step. What the study did
+//! after each step beside deleting, a snapshot of each folder, belongs before [`Step::delete_quarter`].
+
+use super::Subject;
+use super::spree::Spree;
+use crate::error::{Context, Error, Result};
+use crate::host::time::{micros, now};
+use crate::host::{files, folders};
+use crate::record::age::FileWork;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use std::path::{Path, PathBuf};
+
+const FOLDERS: u64 = 10;
+/// 18 blocks of 512 KiB.
+const FILE: u64 = 18 * 512 * 1024;
+/// What a step adds: 88 of 500 GB in the study.
+const STEP: f64 = 0.18;
+/// Of the files of a folder, the first and the end of those that are deleted.
+const DELETED: (f64, f64) = (0.256, 0.512);
+/// Fewest files of a folder in a step.
+const LEAST_FILES: u64 = 16;
+
+/// Fills until `percent` of the filesystem is used.
+pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<FileWork> {
+    let begun = now();
+    let folder = subject.folder.join("fill");
+    for number in 0..FOLDERS {
+        folders::make_all(&folder.join(format!("dir{number}")), 0o700)?;
+    }
+    folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
+    let unlimited =
+        || Error::host(format!("the filesystem of {} has no size, so it cannot be filled", folder.display()));
+    let room = files::room(&folder)?.ok_or_else(unlimited)?;
+    let size = room.used + room.free;
+    let target = (size as f64 * percent as f64 / 100.0) as u64;
+    let of_folder = (size as f64 * STEP / FOLDERS as f64) as u64;
+    let file_bytes = FILE.min(of_folder / LEAST_FILES).max(4096);
+    let mut random = ChaCha8Rng::seed_from_u64(subject.seed);
+    let mut spree = Spree::new(&mut random, subject.interrupt);
+    spree.work.file_bytes = Some(file_bytes);
+    for number in 0.. {
+        let step = Step { folder: &folder, number, files: of_folder / file_bytes, file_bytes };
+        if !step.fill(&mut spree, target.saturating_sub(room.used))? {
+            break;
+        }
+        if deletes {
+            step.delete_quarter(&mut spree)?;
+        }
+    }
+    folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
+    spree.work.elapsed_us = micros(begun.elapsed());
+    Ok(spree.work)
+}
+
+struct Step<'a> {
+    folder: &'a Path,
+    number: u64,
+    /// In each folder.
+    files: u64,
+    file_bytes: u64,
+}
+
+impl Step<'_> {
+    fn path(&self, folder: u64, file: u64) -> PathBuf {
+        self.folder.join(format!("dir{folder}/temp-{}-{folder}-{file}.dd", self.number))
+    }
+
+    /// Adds its files; `false` when `target` bytes are there before its end.
+    fn fill(&self, spree: &mut Spree<'_>, target: u64) -> Result<bool> {
+        for folder in 0..FOLDERS {
+            for file in 0..self.files {
+                if spree.work.left_bytes + self.file_bytes > target {
+                    return Ok(false);
+                }
+                spree.create(&self.path(folder, file), self.file_bytes)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn delete_quarter(&self, spree: &mut Spree<'_>) -> Result<()> {
+        let place = |share: f64| (self.files as f64 * share) as u64;
+        for folder in 0..FOLDERS {
+            for file in place(DELETED.0)..place(DELETED.1) {
+                let path = self.path(folder, file);
+                if let Some(place) = spree.there.iter().position(|(there, _)| *there == path) {
+                    spree.delete(place)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::signals::Interrupt;
+
+    #[test]
+    fn a_step_fills_its_folders_and_deletes_a_quarter_of_each() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..FOLDERS {
+            std::fs::create_dir(folder.path().join(format!("dir{number}"))).unwrap();
+        }
+        let interrupt = Interrupt::never();
+        let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
+        let step = Step { folder: folder.path(), number: 0, files: 16, file_bytes: 4096 };
+        assert!(step.fill(&mut spree, 1 << 30).unwrap());
+        assert_eq!((spree.work.created, spree.work.left_bytes), (160, 160 * 4096));
+        step.delete_quarter(&mut spree).unwrap();
+        assert_eq!((spree.work.deleted, spree.there.len()), (40, 120));
+        let left = |number| std::fs::exists(folder.path().join(format!("dir3/temp-0-3-{number}.dd"))).unwrap();
+        assert!(left(3) && !left(4) && !left(7) && left(8));
+        let next = Step { number: 1, ..step };
+        assert!(!next.fill(&mut spree, 130 * 4096).unwrap());
+        assert_eq!(spree.work.left_bytes, 130 * 4096);
+    }
+}

@@ -1,0 +1,75 @@
+//! File layout of a cluster: extents of its user relations, and allocated space against logical size.
+
+use crate::cluster::server::{self, Server};
+use crate::error::{Context, Result};
+use crate::host::extents;
+use crate::host::files;
+use crate::host::folders;
+use crate::host::paths::{self, Kind};
+use crate::record::age::{Layout, RelationLayout};
+use std::path::{Path, PathBuf};
+
+/// User relations with their main forks' files.
+const RELATIONS: &str = "select c.relname, pg_relation_filepath(c.oid) from pg_class c where c.oid >= 16384 and \
+                         c.relkind in ('r', 'i', 't', 'm') and pg_relation_filepath(c.oid) is not null \
+                         order by pg_relation_size(c.oid) desc, 1";
+
+/// Looks at the cluster of a server, which has just written a checkpoint.
+///
+/// # Errors
+/// The server's or the kernel's words.
+pub fn look(server: &Server) -> Result<Layout> {
+    let data = &server.spec.data;
+    let mut layout = Layout::default();
+    if let Some(room) = files::room(data)? {
+        (layout.size_bytes, layout.free_bytes) = (Some(room.used + room.free), Some(room.free));
+    }
+    sizes(data, &mut layout)?;
+    for row in server.connect(server::DATABASE)?.query(RELATIONS)? {
+        if let [Some(name), Some(path)] = row.as_slice() {
+            let relation = relation(name, &data.join(path), &mut layout.not_told)?;
+            layout.relations.extend((relation.bytes > 0).then_some(relation));
+        }
+    }
+    Ok(layout)
+}
+
+/// Adds up its files, pg_wal left out where it lies elsewhere.
+fn sizes(folder: &Path, layout: &mut Layout) -> Result<()> {
+    for path in folders::list(folder)? {
+        // A server that runs may remove one.
+        let Some(facts) = paths::look_for(&path)? else { continue };
+        match facts.kind {
+            Kind::Directory => sizes(&path, layout)?,
+            Kind::RegularFile => {
+                layout.cluster_bytes += facts.bytes;
+                layout.cluster_held_bytes += facts.allocated_bytes;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn relation(name: &str, first: &Path, not_told: &mut Option<String>) -> Result<RelationLayout> {
+    let mut found = RelationLayout { name: name.to_owned(), ..RelationLayout::default() };
+    for path in segments(first) {
+        let file = files::open(&path)?;
+        found.bytes += paths::look_at_open(&file, &path)?.bytes;
+        let Some(pieces) = extents::pieces(&file).or_host(|| format!("read the extents of {}", path.display()))? else {
+            not_told.get_or_insert_with(|| "the filesystem does not tell extents (FIEMAP)".to_owned());
+            continue;
+        };
+        *found.extents.get_or_insert(0) += pieces.pieces;
+        found.shared_bytes += pieces.shared_bytes;
+        found.encoded_bytes += pieces.encoded_bytes;
+        found.unwritten_bytes += pieces.unwritten_bytes;
+    }
+    Ok(found)
+}
+
+/// The files of a relation: `16384`, `16384.1`, ...
+fn segments(first: &Path) -> Vec<PathBuf> {
+    let further = (1..).map(|number| PathBuf::from(format!("{}.{number}", first.display())));
+    std::iter::once(first.to_path_buf()).chain(further).take_while(|path| paths::is_file(path)).collect()
+}

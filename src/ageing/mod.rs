@@ -1,0 +1,173 @@
+//! Ageing a stack before it is measured: work on the files of a stopped cluster and on the free space beside them, and how
+//! the files then lie.
+//!
+//! Each mechanism is one file and one option in [`SPECS`]; amounts are work (times overwritten, share filled), never time.
+//! Absent on purpose: which filesystem lies below, when ageing happens, figures.
+
+mod churn;
+mod fill;
+pub(crate) mod layout;
+mod pages;
+mod pgbench;
+mod spree;
+
+use crate::cluster::server::ServerSpec;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::record::age::AgeRecord;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use std::path::Path;
+
+/// Size of a page as PostgreSQL is built by default.
+const PAGE: u64 = 8192;
+
+/// Batches in which the data are rewritten once, where the plan gives no `batch`: each holds 3 % of the pages, as a
+/// checkpoint interval of 30 s does at 1000 transactions a second on 8 GiB.
+const BATCHES: u64 = 32;
+
+/// The most that `fill` fills, percent: beyond it a copy-on-write filesystem may refuse even deletes.
+const MOST_FILL: i64 = 95;
+
+/// The options of `age` in a stack.
+pub const SPECS: &[OptionSpec] = &[
+    spec(
+        "rewrite",
+        OptionKind::Integer { min: 0 },
+        "0",
+        "how many times the data are overwritten with the server stopped: random pages of the relation files are written back \
+         with the same bytes, sorted within batches and synced after each, as checkpoints do",
+    ),
+    spec("batch", OptionKind::Size, "1/32 of the data", "pages written between two syncs by `rewrite` and `pgbench`"),
+    spec(
+        "pgbench",
+        OptionKind::Integer { min: 0 },
+        "0",
+        "how many times the data are overwritten by a server under pgbench (tpcb-like), with a checkpoint after each batch; \
+         the database bloats, too",
+    ),
+    spec(
+        "churn",
+        OptionKind::Integer { min: 0 },
+        "0",
+        "how many times the free space is written with files of PostgreSQL's sizes (WAL segments, temporary files, relation \
+         segments, base backups), most of which are deleted",
+    ),
+    spec(
+        "fill",
+        OptionKind::Integer { min: 0 },
+        "0",
+        "percent of the filesystem to be used before the measurement: files of 9 MB in ten folders are added, in steps of 18 % \
+         of its size",
+    ),
+    spec(
+        "deletes",
+        OptionKind::Boolean,
+        "false",
+        "whether a quarter of the files of each step of `fill` is deleted after it",
+    ),
+    spec(
+        "filesystem",
+        OptionKind::OneOf(&[AGED, FRESH]),
+        AGED,
+        "where the aged cluster is measured: where it is, or copied to a fresh filesystem on the same devices (the control)",
+    ),
+];
+
+const AGED: &str = "aged";
+const FRESH: &str = "fresh";
+
+/// Options that only a workload with a server can have.
+pub const OF_CLUSTERS: &[&str] = &["rewrite", "batch", "pgbench"];
+
+const fn spec(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: Some(default), doc }
+}
+
+/// Checks what the specs cannot say.
+///
+/// # Errors
+/// The key and what is wrong with it.
+pub fn check(options: &Options) -> std::result::Result<(), OptionProblem> {
+    if options.integer("fill").is_some_and(|fill| fill > MOST_FILL) {
+        return Err(OptionProblem::at("fill", format!("must be at most {MOST_FILL} percent")));
+    }
+    if options.boolean("deletes") == Some(true) && options.integer("fill").is_none() {
+        return Err(OptionProblem::at("deletes", "needs `fill`").help("add fill = 70"));
+    }
+    if options.size("batch").is_some_and(|batch| batch.0 < PAGE) {
+        return Err(OptionProblem::at("batch", "must be at least one page of 8 KiB"));
+    }
+    Ok(())
+}
+
+/// Whether the control is measured: the cluster on a fresh filesystem.
+#[must_use]
+pub fn is_fresh(options: &Options) -> bool {
+    options.text("filesystem") == Some(FRESH)
+}
+
+/// What is aged.
+pub struct Subject<'a> {
+    pub host: &'a Host,
+    /// A cluster that is cleanly stopped, where there is one.
+    pub cluster: Option<&'a ServerSpec>,
+    /// Folder on the stack for files beside the cluster.
+    pub folder: &'a Path,
+    /// Of what is drawn at random: the same pages and files on every stack.
+    pub seed: u64,
+    pub interrupt: &'a Interrupt,
+}
+
+/// Ages it by every mechanism that the options name. For the control, only by what changes the cluster itself: the rest
+/// would go with the filesystem.
+///
+/// # Errors
+/// The kernel's or the server's words; a full filesystem says so; interrupted.
+pub fn age(subject: &Subject<'_>, options: &Options) -> Result<AgeRecord> {
+    let amount = |key| options.integer(key).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    let is_fresh = is_fresh(options);
+    let mut record = AgeRecord { is_fresh, ..AgeRecord::default() };
+    if let Some(cluster) = subject.cluster {
+        let files = pages::relation_files(&cluster.data)?;
+        record.data_bytes = files.iter().map(|file| file.bytes).sum();
+        let batch = options.size("batch").map_or(record.data_bytes / BATCHES, |batch| batch.0).max(PAGE) / PAGE;
+        if amount("pgbench") > 0 {
+            record.bloat = Some(pgbench::run(subject, cluster, amount("pgbench"), record.data_bytes, batch)?);
+        }
+        if amount("rewrite") > 0 && !is_fresh {
+            // pgbench may have added files.
+            let files = pages::relation_files(&cluster.data)?;
+            record.pages = Some(pages::rewrite(&files, amount("rewrite"), batch, subject.seed, subject.interrupt)?);
+        }
+    } else if let Some(key) = OF_CLUSTERS.iter().find(|key| amount(key) > 0) {
+        return Err(Error::bug(format!("`{key}` of `age` needs a cluster")));
+    }
+    if amount("churn") > 0 && !is_fresh {
+        record.churn = Some(churn::run(subject, amount("churn"), record.data_bytes)?);
+    }
+    if amount("fill") > 0 && !is_fresh {
+        let deletes = options.boolean("deletes") == Some(true);
+        record.fill = Some(fill::run(subject, amount("fill"), deletes)?);
+    }
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::options::OptionValue;
+
+    #[test]
+    fn amounts_that_make_no_sense_are_refused() {
+        let refused = |pairs: &[(&str, OptionValue)]| {
+            let mut options = Options::default();
+            pairs.iter().for_each(|(key, value)| options.set(key, value.clone()));
+            check(&options).err().and_then(|problem| problem.key)
+        };
+        assert_eq!(refused(&[("fill", OptionValue::Integer(96))]).as_deref(), Some("fill"));
+        assert_eq!(refused(&[("deletes", OptionValue::Boolean(true))]).as_deref(), Some("deletes"));
+        assert_eq!(refused(&[("batch", OptionValue::Text("4KiB".into()))]).as_deref(), Some("batch"));
+        assert_eq!(refused(&[("fill", OptionValue::Integer(90)), ("deletes", OptionValue::Boolean(true))]), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Ageing by a server under pgbench: what page rewrite is checked against, and the only way here that bloats the database.
+
+use super::{PAGE, Subject};
+use crate::cluster::client::Client;
+use crate::cluster::server::{self, Server, ServerSpec};
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::host::time::{micros, now};
+use crate::record::age::Bloat;
+use std::time::Duration;
+
+const CLIENTS: u64 = 4;
+
+/// A checkpoint of a batch on a slow stack; beyond this it hangs.
+const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Runs tpcb-like transactions, with a checkpoint after as many as dirty a batch of account pages, until the server has
+/// written the data `times` over.
+pub(super) fn run(
+    subject: &Subject<'_>,
+    spec: &ServerSpec,
+    times: u64,
+    data_bytes: u64,
+    batch_pages: u64,
+) -> Result<Bloat> {
+    let begun = now();
+    let server = Server::start(subject.host, spec.clone(), subject.interrupt)?;
+    let mut client = server.connect(server::DATABASE)?;
+    client.set_limit(CHECKPOINT_LIMIT)?;
+    client.query("CHECKPOINT")?;
+    let version = server.spec.install.major;
+    let before = written_pages(&mut client, version)?;
+    let each = batch_pages.div_ceil(CLIENTS);
+    let mut done = Bloat::default();
+    while done.written_bytes < data_bytes.saturating_mul(times) {
+        subject.interrupt.check()?;
+        let pgbench = Command::new(spec.install.bin.join("pgbench"))
+            .args(["-n", "-b", "tpcb-like", "-c", &CLIENTS.to_string(), "-j", "2", "-t", &each.to_string()])
+            .arg("-h")
+            .arg(&spec.socket_folder)
+            .args(["-p", &server::PORT.to_string(), "-U", server::ROLE, server::DATABASE])
+            // Pages are what ages; commits need not wait.
+            .env("PGOPTIONS", "-c synchronous_commit=off")
+            .user(&spec.user);
+        subject.host.run(&pgbench)?;
+        client.query("CHECKPOINT")?;
+        done.transactions += each * CLIENTS;
+        done.checkpoints += 1;
+        done.written_bytes = written_pages(&mut client, version)?.saturating_sub(before) * PAGE;
+    }
+    drop(client);
+    server.stop(subject.host)?;
+    done.elapsed_us = micros(begun.elapsed());
+    Ok(done)
+}
+
+/// Data pages that the server has written since it started, by whomever.
+fn written_pages(client: &mut Client, version: u32) -> Result<u64> {
+    // Since PostgreSQL 18 in bytes; a write may be of several pages since 17.
+    let sql = match version {
+        18.. => "select coalesce(sum(write_bytes), 0)::bigint / 8192 from pg_stat_io where object = 'relation'",
+        17 => {
+            "select buffers_written + (select buffers_clean from pg_stat_bgwriter) + (select coalesce(sum(writes), 0)::bigint \
+             from pg_stat_io where object = 'relation' and backend_type not in ('checkpointer', 'background writer')) \
+             from pg_stat_checkpointer"
+        }
+        _ => "select buffers_checkpoint + buffers_clean + buffers_backend from pg_stat_bgwriter",
+    };
+    let rows = client.query(sql)?;
+    let value = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
+    value.ok_or_else(|| Error::tool("the server did not tell how many pages it has written"))
+}

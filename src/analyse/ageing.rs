@@ -1,0 +1,384 @@
+//! Figures over an amount of ageing: on the aged filesystem, on a fresh one, their ratio, its slope, and whether it is
+//! steady. Nothing is said beyond the largest amount that was measured.
+
+use super::case::CaseSums;
+use super::counters::growth;
+use super::findings::{Ageing, AgeingPoint, Estimate};
+use super::input::Seconds;
+use super::measures::{estimate, rate_of};
+use crate::record::age::{AgeRecord, FileWork, Layout};
+use crate::record::built::Below;
+use crate::record::columns::{self, DeviceColumn};
+use crate::record::trial::TrialRecord;
+use crate::stats::autocorrelation::Within;
+use crate::stats::interval::TrialMean;
+use crate::stats::ratio::{BlockMean, ratio};
+use crate::stats::trend::{self, Course, Point};
+use crate::units::significant;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
+/// Options of `age` that are amounts: axis, what one unit is, what all of it is.
+const AMOUNTS: [(&str, &str, &str); 4] = [
+    ("age.rewrite", "overwrite", "times overwritten (page rewrite)"),
+    ("age.pgbench", "overwrite", "times overwritten (pgbench)"),
+    ("age.churn", "turnover", "times the free space was written"),
+    ("age.fill", "percent filled", "percent of the filesystem filled"),
+];
+/// Option of `age` that says what is measured: the aged filesystem, or the control.
+const CONTROL: &str = "age.filesystem";
+/// Ratios nearer to 1 are no difference: counts that are the same in each block have an interval without a width.
+const LEAST_DIFFERENCE: f64 = 0.01;
+/// Relations below this are too small for a number of extents to mean anything.
+const LEAST_RELATION: u64 = 1 << 20;
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// A figure of a trial.
+#[derive(Debug)]
+struct Figure {
+    name: String,
+    unit: String,
+    trial: TrialMean,
+}
+
+impl Figure {
+    fn new(name: &str, unit: &str, mean: f64) -> Figure {
+        Figure { name: name.to_owned(), unit: unit.to_owned(), trial: TrialMean { mean, within: None } }
+    }
+
+    /// A count, each one of which stands for `scale`. Whether a file lies in three pieces or in four is chance: the error
+    /// is that of a Poisson count.
+    fn count(name: &str, count: u64, scale: f64) -> Figure {
+        let n = count as f64;
+        let within = (count > 0).then(|| Within { standard_error: n.sqrt() * scale, degrees: n });
+        Figure { name: name.to_owned(), unit: String::new(), trial: TrialMean { mean: n * scale, within } }
+    }
+}
+
+/// The figures of one case while its trials come in, by name and unit.
+#[derive(Debug, Clone, Default)]
+pub struct AgeingSums {
+    figures: BTreeMap<(String, String), Vec<BlockMean>>,
+    /// In the order in which they came.
+    order: Vec<(String, String)>,
+}
+
+impl AgeingSums {
+    /// Adds a trial whose stack has `age`; others have no figures here.
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
+        let Some(age) = &record.age else { return };
+        let unit = &record.operation.unit;
+        let measures = || record.counts.iter().flat_map(|counts| &counts.measures);
+        let of_measures = measures().filter_map(|measure| Some(Figure::new(&measure.name, unit, rate_of(measure)?)));
+        let mut figures: Vec<Figure> = of_measures.collect();
+        let main = measures().next();
+        if record.operation.rate.is_some()
+            && let Some((_, histogram)) = latencies.iter().find(|(name, _)| main.is_some_and(|main| main.name == *name))
+            && !histogram.is_empty()
+        {
+            figures.push(Figure::new("p99", "ms", histogram.value_at_quantile(0.99) as f64 / 1000.0));
+        }
+        figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
+        figures.extend(of_devices(record, seconds));
+        figures.extend(cpu_busy(seconds));
+        for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
+            let key = (name, unit);
+            if !self.order.contains(&key) {
+                self.order.push(key.clone());
+            }
+            self.figures.entry(key).or_default().push(BlockMean { block: record.trial, trial });
+        }
+    }
+
+    fn of(&self, key: &(String, String)) -> &[BlockMean] {
+        self.figures.get(key).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
+    let told =
+        || layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION && relation.extents.is_some());
+    let extents: u64 = told().filter_map(|relation| relation.extents).sum();
+    let bytes: u64 = told().map(|relation| relation.bytes).sum();
+    let mut figures = Vec::new();
+    if bytes > 0 {
+        figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
+    }
+    // Files beside the cluster are none of its space; on the control they are gone.
+    let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
+    if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
+        let used = (size - free).saturating_sub(beside(&age.fill) + beside(&age.churn));
+        let share = used as f64 / layout.cluster_bytes.max(1) as f64;
+        figures.push(Figure::new("space used / logical size", "", share));
+    }
+    figures
+}
+
+/// Of the top device below the data: what a read was large, and how long a request took.
+fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
+    let Some(stack) = &record.stack else { return Vec::new() };
+    let Some(top) = stack.devices_below(stack.data.as_ref()).first().map(Below::name) else {
+        return Vec::new();
+    };
+    let columns = stack.device_columns();
+    let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
+    let grown =
+        |column: &DeviceColumn| seconds.device_counts(prefix, column).and_then(growth).map(|grown| grown.amount as f64);
+    let mut figures = Vec::new();
+    let (reads, writes) = (grown(&columns::DEVICE_READS), grown(&columns::DEVICE_WRITES));
+    if let (Some(reads), Some(bytes)) = (reads.filter(|reads| *reads > 0.0), grown(&columns::DEVICE_READ_BYTES)) {
+        figures.push(Figure::new("mean device read", "KiB", bytes / reads / 1024.0));
+    }
+    let times = (grown(&columns::DEVICE_READ_MS), grown(&columns::DEVICE_WRITE_MS));
+    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) = (reads, writes, times)
+        && reads + writes > 0.0
+    {
+        figures.push(Figure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));
+    }
+    figures
+}
+
+fn cpu_busy(seconds: &Seconds) -> Option<Figure> {
+    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown.amount as f64);
+    let states: Option<Vec<f64>> = columns::CPU_TIMES.iter().map(grown).collect();
+    let all: f64 = states.as_ref()?.iter().sum();
+    let idle: f64 = [&columns::CPU_IDLE_NS, &columns::CPU_IOWAIT_NS].into_iter().filter_map(grown).sum();
+    (all > 0.0).then(|| Figure::new("CPU busy", "%", 100.0 * (all - idle) / all))
+}
+
+/// Cases that differ in an amount of ageing and in what was measured, and in nothing else.
+struct Group<'a> {
+    name: String,
+    axis: &'static str,
+    unit: &'static str,
+    amount: &'static str,
+    /// With the amount, and whether it is the control.
+    cases: Vec<(f64, bool, &'a CaseSums)>,
+}
+
+/// Every figure over every amount that varies.
+#[must_use]
+pub fn findings(cases: &[CaseSums]) -> Vec<Ageing> {
+    let groups = AMOUNTS.iter().flat_map(|(axis, unit, amount)| groups(cases, axis, unit, amount));
+    groups
+        .filter(|group| group.cases.iter().any(|(x, _, _)| *x != group.cases[0].0))
+        .flat_map(|group| group.found())
+        .collect()
+}
+
+fn groups<'a>(cases: &'a [CaseSums], axis: &'static str, unit: &'static str, amount: &'static str) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for case in cases {
+        let Some(x) = case.spec.axes.get(axis).and_then(|x| x.parse().ok()) else { continue };
+        let others = case.spec.axes.iter().filter(|(name, _)| *name != axis && *name != CONTROL);
+        let named = |(name, value): (&String, &String)| match name.as_str() {
+            "stack" | "workload" => value.clone(),
+            _ => format!("{name}={value}"),
+        };
+        let name = others.map(named).collect::<Vec<_>>().join(", ");
+        let is_fresh = case.spec.age.text("filesystem") == Some("fresh");
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.cases.push((x, is_fresh, case)),
+            None => groups.push(Group { name, axis, unit, amount, cases: vec![(x, is_fresh, case)] }),
+        }
+    }
+    groups
+}
+
+impl Group<'_> {
+    fn found(&self) -> Vec<Ageing> {
+        let mut keys: Vec<&(String, String)> = Vec::new();
+        for key in self.cases.iter().flat_map(|(_, _, case)| &case.ageing.order) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys.into_iter().map(|key| self.figure(key)).collect()
+    }
+
+    fn figure(&self, key: &(String, String)) -> Ageing {
+        let mut amounts: Vec<f64> = self.cases.iter().map(|(x, _, _)| *x).collect();
+        amounts.sort_by(f64::total_cmp);
+        amounts.dedup();
+        let at = |x: f64, fresh: bool| {
+            let case = self.cases.iter().find(|(of, is_fresh, _)| *of == x && *is_fresh == fresh);
+            case.map_or(&[][..], |(_, _, case)| case.ageing.of(key))
+        };
+        let points: Vec<AgeingPoint> = amounts.iter().map(|x| point(*x, at(*x, false), at(*x, true))).collect();
+        // Where some amounts have no control, their figures and the others' ratios are no one course.
+        let has_control = points.iter().all(|point| point.ratio.is_some());
+        let tracked: Vec<Point> =
+            amounts.iter().flat_map(|x| tracked(*x, at(*x, false), has_control.then(|| at(*x, true)))).collect();
+        let slope = trend::slope(&tracked);
+        let sentence = self.sentence(&points, slope, trend::course(&tracked));
+        let trials = points.iter().filter_map(|point| point.aged).map(|aged| aged.trials).max().unwrap_or(0);
+        let slope = slope.map(|slope| Estimate {
+            value: slope.value,
+            low: slope.interval.map(|ends| ends.0),
+            high: slope.interval.map(|ends| ends.1),
+            trials,
+        });
+        Ageing {
+            name: self.name.clone(),
+            axis: self.axis.to_owned(),
+            amount: self.amount.to_owned(),
+            figure: key.0.clone(),
+            unit: key.1.clone(),
+            points,
+            slope,
+            sentence,
+        }
+    }
+
+    /// How far it went, how fast, and whether it goes on.
+    fn sentence(&self, points: &[AgeingPoint], slope: Option<trend::Slope>, course: Option<Course>) -> String {
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
+        let Some(slope) = slope else { return "measured at one amount only".to_owned() };
+        let began = first.aged.zip(last.aged).map(|(first, last)| last.value / first.value);
+        let went = match (&last.ratio, began) {
+            (Some(ratio), _) => {
+                format!("after {}, {} times a fresh filesystem's", significant(last.x), interval(ratio))
+            }
+            (None, Some(factor)) => format!("{} times that at {}", significant(factor), significant(first.x)),
+            (None, None) => "unknown at the end".to_owned(),
+        };
+        let slope = match slope.interval {
+            Some((low, high)) if low <= 0.0 && high >= 0.0 => {
+                format!("no slope shown ({:+.1} to {:+.1} % per {})", low * 100.0, high * 100.0, self.unit)
+            }
+            Some((low, high)) => {
+                let (verb, ends) = if slope.value < 0.0 { ("falls", (high, low)) } else { ("rises", (low, high)) };
+                let [value, least, most] = [slope.value, ends.0, ends.1].map(percent);
+                format!("{verb} {value} % ({least} to {most}) per {}", self.unit)
+            }
+            None => {
+                let verb = if slope.value < 0.0 { "falls" } else { "rises" };
+                format!("{verb} {} % per {}, with too few points for an interval", percent(slope.value), self.unit)
+            }
+        };
+        let course = match course {
+            Some(Course::Steady(from)) => format!("; steady from {} on", significant(from)),
+            Some(Course::Changing(factor)) if factor < 1.0 => "; still falling at the last point".to_owned(),
+            Some(Course::Changing(_)) => "; still rising at the last point".to_owned(),
+            Some(Course::Undecided) => "; steady or not: undecided".to_owned(),
+            None => String::new(),
+        };
+        format!("{went}; {slope}{course}")
+    }
+}
+
+/// A share in percent, without its sign.
+fn percent(share: f64) -> String {
+    let percent = (share * 100.0).abs();
+    if percent < 0.05 { "0.0".to_owned() } else { significant(percent) }
+}
+
+fn interval(of: &Estimate) -> String {
+    let ends = of.low.zip(of.high).map(|(low, high)| format!(" ({} to {})", significant(low), significant(high)));
+    format!("{}{}", significant(of.value), ends.unwrap_or_default())
+}
+
+fn point(x: f64, aged: &[BlockMean], fresh: &[BlockMean]) -> AgeingPoint {
+    let found = ratio(aged, fresh);
+    AgeingPoint {
+        x,
+        aged: estimate(aged),
+        fresh: estimate(fresh),
+        ratio: found.map(|found| Estimate {
+            value: found.value,
+            low: found.interval.map(|ends| ends.0),
+            high: found.interval.map(|ends| ends.1),
+            trials: u32::try_from(aged.len().min(fresh.len())).unwrap_or(u32::MAX),
+        }),
+        told_apart: found
+            .filter(|found| found.interval.is_some())
+            .map(|found| found.tells_apart() && (found.value - 1.0).abs() >= LEAST_DIFFERENCE),
+    }
+}
+
+/// What is followed: the figure, or its ratio to the control of the same block.
+fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -> Vec<Point> {
+    let of = |one: &BlockMean| match fresh {
+        None => Some(Point { block: one.block, x, y: one.trial.mean }),
+        Some(fresh) => {
+            let other = fresh.iter().find(|other| other.block == one.block)?;
+            Some(Point { block: one.block, x, y: one.trial.mean / other.trial.mean })
+        }
+    };
+    aged.iter().filter_map(of).filter(|point| point.y.is_finite()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::age::RelationLayout;
+
+    fn blocks(values: &[f64]) -> Vec<BlockMean> {
+        let block = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
+        (1..).zip(values).map(block).collect()
+    }
+
+    fn course(figures: &[(f64, &[f64], &[f64])]) -> String {
+        let has_control = figures.iter().all(|(_, _, fresh)| !fresh.is_empty());
+        let tracked: Vec<Point> = figures
+            .iter()
+            .flat_map(|(x, aged, fresh)| tracked(*x, &blocks(aged), has_control.then_some(blocks(fresh)).as_deref()))
+            .collect();
+        let points: Vec<AgeingPoint> =
+            figures.iter().map(|(x, aged, fresh)| point(*x, &blocks(aged), &blocks(fresh))).collect();
+        let group =
+            Group { name: String::new(), axis: "age.rewrite", unit: "overwrite", amount: "", cases: Vec::new() };
+        group.sentence(&points, trend::slope(&tracked), trend::course(&tracked))
+    }
+
+    #[test]
+    fn drift_that_the_control_shares_is_no_ageing() {
+        let same = course(&[(0.0, &[100.0, 90.0], &[100.0, 91.0]), (3.0, &[80.0, 50.0], &[81.0, 50.0])]);
+        assert!(same.starts_with("after 3, 0.99"), "{same}");
+        assert!(same.contains("times a fresh filesystem's; no slope shown ("), "{same}");
+    }
+
+    #[test]
+    fn a_fall_is_told_with_its_interval_and_whether_it_goes_on() {
+        let falls = course(&[(0.0, &[100.0, 101.0], &[]), (1.0, &[80.0, 81.0], &[]), (3.0, &[50.0, 51.0], &[])]);
+        assert!(falls.starts_with("0.502 times that at 0; falls 2"), "{falls}");
+        assert!(falls.ends_with("per overwrite; still falling at the last point"), "{falls}");
+        let settles = course(&[(0.0, &[50.0], &[]), (1.0, &[101.0], &[]), (3.0, &[100.0], &[]), (10.0, &[99.0], &[])]);
+        assert!(settles.ends_with("; steady from 1 on"), "{settles}");
+        assert_eq!(course(&[(0.0, &[50.0], &[])]), "measured at one amount only");
+    }
+
+    #[test]
+    fn a_few_extents_more_are_chance_and_thousands_are_not() {
+        let blocks = |count: u64| {
+            let trial = Figure::count("extents per GiB", count, 30.0).trial;
+            [1, 2].map(|block| BlockMean { block, trial })
+        };
+        let told = |aged: u64, fresh: u64| point(10.0, &blocks(aged), &blocks(fresh)).told_apart;
+        assert_eq!((told(3, 4), told(4000, 3)), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn figures_that_never_vary_are_told_apart_from_one_percent_on() {
+        let told = |fresh: f64| point(10.0, &blocks(&[100.0, 100.0]), &blocks(&[fresh, fresh])).told_apart;
+        assert_eq!((told(100.0), told(100.5), told(50.0)), (Some(false), Some(false), Some(true)));
+        assert_eq!(point(10.0, &blocks(&[100.0]), &blocks(&[50.0])).told_apart, None);
+    }
+
+    #[test]
+    fn small_relations_and_files_beside_the_cluster_do_not_count() {
+        let relation = |bytes, extents| RelationLayout { bytes, extents: Some(extents), ..RelationLayout::default() };
+        let layout = Layout {
+            relations: vec![relation(512 << 20, 100), relation(8192, 1)],
+            size_bytes: Some(4 << 30),
+            free_bytes: Some(1 << 30),
+            cluster_bytes: 1 << 30,
+            ..Layout::default()
+        };
+        let fill = Some(FileWork { left_bytes: 1 << 30, ..FileWork::default() });
+        let figures = of_layout(&AgeRecord { fill, ..AgeRecord::default() }, &layout);
+        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
+        assert_eq!(values, [("extents per GiB", 200.0), ("space used / logical size", 2.0)]);
+    }
+}

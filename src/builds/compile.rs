@@ -1,0 +1,169 @@
+//! From a tarball to an installed PostgreSQL, as a user who is not root.
+
+use super::needs;
+use super::recipe::Recipe;
+use super::source::Source;
+use crate::error::{Error, Result};
+use crate::host::command::{Command, last_lines};
+use crate::host::followed::Followed;
+use crate::host::signals::Interrupt;
+use crate::host::users::{self, User};
+use crate::host::{Host, files, paths};
+use crate::parse::pg_version;
+use crate::record::build::BuildSpec;
+use crate::record::facts::ServerFacts;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A minute on a desktop, a quarter of an hour on a small machine that others use.
+const LIMIT: Duration = Duration::from_secs(2 * 3600);
+
+/// The server answers in milliseconds; more than this means that it hangs.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+
+/// Variables by which the person's own environment would change a build, and those by which a `make` above us would.
+const UNSET: [&str; 9] =
+    ["CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LIBS", "CONFIG_SITE", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"];
+
+/// The sizes of which the server is asked.
+const SIZES: [&str; 3] = ["wal_block_size", "block_size", "segment_size"];
+
+/// One build under way.
+pub(super) struct Compile<'a> {
+    host: &'a Host,
+    work: &'a Path,
+    log: &'a Path,
+    recipe: &'a Recipe,
+    interrupt: &'a Interrupt,
+    user: User,
+}
+
+impl<'a> Compile<'a> {
+    pub(super) fn new(
+        host: &'a Host,
+        work: &'a Path,
+        log: &'a Path,
+        recipe: &'a Recipe,
+        interrupt: &'a Interrupt,
+    ) -> Result<Compile<'a>> {
+        let user = users::server_user(host)?;
+        Ok(Compile { host, work, log, recipe, interrupt, user })
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.work.join("tree")
+    }
+
+    /// Where `make install` puts it: the place as it will be, below a folder of ours.
+    pub(super) fn installed(&self) -> PathBuf {
+        let place = self.recipe.place.strip_prefix("/").unwrap_or(&self.recipe.place);
+        self.work.join("out").join(place)
+    }
+
+    pub(super) fn unpack(&self, source: &Source, spec: &BuildSpec) -> Result<()> {
+        let (tarball, tree) = (self.work.join("source.tar"), self.tree());
+        source.put(self.host, &tarball)?;
+        files::make_folder(&tree, 0o755)?;
+        files::give_to(&tree, &self.user)?;
+        let tar = Command::new("tar").args(["--extract", "--no-same-owner", "--strip-components=1", "--file"]);
+        let tar = tar.arg(&tarball).arg("--directory").arg(&tree).user(&self.user);
+        let Compile { host, log, interrupt, .. } = *self;
+        if !(Followed { host, log, limit: LIMIT, interrupt }).run(&tar, &mut |_| ())? {
+            let said = last_lines(&String::from_utf8_lossy(&files::read(log)?), 5);
+            return Err(Error::user(format!("the source cannot be unpacked:\n{said}"))
+                .hint("`source` is a tarball of PostgreSQL"));
+        }
+        if !paths::is_file(&tree.join("configure")) {
+            return Err(Error::user("the source has no `configure`: it is not a tarball of PostgreSQL"));
+        }
+        for (patch, name) in self.recipe.patches.iter().zip(&spec.patches) {
+            let command = Command::new("patch").args(["--strip=1", "--batch", "--forward"]).stdin(patch.clone());
+            let applied = self.host.run(&command.cwd(&tree).user(&self.user));
+            applied.map_err(|e| Error::user(e.to_string()).while_doing(format!("apply the patch {name}")))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn configure(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
+        let prefix = format!("--prefix={}", self.recipe.place.display());
+        let mut words = vec!["./configure".to_owned(), prefix];
+        words.extend(self.recipe.configure.iter().cloned());
+        self.follow(&words, told)
+    }
+
+    pub(super) fn make(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
+        let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let mut compiled = 0u32;
+        self.follow(&["make".to_owned(), format!("-j{jobs}"), "-C".to_owned(), "src".to_owned()], &mut |line| {
+            if line.contains(" -c -o ") {
+                compiled += 1;
+                told(&format!("{compiled} files compiled"));
+            }
+        })
+    }
+
+    pub(super) fn install(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
+        let into = format!("DESTDIR={}", self.work.join("out").display());
+        self.follow(&["make", "-C", "src", "install", &into].map(str::to_owned), told)?;
+        // Under a umask such as 077 another server user could not run it.
+        let open = Command::new("chmod").args(["-R", "a+rX"]).arg(self.work.join("out")).user(&self.user);
+        self.host.run(&open).map(drop)
+    }
+
+    /// The version that the new server names.
+    ///
+    /// # Errors
+    /// When it is not what was asked for.
+    pub(super) fn check(&self, spec: &BuildSpec) -> Result<String> {
+        let postgres = || Command::new(self.installed().join("bin/postgres")).user(&self.user).limit(ANSWER_LIMIT);
+        let version = pg_version::parse(&self.host.run(&postgres().arg("--version"))?.stdout)?.text;
+        let mut key_settings = BTreeMap::new();
+        for name in SIZES {
+            let ask = postgres().args(["-C", name, "-D", "/proc", "-c", "config_file=/dev/null"]);
+            key_settings.insert(name.to_owned(), self.host.run(&ask)?.stdout.trim().to_owned());
+        }
+        let configure = Some(self.recipe.configure.join(" "));
+        let facts = ServerFacts { version: version.clone(), key_settings, configure, ..ServerFacts::default() };
+        let differing = spec.differences(&facts);
+        if differing.is_empty() { Ok(version) } else { Err(Error::tool(differing.join("; "))) }
+    }
+
+    fn follow(&self, words: &[String], told: &mut dyn FnMut(&str)) -> Result<()> {
+        let Compile { host, log, interrupt, .. } = *self;
+        let unset = UNSET.iter().flat_map(|name| ["-u", name]);
+        let command = Command::new("env").args(unset).args(words).cwd(self.tree()).user(&self.user);
+        let followed = Followed { host, log, limit: LIMIT, interrupt };
+        if followed.run(&command, told)? {
+            return Ok(());
+        }
+        let text = files::read(log)?;
+        Err(self.diagnosis(&words.join(" "), &String::from_utf8_lossy(&text)))
+    }
+
+    /// What is the matter, from what was printed.
+    fn diagnosis(&self, command: &str, log: &str) -> Error {
+        let whole = format!("the whole output: {}", self.log.display());
+        if let Some(line) = log.lines().find(|line| line.contains("No space left on device")) {
+            return Error::host(format!("no space for the build: {}", line.trim()))
+                .hint("a build needs 400 MB while it is made; PGSTRATA_CACHE names another folder");
+        }
+        let parser = ["bison", "flex"].into_iter().find(|name| {
+            let missing = [format!("{name} not found"), format!("{name}' is missing"), format!("{name} is missing")];
+            log.lines().any(|line| missing.iter().any(|missing| line.to_lowercase().contains(missing)))
+        });
+        if let Some(parser) = parser.filter(|name| !self.host.has_program(name)) {
+            return Error::host(format!("this source needs the program {parser}"))
+                .hint(needs::install(&["bison", "flex"]));
+        }
+        if let Some(line) = log.lines().find_map(|line| line.strip_prefix("configure: error: ")) {
+            return Error::tool(format!("configure: {line}")).hint(whole);
+        }
+        // With several jobs, the error stands far above the end.
+        let error = log.lines().position(|line| line.contains(": error: ") || line.contains("fatal error:"));
+        let from = error.map_or("", |at| log.lines().nth(at).unwrap_or_default());
+        let shown =
+            if from.is_empty() { last_lines(log, 15) } else { format!("  {}\n{}", from.trim(), last_lines(log, 5)) };
+        Error::tool(format!("`{command}` failed; output:\n{shown}")).hint(whole)
+    }
+}

@@ -1,0 +1,166 @@
+//! PostgreSQL from source: fetched, configured, compiled once, and kept in the cache by the content that it is made of.
+//!
+//! The way of a build: `source` (package, tarball or commit to a tarball with its sum) -> `recipe` (what `configure` gets,
+//! the key) -> `compile` (unpack, patch, configure, make, install, ask the server) -> `shelf` (where it lies). A build is
+//! there whole or not at all, and nothing of it runs as root. Absent on purpose: plans, servers under test.
+
+mod compile;
+mod debian;
+mod needs;
+mod recipe;
+mod shelf;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use shelf::{Kept, Shelf};
+
+use crate::error::{Error, Result};
+use crate::guest::mirror::Mirror;
+use crate::host::signals::Interrupt;
+use crate::host::time::now;
+use crate::host::{Host, files, folders};
+use crate::record::build::BuildSpec;
+use compile::Compile;
+use recipe::Recipe;
+use source::Source;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long a build takes on two cores, seconds: 10 to configure, 89 to compile. Only for the estimate.
+pub const EXPECTED_S: u64 = 120;
+
+/// What a build tells while it goes on.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// A step begins.
+    Begins(&'a str),
+    /// What it is at.
+    At(&'a str),
+    Done {
+        step: &'a str,
+        took: Duration,
+    },
+    /// Something that is not as one may think.
+    Note(&'a str),
+}
+
+/// A PostgreSQL that is built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// Folder of its programs.
+    pub bin: PathBuf,
+    /// What it was made from: file or commit, with its sum.
+    pub made_from: String,
+}
+
+/// How it stands with a build that a plan asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    Built(Built),
+    /// What this machine lacks to build it: what, and what brings it. Empty where it can be built.
+    Lacking(Vec<(String, String)>),
+}
+
+/// Whether it is built, and what the machine lacks otherwise. Asks no mirror.
+///
+/// # Errors
+/// When a tarball, checkout or patch cannot be read.
+pub fn look(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<State> {
+    let lacking = needs::lacking(host, spec);
+    let programs_are_there = lacking.is_empty();
+    // Without a compiler nothing is known of the key; without git nothing of a checkout.
+    if programs_are_there && let Some(source) = Source::known(host, shelf, spec)? {
+        let recipe = Recipe::of(host, shelf, spec, &source)?;
+        if let Some(built) = shelf.find(&recipe) {
+            return Ok(State::Built(built));
+        }
+    }
+    Ok(State::Lacking(lacking))
+}
+
+/// Builds it, or finds that it is built.
+///
+/// # Errors
+/// When a program is missing, the source cannot be fetched, it does not compile, or on Ctrl-C. A partial build is removed.
+pub fn build(
+    host: &Host,
+    shelf: &Shelf,
+    spec: &BuildSpec,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Built> {
+    if let State::Built(built) = look(host, shelf, spec)? {
+        return Ok(built);
+    }
+    let lacking = needs::lacking(host, spec);
+    if let Some((_, hint)) = lacking.first() {
+        let what: Vec<&str> = lacking.iter().map(|(what, _)| what.as_str()).collect();
+        return Err(Error::host(format!("PostgreSQL cannot be built: {}", what.join("; "))).hint(hint.clone()));
+    }
+    let _lock = shelf.lock()?;
+    let work = shelf.work()?;
+    let built = Task { host, shelf, spec, interrupt, work: &work }.run(progress);
+    // What is left of it is of no use to anybody, the log aside.
+    let cleaned = folders::remove_all(&work);
+    let built = built.map_err(|e| e.while_doing(format!("build PostgreSQL {}", spec.described())))?;
+    cleaned?;
+    Ok(built)
+}
+
+struct Task<'a> {
+    host: &'a Host,
+    shelf: &'a Shelf,
+    spec: &'a BuildSpec,
+    interrupt: &'a Interrupt,
+    work: &'a std::path::Path,
+}
+
+impl Task<'_> {
+    fn run(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built> {
+        let Task { host, shelf, spec, interrupt, work } = *self;
+        let source = match Source::known(host, shelf, spec)? {
+            Some(source) => source,
+            None => step("fetch the source package", progress, |told| {
+                let mirror = Mirror::of(host, None)?;
+                debian::fetch(&debian::Request { host, shelf, spec, mirror: &mirror, work, interrupt }, told)
+            })?,
+        };
+        if let Some(note) = source.note(host, spec) {
+            progress(Progress::Note(&note));
+        }
+        let recipe = Recipe::of(host, shelf, spec, &source)?;
+        // Another build of the plan may have brought the source of this one.
+        if let Some(built) = shelf.find(&recipe) {
+            return Ok(built);
+        }
+        let log = shelf.log();
+        let compile = Compile::new(host, work, &log, &recipe, interrupt)?;
+        step("unpack", progress, |_| compile.unpack(&source, spec))?;
+        step("configure", progress, |told| compile.configure(told))?;
+        step("compile", progress, |told| compile.make(told))?;
+        step("install", progress, |told| compile.install(told))?;
+        let version = step("ask the server for its sizes", progress, |_| compile.check(spec))?;
+        let kept = Kept {
+            spec: BuildSpec { made_from: None, ..spec.clone() },
+            version,
+            made_from: source.described(),
+            compiler: recipe.compiler.clone(),
+            configure: recipe.configure.clone(),
+        };
+        files::write_whole(&compile.installed().join(shelf::NOTE), &shelf::to_json(&kept)?)?;
+        shelf.take(&compile.installed(), &recipe)
+    }
+}
+
+fn step<T>(
+    name: &str,
+    progress: &mut dyn FnMut(Progress<'_>),
+    make: impl FnOnce(&mut dyn FnMut(&str)) -> Result<T>,
+) -> Result<T> {
+    let begun = now();
+    progress(Progress::Begins(name));
+    let made = make(&mut |line| progress(Progress::At(line)))?;
+    progress(Progress::Done { step: name, took: begun.elapsed() });
+    Ok(made)
+}

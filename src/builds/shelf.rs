@@ -1,0 +1,189 @@
+//! Where builds lie: `builds/KEY` in the cache, `builds/source-KEY` for fetched packages.
+
+use super::Built;
+use super::recipe::Recipe;
+use crate::error::{Error, Result};
+use crate::guest::cache::{Cache, bytes_below};
+use crate::guest::steps::key;
+use crate::host::files::{self, File};
+use crate::host::time::{now, sleep};
+use crate::host::{Host, folders, paths, users};
+use crate::record::build::BuildSpec;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The file in each folder that says what it is; written last, so that a folder with it is whole.
+pub(super) const NOTE: &str = "pgstrata.json";
+const SOURCE: &str = "source-";
+const WORK: &str = ".part";
+const LOCK: &str = ".lock";
+const LOG: &str = "build.log";
+/// How long a lock is tried for, and how often.
+const PATIENCE: Duration = Duration::from_secs(2);
+const TURN: Duration = Duration::from_millis(20);
+
+/// What is kept of a build beside its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub spec: BuildSpec,
+    /// As `postgres --version` prints it.
+    pub version: String,
+    /// What it was made from: file or commit, with its sum.
+    pub made_from: String,
+    /// First line of `cc --version`.
+    pub compiler: String,
+    /// Arguments of `configure`, without the prefix.
+    pub configure: Vec<String>,
+}
+
+/// The builds of this machine.
+#[derive(Debug, Clone)]
+pub struct Shelf(PathBuf);
+
+impl Shelf {
+    /// Below `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `~/.cache/pgstrata` for others.
+    ///
+    /// # Errors
+    /// When none of these is known.
+    pub fn of_user() -> Result<Shelf> {
+        let cache = Cache::of_user()?;
+        // Programs carry the path of their libraries.
+        Ok(Shelf(paths::resolved(&files::nearest_existing(cache.parent())).join(below(cache.parent())).join("builds")))
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(folder: &Path) -> Shelf {
+        Shelf(folder.to_path_buf())
+    }
+
+    /// Everything that is built, by key.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn all(&self) -> Result<Vec<(String, Kept, u64)>> {
+        let mut all = Vec::new();
+        for (folder, key) in self.folders(|name| !name.starts_with('.') && !name.starts_with(SOURCE))? {
+            if let Some(kept) = read(&folder) {
+                all.push((key, kept, bytes_below(&folder)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Removes a build; gives the bytes that were freed.
+    ///
+    /// # Errors
+    /// When there is none of that key, or a build goes on.
+    pub fn remove(&self, key: &str) -> Result<u64> {
+        let _lock = self.lock()?;
+        let found = self.folders(|name| name == key && !name.starts_with('.'))?.pop();
+        let (folder, _) =
+            found.ok_or_else(|| Error::user(format!("there is no build {key}")).hint("pgstrata postgres list"))?;
+        remove(&folder)
+    }
+
+    /// Removes all builds and fetched packages; gives the bytes that were freed.
+    ///
+    /// # Errors
+    /// When a build goes on, or a file cannot be removed.
+    pub fn remove_all(&self) -> Result<u64> {
+        let _lock = self.lock()?;
+        self.folders(|name| name != LOCK)?.into_iter().map(|(folder, _)| remove(&folder)).sum()
+    }
+
+    fn folders(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<(PathBuf, String)>> {
+        if !paths::is_folder(&self.0) {
+            return Ok(Vec::new());
+        }
+        let named = |path: PathBuf| {
+            let name = path.file_name()?.to_str()?.to_owned();
+            (paths::is_folder(&path) && wanted(&name)).then_some((path, name))
+        };
+        Ok(folders::list(&self.0)?.into_iter().filter_map(named).collect())
+    }
+
+    /// What a recipe makes, where that has been made.
+    pub(super) fn find(&self, recipe: &Recipe) -> Option<Built> {
+        let kept = read(&recipe.place)?;
+        Some(Built { bin: recipe.place.join("bin"), made_from: kept.made_from })
+    }
+
+    /// Puts a finished build into its place.
+    pub(super) fn take(&self, installed: &Path, recipe: &Recipe) -> Result<Built> {
+        if paths::exists(&recipe.place) {
+            // One without its note is none.
+            folders::remove_all(&recipe.place)?;
+        }
+        folders::rename(installed, &recipe.place)?;
+        self.find(recipe).ok_or_else(|| Error::bug("a finished build is not found"))
+    }
+
+    /// Where the package of a version lies once it is fetched.
+    pub(super) fn package_folder(&self, spec: &BuildSpec) -> PathBuf {
+        let asked = [spec.version.as_deref().unwrap_or_default(), spec.suite.as_deref().unwrap_or_default()];
+        self.0.join(format!("{SOURCE}{}", key(&asked)))
+    }
+
+    /// Keeps others from building.
+    pub(super) fn lock(&self) -> Result<File> {
+        folders::make_all(&self.0, 0o755)?;
+        if users::is_root() {
+            // A umask of 077 would hide them from the user that servers run as.
+            for folder in [self.0.as_path(), self.0.parent().unwrap_or(&self.0)] {
+                files::set_mode(folder, 0o755)?;
+            }
+        }
+        let lock = files::append_to(&self.0.join(LOCK))?;
+        let begun = now();
+        loop {
+            match files::lock(&lock) {
+                Ok(()) => return Ok(lock),
+                // A child that is being started holds a lock of ours until it runs its program.
+                Err(_) if begun.elapsed() < PATIENCE => sleep(TURN),
+                Err(_) => return Err(Error::host("another pgstrata is building a PostgreSQL").hint("wait for it")),
+            }
+        }
+    }
+
+    /// An empty folder for a build, which is the user's who builds. Under the lock.
+    pub(super) fn work(&self) -> Result<PathBuf> {
+        let work = self.0.join(WORK);
+        if paths::exists(&work) {
+            folders::remove_all(&work)?;
+        }
+        files::make_folder(&work, 0o755)?;
+        files::give_to(&work, &users::server_user(&Host::this())?)?;
+        Ok(work)
+    }
+
+    /// What the programs of the last build printed.
+    pub(super) fn log(&self) -> PathBuf {
+        self.0.join(LOG)
+    }
+}
+
+/// What of a path does not exist yet.
+fn below(path: &Path) -> PathBuf {
+    path.strip_prefix(files::nearest_existing(path)).map(Path::to_path_buf).unwrap_or_default()
+}
+
+fn remove(folder: &Path) -> Result<u64> {
+    let bytes = bytes_below(folder);
+    folders::remove_all(folder)?;
+    Ok(bytes)
+}
+
+fn read(folder: &Path) -> Option<Kept> {
+    serde_json::from_str(&files::read_text(&folder.join(NOTE)).ok()?).ok()
+}
+
+/// The text of a note.
+pub(super) fn to_json(note: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(note).map_err(|e| Error::bug(e.to_string()))
+}

@@ -1,0 +1,143 @@
+//! Where the source comes from: a package of Debian, a tarball, or a commit of a checkout. Each becomes a tarball with a
+//! sum over its content.
+
+use super::needs::is_checkout;
+use super::shelf::{self, Shelf};
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::host::{Host, files, paths, users};
+use crate::record::build::BuildSpec;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// Largest tarball that is read, bytes; PostgreSQL's have 30 MB.
+const MAX_TARBALL: u64 = 1 << 30;
+
+/// A source whose content is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The tarball of a package, in the cache.
+    Package {
+        package: Package,
+        file: PathBuf,
+    },
+    Tarball {
+        file: PathBuf,
+        sum: String,
+    },
+    Commit {
+        folder: PathBuf,
+        commit: String,
+        tree: String,
+    },
+}
+
+/// A source package of Debian as it was fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Package {
+    /// `postgresql-15 15.18-0+deb12u1`.
+    pub(super) name: String,
+    /// Name of PostgreSQL's own tarball in it.
+    pub(super) file: String,
+    /// SHA-256 of that.
+    pub(super) sum: String,
+}
+
+impl Source {
+    /// The source that a plan asks for; `None` for a package that is not in the cache.
+    ///
+    /// # Errors
+    /// When a tarball or checkout cannot be read.
+    pub(super) fn known(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<Option<Source>> {
+        let Some(named) = &spec.source else {
+            let folder = shelf.package_folder(spec);
+            let Ok(text) = files::read_text(&folder.join(shelf::NOTE)) else { return Ok(None) };
+            let package: Package = serde_json::from_str(&text).map_err(|e| {
+                Error::host(format!("{}: {e}", folder.display())).hint(format!("remove it: rm -r {}", folder.display()))
+            })?;
+            let file = folder.join(&package.file);
+            return Ok(Some(Source::Package { package, file }));
+        };
+        let path = PathBuf::from(named);
+        if is_checkout(spec) {
+            let shown = git(host, &path, &["rev-parse", "HEAD", "HEAD^{tree}"])?;
+            let mut lines = shown.lines().map(str::to_owned);
+            let (Some(commit), Some(tree)) = (lines.next(), lines.next()) else {
+                return Err(Error::tool(format!("git names no commit of {}", path.display())));
+            };
+            return Ok(Some(Source::Commit { folder: path, commit, tree }));
+        }
+        let bytes = files::read_given(&path, MAX_TARBALL, || format!("read the source {}", path.display()))?;
+        Ok(Some(Source::Tarball { file: path, sum: sum(&bytes) }))
+    }
+
+    /// What tells its content from any other.
+    pub(super) fn content(&self) -> &str {
+        match self {
+            Source::Package { package, .. } => &package.sum,
+            Source::Tarball { sum, .. } => sum,
+            Source::Commit { tree, .. } => tree,
+        }
+    }
+
+    /// For people: what it is, and its sum.
+    pub(super) fn described(&self) -> String {
+        match self {
+            Source::Package { package: Package { name, file, sum }, .. } => {
+                format!("{file} of {name}, without Debian's patches, SHA-256 {sum}")
+            }
+            Source::Tarball { file, sum } => format!("{}, SHA-256 {sum}", file.display()),
+            Source::Commit { folder, commit, tree } => format!("commit {commit} of {}, tree {tree}", folder.display()),
+        }
+    }
+
+    /// That a checkout holds what its commit does not.
+    pub(super) fn note(&self, host: &Host, spec: &BuildSpec) -> Option<String> {
+        let Source::Commit { folder, commit, .. } = self else { return None };
+        let status = git(host, folder, &["status", "--porcelain", "--untracked-files=no"]).ok()?;
+        let named = spec.source.as_deref().unwrap_or_default();
+        (!status.trim().is_empty())
+            .then(|| format!("{named} has uncommitted changes, which are not built: what is built is commit {commit}"))
+    }
+
+    /// Puts its tarball where the user who builds can read it.
+    pub(super) fn put(&self, host: &Host, to: &Path) -> Result<()> {
+        match self {
+            Source::Package { file, .. } | Source::Tarball { file, .. } => {
+                let bytes = files::read_given(file, MAX_TARBALL, || format!("read the source {}", file.display()))?;
+                // It may have changed since.
+                if sum(&bytes) != self.content() {
+                    return Err(Error::host(format!("{} changed while it was about to be built", file.display())));
+                }
+                files::write_for(to, &bytes, 0o644, &users::server_user(host)?)
+            }
+            Source::Commit { folder, commit, .. } => {
+                let name = to.to_string_lossy();
+                git(host, folder, &["archive", "--format=tar", "--prefix=postgresql/", "-o", &name, commit]).map(drop)
+            }
+        }
+    }
+}
+
+/// SHA-256 in hex digits.
+pub(super) fn sum(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Runs git in a checkout, as the user who builds: a checkout's own configuration can name programs.
+fn git(host: &Host, folder: &Path, args: &[&str]) -> Result<String> {
+    let user = users::server_user(host)?;
+    let command =
+        Command::new("git").args(["-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C"]).arg(folder).args(args);
+    host.run(&command.user(&user)).map(|output| output.stdout).map_err(|e| match paths::closed_to(folder, &user) {
+        Some(closed) => Error::user(format!(
+            "{} cannot be read by `{}`, as whom PostgreSQL is built: {} is closed to that user",
+            folder.display(),
+            user.name,
+            closed.display()
+        ))
+        .hint(format!("chmod a+x {}, or give a tarball", closed.display())),
+        None => Error::user(e.to_string()).hint("`source` is a tarball, or a git checkout with a commit"),
+    })
+}

@@ -1,0 +1,153 @@
+//! The servers that a plan has built from source: which are there, and making the others before a run.
+
+use super::out;
+use super::progress::count;
+use crate::builds::{self, Progress, Shelf, State};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::record::build::{BuildSpec, UNBUILT};
+use crate::record::case::CaseSpec;
+use crate::units::Micros;
+use serde::Serialize;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A build that a plan asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BuildLine {
+    /// In words: `15, WAL blocks of 16 kB`.
+    pub what: String,
+    /// Folder of its programs; `null` before it is built.
+    pub bin: Option<PathBuf>,
+    /// What this machine lacks to build it, each with what brings it.
+    pub lacking: Vec<(String, String)>,
+    /// Ids of its cases.
+    pub cases: Vec<String>,
+}
+
+/// Looks which builds are there and enters them into the cases; builds nothing.
+///
+/// # Errors
+/// When a tarball, checkout or patch cannot be read.
+pub fn find(host: &Host, cases: &mut [CaseSpec]) -> Result<Vec<BuildLine>> {
+    let specs = asked(cases);
+    if specs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shelf = Shelf::of_user()?;
+    let mut lines = Vec::new();
+    for spec in specs {
+        let what = spec.described();
+        let (bin, lacking) = match builds::look(host, &shelf, &spec)? {
+            State::Built(built) => {
+                enter(cases, &spec, &built);
+                (Some(built.bin), Vec::new())
+            }
+            State::Lacking(lacking) => (None, lacking),
+        };
+        let ids = cases.iter().filter(|case| same(case, &spec)).map(|case| case.id.clone()).collect();
+        lines.push(BuildLine { what, bin, lacking, cases: ids });
+    }
+    Ok(lines)
+}
+
+/// Builds what is missing, with progress on standard error, and enters everything into the cases.
+///
+/// # Errors
+/// When one cannot be built, or somebody interrupts.
+pub fn make(host: &Host, cases: &mut [CaseSpec], interrupt: &Interrupt) -> Result<()> {
+    let specs = asked(cases);
+    if specs.is_empty() {
+        return Ok(());
+    }
+    let shelf = Shelf::of_user()?;
+    let all = u32::try_from(specs.len()).unwrap_or(u32::MAX);
+    for (spec, number) in specs.into_iter().zip(1u32..) {
+        let mut begun = false;
+        let built = builds::build(host, &shelf, &spec, interrupt, &mut |progress| {
+            if !begun {
+                out::remark(&out::harmless(&format!("PostgreSQL {}: build {number} of {all}", spec.described())));
+                begun = true;
+            }
+            show(&progress);
+        })?;
+        enter(cases, &spec, &built);
+    }
+    Ok(())
+}
+
+/// Makes sure that the builds of a stored run are there: one that was removed is made again.
+///
+/// # Errors
+/// When it cannot be made again as it was.
+pub fn make_again(host: &Host, cases: &[CaseSpec], interrupt: &Interrupt) -> Result<()> {
+    let gone = |case: &&CaseSpec| {
+        let postgres = case.postgres.as_ref().filter(|postgres| postgres.build.is_some());
+        postgres.is_some_and(|postgres| !PathBuf::from(&postgres.bin).is_dir())
+    };
+    let mut gone: Vec<CaseSpec> = cases.iter().filter(gone).cloned().collect();
+    let before = gone.clone();
+    for postgres in gone.iter_mut().filter_map(|case| case.postgres.as_mut()) {
+        UNBUILT.clone_into(&mut postgres.bin);
+    }
+    make(host, &mut gone, interrupt)?;
+    match before.iter().zip(&gone).find(|(before, now)| before.postgres != now.postgres) {
+        None => Ok(()),
+        Some((before, _)) => Err(Error::host(format!(
+            "the PostgreSQL of {} was removed and cannot be built again as it was: its source or the compiler is another",
+            before.id
+        ))
+        .hint("start a new run of the plan")),
+    }
+}
+
+/// `, about 4 min for 2 builds`, where builds are missing.
+pub fn expected(lines: &[BuildLine]) -> Option<String> {
+    let missing = u32::try_from(lines.iter().filter(|line| line.bin.is_none()).count()).unwrap_or(u32::MAX);
+    let span = Micros(u64::from(missing) * builds::EXPECTED_S * 1_000_000);
+    (missing > 0)
+        .then(|| format!("plus about {span} once for {} of PostgreSQL, which are then kept", count(missing, "build")))
+}
+
+/// The different builds of cases that have not been found yet.
+fn asked(cases: &[CaseSpec]) -> Vec<BuildSpec> {
+    let mut specs: Vec<BuildSpec> = Vec::new();
+    for postgres in cases.iter().filter_map(|case| case.postgres.as_ref()).filter(|postgres| postgres.bin == UNBUILT) {
+        let spec = postgres.build.as_ref().map(|spec| BuildSpec { made_from: None, ..spec.clone() });
+        specs.extend(spec.filter(|spec| !specs.contains(spec)));
+    }
+    specs
+}
+
+fn same(case: &CaseSpec, spec: &BuildSpec) -> bool {
+    let build = case.postgres.as_ref().and_then(|postgres| postgres.build.as_ref());
+    build.is_some_and(|build| BuildSpec { made_from: None, ..build.clone() } == *spec)
+}
+
+fn enter(cases: &mut [CaseSpec], spec: &BuildSpec, built: &builds::Built) {
+    for case in cases.iter_mut().filter(|case| same(case, spec)) {
+        if let Some(postgres) = &mut case.postgres {
+            postgres.bin = built.bin.display().to_string();
+            postgres.build = Some(BuildSpec { made_from: Some(built.made_from.clone()), ..spec.clone() });
+        }
+    }
+}
+
+fn show(progress: &Progress<'_>) {
+    match progress {
+        // On a terminal, where it can be replaced; else the end of each step is enough.
+        Progress::Begins(step) | Progress::At(step) if std::io::stderr().is_terminal() => out::passing(step),
+        Progress::Begins(_) | Progress::At(_) => {}
+        Progress::Note(note) => out::remark(&format!("  note: {}", out::harmless(note))),
+        Progress::Done { step, took } => {
+            let clear = if std::io::stderr().is_terminal() { "\r\u{1b}[K" } else { "" };
+            out::remark(&format!("{clear}  {step}: {}", shown(*took)));
+        }
+    }
+}
+
+fn shown(span: Duration) -> String {
+    Micros(u64::try_from(span.as_millis() / 100 * 100_000).unwrap_or(u64::MAX)).to_string()
+}

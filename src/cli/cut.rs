@@ -1,0 +1,289 @@
+//! `pgstrata cut`: what a power cut would cost each stack of a plan.
+
+use super::out::{self, harmless};
+use super::places::PlaceArgs;
+use crate::cut::session::cut;
+use crate::cut::{CaseResult, Cutting, Told, Verdict, replay};
+use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::record::case::{CaseSpec, by_stack_and_server};
+use crate::report::layout::TextTable;
+use crate::report::terminal::paragraph;
+use crate::run::forecast::recheck;
+use crate::run::session::give_to_person;
+use crate::store::folder::RunFolder;
+use crate::units::Bytes;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Find out what a power cut would cost each stack of a plan: a verdict, with evidence
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Examples:
+  pgstrata cut plan.toml                      verdict of each case, from 300 states
+  pgstrata cut plan.toml --states 0           by arithmetic alone, in seconds
+  pgstrata cut plan.toml --states 2000        more states
+  pgstrata cut plan.toml --json               the same for programs
+  pgstrata cut results/2026-11-21-0241-which  the cases of a run, for its report
+  pgstrata cut replay results/cut-1a2b3c4d/ext4
+
+Each case's stack is built on loop images that pgstrata records (FUSE, root): every write and flush, in order. Clients \
+commit real transactions and note what was acknowledged. A case is convicted if a power cut could lose an acknowledged \
+commit. On each state WAL is read to its end; one of twenty also goes through the filesystem's checker, recovery, amcheck \
+and pg_checksums. The workload of the plan is not used. Cases on other layers than loop images are `not measured`.
+
+Exit code: 0 every case holds, or loses only what asynchronous commit may lose; 1 a case was not measured; 6 a case is \
+convicted; 2 wrong plan or flag, 3 the machine lacks something, 130 interrupted.")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Sub>,
+    /// The plan file, the name of a shipped plan, or a run folder, which keeps the verdicts
+    #[arg(required = true)]
+    plan: Option<PathBuf>,
+    /// Check N states that a power cut could have left, a sample of them by recovery; 0: arithmetic alone
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    states: usize,
+    /// Let the clients commit for this many seconds
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// Number of clients
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    clients: u16,
+    /// The same seed tries the same states of a recording
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Sub {
+    /// Build the state of a conviction again and check it
+    #[command(after_help = "Examples:
+  pgstrata cut replay results/cut-1a2b3c4d/ext4")]
+    Replay {
+        /// Folder of the evidence
+        evidence: PathBuf,
+        #[command(flatten)]
+        places: PlaceArgs,
+    },
+}
+
+/// Cuts and prints.
+///
+/// # Errors
+/// Plan file's mistakes; what the machine lacks; interrupted.
+pub fn run(args: &Args) -> Result<u8> {
+    let host = Host::this();
+    if let Some(Sub::Replay { evidence, places }) = &args.command {
+        let replayed = replay(&host, evidence, &places.places()?, &Interrupt::listen()?)?;
+        out::line(&harmless(&format!("{}: {}", replayed.case, replayed.verdict)))?;
+        let Some(finding) = replayed.finding else {
+            return out::line("no state was kept: the arithmetic convicted").map(|()| 0);
+        };
+        out::line(&out::harmless_lines(&format!("its state now: {finding}")))?;
+        return Ok(if finding.convicts() { EXIT_REQUIREMENT } else { 0 });
+    }
+    let path = args.plan.as_ref().ok_or_else(|| Error::user("name a plan"))?;
+    let subject = Subject::of(path)?;
+    let places = args.places.places()?;
+    let (clients, states, seed) = (args.clients, args.states, args.seed);
+    let cutting = Cutting { clients, time: Duration::from_secs(args.seconds), states, seed, ..Cutting::default() };
+    let interrupt = Interrupt::listen()?;
+    let shows = std::io::stderr().is_terminal();
+    let show = |text: &str| {
+        if shows {
+            out::passing(text);
+        }
+    };
+    let results = cut(&host, subject.cases(), &places, cutting, &interrupt, &|told| show(&said(&told)));
+    show("");
+    let results = results?;
+    if results.is_empty() {
+        return Err(Error::user("the plan has no case with a server"));
+    }
+    subject.keep(&results, clients)?;
+    if args.json {
+        out::json(&results)?;
+    } else {
+        out::fitted(|| shown(&results))?;
+    }
+    Ok(exit_code(&results))
+}
+
+/// Whose cases are cut.
+enum Subject {
+    Plan(Vec<CaseSpec>),
+    Run(Box<RunFolder>),
+}
+
+impl Subject {
+    fn of(path: &Path) -> Result<Subject> {
+        if !path.join("run.json").is_file() {
+            let cases = super::plan::read(path, false, None, None)?.plan.cases;
+            of_this_machine(&cases, "copy the plan and remove `guest` from it")?;
+            return Ok(Subject::Plan(cases));
+        }
+        let folder = RunFolder::open(path)?;
+        if folder.is_live() {
+            return Err(Error::host(format!("a run is writing to {}", path.display()))
+                .hint("cutting would disturb its figures: wait for it, or stop it first"));
+        }
+        of_this_machine(&folder.record().cases, "write durability = \"quick\" into its plan and run it again")?;
+        recheck(&folder.record().cases)?;
+        Ok(Subject::Run(Box::new(folder)))
+    }
+
+    fn cases(&self) -> &[CaseSpec] {
+        match self {
+            Subject::Plan(cases) => cases,
+            Subject::Run(folder) => &folder.record().cases,
+        }
+    }
+
+    /// Stores the verdicts in the run folder. One that says nothing replaces none.
+    fn keep(&self, results: &[CaseResult], clients: u16) -> Result<()> {
+        let Subject::Run(folder) = self else { return Ok(()) };
+        let before = folder.verdicts()?;
+        for sharing in by_stack_and_server(self.cases()) {
+            let ids: Vec<String> = sharing.iter().map(|case| case.id.clone()).collect();
+            let Some(result) = results.iter().find(|result| result.case == ids[0]) else { continue };
+            if result.verdict.is_known() || before.iter().all(|record| record.cases != ids) {
+                folder.keep_verdict(&result.record(ids, clients))?;
+            }
+        }
+        give_to_person(folder.path())
+    }
+}
+
+/// Refuses cases that run in guests.
+fn of_this_machine(cases: &[CaseSpec], hint: &str) -> Result<()> {
+    match cases.iter().any(|case| case.guest.is_some()) {
+        true => {
+            Err(Error::user("the plan's cases run in guests, and `cut` records stacks of this machine alone")
+                .hint(hint))
+        }
+        false => Ok(()),
+    }
+}
+
+fn exit_code(results: &[CaseResult]) -> u8 {
+    if results.iter().any(|result| result.verdict.convicts()) {
+        EXIT_REQUIREMENT
+    } else if results.iter().any(|result| !result.verdict.is_known()) {
+        EXIT_INCOMPLETE
+    } else {
+        0
+    }
+}
+
+fn said(told: &Told<'_>) -> String {
+    match told {
+        Told::Recording { case } => format!("{case}: recording commits"),
+        Told::Checking { case, states } => format!("{case}: {states} states to check"),
+        Told::State { case, step, done, of } => format!("{case}: {step}, state {} of {of}", done + 1),
+    }
+}
+
+fn shown(results: &[CaseResult]) -> String {
+    let mut table = TextTable::default();
+    table.set_header(["case", "verdict", "commits", "writes/commit", "flushes/commit", "bytes/commit"]);
+    table.align_right(&[2, 3, 4, 5]);
+    for result in results {
+        let each = |count: f64| match result.commits {
+            0 => "-".to_owned(),
+            commits => format!("{:.2}", count / commits as f64),
+        };
+        let bytes =
+            result.bytes.checked_div(result.commits as u64).map_or("-".to_owned(), |bytes| Bytes(bytes).to_string());
+        let (writes, flushes) = (each(result.writes as f64), each(result.flushes as f64));
+        let verdict = result.verdict.short();
+        table.add_row([result.case.clone(), verdict, result.commits.to_string(), writes, flushes, bytes]);
+    }
+    let mut text = format!("What a power cut would cost\n\n{}", table.shown());
+    for result in results {
+        text.push_str(&reasons(result));
+    }
+    if results.iter().any(|result| !result.devices.is_empty()) {
+        text.push_str(&devices(results));
+    }
+    text
+}
+
+/// What led to a verdict, what it rests on, and where its evidence is.
+fn reasons(result: &CaseResult) -> String {
+    let mut lines = Vec::new();
+    if !result.verdict.why().is_empty() {
+        lines.push(out::harmless_lines(result.verdict.why()));
+    }
+    let tried: usize = result.classes.iter().map(|class| class.tried).sum();
+    if tried > 0 {
+        let classes = result.classes.iter().filter(|class| class.of > 0);
+        let classes: Vec<String> = classes.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
+        lines.push(format!("states tried: {}", classes.join(", ")));
+    }
+    for (pass, what) in [(result.tails, "by the end of WAL"), (result.wholes, "by recovery and all checks")] {
+        if pass.states > 0 {
+            let seconds = pass.us as f64 / 1e6;
+            lines.push(format!(
+                "{} states {what} in {seconds:.0} s ({:.1}/s)",
+                pass.states,
+                pass.states as f64 / seconds
+            ));
+        }
+    }
+    let pages = result.page_writes;
+    if pages.pages > 0 {
+        let share = |count: usize| 100.0 * count as f64 / pages.pages as f64;
+        let (split, misaligned) = (share(pages.split), share(pages.misaligned));
+        lines.push(format!(
+            "{} pages of data written: {split:.1} % split over requests, {misaligned:.1} % not aligned to 8 KiB of the disk",
+            pages.pages
+        ));
+    }
+    if !result.left_out.is_empty() {
+        lines.push(format!("not measured: {}", result.left_out.join("; ")));
+    }
+    if let Verdict::Holds { states } = result.verdict
+        && states > 0
+    {
+        // The rule of three: 0 of n failures bound the share below 3/n with 95 % confidence.
+        lines.push(format!("at most {:.1} % of such states fail (95 % CI)", 300.0 / states as f64));
+    }
+    if result.torn_pages > 0 {
+        lines.push(format!("{} states with a write torn at 4 KiB fail", result.torn_pages));
+    }
+    if result.torn_sectors > 0 {
+        lines.push(format!(
+            "{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically",
+            result.torn_sectors
+        ));
+    }
+    if let Some(evidence) = &result.evidence {
+        lines.push(format!("evidence: {}", evidence.display()));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<String> = lines.iter().map(|line| paragraph("  ", line)).collect();
+    format!("\n{}\n{}", result.case, lines.concat())
+}
+
+/// What each model of the device would make of each case.
+fn devices(results: &[CaseResult]) -> String {
+    let mut table = TextTable::default();
+    let cases = || results.iter().filter(|result| !result.devices.is_empty());
+    table.set_header(std::iter::once("device".to_owned()).chain(cases().map(|result| result.case.clone())));
+    // A stack with several disks has further ones.
+    let names = cases().map(|result| &result.devices).max_by_key(|devices| devices.len());
+    for (row, on) in names.into_iter().flatten().enumerate() {
+        let verdict = |result: &CaseResult| result.devices.get(row).map_or("-".to_owned(), |on| on.verdict.short());
+        table.add_row(std::iter::once(on.device.clone()).chain(cases().map(verdict)));
+    }
+    format!("\nOn other devices\n\n{}", table.shown())
+}

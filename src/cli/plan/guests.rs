@@ -1,0 +1,52 @@
+//! The guests that a plan's cases run in.
+
+use crate::error::{Error, Result};
+use crate::guest::build;
+use crate::guest::cache::Cache;
+use crate::guest::suite::Suite;
+use crate::plan::forecast::CaseUnmet;
+use crate::record::case::CaseSpec;
+
+/// Their suites, in the order of the cases.
+///
+/// # Errors
+/// When one is no suite.
+pub fn suites(cases: &[CaseSpec]) -> Result<Vec<Suite>> {
+    let mut suites: Vec<Suite> = Vec::new();
+    for name in cases.iter().filter_map(|case| case.guest.as_deref()) {
+        if !suites.iter().any(|suite| suite.name() == name) {
+            suites.push(name.parse()?);
+        }
+    }
+    Ok(suites)
+}
+
+/// The guests that are not built, for each of their cases.
+///
+/// # Errors
+/// When a guest that is there cannot be read.
+pub fn unmet(cases: &[CaseSpec]) -> Result<Vec<CaseUnmet>> {
+    let mut unmet = Vec::new();
+    for suite in suites(cases)? {
+        if build::find(&Cache::of_user()?, &suite)?.is_some() {
+            continue;
+        }
+        let (what, hint) = (format!("the guest {suite}"), format!("pgstrata guest build --suite {suite}"));
+        let own = cases.iter().filter(|case| case.guest.as_deref() == Some(suite.name()));
+        unmet.extend(own.map(|case| CaseUnmet { case: case.id.clone(), what: what.clone(), hint: hint.clone() }));
+    }
+    Ok(unmet)
+}
+
+/// Refuses cases that are to run in guests, which have neither compiler nor mirror.
+///
+/// # Errors
+/// When one of them has its server built.
+pub fn refuse_builds(cases: &[CaseSpec]) -> Result<()> {
+    let builds = |case: &CaseSpec| case.postgres.as_ref().is_some_and(|postgres| postgres.build.is_some());
+    if cases.iter().any(builds) {
+        return Err(Error::user("a plan with `build` cannot run in a guest, which has neither compiler nor mirror")
+            .hint("run it on this machine, or write bin = \"auto\" for the PostgreSQL of the guest's suite"));
+    }
+    Ok(())
+}

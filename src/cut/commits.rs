@@ -1,0 +1,212 @@
+//! The clients: real commits beside the recorder, and what fails elsewhere.
+//!
+//! Each client inserts rows into two tables with an index, with a hash chain of its own, and marks the recorder's sequence
+//! after each acknowledgement. One more session does what moves files and WAL: checkpoints, extension, TRUNCATE, CREATE and
+//! DROP, VACUUM, prepared transactions, WAL segments, an unlogged table.
+
+use super::history::{Acknowledgement, History, link};
+use super::wal::{self, Lsn, WalReader, WalShape};
+use crate::cluster::client::{Client, TextRow};
+use crate::cluster::server::{DATABASE, Server};
+use crate::error::{Error, Result};
+use crate::host::signals::Interrupt;
+use crate::host::time::{now, sleep};
+use crate::recorder::Recorder;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Rows of a transaction in the first table; the second has one.
+pub const ROWS: u64 = 3;
+
+/// The longest that the server may take for an answer: a checkpoint on a slow disk.
+const ANSWER: Duration = Duration::from_secs(120);
+
+/// Between two rounds of the session that moves files.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Between two checkpoints; redo and the writes of data are then a second's.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+
+/// What the clients do it with.
+pub struct Load<'a> {
+    pub server: &'a Server,
+    pub recorder: &'a Recorder,
+    pub clients: u16,
+    pub time: Duration,
+    pub interrupt: &'a Interrupt,
+}
+
+/// Makes the tables, before the recording.
+///
+/// # Errors
+/// With the server's own words.
+pub fn prepare(server: &Server) -> Result<()> {
+    let mut client = connect(server)?;
+    client.query(
+        "CREATE TABLE pgstrata_rows (client int, number bigint, part int, link text, filler text, \
+         PRIMARY KEY (client, number, part)); \
+         CREATE TABLE pgstrata_commits (client int, number bigint, link text, PRIMARY KEY (client, number)); \
+         CREATE UNLOGGED TABLE pgstrata_unlogged (number bigint PRIMARY KEY); \
+         CREATE TABLE pgstrata_prepared (number bigint PRIMARY KEY)",
+    )?;
+    // Where it is there, recovered states are checked with it.
+    let known = "SELECT FROM pg_available_extensions WHERE name = 'amcheck'";
+    if !client.query(known)?.is_empty() {
+        client.query("CREATE EXTENSION amcheck")?;
+    }
+    client.query("CHECKPOINT").map(drop)
+}
+
+pub(super) fn connect(server: &Server) -> Result<Client> {
+    let mut client = server.connect(DATABASE)?;
+    client.set_limit(ANSWER)?;
+    Ok(client)
+}
+
+/// Lets all clients commit for a while.
+///
+/// # Errors
+/// The first client's: the server's own words, or a recording that failed; interrupted.
+pub fn run(load: &Load<'_>) -> Result<History> {
+    let stop = &AtomicBool::new(false);
+    let shape = shape_of(load.server)?;
+    let mut followed = Followed::begin(load.server, shape)?;
+    let following = &mut followed;
+    let outcomes: Vec<Result<Vec<Acknowledgement>>> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..load.clients)
+            .map(|client| scope.spawn(move || stopping(stop, || commit(load, client, stop))))
+            .collect();
+        let beside = scope.spawn(move || stopping(stop, || beside(load, stop, following).map(|()| Vec::new())));
+        let died = || Err(Error::bug("a client's thread died"));
+        clients.into_iter().chain([beside]).map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
+    });
+    if let Some(failure) = load.recorder.failure() {
+        return Err(Error::host(failure));
+    }
+    let mut acknowledged = Vec::new();
+    for outcome in outcomes {
+        acknowledged.extend(outcome?);
+    }
+    load.interrupt.check()?;
+    // Asynchronous commits are written, too, once a later one is flushed.
+    connect(load.server)?.query("SET synchronous_commit = on; INSERT INTO pgstrata_prepared VALUES (0)")?;
+    followed.read_on()?;
+    Ok(History::of(acknowledged).with_wal(shape, &followed.ends))
+}
+
+/// Does it, and has the others stop where it fails.
+fn stopping<T>(stop: &AtomicBool, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    work().inspect_err(|_| stop.store(true, Ordering::Relaxed))
+}
+
+/// One client's transactions.
+fn commit(load: &Load<'_>, client: u16, stop: &AtomicBool) -> Result<Vec<Acknowledgement>> {
+    let mut connection = connect(load.server)?;
+    let (began, mut acknowledged, mut chain) = (now(), Vec::new(), String::new());
+    for number in 1.. {
+        if stop.load(Ordering::Relaxed) || began.elapsed() >= load.time || load.interrupt.check().is_err() {
+            break;
+        }
+        chain = link(&chain, client, number);
+        let begun = transaction(client, number, &chain);
+        let answer = connection.query(&format!("{begun}; SELECT txid_current()"))?;
+        let xid = xid_of(&answer)?;
+        let started = load.recorder.mark();
+        connection.query("COMMIT")?;
+        let mark = load.recorder.mark();
+        let at_us = load.recorder.elapsed_us();
+        acknowledged.push(Acknowledgement { client, number, started, mark, at_us, xid, end: None });
+    }
+    Ok(acknowledged)
+}
+
+/// A client's transaction up to its COMMIT.
+#[must_use]
+pub fn transaction(client: u16, number: u64, chain: &str) -> String {
+    let rows: Vec<String> =
+        (0..ROWS).map(|part| format!("({client}, {number}, {part}, '{chain}', repeat('{chain}', 4))")).collect();
+    format!(
+        "BEGIN; INSERT INTO pgstrata_rows VALUES {}; INSERT INTO pgstrata_commits VALUES ({client}, {number}, '{chain}')",
+        rows.join(", ")
+    )
+}
+
+/// The number of a transaction as WAL has it: without its epoch.
+fn xid_of(answer: &[TextRow]) -> Result<u32> {
+    let text = answer.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default();
+    let number: u64 = text.parse().map_err(|_| Error::tool("the server did not tell a transaction's number"))?;
+    Ok(number as u32)
+}
+
+/// Where commit records end, followed while WAL is written: a checkpoint removes it.
+struct Followed {
+    reader: WalReader,
+    ends: BTreeMap<u32, Lsn>,
+}
+
+impl Followed {
+    /// From here on.
+    fn begin(server: &Server, shape: WalShape) -> Result<Followed> {
+        let rows = connect(server)?.query("SELECT pg_current_wal_insert_lsn()")?;
+        let at = rows.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default();
+        let data = &server.spec.data;
+        let timeline = wal::checkpoint(data)?.map_or(1, |checkpoint| checkpoint.timeline);
+        let reader = WalReader::new(&data.join("pg_wal"), shape, timeline, wal::parse_lsn(at)?);
+        Ok(Followed { reader, ends: BTreeMap::new() })
+    }
+
+    fn read_on(&mut self) -> Result<()> {
+        let Followed { reader, ends } = self;
+        reader.read_on(|record| ends.extend(record.commits.map(|xid| (xid, record.end))))
+    }
+}
+
+/// Sizes of the server's WAL.
+fn shape_of(server: &Server) -> Result<WalShape> {
+    let sql = "SELECT setting FROM pg_settings WHERE name IN ('wal_block_size', 'wal_segment_size') ORDER BY name";
+    let rows = connect(server)?.query(sql)?;
+    let number = |place: usize| rows.get(place)?.first()?.as_deref()?.parse::<u64>().ok();
+    let (page, segment) =
+        number(0).zip(number(1)).ok_or_else(|| Error::tool("the server did not tell its WAL's sizes"))?;
+    if !page.is_power_of_two() || !segment.is_power_of_two() || !(512..segment).contains(&page) {
+        return Err(Error::tool(format!("WAL of pages of {page} and segments of {segment} bytes is not known")));
+    }
+    Ok(WalShape { segment_bytes: segment, page_bytes: page })
+}
+
+/// What moves files and WAL, in rounds.
+fn beside(load: &Load<'_>, stop: &AtomicBool, followed: &mut Followed) -> Result<()> {
+    let mut connection = connect(load.server)?;
+    let began = now();
+    let mut checkpoints = 0;
+    for round in 1_u32.. {
+        if stop.load(Ordering::Relaxed) || began.elapsed() >= load.time || load.interrupt.check().is_err() {
+            break;
+        }
+        connection.query(
+            "CREATE TABLE pgstrata_scratch AS SELECT n, repeat('x', 100) AS filler FROM generate_series(1, 500) n; \
+             CREATE INDEX ON pgstrata_scratch (n)",
+        )?;
+        connection.query("TRUNCATE pgstrata_scratch")?;
+        connection.query("DROP TABLE pgstrata_scratch")?;
+        connection.query(&format!("INSERT INTO pgstrata_unlogged VALUES ({round})"))?;
+        connection.query(&format!(
+            "BEGIN; INSERT INTO pgstrata_prepared VALUES ({round}); PREPARE TRANSACTION 'pgstrata-{round}'"
+        ))?;
+        connection.query(&format!("COMMIT PREPARED 'pgstrata-{round}'"))?;
+        followed.read_on()?;
+        if began.elapsed() >= CHECKPOINT_EVERY * (checkpoints + 1) {
+            checkpoints += 1;
+            connection.query("VACUUM pgstrata_rows")?;
+            // From the second on: a segment that was left is removed or used again at the next checkpoint.
+            if checkpoints.is_multiple_of(2) {
+                connection.query("SELECT pg_switch_wal()")?;
+            }
+            followed.read_on()?;
+            connection.query("CHECKPOINT")?;
+        }
+        sleep(PAUSE);
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! What a conviction leaves behind: the recording, the state that failed, and what it takes to see it fail again.
+
+use super::history::History;
+use super::ladder::{Checked, Checker, Finding};
+use super::record::Recorded;
+use super::session::{Cutting, Session};
+use crate::error::{Context, Error, Result};
+use crate::host::signals::Interrupt;
+use crate::host::{Host, files, folders, paths};
+use crate::provision::recorded;
+use crate::record::case::CaseSpec;
+use crate::record::verdict::Verdict;
+use crate::recorder::{DeviceModel, Durable, Exports, Recording, State};
+use crate::run::session::Places;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Format of the file.
+const FORMAT: u32 = 1;
+/// Its name in the folder of the evidence.
+const FILE: &str = "evidence.json";
+/// The log beside it.
+const LOG: &str = "log";
+
+/// The file of an evidence.
+#[derive(Debug, Serialize, Deserialize)]
+struct Evidence {
+    format: u32,
+    case: CaseSpec,
+    verdict: Verdict,
+    /// The state that failed; `None` where the arithmetic alone convicted.
+    state: Option<State>,
+    /// Node of each disk and the file name of its base.
+    disks: Vec<(String, String)>,
+    history: History,
+}
+
+/// Moves a recording into a folder for evidence, which is made.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, state: Option<State>, recorded: &Recorded) -> Result<()> {
+    folders::make_all(to, 0o755)?;
+    let mut disks = Vec::new();
+    for (node, base) in recorded.nodes.iter().zip(&recorded.bases) {
+        let name = base.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files::move_to(base, &to.join(&name))?;
+        disks.push((node.clone(), name));
+    }
+    files::move_to(&recorded.log, &to.join(LOG))?;
+    let server_log = recorded.log.with_file_name("server.log");
+    if paths::exists(&server_log) {
+        files::move_to(&server_log, &to.join("server.log"))?;
+    }
+    let (case, verdict, history) = (case.clone(), verdict.clone(), recorded.history.clone());
+    let evidence = Evidence { format: FORMAT, case, verdict, state, disks, history };
+    let text = serde_json::to_vec_pretty(&evidence).or_store(|| "write the evidence".to_owned())?;
+    files::write_whole(&to.join(FILE), &text)
+}
+
+/// What a state of an evidence comes to when it is built and checked again.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    pub case: String,
+    /// What was found then.
+    pub verdict: Verdict,
+    /// What is found now; `None` where no state was kept.
+    pub finding: Option<Verdict>,
+}
+
+/// Builds the state of an evidence again and checks it.
+///
+/// # Errors
+/// When it is no folder of evidence, or the check does not end.
+pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt) -> Result<Replayed> {
+    let text = files::read(&folder.join(FILE))?;
+    let evidence: Evidence =
+        serde_json::from_slice(&text).or_store(|| format!("read {}", folder.join(FILE).display()))?;
+    if evidence.format != FORMAT {
+        return Err(Error::store(format!("evidence of format {} is not supported", evidence.format)));
+    }
+    crate::run::forecast::recheck(std::slice::from_ref(&evidence.case))?;
+    let bases: Vec<PathBuf> = evidence.disks.iter().map(|(_, base)| folder.join(base)).collect();
+    let recording = Recording::open(&folder.join(LOG), &bases)?;
+    let (case, verdict) = (evidence.case.id.clone(), evidence.verdict.clone());
+    let Some(state) = &evidence.state else { return Ok(Replayed { case, verdict, finding: None }) };
+    let session = Session::open(host, places, Cutting::default(), interrupt)?;
+    let finding = check(&session, &evidence, &recording, state);
+    session.close()?;
+    Ok(Replayed { case, verdict, finding: Some(finding?) })
+}
+
+fn check(session: &Session<'_>, evidence: &Evidence, recording: &Recording, state: &State) -> Result<Verdict> {
+    let exports = Exports::mount(&recorded::prepare(&session.ledger, &session.folder)?, recorded::SOURCE)?;
+    let nodes: Vec<String> = evidence.disks.iter().map(|(node, _)| node.clone()).collect();
+    let of = Checked {
+        session,
+        case: &evidence.case,
+        exports: &exports,
+        nodes: &nodes,
+        history: &evidence.history,
+        work: &session.work,
+    };
+    let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
+    let images = || recording.images(&durable, state);
+    let checker = Checker::attach(of, images())?;
+    let finding = checker.whole(images(), state.at, true);
+    checker.detach()?;
+    Ok(verdict_of(&finding?))
+}
+
+/// What one finding says by itself.
+#[must_use]
+pub fn verdict_of(finding: &Finding) -> Verdict {
+    use super::invariants::Found;
+    match finding {
+        Finding::Recovered(Found::Whole) => Verdict::Holds { states: 1 },
+        Finding::Recovered(Found::Lost(loss)) => Verdict::Loses { commits: loss.commits, us: loss.us },
+        Finding::Recovered(Found::Torn(what)) => Verdict::Torn { what: what.clone(), unit: None },
+        Finding::Unmountable(what) => Verdict::Unmountable { what: what.clone() },
+    }
+}

@@ -1,0 +1,74 @@
+//! Each filesystem's own checker, read-only, on a filesystem that was mounted and unmounted: its journal is replayed by then.
+
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::provision::Ground;
+use crate::provision::stack::Grounds;
+use crate::record::stack::{NodeSpec, Role, StackSpec};
+use std::path::Path;
+
+/// How a checker is asked to look and to change nothing.
+struct Program {
+    layers: &'static [&'static str],
+    name: &'static str,
+    arguments: &'static [&'static str],
+    /// The bit of the exit code that says that it found damage; another failure says nothing.
+    damage: i32,
+}
+
+/// e2fsck(8), xfs_repair(8) and btrfs-check(8).
+const PROGRAMS: [Program; 3] = [
+    Program { layers: &["ext2", "ext3", "ext4"], name: "e2fsck", arguments: &["-f", "-n"], damage: 4 },
+    Program { layers: &["xfs"], name: "xfs_repair", arguments: &["-n"], damage: 1 },
+    Program { layers: &["btrfs"], name: "btrfs", arguments: &["check", "--readonly"], damage: 1 },
+];
+
+/// A checker on its device.
+pub struct FilesystemCheck {
+    command: Command,
+    /// See [`Program::damage`].
+    damage: i32,
+}
+
+/// Checks of all filesystems of a stack that lie on these devices; of others, why there is none.
+pub fn all_of(host: &Host, stack: &StackSpec, devices: &Grounds) -> Vec<Result<FilesystemCheck, String>> {
+    let filesystems = stack.nodes.iter().filter(|node| stack.ends().iter().any(|(_, on)| on.node() == node.name));
+    filesystems.map(|node| of_node(host, node, devices)).collect()
+}
+
+fn of_node(host: &Host, node: &NodeSpec, devices: &Grounds) -> Result<FilesystemCheck, String> {
+    let why = |what: &str| Err(format!("check of {}: {what}", node.layer));
+    let Some(program) = PROGRAMS.iter().find(|program| program.layers.contains(&node.layer.as_str())) else {
+        return why("no read-only checker is known");
+    };
+    if !host.has_program(program.name) {
+        return why(&format!("{} is not installed", program.name));
+    }
+    if node.inputs.iter().any(|input| input.role != Role::Data) {
+        return why("its journal lies on another device");
+    }
+    let on = node.inputs.iter().map(|input| match devices.get(&input.from) {
+        Some(Ground::Device(path)) => Some(path.as_path()),
+        _ => None,
+    });
+    let Some(on) = on.collect::<Option<Vec<&Path>>>() else { return why("it does not lie on recorded disks directly") };
+    let Some(first) = on.first() else { return why("it has no device") };
+    let command = Command::new(program.name).args(program.arguments).arg(first);
+    Ok(FilesystemCheck { command, damage: program.damage })
+}
+
+impl FilesystemCheck {
+    /// What it finds wrong.
+    ///
+    /// # Errors
+    /// When it did not end, or could not look.
+    pub fn run(&self, host: &Host) -> Result<Option<String>> {
+        let Err(e) = host.run(&self.command) else { return Ok(None) };
+        let exit_code = host.take_command_log().last().and_then(|ran| ran.exit_code);
+        match exit_code {
+            Some(code) if code & self.damage != 0 => Ok(Some(e.to_string())),
+            _ => Err(Error::host(e.to_string())),
+        }
+    }
+}

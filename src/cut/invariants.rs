@@ -1,0 +1,177 @@
+//! What must be true of the tables after recovery, whatever the power cut left.
+
+use super::arithmetic::Loss;
+use super::commits::ROWS;
+use super::history::{History, link};
+use crate::cluster::client::Client;
+use crate::cluster::server::{DATABASE, Server};
+use crate::error::{Error, Result};
+use crate::recorder::Seq;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The longest that a query on a recovered database may take.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// What a recovered database holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Every acknowledged commit, and nothing that cannot be.
+    Whole,
+    /// Some acknowledged commits are not there; what is there is consistent.
+    Lost(Loss),
+    /// It contradicts itself, in words.
+    Torn(String),
+}
+
+/// A transaction as the tables show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Shown {
+    rows: u64,
+    links: [String; 2],
+    /// The link in the second table; `None` where that row is missing.
+    commit: Option<String>,
+}
+
+/// By client and number.
+type Tables = BTreeMap<(u16, u64), Shown>;
+
+/// Looks for every commit that was acknowledged before `at`. After a crash unlogged tables must be empty.
+///
+/// # Errors
+/// When the server cannot be asked. What it refuses to read is [`Found::Torn`].
+pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Result<Found> {
+    let mut client = server.connect(DATABASE)?;
+    client.set_limit(ANSWER)?;
+    match tables(&mut client, crashed) {
+        Ok(tables) => Ok(judge(&tables, history, at)),
+        // A server that is ended in the middle says so, too (class 57 of PostgreSQL's errcodes.txt).
+        Err(e) if e.kind() == crate::error::Kind::Tool && !e.to_string().contains("SQLSTATE 57") => {
+            Ok(Found::Torn(e.to_string()))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn tables(client: &mut Client, crashed: bool) -> Result<Tables> {
+    let rows = client.query(
+        "SELECT client, number, count(r.part), min(r.link), max(r.link), min(c.link) FROM pgstrata_rows r \
+         FULL JOIN pgstrata_commits c USING (client, number) GROUP BY 1, 2",
+    )?;
+    let by_index = "SET enable_seqscan = off; SELECT (SELECT count(*) FROM pgstrata_rows WHERE client >= 0), \
+                    (SELECT count(*) FROM pgstrata_commits WHERE client >= 0)";
+    let by_table = "SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; \
+                    SET enable_bitmapscan = off; SELECT (SELECT count(*) FROM pgstrata_rows WHERE client >= 0), \
+                    (SELECT count(*) FROM pgstrata_commits WHERE client >= 0)";
+    let (index, table) = (client.query(by_index)?, client.query(by_table)?);
+    if index != table {
+        return Err(Error::tool(format!("indexes and tables have different numbers of rows: {index:?} and {table:?}")));
+    }
+    let unlogged = client.query("SELECT count(*) FROM pgstrata_unlogged")?;
+    if crashed && unlogged != [vec![Some("0".to_owned())]] {
+        return Err(Error::tool("an unlogged table was not emptied"));
+    }
+    let mut tables = Tables::new();
+    for row in rows {
+        let odd = || Error::bug(format!("an unexpected row of the clients' tables: {row:?}"));
+        let number = |at: usize| row.get(at).and_then(|cell| cell.as_deref()?.parse::<u64>().ok()).ok_or_else(odd);
+        let text = |at: usize| row.get(at).cloned().flatten();
+        let key = (u16::try_from(number(0)?).map_err(|_| odd())?, number(1)?);
+        let links = [text(3).unwrap_or_default(), text(4).unwrap_or_default()];
+        tables.insert(key, Shown { rows: number(2)?, links, commit: text(5) });
+    }
+    Ok(tables)
+}
+
+fn judge(tables: &Tables, history: &History, at: Seq) -> Found {
+    let acknowledged = history.acknowledged_at(at);
+    let clients: std::collections::BTreeSet<u16> =
+        tables.keys().map(|(client, _)| *client).chain(acknowledged.keys().copied()).collect();
+    for client in clients {
+        let numbers: Vec<u64> =
+            tables.range((client, 0)..=(client, u64::MAX)).map(|((_, number), _)| *number).collect();
+        let most = acknowledged.get(&client).copied().unwrap_or(0) + 1;
+        if let Some(wrong) = contradiction(tables, client, &numbers, most) {
+            return Found::Torn(wrong);
+        }
+    }
+    let given = history.acknowledged.iter().filter(|one| one.mark <= at);
+    let lost: Vec<_> = given.clone().filter(|one| !tables.contains_key(&(one.client, one.number))).collect();
+    let (Some(first), Some(last)) = (lost.iter().map(|one| one.at_us).min(), given.map(|one| one.at_us).max()) else {
+        return Found::Whole;
+    };
+    Found::Lost(Loss { commits: lost.len(), us: last - first, uncovered: lost.len() })
+}
+
+/// What is wrong with one client's transactions: a part of one, a hole, a broken chain, or one that was never sent.
+fn contradiction(tables: &Tables, client: u16, numbers: &[u64], most: u64) -> Option<String> {
+    let mut chain = String::new();
+    for (number, expected) in numbers.iter().zip(1..) {
+        if *number != expected {
+            return Some(format!("transaction {expected} of client {client} is missing, but {number} is there"));
+        }
+        if *number > most {
+            return Some(format!("transaction {number} of client {client} is there, but was never sent"));
+        }
+        chain = link(&chain, client, *number);
+        let shown = &tables[&(client, *number)];
+        let whole = shown.rows == ROWS && shown.links == [chain.clone(), chain.clone()];
+        if !whole || shown.commit.as_ref() != Some(&chain) {
+            return Some(format!("only a part of transaction {number} of client {client} is there"));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cut::history::Acknowledgement;
+
+    fn history(numbers: u64) -> History {
+        let acknowledged = (1..=numbers).map(|number| Acknowledgement {
+            client: 0,
+            number,
+            started: number * 10,
+            mark: number * 10 + 5,
+            at_us: number * 100,
+            xid: 0,
+            end: None,
+        });
+        History::of(acknowledged.collect())
+    }
+
+    fn tables_with(numbers: u64) -> Tables {
+        let mut chain = String::new();
+        let shown = (1..=numbers).map(|number| {
+            chain = link(&chain, 0, number);
+            ((0, number), Shown { rows: ROWS, links: [chain.clone(), chain.clone()], commit: Some(chain.clone()) })
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn acknowledged_commits_are_looked_for_and_one_more_may_be_there() {
+        let at = 35;
+        assert_eq!(judge(&tables_with(3), &history(9), at), Found::Whole);
+        assert_eq!(judge(&tables_with(4), &history(9), at), Found::Whole, "the one in flight");
+        let lost = judge(&tables_with(1), &history(9), at);
+        assert_eq!(lost, Found::Lost(Loss { commits: 2, us: 100, uncovered: 2 }));
+        assert!(matches!(judge(&tables_with(5), &history(9), at), Found::Torn(what) if what.contains("never sent")));
+        assert_eq!(judge(&Tables::new(), &history(9), 14), Found::Whole, "nothing was acknowledged yet");
+    }
+
+    #[test]
+    fn holes_parts_and_broken_chains_are_damage_not_loss() {
+        let torn = |change: &dyn Fn(&mut Tables)| {
+            let mut tables = tables_with(3);
+            change(&mut tables);
+            matches!(judge(&tables, &history(9), 35), Found::Torn(_))
+        };
+        assert!(torn(&|tables| drop(tables.remove(&(0, 2)))));
+        assert!(torn(&|tables| tables.get_mut(&(0, 2)).unwrap().rows = 2));
+        assert!(torn(&|tables| tables.get_mut(&(0, 3)).unwrap().commit = None));
+        assert!(torn(&|tables| tables.get_mut(&(0, 3)).unwrap().links[1] = "0".to_owned()));
+        assert!(!torn(&|_| {}));
+    }
+}

@@ -1,0 +1,107 @@
+//! A recording that is judged: by arithmetic, under each model of the device, and by states.
+
+use super::arithmetic::{self, Loss};
+use super::pages::{Content, PageWrites, content_of};
+use super::record::Recorded;
+use super::session::{CaseResult, OnDevice, Session, Told};
+use super::tried;
+use crate::error::{Context, Result};
+use crate::record::case::CaseSpec;
+use crate::record::verdict::Verdict;
+use crate::recorder::{DeviceModel, Durable, Entry, Exports, Op, State};
+use std::path::Path;
+
+/// A recording that is judged.
+#[derive(Clone, Copy)]
+pub(super) struct Judged<'a> {
+    pub session: &'a Session<'a>,
+    pub case: &'a CaseSpec,
+    pub exports: &'a Exports,
+    pub recorded: &'a Recorded,
+    pub work: &'a Path,
+}
+
+/// A device below each disk.
+pub(super) struct Device {
+    pub name: String,
+    pub durable: Durable,
+}
+
+impl Judged<'_> {
+    /// The verdict, with the state that it rests on where it convicts.
+    pub fn judge(&self, tell: &dyn Fn(Told<'_>)) -> Result<(CaseResult, Option<State>)> {
+        let entries = self.recorded.recording.log().entries();
+        let (contents, page_writes) = self.contents()?;
+        let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);
+        let made = || entries.iter().filter(|entry| entry.completed < end);
+        let count = |op| made().filter(|entry| entry.op == op).count();
+        let mut result = CaseResult {
+            commits: self.recorded.history.acknowledged.len(),
+            writes: count(Op::Write),
+            flushes: count(Op::Flush),
+            bytes: made().filter(|entry| entry.op == Op::Write).map(|entry| entry.length).sum(),
+            page_writes,
+            ..CaseResult::of(self.case, Verdict::Holds { states: 0 })
+        };
+        if let Err(why) = self.recorded.history.check(self.recorded.recording.log().end()) {
+            result.verdict = Verdict::HarnessBroken { why };
+            return Ok((result, None));
+        }
+        let devices = self.devices();
+        let by_arithmetic = |device: &Device| OnDevice {
+            device: device.name.clone(),
+            verdict: self.arithmetic(&contents, &device.durable),
+        };
+        result.devices = devices.iter().map(by_arithmetic).collect();
+        result.verdict = result.devices[0].verdict.clone();
+        let state = match self.session.cutting.states {
+            0 => None,
+            _ => tried::try_states(self, &contents, &devices, &mut result, tell)?,
+        };
+        Ok((result, state))
+    }
+
+    /// The models of the device that each stack is told of, the honest one first. Where WAL has disks of its own, those are
+    /// honest in turn.
+    pub fn devices(&self) -> Vec<Device> {
+        let entries = self.recorded.recording.log().entries();
+        let of = |model: DeviceModel| Device { name: model.to_string(), durable: Durable::of(entries, model) };
+        let mut devices: Vec<Device> = DeviceModel::ALL.into_iter().map(of).collect();
+        let (disks, wal) = (self.recorded.nodes.len() as u16, &self.recorded.wal_disks);
+        if (0..disks).any(|disk| !wal.contains(&disk)) {
+            let below = |disk: u16| if wal.contains(&disk) { DeviceModel::Honest } else { DeviceModel::FlushIgnored };
+            let models: Vec<DeviceModel> = (0..disks).map(below).collect();
+            let durable = Durable::of_each(entries, &models);
+            devices.push(Device { name: "flush ignored by all but the disks of pg_wal".to_owned(), durable });
+        }
+        devices
+    }
+
+    /// The kind of each request's content, and how pages of data were written.
+    pub fn contents(&self) -> Result<(Vec<Content>, PageWrites)> {
+        let log = self.recorded.recording.log();
+        let mut page_writes = PageWrites::default();
+        let mut content = |entry: &Entry| -> std::io::Result<Content> {
+            let bytes = log.content(entry)?;
+            page_writes.add(entry.offset, &bytes);
+            Ok(content_of(&bytes))
+        };
+        let contents: std::io::Result<Vec<Content>> = log.entries().iter().map(&mut content).collect();
+        Ok((contents.or_store(|| "read the log".to_owned())?, page_writes))
+    }
+
+    fn arithmetic(&self, contents: &[Content], durable: &Durable) -> Verdict {
+        let entries = self.recorded.recording.log().entries();
+        let evidence = arithmetic::Evidence { entries, contents, disks: &self.recorded.wal_disks };
+        evidence.loss(&self.recorded.history, durable).map_or(Verdict::Holds { states: 0 }, |loss| self.weighed(loss))
+    }
+
+    /// A loss, or one that asynchronous commit may have.
+    pub fn weighed(&self, loss: Loss) -> Verdict {
+        let Loss { commits, us, .. } = loss;
+        match self.recorded.async_window_us {
+            Some(window) if us <= window => Verdict::ExpectedLoss { commits, us },
+            _ => Verdict::Loses { commits, us },
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What a power cut would cost a stack: commits on recorded disks, and the verdict.
+//!
+//! A case's stack stands on loop devices over recorded disks. Clients commit and note, after each acknowledgement, how far
+//! the recording had come. First the arithmetic: is each acknowledgement covered by a flush or FUA write that completed
+//! before it? Then states: disks as a power cut could have left them, on which PostgreSQL recovers and every acknowledged
+//! commit is looked for. Absent on purpose: speed, and how a log is kept (`recorder`).
+
+mod arithmetic;
+mod commits;
+mod crc32c;
+mod evidence;
+mod filesystem_check;
+mod history;
+mod invariants;
+mod judge;
+mod ladder;
+mod pages;
+pub(crate) mod pull;
+mod record;
+mod server_check;
+pub(crate) mod session;
+mod stored;
+mod tried;
+mod wal;
+
+#[cfg(test)]
+mod tester_tests;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use crate::record::verdict::Verdict;
+pub(crate) use evidence::replay;
+pub(crate) use session::{CaseResult, Cutting, Told};
+pub(crate) use stored::quick;

@@ -1,0 +1,126 @@
+//! What a write to a disk holds, by the headers of PostgreSQL's pages: WAL, data, or anything else.
+
+use serde::Serialize;
+
+/// Kinds of content, as strata of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Metadata and journals of filesystems, empty blocks, small files.
+    Other = 0,
+    Wal = 1,
+    Data = 2,
+}
+
+/// Pages of both kinds begin at multiples of it, on every filesystem of today.
+const STEP: usize = 4096;
+
+/// `XLOG_BLCKSZ` and `BLCKSZ` as they are built by default.
+const PAGE: u64 = 8192;
+
+/// The high byte of XLOG_PAGE_MAGIC since PostgreSQL 9.3 (`xlog_internal.h`).
+const WAL_MAGIC: u8 = 0xD1;
+
+/// All flags of a WAL page's header (`XLP_ALL_FLAGS`).
+const WAL_FLAGS: u16 = 0x000F;
+
+/// Size and layout version of a data page's header (`bufpage.h`): 8192 | 4.
+const DATA_PAGE: u16 = 0x2004;
+
+/// What a write holds: WAL if any of its pages is, else data if any is.
+#[must_use]
+pub fn content_of(bytes: &[u8]) -> Content {
+    let pages = || bytes.chunks(STEP);
+    if pages().any(is_wal) {
+        Content::Wal
+    } else if pages().any(is_data) {
+        Content::Data
+    } else {
+        Content::Other
+    }
+}
+
+/// Pages of data that were written, and how they reached the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PageWrites {
+    pub pages: usize,
+    /// Of these, those that did not lie in one request as a whole: a power cut tears them on any disk.
+    pub split: usize,
+    /// Of these, those that do not begin at a multiple of 8 KiB of the disk: one that writes 8 KiB atomically tears them.
+    pub misaligned: usize,
+}
+
+impl PageWrites {
+    /// Counts the pages of a write at an offset of a disk.
+    pub fn add(&mut self, offset: u64, bytes: &[u8]) {
+        for (page, at) in bytes.chunks(STEP).zip((0_u64..).step_by(STEP)) {
+            if is_data(page) {
+                self.pages += 1;
+                self.split += usize::from(at + PAGE > bytes.len() as u64);
+                self.misaligned += usize::from(!(offset + at).is_multiple_of(PAGE));
+            }
+        }
+    }
+}
+
+fn is_wal(page: &[u8]) -> bool {
+    let (Some(info), Some(timeline), Some(address)) = (word(page, 2), long(page, 4), longest(page, 8)) else {
+        return false;
+    };
+    page[1] == WAL_MAGIC
+        && info & !WAL_FLAGS == 0
+        && (1..1 << 20).contains(&timeline)
+        && address % PAGE == 0
+        && address > 0
+}
+
+fn is_data(page: &[u8]) -> bool {
+    let words = [12, 14, 16, 18].map(|at| word(page, at));
+    let [Some(lower), Some(upper), Some(special), Some(version)] = words else { return false };
+    version == DATA_PAGE && (24..=upper).contains(&lower) && upper <= special && u64::from(special) <= PAGE
+}
+
+fn word(page: &[u8], at: usize) -> Option<u16> {
+    page.get(at..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
+}
+
+fn long(page: &[u8], at: usize) -> Option<u32> {
+    page.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+}
+
+fn longest(page: &[u8], at: usize) -> Option<u64> {
+    page.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_known_by_their_headers() {
+        let mut wal = vec![0; 8192];
+        wal[..16].copy_from_slice(&[0x18, 0xD1, 7, 0, 1, 0, 0, 0, 0, 0x20, 0, 1, 0, 0, 0, 0]);
+        let mut data = vec![0; 8192];
+        data[12..20].copy_from_slice(&[0x1C, 0, 0x00, 0x1F, 0x00, 0x20, 0x04, 0x20]);
+        assert_eq!(content_of(&wal), Content::Wal);
+        assert_eq!(content_of(&data), Content::Data);
+        assert_eq!(content_of(&[data.clone(), wal.clone()].concat()), Content::Wal);
+        assert_eq!(content_of(&[0; 8192]), Content::Other);
+        wal[8] = 1;
+        assert_eq!(content_of(&wal), Content::Other);
+        assert_eq!(content_of(&data[..100]), Content::Data);
+        assert_eq!(content_of(&[]), Content::Other);
+    }
+
+    #[test]
+    fn pages_that_are_split_or_misaligned_are_counted() {
+        let mut page = vec![0; 8192];
+        page[12..20].copy_from_slice(&[0x1C, 0, 0x00, 0x1F, 0x00, 0x20, 0x04, 0x20]);
+        let mut counted = PageWrites::default();
+        counted.add(16384, &[page.clone(), page.clone()].concat());
+        assert_eq!(counted, PageWrites { pages: 2, split: 0, misaligned: 0 });
+        counted.add(4096, &[page.clone(), page[..4096].to_vec()].concat());
+        assert_eq!(counted, PageWrites { pages: 4, split: 1, misaligned: 2 });
+        counted.add(0, &page[4096..]);
+        assert_eq!(counted.pages, 4);
+    }
+}

@@ -1,0 +1,307 @@
+//! Pulling the plug: commits on a real filesystem while a witness keeps what was acknowledged; after the power is back,
+//! PostgreSQL recovers and every one of them is looked for.
+//!
+//! Same clients' tables, same checks, same verdicts as for states that were built from a recording. Here nothing is
+//! recorded: what the device did is what it did.
+
+mod witness;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use witness::{WitnessPlace, answer};
+
+use super::commits;
+use super::evidence::verdict_of;
+use super::history::{Acknowledgement, History, link};
+use super::invariants;
+use super::ladder::Finding;
+use super::session::{Cutting, Session};
+use crate::cluster::install;
+use crate::cluster::server::{self, Server, ServerSpec};
+use crate::error::{Context, Error, Kind, Result};
+use crate::host::signals::Interrupt;
+use crate::host::time::{self, now, sleep};
+use crate::host::{Host, files, folders, paths};
+use crate::provision::devices;
+use crate::provision::folder::PREFIX;
+use crate::provision::ledger::Ledger;
+use crate::record::pull::{self, PullRecord, Round, RoundEnd};
+use crate::record::verdict::Verdict;
+use crate::recorder::Seq;
+use crate::run::session::Places;
+use crate::run::undo;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use witness::{Kept, Voice};
+
+/// Its file.
+const FILE: &str = "pull.json";
+/// Between two checkpoints.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// The kernel's id of this boot.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What is asked of the first pull.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// On the filesystem under test.
+    pub folder: PathBuf,
+    pub witness: WitnessPlace,
+    pub clients: u16,
+    /// Folder of PostgreSQL's programs, a version, or `auto`.
+    pub bin: String,
+}
+
+/// Pulls of one folder, and where they are stored.
+pub struct Pulls {
+    /// Holds `pull.json`.
+    pub at: PathBuf,
+    pub record: PullRecord,
+}
+
+impl Pulls {
+    /// Prepares the first pull.
+    ///
+    /// # Errors
+    /// When the folder is none, or the witness lies on the same filesystem.
+    pub fn prepare(host: &Host, asked: &Asked, places: &Places) -> Result<Pulls> {
+        let folder = paths::resolve(&asked.folder)?;
+        if !paths::is_folder(&folder) {
+            return Err(Error::user(format!("{} is no folder", folder.display())));
+        }
+        if let WitnessPlace::File(path) = &asked.witness {
+            let beside = files::nearest_existing(path.parent().unwrap_or(Path::new("/")));
+            if paths::look_at(&beside)?.filesystem == paths::look_at(&folder)?.filesystem {
+                let message = format!("{} lies on the filesystem whose power is to be cut", path.display());
+                return Err(
+                    Error::user(message).hint("name a file on another disk, or host:port of `pgstrata witness`")
+                );
+            }
+        }
+        let id = files::random_id()?;
+        let devices = devices::below(host, &folder)?.devices;
+        let firmware = devices.iter().filter_map(|device| Some((device.name.clone(), firmware(host, &device.name)?)));
+        let record = PullRecord {
+            format: pull::FORMAT,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            witness: asked.witness.to_string(),
+            bin: install::find(host, &asked.bin)?.bin.display().to_string(),
+            folder: folder.display().to_string(),
+            clients: asked.clients,
+            firmware: firmware.collect::<BTreeMap<_, _>>(),
+            devices,
+            rounds: Vec::new(),
+            id: id.clone(),
+        };
+        let at = places.results.join(format!("pull-{id}"));
+        folders::make_all(&at, 0o755)?;
+        Ok(Pulls { at, record })
+    }
+
+    /// Opens pulls that are stored.
+    ///
+    /// # Errors
+    /// When there are none, or a newer pgstrata wrote them.
+    pub fn open(at: &Path) -> Result<Pulls> {
+        let path = at.join(FILE);
+        let record: PullRecord =
+            serde_json::from_slice(&files::read(&path)?).or_store(|| format!("read {}", path.display()))?;
+        if record.format > pull::FORMAT {
+            return Err(Error::store(format!("pulls of format {} are not supported", record.format)));
+        }
+        Ok(Pulls { at: at.to_path_buf(), record })
+    }
+
+    fn save(&self) -> Result<()> {
+        let text = serde_json::to_vec_pretty(&self.record).or_store(|| "write the pulls".to_owned())?;
+        files::write_whole(&self.at.join(FILE), &text)
+    }
+
+    /// Where the cluster of a round lies.
+    fn data_of(&self, round: u32) -> PathBuf {
+        Path::new(&self.record.folder).join(format!("{PREFIX}pull-{}", self.record.id)).join(format!("round-{round}"))
+    }
+
+    fn spec(&self, session: &Session<'_>, round: u32) -> Result<ServerSpec> {
+        let sockets = session.folder.join("pgstrata-socket");
+        let settings = [("max_prepared_transactions", "4")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(ServerSpec {
+            install: install::find(&session.host, &self.record.bin)?,
+            user: session.user.clone(),
+            data: self.data_of(round).join("cluster"),
+            wal: None,
+            socket_folder: undo::make_folder_for(&session.ledger, &sockets, &session.user)?,
+            log: session.work.join("server.log"),
+            settings: settings.into(),
+            initdb: Vec::new(),
+        })
+    }
+
+    /// Lets clients commit on a new cluster until the power is gone, or somebody interrupts. `tell` is called once they are
+    /// about to begin.
+    ///
+    /// # Errors
+    /// When the server or the witness fails; the round then counts as cut. Interrupted: then it does not.
+    pub fn commit(&mut self, host: &Host, places: &Places, interrupt: &Interrupt, tell: &dyn Fn(u32)) -> Result<()> {
+        let session = Session::open(host, places, Cutting::default(), interrupt)?;
+        let number = self.record.rounds.last().map_or(1, |round| round.number + 1);
+        let began = self.begin(&session, number);
+        let done = began.and_then(|server| {
+            tell(number);
+            self.commit_until(&server, number, interrupt)
+        });
+        let stopped = matches!(&done, Err(e) if e.kind() == Kind::Interrupted);
+        let closed = session.close();
+        if stopped {
+            if let Some(round) = self.record.rounds.last_mut() {
+                round.end = Some(RoundEnd::Stopped);
+            }
+            self.save()?;
+        }
+        done.and(closed)
+    }
+
+    /// A new cluster, synced, and the round in the record: from here on the power may be cut.
+    fn begin(&mut self, session: &Session<'_>, number: u32) -> Result<Server> {
+        let folder = self.data_of(number);
+        folders::make_all(&folder, 0o755)?;
+        files::give_to(&folder, &session.user)?;
+        let spec = self.spec(session, number)?;
+        session.ledger.enter(undo::server_thing(&spec)?)?;
+        server::init(&session.host, &spec)?;
+        let server = Server::start(&session.host, spec, session.interrupt)?;
+        commits::prepare(&server)?;
+        folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
+        let boot = session.host.read_optional(BOOT_ID).unwrap_or_default().trim().to_owned();
+        let started = time::rfc3339(time::wall_us());
+        self.record.rounds.push(Round { number, started, boot, session: session.id.clone(), end: None });
+        self.save()?;
+        Ok(server)
+    }
+
+    fn commit_until(&self, server: &Server, round: u32, interrupt: &Interrupt) -> Result<()> {
+        let place = WitnessPlace::parse(&self.record.witness)?;
+        let stop = &AtomicBool::new(false);
+        let going_on = || !stop.load(Ordering::Relaxed) && !interrupt.is_raised();
+        let client = |client: u16| -> Result<()> {
+            let mut voice = Voice::open(&place, &self.record.id)?;
+            let (mut connection, mut chain) = (commits::connect(server)?, String::new());
+            for number in 1.. {
+                if !going_on() {
+                    break;
+                }
+                chain = link(&chain, client, number);
+                connection.query(&commits::transaction(client, number, &chain))?;
+                connection.query("COMMIT")?;
+                voice.tell(round, client, number)?;
+            }
+            Ok(())
+        };
+        let beside = || -> Result<()> {
+            let (mut connection, row, mut last) = (commits::connect(server)?, AtomicU64::new(0), now());
+            while going_on() {
+                let row = row.fetch_add(1, Ordering::Relaxed);
+                connection.query(&format!("INSERT INTO pgstrata_unlogged VALUES ({row})"))?;
+                if last.elapsed() >= CHECKPOINT_EVERY {
+                    last = now();
+                    connection.query("CHECKPOINT")?;
+                }
+                sleep(Duration::from_millis(50));
+            }
+            Ok(())
+        };
+        let ending = |outcome: Result<()>| outcome.inspect_err(|_| stop.store(true, Ordering::Relaxed));
+        let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
+            let clients = (0..self.record.clients).map(|number| scope.spawn(move || ending(client(number))));
+            let threads: Vec<_> = clients.collect();
+            let beside = scope.spawn(|| ending(beside()));
+            let died = || Err(Error::bug("a client's thread died"));
+            threads.into_iter().chain([beside]).map(|one| one.join().unwrap_or_else(|_| died())).collect()
+        });
+        outcomes.into_iter().collect::<Result<()>>()?;
+        interrupt.check()
+    }
+
+    /// Recovers after a power cut, and looks for every commit that the witness kept. `drive_only`: the machine kept running.
+    ///
+    /// # Errors
+    /// When there is no power cut to judge, or the check did not end.
+    pub fn judge(&mut self, host: &Host, places: &Places, drive_only: bool, interrupt: &Interrupt) -> Result<Verdict> {
+        let open = self.record.rounds.last().filter(|round| round.end.is_none()).cloned();
+        let Some(round) = open else {
+            return Err(Error::user("there is no power cut to judge: the clients were stopped, or never began")
+                .hint("begin the next one without --judge"));
+        };
+        let boot = host.read_optional(BOOT_ID).unwrap_or_default().trim().to_owned();
+        if boot == round.boot && !drive_only {
+            return Err(Error::user("this machine was not restarted since the clients began: that was no power cut")
+                .hint("if the drive alone lost its power: --drive-only"));
+        }
+        let before = Ledger::open_for_resume(&places.ledgers(), &round.session)?;
+        undo::undo(&before, 0, host).and_then(|()| before.close())?;
+        let kept = Voice::open(&WitnessPlace::parse(&self.record.witness)?, &self.record.id)?.recall(round.number)?;
+        let history = history(&kept)?;
+        let session = Session::open(host, places, Cutting::default(), interrupt)?;
+        let found = self.recover(&session, round.number, &history);
+        let closed = session.close();
+        let verdict = verdict_of(&found?);
+        closed?;
+        let at = time::rfc3339(time::wall_us());
+        let end = RoundEnd::Judged { at, drive_only, acknowledged: kept.len() as u64, verdict: verdict.clone() };
+        if let Some(last) = self.record.rounds.last_mut() {
+            last.end = Some(end);
+        }
+        self.save()?;
+        if !verdict.convicts() {
+            folders::remove_all(&self.data_of(round.number))?;
+        }
+        Ok(verdict)
+    }
+
+    fn recover(&self, session: &Session<'_>, round: u32, history: &History) -> Result<Finding> {
+        use super::invariants::Found;
+        let mut spec = self.spec(session, round)?;
+        if !paths::exists(&spec.data.join("PG_VERSION")) {
+            return Ok(Finding::Recovered(Found::Torn(format!("{} is not there", spec.data.display()))));
+        }
+        // A crash while it recovers must be seen. No process of an earlier boot runs, but one may have its number.
+        spec.settings.insert("restart_after_crash".to_owned(), "off".to_owned());
+        session.ledger.enter(undo::server_thing(&spec)?)?;
+        files::remove(&spec.data.join("postmaster.pid"))?;
+        let server = match Server::start(&session.host, spec, session.interrupt) {
+            Ok(server) => server,
+            Err(e) if e.kind() == Kind::Tool => return Ok(Finding::Recovered(Found::Torn(e.to_string()))),
+            Err(e) => return Err(e),
+        };
+        invariants::look(&server, history, Seq::MAX, true).map(Finding::Recovered)
+    }
+}
+
+/// What the witness kept, as the clients' history. Its places in a sequence are the order in which the witness was told.
+fn history(kept: &[Kept]) -> Result<History> {
+    if kept.is_empty() {
+        return Err(Error::user("the witness kept no commit of this round: there is nothing to look for"));
+    }
+    let one = |(kept, place): (&Kept, Seq)| {
+        let (started, mark) = (place * 2, place * 2 + 1);
+        Acknowledgement {
+            client: kept.client,
+            number: kept.number,
+            started,
+            mark,
+            at_us: kept.at_us,
+            xid: 0,
+            end: None,
+        }
+    };
+    Ok(History::of(kept.iter().zip(0..).map(one).collect()))
+}
+
+/// Revision of a device's firmware, as NVMe and SCSI disks tell it.
+fn firmware(host: &Host, device: &str) -> Option<String> {
+    let files = ["firmware_rev", "rev"].map(|file| format!("/sys/block/{device}/device/{file}"));
+    files.iter().find_map(|file| host.read_optional(file)).map(|text| text.trim().to_owned())
+}

@@ -1,0 +1,96 @@
+//! The plug is pulled from a recorded disk: what is left is its floor, which a disk that keeps only what it flushed has.
+
+use super::*;
+use crate::cluster::testing::some_installation;
+use crate::cut::record;
+use crate::cut::tests::{can_record, case, places};
+use crate::provision::recorded;
+use crate::provision::stack::{Grounds, build_stack, reopen_stack};
+use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
+use std::sync::Arc;
+
+/// Commits that the witness has before the plug is pulled.
+const COMMITS: usize = 40;
+const BYTES: u64 = 640 << 20;
+
+/// Pulls the plug of ext4 with a mount option once, and judges.
+fn pulled(mount: &[&str]) -> Option<Verdict> {
+    if !can_record("ext4") {
+        return None;
+    }
+    let (host, folder) = (Host::this(), tempfile::tempdir().unwrap());
+    let (places, never) = (places(folder.path()), Interrupt::never());
+    let case = case("ext4", mount, &[]);
+    let session = Session::open(&host, &places, Cutting::default(), &never).unwrap();
+    let exports =
+        Exports::mount(&recorded::prepare(&session.ledger, &session.folder).unwrap(), recorded::SOURCE).unwrap();
+    let base = session.work.join("base");
+    let recorder = Arc::new(Recorder::filling(vec![(create_base(&base, BYTES).unwrap(), BYTES)]));
+    let shown =
+        |recorder: &Arc<Recorder>| BTreeMap::from([("loop".to_owned(), exports.add(&name_of("loop"), recorder, 0))]);
+    let images = shown(&recorder);
+    let mark = session.ledger.mark();
+    let name = format!("pgstrata-{}.ext4", session.id);
+    let built = build_stack(&record::site(&session, name.clone(), &images), &case.stack).unwrap();
+    files::set_mode(built.folder(), 0o755).unwrap();
+    folders::sync_filesystem(built.folder()).unwrap();
+    recorder.begin(&session.work.join("log"), 4 << 30).unwrap();
+    let witness = folder.path().join("witness");
+    let asked = Asked {
+        folder: built.folder().clone(),
+        witness: WitnessPlace::File(witness.clone()),
+        clients: 2,
+        bin: some_installation().unwrap().bin.display().to_string(),
+    };
+    let mut pulls = Pulls::prepare(&host, &asked, &places).unwrap();
+    let interrupt = Interrupt::never();
+    let (stop, kept) = (interrupt.clone(), || std::fs::read_to_string(&witness).unwrap_or_default().lines().count());
+    let (at, as_cut) = std::thread::scope(|scope| {
+        let clients = scope.spawn(|| pulls.commit(&host, &places, &interrupt, &|_| ()));
+        while kept() < COMMITS && !clients.is_finished() {
+            sleep(Duration::from_millis(20));
+        }
+        // The plug: what the witness knows before and after it is the same, so nothing later is on the disk.
+        let text = || std::fs::read_to_string(&witness).unwrap();
+        let (at, text) = loop {
+            let (before, at, after) = (text(), recorder.mark(), text());
+            if before == after {
+                break (at, after);
+            }
+        };
+        stop.raise();
+        assert_eq!(clients.join().unwrap().unwrap_err().kind(), Kind::Interrupted);
+        (at, text)
+    });
+    // As the machine that lost its power left both.
+    std::fs::write(&witness, as_cut).unwrap();
+    pulls.record.rounds.last_mut().unwrap().end = None;
+    undo::undo(&session.ledger, mark, &host).unwrap();
+    exports.remove(&name_of("loop"));
+    let recording = Arc::try_unwrap(recorder).ok().unwrap().finish().unwrap();
+    let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
+    let floor = State { at, class: Class::Floor, extra: Vec::new(), torn: None };
+    let left = Recorder::over(recording.images(&durable, &floor), &session.work.join("overlay"), 4 << 30).unwrap();
+    let left = Arc::new(left);
+    let images = shown(&left);
+    reopen_stack(&record::site(&session, name, &images), &case.stack, Grounds::new()).unwrap();
+    assert!(pulls.judge(&host, &places, false, &never).unwrap_err().to_string().contains("not restarted"));
+    let verdict = pulls.judge(&host, &places, true, &never).unwrap();
+    assert_eq!(Pulls::open(&pulls.at).unwrap().record.verdicts().collect::<Vec<_>>(), [&verdict]);
+    assert!(pulls.judge(&host, &places, true, &never).unwrap_err().to_string().contains("no power cut to judge"));
+    undo::undo(&session.ledger, mark, &host).unwrap();
+    exports.remove(&name_of("loop"));
+    drop(exports);
+    session.close().unwrap();
+    Some(verdict)
+}
+
+#[test]
+fn a_disk_that_keeps_what_it_flushed_holds_and_one_that_gets_no_flushes_is_convicted() {
+    if let Some(verdict) = pulled(&[]) {
+        assert_eq!(verdict, Verdict::Holds { states: 1 });
+    }
+    if let Some(verdict) = pulled(&["barrier=0"]) {
+        assert!(verdict.convicts(), "{verdict}");
+    }
+}

@@ -1,0 +1,209 @@
+//! Who keeps what was acknowledged while the power of the machine under test is cut: a file on another disk, or a witness on
+//! another machine.
+//!
+//! A line for each commit: round, client, number, microseconds since 1970. A client goes on only when the witness has synced
+//! it, so the witness lacks at most the last commit of each client.
+
+use crate::error::{Context, Error, Result};
+use crate::host::appended::Appended;
+use crate::host::files;
+use crate::host::lines::Lines;
+use crate::host::time::wall_us;
+use std::path::{Path, PathBuf};
+
+/// Commits that one answer of a witness tells at most.
+const AT_ONCE: usize = 1000;
+/// Its answer where all is well.
+const KEPT: &str = "kept";
+
+/// Where a witness is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WitnessPlace {
+    File(PathBuf),
+    Address(String),
+}
+
+/// A commit as the witness keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    pub round: u32,
+    pub client: u16,
+    /// Number of the transaction within its client.
+    pub number: u64,
+    /// When the witness was told, microseconds since 1970.
+    pub at_us: u64,
+}
+
+impl WitnessPlace {
+    /// `host:port`, or the path of a file.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn parse(text: &str) -> Result<WitnessPlace> {
+        if text.contains('/') {
+            let path = std::path::absolute(text).or_user(|| format!("find the file {text}"))?;
+            return Ok(WitnessPlace::File(path));
+        }
+        let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        port.map(|_| WitnessPlace::Address(text.to_owned())).ok_or_else(|| {
+            Error::user(format!("`{text}` is no witness"))
+                .hint("host:port of `pgstrata witness`, or the path of a file")
+        })
+    }
+}
+
+impl std::fmt::Display for WitnessPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WitnessPlace::File(path) => write!(f, "{}", path.display()),
+            WitnessPlace::Address(address) => f.write_str(address),
+        }
+    }
+}
+
+/// One client's way to the witness.
+pub enum Voice {
+    File(Appended),
+    Remote(Lines, String),
+}
+
+impl Voice {
+    /// Opens it for the pulls with this id.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, or nobody listens.
+    pub fn open(place: &WitnessPlace, id: &str) -> Result<Voice> {
+        Ok(match place {
+            WitnessPlace::File(path) => Voice::File(Appended::open(path)?),
+            WitnessPlace::Address(address) => Voice::Remote(Lines::connect(address)?, id.to_owned()),
+        })
+    }
+
+    /// Has a commit kept: returns once it is synced.
+    ///
+    /// # Errors
+    /// When it was not.
+    pub fn tell(&mut self, round: u32, client: u16, number: u64) -> Result<()> {
+        match self {
+            Voice::File(file) => keep(file, round, client, number),
+            Voice::Remote(lines, id) => match lines.ask(&format!("keep {id} {round} {client} {number}"))?.as_str() {
+                KEPT => Ok(()),
+                other => Err(Error::host(format!("the witness says: {other}"))),
+            },
+        }
+    }
+
+    /// Every commit of a round that was kept.
+    ///
+    /// # Errors
+    /// When they cannot be read, or contradict themselves.
+    pub fn recall(&mut self, round: u32) -> Result<Vec<Kept>> {
+        let mut all = Vec::new();
+        match self {
+            Voice::File(file) => all.extend(kept_in(file.path())?.into_iter().filter(|kept| kept.round == round)),
+            Voice::Remote(lines, id) => loop {
+                let answer = lines.ask(&format!("recall {id} {round} {}", all.len()))?;
+                let odd = || Error::host(format!("the witness answers `{answer}`"));
+                let part = answer.strip_prefix("kept").ok_or_else(odd)?;
+                let part: Option<Vec<Kept>> = part.split_whitespace().map(|one| read(one, ':')).collect();
+                let part = part.ok_or_else(odd)?;
+                if part.is_empty() {
+                    break;
+                }
+                all.extend(part);
+            },
+        }
+        Ok(all)
+    }
+}
+
+/// What a witness answers to a line; the files lie in `folder`, one for each id.
+#[must_use]
+pub fn answer(folder: &Path, line: &str) -> String {
+    answered(folder, line).unwrap_or_else(|e| format!("error: {e}"))
+}
+
+fn answered(folder: &Path, line: &str) -> Result<String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+    let id = words.get(1).filter(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let path = |id: &str| folder.join(format!("pull-{id}.witness"));
+    let small = |n: u64| u32::try_from(n).ok();
+    match (words.first(), id, number(2).and_then(small), number(3), number(4)) {
+        (Some(&"keep"), Some(id), Some(round), Some(client), Some(number)) if words.len() == 5 => {
+            let client = u16::try_from(client).map_err(|_| Error::user("no such client"))?;
+            keep(&mut Appended::open(&path(id))?, round, client, number)?;
+            Ok(KEPT.to_owned())
+        }
+        (Some(&"recall"), Some(id), Some(round), Some(from), None) if words.len() == 4 => {
+            let from = usize::try_from(from).unwrap_or(usize::MAX);
+            let kept = kept_in(&path(id))?.into_iter().filter(|kept| kept.round == round).skip(from).take(AT_ONCE);
+            let line = |Kept { round, client, number, at_us }: Kept| format!(" {round}:{client}:{number}:{at_us}");
+            Ok(kept.map(line).fold("kept".to_owned(), |answer, one| answer + &one))
+        }
+        _ => Err(Error::user("not understood")),
+    }
+}
+
+fn keep(file: &mut Appended, round: u32, client: u16, number: u64) -> Result<()> {
+    file.add(&format!("{round} {client} {number} {}", wall_us()))
+}
+
+/// All that a file has. A last line that was cut off was never answered.
+fn kept_in(path: &Path) -> Result<Vec<Kept>> {
+    let text = files::read_text(path)?;
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let lines = whole.lines().zip(1..).map(|(line, number)| {
+        let odd = || Error::host(format!("{} line {number} is not what a witness writes: {line}", path.display()));
+        read(line, ' ').ok_or_else(odd)
+    });
+    lines.collect()
+}
+
+fn read(text: &str, between: char) -> Option<Kept> {
+    let mut numbers = text.split(between).map(|word| word.parse::<u64>().ok());
+    let mut next = || numbers.next().flatten();
+    let (round, client, number, at_us) = (next()?, next()?, next()?, next()?);
+    let (round, client) = (u32::try_from(round).ok()?, u16::try_from(client).ok()?);
+    numbers.next().is_none().then_some(Kept { round, client, number, at_us })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_witness_keeps_what_it_is_told_and_tells_it_again_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let say = |line: &str| answer(folder.path(), line);
+        for number in 1..=1001 {
+            assert_eq!(say(&format!("keep 0badcafe 1 3 {number}")), KEPT);
+        }
+        assert_eq!(say("keep 0badcafe 2 3 1"), KEPT);
+        let part = |from: usize| {
+            let answer = say(&format!("recall 0badcafe 1 {from}"));
+            answer.split(' ').skip(1).map(|one| read(one, ':').unwrap().number).collect::<Vec<_>>()
+        };
+        assert_eq!((part(0).len(), part(1000), part(1001).len()), (AT_ONCE, vec![1001], 0));
+        for wrong in ["keep ../../etc 1 1 1", "keep 0badcafe 1 1", "keep 0badcafe 1 99999 1", "recall", "", "x y z"] {
+            assert!(say(wrong).starts_with("error: "), "{wrong}: {}", say(wrong));
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_does_not_count_and_any_other_odd_line_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        std::fs::write(&path, "1 0 1 99\n1 0 2 1").unwrap();
+        assert_eq!(kept_in(&path).unwrap(), [Kept { round: 1, client: 0, number: 1, at_us: 99 }]);
+        std::fs::write(&path, "1 0 1 99\n1 0 2\n").unwrap();
+        assert!(kept_in(&path).unwrap_err().to_string().contains("line 2"));
+    }
+
+    #[test]
+    fn a_witness_is_an_address_or_a_file() {
+        assert_eq!(WitnessPlace::parse("host:7").unwrap(), WitnessPlace::Address("host:7".to_owned()));
+        assert_eq!(WitnessPlace::parse("/x/y").unwrap(), WitnessPlace::File("/x/y".into()));
+        assert!(WitnessPlace::parse("host").is_err() && WitnessPlace::parse("host:x").is_err());
+    }
+}

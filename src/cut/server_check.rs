@@ -1,0 +1,168 @@
+//! PostgreSQL on a state: whether it recovers, and its own checks of what it recovered.
+//!
+//! A server that ends by itself with a FATAL or PANIC has found damage. One that was killed, or does not answer in time, says
+//! nothing of the state.
+
+use super::invariants::Found;
+use crate::cluster::client::Client;
+use crate::cluster::server::{DATABASE, Server, ServerSpec};
+use crate::error::{Error, Kind, Result};
+use crate::host::command::Command;
+use crate::host::signals::Interrupt;
+use crate::host::{Host, files};
+use std::time::Duration;
+
+/// The longest that a check of all indexes may take: milliseconds here, minutes on a machine that others keep busy.
+const ANSWER: Duration = Duration::from_secs(600);
+
+/// How a check on a server ended.
+pub enum Ended {
+    /// With a finding; a whole one still lacks what comes after.
+    Found(Found),
+    /// Nothing is wrong, but these steps were left out.
+    LeftOut(Vec<String>),
+}
+
+/// Starts a server, looks, stops it, and has pg_checksums read every page.
+///
+/// # Errors
+/// When a step did not end. It says nothing of the state.
+pub fn on_server(
+    host: &Host,
+    spec: &ServerSpec,
+    interrupt: &Interrupt,
+    look: impl FnOnce(&Server) -> Result<Ended>,
+) -> Result<Ended> {
+    let server = match Server::start(host, spec.clone(), interrupt) {
+        Ok(server) => server,
+        Err(e) => return damage(spec, e).map(Ended::Found),
+    };
+    let mut left_out = match look(&server) {
+        Ok(Ended::LeftOut(steps)) => steps,
+        Ok(found) => return Ok(found),
+        Err(e) => return damage(spec, e).map(Ended::Found),
+    };
+    let checksums = has_checksums(&server)?;
+    if let Err(e) = server.stop(host) {
+        return damage(spec, e).map(Ended::Found);
+    }
+    let why = match checksums {
+        false => Some("the cluster has none"),
+        true if !crate::host::paths::exists(&spec.install.bin.join("pg_checksums")) => Some("no program pg_checksums"),
+        true => None,
+    };
+    if let Some(why) = why {
+        left_out.push(format!("checksums: {why}"));
+        return Ok(Ended::LeftOut(left_out));
+    }
+    let command = Command::new(spec.install.bin.join("pg_checksums")).args(["--check", "-D"]).arg(&spec.data);
+    match host.run(&command.user(&spec.user)) {
+        Ok(_) => Ok(Ended::LeftOut(left_out)),
+        Err(e) if host.take_command_log().last().and_then(|ran| ran.exit_code).is_some() => {
+            Ok(Ended::Found(Found::Torn(e.to_string())))
+        }
+        Err(e) => Err(Error::host(e.to_string())),
+    }
+}
+
+/// What its log says of a server that failed.
+fn damage(spec: &ServerSpec, e: Error) -> Result<Found> {
+    if e.kind() == Kind::Interrupted || e.kind() == Kind::Bug {
+        return Err(e);
+    }
+    let log = files::read(&spec.log).unwrap_or_default();
+    match ended_by_itself(&String::from_utf8_lossy(&log)) {
+        true => Ok(Found::Torn(e.to_string())),
+        false => Err(Error::host(format!("the server ended, and its log says no reason: {e}"))),
+    }
+}
+
+/// Whether a log tells that the server gave up, or one of its processes crashed.
+fn ended_by_itself(log: &str) -> bool {
+    let says = |line: &str| {
+        let gave_up = ["FATAL:", "PANIC:"].iter().any(|word| line.contains(word));
+        // Clients that come too early, and those that are sent away because somebody ended the server.
+        let of_clients = ["the database system is ", "terminating connection"];
+        let crashed = line.contains("was terminated by signal") && !line.contains("was terminated by signal 9");
+        crashed || (gave_up && !of_clients.iter().any(|words| line.contains(words)))
+    };
+    log.lines().any(says)
+}
+
+/// Indexes against their tables, and tables by themselves, by the extension that pg_amcheck uses.
+///
+/// # Errors
+/// When the server cannot be asked.
+pub fn amcheck(server: &Server) -> Result<Ended> {
+    let mut client = server.connect(DATABASE)?;
+    client.set_limit(ANSWER)?;
+    let has = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck'), \
+               EXISTS (SELECT FROM pg_proc WHERE proname = 'verify_heapam')";
+    let has = client.query(has)?;
+    let is_true = |place: usize| has.first().and_then(|row| row.get(place)?.as_deref()) == Some("t");
+    if !is_true(0) {
+        return Ok(Ended::LeftOut(vec!["amcheck: the extension is not installed".to_owned()]));
+    }
+    match damaged(&mut client, is_true(1)) {
+        Ok(None) => Ok(Ended::LeftOut(Vec::new())),
+        Ok(Some(damage)) => Ok(Ended::Found(Found::Torn(damage))),
+        Err(e) if e.kind() == Kind::Tool && !e.to_string().contains("SQLSTATE 57") => {
+            Ok(Ended::Found(Found::Torn(e.to_string())))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn damaged(client: &mut Client, with_tables: bool) -> Result<Option<String>> {
+    // A power cut between PREPARE TRANSACTION and COMMIT PREPARED leaves locks, for which the check would wait for ever.
+    let in_doubt = "SELECT 'ROLLBACK PREPARED ' || quote_literal(gid) FROM pg_prepared_xacts \
+                    WHERE database = current_database()";
+    for rollback in client.query(in_doubt)?.iter().flatten().flatten() {
+        client.query(rollback)?;
+    }
+    client.query(
+        "SELECT bt_index_parent_check(c.oid, true) FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
+         JOIN pg_index i ON i.indexrelid = c.oid WHERE a.amname = 'btree' AND c.relkind = 'i' AND i.indisvalid",
+    )?;
+    if !with_tables {
+        return Ok(None);
+    }
+    let damage = client.query(
+        "SELECT c.relname, v.blkno, v.msg FROM pg_class c JOIN pg_am a ON a.oid = c.relam, \
+         LATERAL verify_heapam(c.oid) v WHERE a.amname = 'heap' AND c.relkind IN ('r', 't', 'm') LIMIT 1",
+    )?;
+    let text = |row: &Vec<Option<String>>| row.iter().flatten().cloned().collect::<Vec<_>>().join(": ");
+    Ok(damage.first().map(text))
+}
+
+fn has_checksums(server: &Server) -> Result<bool> {
+    let rows = server.connect(DATABASE)?.query("SHOW data_checksums")?;
+    Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("on"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_gave_up_or_crashed_says_so_and_a_killed_one_does_not() {
+        for line in [
+            "2026-11-22 [7] FATAL:  could not locate a valid checkpoint record at 0/1F2E3D0",
+            "[7] PANIC:  could not read block 3",
+            "[7] LOG:  server process (PID 9) was terminated by signal 6: Aborted",
+            "[7] FATAL:  invalid page in block 3 of relation base/5/16384",
+        ] {
+            assert!(ended_by_itself(line), "{line}");
+        }
+        for line in [
+            "[7] LOG:  server process (PID 9) was terminated by signal 9: Killed",
+            "[8] FATAL:  the database system is starting up",
+            "[8] FATAL:  the database system is in recovery mode",
+            "[8] FATAL:  terminating connection due to unexpected postmaster exit",
+            "[7] LOG:  redo starts at 0/1F2E3D0",
+            "",
+        ] {
+            assert!(!ended_by_itself(line), "{line}");
+        }
+    }
+}

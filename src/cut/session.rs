@@ -1,0 +1,290 @@
+//! The cases of a plan, one after another: record, judge, try states.
+
+use super::evidence;
+use super::judge::Judged;
+use super::pages::PageWrites;
+use super::record;
+use crate::error::{Kind, Result};
+use crate::host::processes::cgroup;
+use crate::host::signals::Interrupt;
+use crate::host::users::{self, User};
+use crate::host::{Host, files, folders, paths};
+use crate::provision::ledger::Ledger;
+use crate::provision::{folder, layer, recorded};
+use crate::record::case::{CaseSpec, by_stack_and_server};
+use crate::record::durability;
+use crate::record::verdict::Verdict;
+use crate::recorder::Exports;
+use crate::run::session::Places;
+use crate::run::undo;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How thoroughly cases are cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Cutting {
+    pub clients: u16,
+    /// How long they commit.
+    pub time: Duration,
+    /// States of each case whose WAL is read to its end; 0 for the arithmetic alone.
+    pub states: usize,
+    pub seed: u64,
+    /// Whether the recording of a convicted case is kept.
+    pub keeps_evidence: bool,
+}
+
+impl Cutting {
+    /// How many of the states go through all steps: one of twenty, but no fewer than [`LEAST_WHOLE`].
+    #[must_use]
+    pub fn wholes(&self) -> usize {
+        (self.states / 20).clamp(LEAST_WHOLE, MOST_WHOLE).min(self.states)
+    }
+}
+
+/// So that each class of states has one or two.
+const LEAST_WHOLE: usize = 12;
+/// Beyond it, time is better spent on reading WAL.
+const MOST_WHOLE: usize = 100;
+
+impl Default for Cutting {
+    fn default() -> Cutting {
+        Cutting { clients: 4, time: Duration::from_secs(3), states: 0, seed: 1, keeps_evidence: true }
+    }
+}
+
+/// What is told while it goes on.
+pub enum Told<'a> {
+    Recording {
+        case: &'a str,
+    },
+    Checking {
+        case: &'a str,
+        states: usize,
+    },
+    /// A state of the step is checked.
+    State {
+        case: &'a str,
+        step: &'a str,
+        done: usize,
+        of: usize,
+    },
+}
+
+/// What is known of a case.
+#[derive(Debug, Clone, Serialize)]
+pub struct CaseResult {
+    pub case: String,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Acknowledged commits.
+    pub commits: usize,
+    /// Requests while they were made.
+    pub writes: usize,
+    pub flushes: usize,
+    pub bytes: u64,
+    /// How pages of data reached the disks, the stop of the server included.
+    pub page_writes: PageWrites,
+    pub classes: Vec<Tried>,
+    /// States whose WAL was read to its end.
+    pub tails: Pass,
+    /// States that went through all steps.
+    pub wholes: Pass,
+    /// States with a write torn at 4 KiB that failed.
+    pub torn_pages: usize,
+    /// States with a write torn at 512 bytes that failed: outside what filesystems promise.
+    pub torn_sectors: usize,
+    /// Steps that nothing could be said of, with the reason.
+    pub left_out: Vec<String>,
+    /// What each model of the device would make of it, the honest one first: by states where they were tried, else by
+    /// arithmetic.
+    pub devices: Vec<OnDevice>,
+    /// Folder of the evidence, of a conviction.
+    pub evidence: Option<PathBuf>,
+}
+
+impl CaseResult {
+    /// A verdict that rests on no recording.
+    pub fn of(case: &CaseSpec, verdict: Verdict) -> CaseResult {
+        CaseResult {
+            case: case.id.clone(),
+            verdict,
+            commits: 0,
+            writes: 0,
+            flushes: 0,
+            bytes: 0,
+            page_writes: PageWrites::default(),
+            classes: Vec::new(),
+            tails: Pass::default(),
+            wholes: Pass::default(),
+            torn_pages: 0,
+            torn_sectors: 0,
+            left_out: Vec::new(),
+            devices: Vec::new(),
+            evidence: None,
+        }
+    }
+}
+
+/// States that went through a check, and what it took.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Pass {
+    pub states: usize,
+    /// Microseconds for all of them.
+    pub us: u64,
+}
+
+/// States of one class.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tried {
+    pub class: &'static str,
+    pub tried: usize,
+    /// How many there are; of samples and torn writes, how many were drawn.
+    pub of: usize,
+}
+
+/// A verdict for another device than the recorded one.
+#[derive(Debug, Clone, Serialize)]
+pub struct OnDevice {
+    pub device: String,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// What all cases share.
+pub struct Session<'a> {
+    pub host: Host,
+    pub ledger: Ledger,
+    pub id: String,
+    pub user: User,
+    pub cutting: Cutting,
+    pub interrupt: &'a Interrupt,
+    /// Private folder for mount points and sockets, with a short path.
+    pub folder: PathBuf,
+    /// Folder for recordings.
+    pub work: PathBuf,
+}
+
+impl<'a> Session<'a> {
+    /// Begins: ledger, control group, folders.
+    ///
+    /// # Errors
+    /// When a folder cannot be made, or there is no user for the server.
+    pub fn open(host: &Host, places: &Places, cutting: Cutting, interrupt: &'a Interrupt) -> Result<Session<'a>> {
+        let id = files::random_id()?;
+        let ledger = Ledger::create(&places.ledgers(), &id)?;
+        let group = cgroup::place(host, &id);
+        let prepared: Result<(User, PathBuf, PathBuf)> = (|| {
+            let user = users::server_user(host)?;
+            ledger.enter(undo::processes_thing(&id, group.as_deref())?)?;
+            let work = places.state.join(format!("{}{id}-recordings", folder::PREFIX));
+            folders::make_passable(&places.state)?;
+            folder::make(&ledger, folder::OWNER, &work)?;
+            Ok((user, folder::make_for_run(&ledger, &id)?, work))
+        })();
+        match prepared {
+            Ok((user, folder, work)) => {
+                let host = host.for_run(&id).keeping_together(group.as_deref());
+                Ok(Session { host, ledger, id, user, cutting, interrupt, folder, work })
+            }
+            Err(e) => {
+                undo::undo(&ledger, 0, host).and_then(|()| ledger.close())?;
+                Err(e)
+            }
+        }
+    }
+
+    /// Undoes all that is left.
+    ///
+    /// # Errors
+    /// What could not be undone; it stays in the ledger.
+    pub fn close(self) -> Result<()> {
+        undo::undo(&self.ledger, 0, &self.host).and_then(|()| self.ledger.close())
+    }
+}
+
+/// Cuts the power of each case that differs from the others in more than its workload.
+///
+/// # Errors
+/// When nothing can be begun, or something built cannot be undone; interrupted.
+pub fn cut(
+    host: &Host,
+    cases: &[CaseSpec],
+    places: &Places,
+    cutting: Cutting,
+    interrupt: &Interrupt,
+    tell: &dyn Fn(Told<'_>),
+) -> Result<Vec<CaseResult>> {
+    let session = Session::open(host, places, cutting, interrupt)?;
+    let mut results = Vec::new();
+    let mut failed = None;
+    for case in by_stack_and_server(cases).into_iter().map(|sharing| sharing[0]) {
+        if let Err(e) = interrupt.check() {
+            failed = Some(e);
+            break;
+        }
+        let mark = session.ledger.mark();
+        let result = cut_case(&session, case, places, tell);
+        let undone = undo::undo(&session.ledger, mark, &session.host);
+        match result.and_then(|result| undone.map(|()| result)) {
+            Ok(result) => results.push(result),
+            Err(e) => {
+                failed = Some(e);
+                break;
+            }
+        }
+    }
+    let closed = session.close();
+    match failed {
+        Some(e) => Err(e),
+        None => closed.map(|()| results),
+    }
+}
+
+pub(super) fn cut_case(
+    session: &Session<'_>,
+    case: &CaseSpec,
+    places: &Places,
+    tell: &dyn Fn(Told<'_>),
+) -> Result<CaseResult> {
+    if let Some(verdict) = without_recording(&session.host, case) {
+        return Ok(CaseResult::of(case, verdict));
+    }
+    tell(Told::Recording { case: &case.id });
+    let work = session.work.join(&case.id);
+    files::make_folder(&work, 0o711)?;
+    let exports = Exports::mount(&recorded::prepare(&session.ledger, &session.folder)?, recorded::SOURCE)?;
+    let recorded = match record::record(session, case, &exports, &work) {
+        Ok(recorded) => recorded,
+        Err(e) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
+        Err(e) if e.kind() == Kind::Bug => return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() })),
+        Err(e) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
+    };
+    let mut result = Judged { session, case, exports: &exports, recorded: &recorded, work: &work }.judge(tell)?;
+    if result.0.verdict.convicts() && session.cutting.keeps_evidence {
+        let folder = places.results.join(format!("cut-{}", session.id)).join(&case.id);
+        evidence::keep(&folder, case, &result.0.verdict, result.1, &recorded)?;
+        result.0.evidence = Some(folder);
+    }
+    drop(exports);
+    folders::remove_all(&work)?;
+    Ok(result.0)
+}
+
+/// What can be said of a case that cannot be recorded.
+fn without_recording(host: &Host, case: &CaseSpec) -> Option<Verdict> {
+    let others = record::not_recorded(&case.stack);
+    if let Some(memory) = others.iter().find(|layer| durability::memory_filesystem(layer).is_some()) {
+        return Some(Verdict::LosesAll { why: format!("{memory} is in memory") });
+    }
+    if !others.is_empty() {
+        let why = format!("only loop images are recorded, not {}", others.join(", "));
+        return Some(Verdict::NotMeasured { why });
+    }
+    if !paths::exists(Path::new("/dev/fuse")) {
+        return Some(Verdict::NotMeasured { why: "this machine has no /dev/fuse".to_owned() });
+    }
+    let nodes = case.stack.nodes.iter();
+    let missing = nodes.filter_map(|node| Some(layer(&node.layer)?.unmet(host, &node.options))).flatten().next()?;
+    Some(Verdict::NotMeasured { why: format!("{} is missing", missing.what) })
+}

@@ -1,0 +1,65 @@
+//! Verdicts as a run folder keeps them.
+
+use super::session::{CaseResult, Cutting, OnDevice, Session, Tried, cut_case};
+use crate::error::{Kind, Result};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::host::time;
+use crate::record::case::CaseSpec;
+use crate::record::verdict::{self, DeviceVerdict, StatesTried, Verdict, VerdictRecord};
+use crate::run::session::Places;
+
+/// What a power cut costs a case, by arithmetic alone. Nothing is left on the machine. What a recording lacks makes the case
+/// *not measured*: a run goes on without it.
+///
+/// # Errors
+/// When something built cannot be undone; interrupted.
+pub fn quick(host: &Host, case: &CaseSpec, places: &Places, interrupt: &Interrupt) -> Result<VerdictRecord> {
+    let cutting = Cutting { states: 0, keeps_evidence: false, ..Cutting::default() };
+    let session = Session::open(host, places, cutting, interrupt)?;
+    let result = cut_case(&session, case, places, &|_| ());
+    session.close()?;
+    let result = match result {
+        Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+        Err(e) => CaseResult::of(case, Verdict::NotMeasured { why: e.chain() }),
+        Ok(result) => result,
+    };
+    Ok(result.record(vec![case.id.clone()], cutting.clients))
+}
+
+impl CaseResult {
+    /// The same as it is stored: the verdict on these cases, the first of which was cut.
+    #[must_use]
+    pub fn record(&self, cases: Vec<String>, clients: u16) -> VerdictRecord {
+        let count = |n: usize| n as u64;
+        let states = |Tried { class, tried, of }: &Tried| StatesTried {
+            class: (*class).to_owned(),
+            tried: count(*tried),
+            of: count(*of),
+        };
+        let device = |OnDevice { device, verdict }: &OnDevice| DeviceVerdict {
+            device: device.clone(),
+            verdict: verdict.clone(),
+        };
+        VerdictRecord {
+            format: verdict::FORMAT,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            made: time::rfc3339(time::wall_us()),
+            cases,
+            verdict: self.verdict.clone(),
+            clients,
+            commits: count(self.commits),
+            writes: count(self.writes),
+            flushes: count(self.flushes),
+            bytes: self.bytes,
+            states: self.classes.iter().map(states).collect(),
+            wal_ends_read: count(self.tails.states),
+            recovered: count(self.wholes.states),
+            torn_pages: count(self.torn_pages),
+            torn_sectors: count(self.torn_sectors),
+            left_out: self.left_out.clone(),
+            devices: self.devices.iter().map(device).collect(),
+            evidence: self.evidence.as_ref().map(|folder| folder.display().to_string()),
+        }
+    }
+}

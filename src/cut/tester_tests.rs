@@ -1,0 +1,296 @@
+//! The tester itself on trial: faults that are put into recordings, states and checks on purpose, each of which must be caught.
+
+use super::invariants::Found;
+use super::judge::Judged;
+use super::ladder::{Checked, Checker, Finding};
+use super::pages::{Content, content_of};
+use super::record::{self, Recorded};
+use super::session::{Cutting, Session, Told, cut_case};
+use super::tests::{can_record, case, judge, options, places};
+use super::{Verdict, tried};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::provision::recorded;
+use crate::provision::stack::build_stack;
+use crate::record::case::CaseSpec;
+use crate::record::stack::{GroundName, Input, NodeSpec, Role};
+use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
+use crate::run::session::Places;
+use crate::run::undo;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A recording and what it takes to check states of it.
+fn with_recording(places: &Places, case: &CaseSpec, act: impl FnOnce(&Session<'_>, &Exports, &Recorded)) {
+    let interrupt = Interrupt::never();
+    let cutting = Cutting { time: Duration::from_millis(800), states: 20, ..Cutting::default() };
+    let session = Session::open(&Host::this(), places, cutting, &interrupt).unwrap();
+    let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
+    let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
+    let recorded = record::record(&session, case, &exports, &session.work).unwrap();
+    act(&session, &exports, &recorded);
+    drop(exports);
+    session.close().unwrap();
+}
+
+fn checker<'a>(
+    session: &'a Session<'_>,
+    case: &'a CaseSpec,
+    exports: &'a Exports,
+    recorded: &'a Recorded,
+) -> Checker<'a> {
+    let (nodes, history, work) = (recorded.nodes.as_slice(), &recorded.history, session.work.as_path());
+    let log = recorded.recording.log();
+    let durable = Durable::of(log.entries(), DeviceModel::Honest);
+    let end = State::everything(log.entries(), &durable, recorded.stopped);
+    let of = Checked { session, case, exports, nodes, history, work };
+    Checker::attach(of, recorded.recording.images(&durable, &end)).unwrap()
+}
+
+#[test]
+fn the_log_replays_to_the_very_disk_that_a_clean_stop_leaves() {
+    const SIZE: u64 = 64 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let places = places(folder.path());
+    if !can_record("ext4") {
+        return;
+    }
+    let interrupt = Interrupt::never();
+    let session = Session::open(&Host::this(), &places, Cutting::default(), &interrupt).unwrap();
+    let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
+    let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
+    let recorder = Arc::new(Recorder::filling(vec![(create_base(&session.work.join("base"), SIZE).unwrap(), SIZE)]));
+    recorder.begin(&session.work.join("log"), 1 << 30).unwrap();
+    let images = BTreeMap::from([("loop".to_owned(), exports.add(&name_of("loop"), &recorder, 0))]);
+    let mut stack = case("ext4", &[], &[]).stack;
+    stack.nodes[0].options = options(&[("loop", "64MiB")]);
+    let mark = session.ledger.mark();
+    let site = record::site(&session, format!("pgstrata-{}.ext4", session.id), &images);
+    let built = build_stack(&site, &stack).unwrap();
+    for number in 0..40 {
+        let path = built.folder().join(format!("file-{number}"));
+        std::fs::write(&path, vec![number; 70_000]).unwrap();
+        if number % 3 == 0 {
+            std::fs::File::open(&path).unwrap().sync_all().unwrap();
+        }
+        if number % 5 == 0 {
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+    undo::undo(&session.ledger, mark, &session.host).unwrap();
+    let disk = std::fs::read(&images["loop"]).unwrap();
+    let recording = recorder.finish().unwrap();
+    let entries = recording.log().entries();
+    let durable = Durable::of(entries, DeviceModel::Honest);
+    let end = State::everything(entries, &durable, recording.log().end());
+    let mut replayed = vec![0; SIZE as usize];
+    recording.images(&durable, &end)[0].read(0, &mut replayed).unwrap();
+    assert!(entries.len() > 40 && disk.iter().any(|byte| *byte != 0));
+    assert!(disk == replayed);
+    drop(exports);
+    session.close().unwrap();
+}
+
+#[test]
+fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record("ext4") {
+        return;
+    }
+    let case = case("ext4", &[], &[]);
+    with_recording(&places(folder.path()), &case, |session, exports, recorded| {
+        let log = recorded.recording.log();
+        let entries = log.entries();
+        assert!(recorded.history.has_ends(), "every commit record is found in WAL");
+        let acknowledged = &recorded.history.acknowledged;
+        let (last, since) = (acknowledged.last().unwrap(), &acknowledged[acknowledged.len() - 10]);
+        let state = State { class: Class::Floor, at: last.mark, extra: Vec::new(), torn: None };
+        let checker = checker(session, &case, exports, recorded);
+        let found = |durable: &Durable| checker.tail(recorded.recording.images(durable, &state), state.at).unwrap();
+        let honest = || Durable::of(entries, DeviceModel::Honest);
+        assert_eq!(found(&honest()), Finding::Recovered(Found::Whole));
+        let is_wal = |number: &usize| content_of(&log.content(&entries[*number]).unwrap()) == Content::Wal;
+        // One that was written again since is no loss.
+        let is_last = |number: &usize| {
+            let entry = &entries[*number];
+            let later = honest().at(last.mark).into_iter().filter(|later| later > number);
+            later.map(|later| &entries[later]).all(|later| later.offset != entry.offset)
+        };
+        let durable = honest().at(last.mark);
+        let members: Vec<usize> = durable
+            .into_iter()
+            .filter(|number| entries[*number].submitted > since.mark && is_wal(number) && is_last(number))
+            .collect();
+        assert!(!members.is_empty());
+        for member in members.into_iter().rev().take(6) {
+            let finding = found(&honest().without(member));
+            assert!(matches!(finding, Finding::Recovered(Found::Lost(_))), "entry {member}: {finding:?}");
+        }
+        checker.detach().unwrap();
+    });
+}
+
+#[test]
+fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record("ext4") {
+        return;
+    }
+    let case = case("ext4", &[], &[]);
+    with_recording(&places(folder.path()), &case, |session, exports, recorded| {
+        let durable = Durable::of(recorded.recording.log().entries(), DeviceModel::Honest);
+        let at = recorded.history.acknowledged.last().unwrap().mark;
+        let state = State { class: Class::Floor, at, extra: Vec::new(), torn: None };
+        let checker = checker(session, &case, exports, recorded);
+        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, true);
+        let cluster = session.folder.join(format!("pgstrata-{}.ext4.ext4/pgstrata-data/cluster", session.id));
+        let (done, killed) = (AtomicBool::new(false), Cell::new(false));
+        let finding = std::thread::scope(|scope| {
+            let killer = scope.spawn(|| {
+                // The recovered server writes its own; that of the crash is removed before.
+                let ready =
+                    || std::fs::read_to_string(cluster.join("postmaster.pid")).ok().filter(|it| it.contains("ready"));
+                while !done.load(Ordering::Relaxed) {
+                    let Some(note) = ready() else {
+                        std::thread::yield_now();
+                        continue;
+                    };
+                    let id: i32 = note.lines().next().unwrap().parse().unwrap();
+                    let alive =
+                        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|name| name.trim() == "postgres");
+                    let here = std::fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|folder| folder == cluster);
+                    if alive && here {
+                        let id = rustix::process::Pid::from_raw(id).unwrap();
+                        return rustix::process::kill_process(id, rustix::process::Signal::KILL).is_ok();
+                    }
+                }
+                false
+            });
+            let finding = whole();
+            done.store(true, Ordering::Relaxed);
+            killed.set(killer.join().unwrap());
+            finding
+        });
+        assert!(killed.get(), "the server was killed before its check ended");
+        assert!(finding.is_err(), "{finding:?}");
+        assert!(whole().unwrap().is_whole(), "the same state holds when nobody interferes");
+        checker.detach().unwrap();
+    });
+}
+
+#[test]
+fn a_recording_with_commits_that_wal_lacks_is_never_acquitted() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record("ext4") {
+        return;
+    }
+    let case = case("ext4", &[], &[]);
+    with_recording(&places(folder.path()), &case, |session, exports, recorded| {
+        let mut forged = recorded.history.clone();
+        let last = *forged.acknowledged.last().unwrap();
+        // Acknowledged by a server that never wrote it.
+        let (number, end) = (last.number + 1, last.end.map(|end| end + (1 << 30)));
+        forged.acknowledged.push(super::history::Acknowledgement {
+            number,
+            end,
+            xid: last.xid + 1,
+            started: last.mark,
+            ..last
+        });
+        let forged = Recorded { history: forged, ..recorded.clone() };
+        let judged = Judged { session, case: &case, exports, recorded: &forged, work: &session.work };
+        let devices = judged.devices();
+        let mut result = super::CaseResult::of(&case, Verdict::Holds { states: 0 });
+        tried::try_states(&judged, &judged.contents().unwrap().0, &devices, &mut result, &|_: Told<'_>| ()).unwrap();
+        assert!(
+            matches!(&result.verdict, Verdict::HarnessBroken { why } if why.contains("clean stop")),
+            "{}",
+            result.verdict
+        );
+    });
+}
+
+/// A stack with `pg_wal` on a disk of its own.
+fn on_two_disks() -> CaseSpec {
+    let mut case = case("ext4", &[], &[]);
+    let from = |name: &str| vec![Input { from: GroundName(name.to_owned()), role: Role::Data, group: None }];
+    let disk = NodeSpec { name: "wal".to_owned(), inputs: Vec::new(), ..case.stack.nodes[0].clone() };
+    let filesystem = NodeSpec { name: "walfs".to_owned(), inputs: from("wal"), ..case.stack.nodes[1].clone() };
+    case.stack.nodes.extend([disk, filesystem]);
+    case.stack.wal = Some(GroundName("walfs".to_owned()));
+    case
+}
+
+#[test]
+fn wal_on_an_honest_disk_does_not_save_data_on_one_that_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = places(folder.path());
+    if !can_record("ext4") {
+        return;
+    }
+    let interrupt = Interrupt::never();
+    // Two checkpoints after a switch: the segment of the first redo is gone from the honest disk.
+    let cutting = Cutting { time: Duration::from_millis(3500), states: 12, ..Cutting::default() };
+    let session = Session::open(&Host::this(), &places, cutting, &interrupt).unwrap();
+    let result = cut_case(&session, &on_two_disks(), &places, &|_| ()).unwrap();
+    session.close().unwrap();
+    assert!(matches!(result.verdict, Verdict::Holds { states: 12.. }), "{}", result.verdict);
+    let lying = result.devices.last().unwrap();
+    assert!(lying.device.contains("pg_wal") && lying.verdict.convicts(), "{lying:?}");
+}
+
+#[test]
+fn pages_torn_at_4_kib_are_a_severity_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = places(folder.path());
+    if !can_record("ext4") {
+        return;
+    }
+    let result = judge(&places, &case("ext4", &[], &[("full_page_writes", "off")]), 120);
+    // Few torn pages go through all steps, and not each of them matters: a recording of a second may have none that does.
+    match &result.verdict {
+        Verdict::Torn { unit: Some(4096), .. } => assert!(result.torn_pages > 0),
+        other => assert!(matches!(other, Verdict::Holds { .. }) && result.torn_pages == 0, "{other}"),
+    }
+}
+
+#[test]
+fn a_library_that_makes_fsync_do_nothing_is_convicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = places(folder.path());
+    let (library, source) = (folder.path().join("nosync.so"), folder.path().join("nosync.c"));
+    std::fs::write(
+        &source,
+        "int fsync(int f){return 0;} int fdatasync(int f){return 0;} int sync_file_range(){return 0;}",
+    )
+    .unwrap();
+    let compiled = Command::new("cc").args(["-w", "-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        println!("skipped: a library that ignores fsync needs cc");
+        return;
+    }
+    if !can_record("ext4") {
+        return;
+    }
+    let real = crate::cluster::testing::some_installation().unwrap().bin;
+    let bin = folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for program in std::fs::read_dir(&real).unwrap().map(|program| program.unwrap().path()) {
+        let own = bin.join(program.file_name().unwrap());
+        if program.ends_with("postgres") {
+            let script = format!("#!/bin/sh\nLD_PRELOAD={} exec {} \"$@\"\n", library.display(), program.display());
+            std::fs::write(&own, script).unwrap();
+            crate::host::files::set_mode(&own, 0o755).unwrap();
+        } else {
+            std::os::unix::fs::symlink(&program, &own).unwrap();
+        }
+    }
+    let mut case = case("ext4", &[], &[]);
+    case.postgres.as_mut().unwrap().bin = bin.display().to_string();
+    let result = judge(&places, &case, 0);
+    assert!(matches!(result.verdict, Verdict::Loses { commits: 1.., .. }), "{}", result.verdict);
+}

@@ -1,0 +1,282 @@
+//! States of a recording that are tried: all by the end of WAL, a sample and every worst suspect by all steps.
+
+use super::evidence::verdict_of;
+use super::invariants::Found;
+use super::judge::{Device, Judged};
+use super::ladder::{Checked, Checker, Finding};
+use super::pages::Content;
+use super::session::{CaseResult, Pass, Told, Tried};
+use crate::error::{Kind, Result};
+use crate::host::time::{micros, now};
+use crate::record::verdict::Verdict;
+use crate::recorder::{Class, Durable, Op, Pick, Seq, State, select};
+use std::collections::BTreeSet;
+
+/// Requests of a failing state that are left out in turn, to see whether it still fails.
+const MOST_LEFT_OUT: usize = 16;
+
+/// Worst states by the end of WAL that go through all steps.
+const SUSPECTS: usize = 3;
+
+/// States of each further model of the device: one for so many of the honest one's.
+const HONEST_FOR_OTHER: usize = 20;
+/// And at least so many.
+const LEAST_OF_OTHER: usize = 5;
+
+/// Moments at which more than this is in play are thinned out: a disk that is never flushed has thousands at each.
+const CROWDED: usize = 1000;
+
+/// Bytes at which a torn write convicts, as a severity of its own.
+const TORN_PAGE: u32 = 4096;
+
+/// What all states have in common.
+struct Trying<'a> {
+    judged: &'a Judged<'a>,
+    checker: Checker<'a>,
+    tell: &'a dyn Fn(Told<'_>),
+    strata: Vec<u8>,
+}
+
+/// A state with its verdict.
+type Weighed = (State, Verdict);
+
+/// Tries states, enters what was found, and returns the state that the verdict rests on where it convicts.
+pub fn try_states(
+    judged: &Judged<'_>,
+    contents: &[Content],
+    devices: &[Device],
+    result: &mut CaseResult,
+    tell: &dyn Fn(Told<'_>),
+) -> Result<Option<State>> {
+    let Judged { session, case, exports, recorded, work } = *judged;
+    let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
+    let recording = &recorded.recording;
+    let Some(honest) = devices.first() else { return Ok(None) };
+    let end = State::everything(recording.log().entries(), &honest.durable, recorded.stopped);
+    let of = Checked { session, case, exports, nodes, history, work };
+    let checker = Checker::attach(of, recording.images(&honest.durable, &end))?;
+    let strata = contents.iter().map(|content| *content as u8).collect();
+    let trying = Trying { judged, checker, tell, strata };
+    let kept = trying.all(devices, &end, result);
+    let left_out = trying.checker.detach();
+    let kept = kept?;
+    result.left_out = left_out?;
+    Ok(kept)
+}
+
+impl Trying<'_> {
+    fn all(&self, devices: &[Device], end: &State, result: &mut CaseResult) -> Result<Option<State>> {
+        let Some((honest, others)) = devices.split_first() else { return Ok(None) };
+        let cutting = self.judged.session.cutting;
+        let (states, coverage) = self.chosen(&honest.durable, cutting.states);
+        let of = |class: &Class| coverage.classes.get(class).copied().unwrap_or_default();
+        let tried = |class: &Class| Tried { class: class.word(), tried: of(class).0, of: of(class).1 };
+        result.classes = Class::ALL.iter().map(tried).collect();
+        (self.tell)(Told::Checking { case: &self.judged.case.id, states: states.len() });
+        if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {
+            result.verdict = Verdict::HarnessBroken { why };
+            return Ok(None);
+        }
+        let tails = self.tails("end of WAL", &honest.durable, &states, result)?;
+        let whole = self.worth_all_steps(&states, &tails, cutting.wholes());
+        let wholes = self.wholes("all steps", &honest.durable, &whole, result)?;
+        let mut found: Vec<Weighed> = tails.into_iter().chain(wholes).collect();
+        self.count_torn(&found, result);
+        found.retain(|(state, verdict)| !(state.class == Class::TornSector && verdict.convicts()));
+        // Of equals the one that went through all steps, which come last.
+        let worst = found.into_iter().max_by_key(|(_, verdict)| verdict.weight());
+        let states = states.len();
+        let kept = match worst {
+            Some((state, verdict)) if verdict.weight() > result.verdict.weight() || verdict.convicts() => {
+                if verdict.weight() >= result.verdict.weight() {
+                    result.verdict = verdict.clone();
+                }
+                verdict.convicts().then_some((state, verdict))
+            }
+            _ => None,
+        };
+        if let Verdict::Holds { .. } = result.verdict {
+            result.verdict = Verdict::Holds { states };
+        }
+        result.devices[0].verdict = result.verdict.clone();
+        self.on_others(honest, others, result)?;
+        kept.map(|(state, _)| self.smallest(&honest.durable, state)).transpose()
+    }
+
+    fn chosen(&self, durable: &Durable, states: usize) -> (Vec<State>, crate::recorder::Coverage) {
+        let entries = self.judged.recorded.recording.log().entries();
+        let mut moments = self.moments();
+        let crowd = moments.last().map_or(0, |last| durable.in_play(entries, *last).len());
+        if crowd > CROWDED {
+            let keep = moments.len().min(states * 2);
+            moments =
+                (0..keep).map(|place| moments[place * moments.len() / keep]).chain(moments.last().copied()).collect();
+            moments.dedup();
+        }
+        let pick = Pick { seed: self.judged.session.cutting.seed, states };
+        select(entries, durable, &moments, &self.strata, pick)
+    }
+
+    /// Where the power may fail: at each acknowledgement, and just before each flush took effect, when most is in play.
+    fn moments(&self) -> Vec<Seq> {
+        let recorded = self.judged.recorded;
+        let flushes = recorded.recording.log().entries().iter().filter(|entry| entry.op == Op::Flush);
+        // After the last one the server stops: then a power cut is no crash.
+        let last = recorded.history.acknowledged.last().map_or(0, |last| last.mark);
+        let flushes = flushes.filter(|flush| flush.completed < last);
+        let marks = recorded.history.acknowledged.iter().map(|one| one.mark);
+        let moments: BTreeSet<Seq> = marks.chain(flushes.map(|flush| flush.completed)).collect();
+        moments.into_iter().collect()
+    }
+
+    /// Reads the end of WAL on these states; none where it cannot be known.
+    fn tails(&self, step: &str, durable: &Durable, states: &[State], result: &mut CaseResult) -> Result<Vec<Weighed>> {
+        if !self.judged.recorded.history.has_ends() {
+            return Ok(Vec::new());
+        }
+        let begun = now();
+        let tails = self.each(step, states, |state| {
+            self.checker.tail(self.judged.recorded.recording.images(durable, state), state.at)
+        });
+        result.tails.add(states.len(), micros(begun.elapsed()));
+        tails
+    }
+
+    /// Takes these states through all steps.
+    fn wholes(&self, step: &str, durable: &Durable, states: &[State], result: &mut CaseResult) -> Result<Vec<Weighed>> {
+        let begun = now();
+        let wholes = self.each(step, states, |state| self.whole(durable, state));
+        result.wholes.add(states.len(), micros(begun.elapsed()));
+        wholes
+    }
+
+    fn whole(&self, durable: &Durable, state: &State) -> Result<Finding> {
+        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, true)
+    }
+
+    fn each(&self, step: &str, states: &[State], check: impl Fn(&State) -> Result<Finding>) -> Result<Vec<Weighed>> {
+        let mut weighed = Vec::new();
+        for (done, state) in states.iter().enumerate() {
+            self.judged.session.interrupt.check()?;
+            (self.tell)(Told::State { case: &self.judged.case.id, step, done, of: states.len() });
+            weighed.push((state.clone(), self.verdict(state, check(state))?));
+        }
+        Ok(weighed)
+    }
+
+    /// What one state says.
+    fn verdict(&self, state: &State, finding: Result<Finding>) -> Result<Verdict> {
+        let verdict = match finding {
+            Ok(Finding::Recovered(Found::Lost(loss))) => self.judged.weighed(loss),
+            Ok(finding) => verdict_of(&finding),
+            Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+            Err(e) if e.kind() == Kind::Bug => return Ok(Verdict::HarnessBroken { why: e.chain() }),
+            Err(e) => return Ok(Verdict::NotMeasured { why: format!("a state could not be checked: {}", e.chain()) }),
+        };
+        let unit = match state.class {
+            Class::TornPage => TORN_PAGE,
+            _ => return Ok(verdict),
+        };
+        Ok(match verdict.convicts() {
+            true => Verdict::Torn { what: verdict.to_string(), unit: Some(unit) },
+            false => verdict,
+        })
+    }
+
+    /// States for all steps: the worst by the end of WAL, then a sample. Half of it are pages of data that were torn, of which
+    /// the end of WAL says nothing; the rest is taken from the other classes in turn.
+    fn worth_all_steps(&self, states: &[State], tails: &[Weighed], count: usize) -> Vec<State> {
+        let mut suspects: Vec<&Weighed> = tails.iter().filter(|(_, verdict)| verdict.convicts()).collect();
+        suspects.sort_by_key(|(_, verdict)| std::cmp::Reverse(verdict.weight()));
+        let mut chosen: Vec<State> = suspects.iter().take(SUSPECTS).map(|(state, _)| state.clone()).collect();
+        let is_torn_data = |state: &&State| {
+            let torn = state.torn.filter(|_| state.class == Class::TornPage);
+            torn.is_some_and(|tear| self.strata.get(tear.entry) == Some(&(Content::Data as u8)))
+        };
+        let torn: Vec<&State> = states.iter().filter(is_torn_data).collect();
+        chosen.extend(spread(&torn, count / 2));
+        let mut classes: Vec<Vec<&State>> = Class::ALL
+            .iter()
+            .map(|class| states.iter().filter(|state| state.class == *class && !is_torn_data(state)).collect())
+            .collect();
+        classes.retain(|class| !class.is_empty());
+        let each = (count - count / 2).div_ceil(classes.len().max(1));
+        chosen.extend(classes.iter().flat_map(|class| spread(class, each)));
+        chosen
+    }
+
+    fn count_torn(&self, found: &[Weighed], result: &mut CaseResult) {
+        let count = |class| {
+            let failed = found.iter().filter(|(state, verdict)| state.class == class && verdict.convicts());
+            failed.map(|(state, _)| (state.at, state.torn)).collect::<BTreeSet<_>>().len()
+        };
+        (result.torn_pages, result.torn_sectors) = (count(Class::TornPage), count(Class::TornSector));
+    }
+
+    /// What the other models of the device make of it.
+    fn on_others(&self, honest: &Device, others: &[Device], result: &mut CaseResult) -> Result<()> {
+        let count = (self.judged.session.cutting.states / HONEST_FOR_OTHER).max(LEAST_OF_OTHER);
+        for (device, place) in others.iter().zip(1..) {
+            if device.durable == honest.durable {
+                result.devices[place].verdict = result.verdict.clone();
+                continue;
+            }
+            let (states, _) = self.chosen(&device.durable, count);
+            let mut other = CaseResult::of(self.judged.case, Verdict::Holds { states: 0 });
+            let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;
+            let whole = self.worth_all_steps(&states, &tails, 2);
+            let wholes = self.wholes(&device.name, &device.durable, &whole, &mut other)?;
+            let by_arithmetic = result.devices[place].verdict.clone();
+            let found = tails.into_iter().chain(wholes).filter(|(state, _)| state.class != Class::TornSector);
+            let worst = found.map(|(_, verdict)| verdict).chain([by_arithmetic]).max_by_key(Verdict::weight);
+            result.devices[place].verdict = match worst {
+                Some(Verdict::Holds { .. }) | None => Verdict::Holds { states: states.len() },
+                Some(worst) => worst,
+            };
+        }
+        Ok(())
+    }
+
+    /// The same state with as few as possible of the requests that were in play.
+    fn smallest(&self, durable: &Durable, mut state: State) -> Result<State> {
+        for one in state.extra.clone().into_iter().take(MOST_LEFT_OUT) {
+            self.judged.session.interrupt.check()?;
+            let extra = state.extra.iter().copied().filter(|other| *other != one).collect();
+            let fewer = State { extra, ..state.clone() };
+            if self.verdict(&fewer, self.whole(durable, &fewer))?.convicts() {
+                state = fewer;
+            }
+        }
+        Ok(state)
+    }
+
+    /// What shows that the harness is at fault: the disks after the clean stop fail, or nothing was ever in play.
+    fn harness_fault(
+        &self,
+        durable: &Durable,
+        end: &State,
+        moments_with_play: usize,
+        verdict: &Verdict,
+    ) -> Result<Option<String>> {
+        let recorded = self.judged.recorded;
+        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, false)?;
+        if !found.is_whole() {
+            return Ok(Some(format!("the disks after a clean stop fail: {}", verdict_of(&found))));
+        }
+        let nothing = moments_with_play == 0 && !verdict.convicts();
+        Ok(nothing.then(|| "no write was ever in flight: no state differs from what was acknowledged".to_owned()))
+    }
+}
+
+impl Pass {
+    fn add(&mut self, states: usize, us: u64) {
+        self.states += states;
+        self.us += us;
+    }
+}
+
+/// So many of them, evenly apart.
+fn spread(states: &[&State], count: usize) -> Vec<State> {
+    let count = count.min(states.len());
+    (0..count).map(|place| states[place * states.len() / count].clone()).collect()
+}

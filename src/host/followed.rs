@@ -1,0 +1,95 @@
+//! A program that takes minutes: its output goes to a file, is told line by line meanwhile, and interrupts are heard.
+
+use super::command::Command;
+use super::signals::Interrupt;
+use super::time::{now, sleep};
+use super::{Host, files, processes};
+use crate::error::{Error, Result};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How often the file and the program are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How such a program runs.
+pub(crate) struct Followed<'a> {
+    pub(crate) host: &'a Host,
+    /// What it prints; emptied first.
+    pub(crate) log: &'a Path,
+    /// Asked to end (SIGTERM to its group) when it takes longer.
+    pub(crate) limit: Duration,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Followed<'_> {
+    /// Runs it to its end; each whole line that it prints goes to `told`. Whether it exited with 0.
+    ///
+    /// # Errors
+    /// When it cannot be started, exceeds the limit, or somebody interrupts; it has ended by then.
+    pub(crate) fn run(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<bool> {
+        let file = files::create(self.log)?;
+        let doing = || format!("open {}", self.log.display());
+        let both = || file.try_clone().map_err(|e| Error::host(e.to_string()).while_doing(doing()));
+        let mut child = self.host.spawn(command, Stdio::from(both()?), Stdio::from(both()?))?;
+        let (begun, mut seen, mut stopped) = (now(), 0, None);
+        loop {
+            seen += tell(self.log, seen, told)?;
+            let wrong =
+                |e: std::io::Error| Error::host(e.to_string()).while_doing(format!("wait for {}", command.shown()));
+            if let Some(status) = child.try_wait().map_err(wrong)? {
+                tell(self.log, seen, told)?;
+                return stopped.map_or_else(|| Ok(status.success()), Err);
+            }
+            let over = begun.elapsed() > self.limit;
+            if stopped.is_none() && (over || self.interrupt.is_raised()) {
+                let hours = self.limit.as_secs_f64() / 3600.0;
+                let late = || Error::tool(format!("`{}` did not finish within {hours} h", command.shown()));
+                stopped = Some(if over { late() } else { Error::interrupted() });
+                processes::signal_group(child.id(), rustix::process::Signal::TERM.as_raw())?;
+            }
+            sleep(LOOK);
+        }
+    }
+}
+
+/// Tells the whole lines that were added to a file; gives their bytes.
+fn tell(log: &Path, from: u64, told: &mut dyn FnMut(&str)) -> Result<u64> {
+    let added = files::read_from(log, from)?;
+    let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    String::from_utf8_lossy(&added[..whole]).lines().for_each(told);
+    Ok(u64::try_from(whole).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    fn followed(script: &str, limit: Duration, interrupt: &Interrupt) -> (Result<bool>, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let mut lines = Vec::new();
+        let followed = Followed { host: &Host::this(), log: &log, limit, interrupt };
+        let ended = followed.run(&Command::new("sh").args(["-c", script]), &mut |line| lines.push(line.to_owned()));
+        (ended, lines)
+    }
+
+    #[test]
+    fn every_line_is_told_and_the_exit_code_counts() {
+        let (ended, lines) = followed("echo one; echo two >&2; exit 3", Duration::from_secs(60), &Interrupt::never());
+        assert!(!ended.unwrap());
+        assert_eq!(lines, ["one", "two"]);
+        assert!(followed("true", Duration::from_secs(60), &Interrupt::never()).0.unwrap());
+    }
+
+    #[test]
+    fn an_interrupt_and_the_limit_end_it_with_all_that_it_started() {
+        let interrupt = Interrupt::never();
+        interrupt.raise();
+        let (ended, _) = followed("sleep 60 & wait", Duration::from_secs(60), &interrupt);
+        assert_eq!(ended.unwrap_err().kind(), Kind::Interrupted);
+        let (ended, _) = followed("sleep 60 & wait", Duration::ZERO, &Interrupt::never());
+        assert!(ended.unwrap_err().to_string().contains("did not finish"));
+    }
+}

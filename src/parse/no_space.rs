@@ -1,0 +1,68 @@
+//! Words that say that a filesystem, a pool or a quota has no room left: the kernel's, as programs and servers pass them on.
+
+use super::server_log;
+
+/// ENOSPC and EDQUOT as glibc says them in English, and PostgreSQL's own words of a write that was cut short (md.c).
+const WORDS: [&str; 3] = ["No space left on device", "Disk quota exceeded", "Check free disk space"];
+
+/// The first line that says so.
+#[must_use]
+pub fn line(text: &str) -> Option<&str> {
+    text.lines().find(|line| says_so(line)).map(str::trim)
+}
+
+/// The first message of a server's log that says so: wall clock, microseconds since 1970, and the message with its level.
+#[must_use]
+pub fn logged(log: &str) -> Option<(u64, &str)> {
+    let mut last = None;
+    for line in log.lines() {
+        // A hint follows the message that it belongs to, and has a stamp, too.
+        let of_hint = server_log::stamped(line).is_some_and(|(_, message)| message.starts_with("HINT:"));
+        if !of_hint {
+            last = server_log::stamped(line).or(last);
+        }
+        if says_so(line) {
+            return last;
+        }
+    }
+    None
+}
+
+fn says_so(line: &str) -> bool {
+    WORDS.iter().any(|words| line.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXTEND: &str = "2026-11-22 05:17:22.460 GMT [31] LOG:  checkpoint starting: wal\n\
+         2026-11-22 05:17:23.500 GMT [42] ERROR:  could not extend file \"base/5/16396\": No space left on device\n\
+         2026-11-22 05:17:23.500 GMT [42] HINT:  Check free disk space.\n";
+
+    #[test]
+    fn the_first_message_without_room_is_found_with_its_time() {
+        let (at_us, message) = logged(EXTEND).unwrap();
+        assert_eq!(at_us % 60_000_000, 23_500_000);
+        assert_eq!(message, "ERROR:  could not extend file \"base/5/16396\": No space left on device");
+    }
+
+    #[test]
+    fn a_short_write_is_told_by_its_hint_and_the_message_is_the_one_before() {
+        let log = "2026-11-22 05:17:23.500 GMT [42] ERROR:  could not extend file \"base/5/1\": wrote only 4096 of 8192 bytes\n\
+                   2026-11-22 05:17:23.500 GMT [42] HINT:  Check free disk space.\n";
+        assert!(logged(log).unwrap().1.starts_with("ERROR:  could not extend file"));
+    }
+
+    #[test]
+    fn other_failures_and_empty_texts_say_nothing_of_room() {
+        assert_eq!(
+            (logged("2026-11-22 05:17:23.500 GMT [1] PANIC:  could not fsync file: I/O error"), line("")),
+            (None, None)
+        );
+        assert_eq!(
+            line("cp: x\n  cp: error writing 'y': No space left on device"),
+            Some("cp: error writing 'y': No space left on device")
+        );
+    }
+}

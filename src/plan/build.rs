@@ -1,0 +1,282 @@
+//! `build` of `[postgres]`: a PostgreSQL that is built from source. Each of its keys is an axis.
+
+use super::options::{Axis, read_choices};
+use super::problem::{Problem, Problems, refuse_unknown};
+use super::tree::{Key, Node, Value, get};
+use super::values::{Choice, ValueRefusal, proper_text, read};
+use crate::record::build::BuildSpec;
+use crate::record::options::{OptionKind, OptionValue};
+use std::path::Path;
+
+/// The key, and the beginning of the names of its axes.
+pub(super) const BUILD: &str = "build";
+
+const VERSION: &str = "version";
+const SUITE: &str = "suite";
+const SOURCE: &str = "source";
+const CONFIGURE: &str = "configure";
+const PATCHES: &str = "patches";
+
+/// A key of `build`: what a value is, and what it is for.
+pub(super) struct BuildKey {
+    pub key: &'static str,
+    pub kind: Kind,
+    pub doc: &'static str,
+}
+
+/// What a value must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Version,
+    Suite,
+    Path,
+    /// One of these sizes, in kB.
+    OneOf(&'static [u32]),
+    Whole,
+    Texts,
+}
+
+/// In the order of the manual.
+pub(super) const KEYS: [BuildKey; 8] = [
+    BuildKey {
+        key: VERSION,
+        kind: Kind::Version,
+        doc: "Version of Debian's source package: \"15\", or an exact one such as \"15.18\".",
+    },
+    BuildKey {
+        key: SUITE,
+        kind: Kind::Suite,
+        doc: "Debian suite of the package; default: the one that has the version.",
+    },
+    BuildKey {
+        key: SOURCE,
+        kind: Kind::Path,
+        doc: "Instead of `version`: a tarball of PostgreSQL, or a git checkout.",
+    },
+    BuildKey {
+        key: "wal_blocksize",
+        kind: Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]),
+        doc: "Size of WAL blocks in kB (--with-wal-blocksize).",
+    },
+    BuildKey {
+        key: "blocksize",
+        kind: Kind::OneOf(&[1, 2, 4, 8, 16, 32]),
+        doc: "Size of table and index pages in kB (--with-blocksize).",
+    },
+    BuildKey { key: "segsize", kind: Kind::Whole, doc: "Size of table and index segments in GB (--with-segsize)." },
+    BuildKey { key: CONFIGURE, kind: Kind::Texts, doc: "More arguments for configure." },
+    BuildKey { key: PATCHES, kind: Kind::Texts, doc: "Patch files, applied in this order (patch -p1)." },
+];
+
+/// Arguments of `configure` that have keys of their own, or that say where the build goes.
+const RESERVED: [(&str, &str); 9] = [
+    ("--with-wal-blocksize", "write wal_blocksize = 16"),
+    ("--with-blocksize", "write blocksize = 16"),
+    ("--with-segsize", "write segsize = 2"),
+    ("--prefix", "pgstrata installs builds in its cache"),
+    ("--exec-prefix", "pgstrata installs builds in its cache"),
+    ("--bindir", "pgstrata installs builds in its cache"),
+    ("--libdir", "pgstrata installs builds in its cache"),
+    ("--datadir", "pgstrata installs builds in its cache"),
+    ("--datarootdir", "pgstrata installs builds in its cache"),
+];
+
+/// Reads the table. Its axes are named `build.KEY`.
+pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
+    let Value::Table(pairs) = &node.value else {
+        let message = format!("`build` of [postgres] must be a table, found {}", node.noun());
+        problems.add(Problem::at(node.span.clone(), message).help("write build = { version = \"15\" }"));
+        return Vec::new();
+    };
+    refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS.map(|key| key.key), "`build` of [postgres]", problems);
+    match (get(pairs, VERSION), get(pairs, SOURCE), get(pairs, SUITE)) {
+        (None, None, _) => {
+            let problem = Problem::at(key.span.clone(), "`build` needs `version` or `source`");
+            problems.add(problem.help("version = \"15\" builds Debian's source package of PostgreSQL 15"));
+        }
+        (Some((version, _)), Some((source, _)), _) => {
+            let problem = Problem::at(version.span.clone(), "`version` conflicts with `source`");
+            let problem = problem.also(source.span.clone(), "the source");
+            problems.add(problem.help("the version of a tarball or checkout is its own: remove one of them"));
+        }
+        (None, Some(_), Some((suite, _))) => {
+            let problem = Problem::at(suite.span.clone(), "`suite` conflicts with `source`");
+            problems.add(problem.help("a suite is where the package of a `version` is taken from"));
+        }
+        _ => {}
+    }
+    let mut axes = Vec::new();
+    for BuildKey { key: name, kind, .. } in &KEYS {
+        let Some((key, node)) = get(pairs, name) else { continue };
+        let is_list = |node: &Node| matches!(node.value, Value::List(_));
+        let items = match &node.value {
+            Value::List(items) if *kind != Kind::Texts || items.iter().any(is_list) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        let shown = format!("`{name}` of build");
+        if let Some(choices) = read_choices(&shown, node, items, problems, |node| read_one(name, *kind, node)) {
+            let option = (BUILD.to_owned(), Some((*name).to_owned()));
+            axes.push(Axis { name: format!("{BUILD}.{name}"), option, span: key.span.clone(), choices });
+        }
+    }
+    axes
+}
+
+fn read_one(key: &str, kind: Kind, node: &Node) -> Result<Choice, ValueRefusal> {
+    let refuse = |message: String, help: Option<&str>| {
+        Err(ValueRefusal { span: node.span.clone(), message, help: help.map(str::to_owned) })
+    };
+    match kind {
+        Kind::Version => match &node.value {
+            Value::Integer(major) if *major > 0 => Ok(text(node, major.to_string())),
+            Value::Text(version) if is_version(version) => Ok(text(node, version.clone())),
+            // 15.10 would be read as 15.1.
+            Value::Number(_) => {
+                refuse("must be text: a number loses its last 0".to_owned(), Some("put quotes around it"))
+            }
+            _ => refuse("must be a version such as \"15\" or \"15.18\"".to_owned(), None),
+        },
+        Kind::Suite => match node.text() {
+            Some(suite) if !suite.is_empty() && suite.chars().all(|c| c.is_ascii_lowercase()) => {
+                Ok(text(node, suite.to_owned()))
+            }
+            _ => refuse("must be the code name of a Debian suite, such as \"bookworm\"".to_owned(), None),
+        },
+        Kind::Path => match node.text() {
+            Some(_) => Ok(text(node, proper_text(node)?)),
+            None => refuse(format!("must be the path of a tarball or git checkout, found {}", node.noun()), None),
+        },
+        Kind::OneOf(sizes) => match node.value {
+            Value::Integer(n) if sizes.iter().any(|size| i64::from(*size) == n) => read(OptionKind::Scalar, node),
+            _ => {
+                let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+                refuse(format!("must be a number of kB: {}", sizes.join(", ")), None)
+            }
+        },
+        Kind::Whole => read(OptionKind::Integer { min: 1 }, node),
+        Kind::Texts => {
+            let choice = read(OptionKind::TextList, node)?;
+            let reserved = |argument: &OptionValue| {
+                let argument = argument.plain();
+                let name = argument.split('=').next().unwrap_or_default().to_owned();
+                RESERVED.iter().find(|(reserved, _)| *reserved == name).map(|(_, help)| (argument, *help))
+            };
+            match &choice.value {
+                OptionValue::List(items) if key == CONFIGURE => match items.iter().find_map(reserved) {
+                    Some((argument, help)) => refuse(format!("must not contain `{argument}`"), Some(help)),
+                    None => Ok(choice),
+                },
+                _ => Ok(choice),
+            }
+        }
+    }
+}
+
+fn text(node: &Node, text: String) -> Choice {
+    Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() }
+}
+
+/// `15`, `15.18`.
+fn is_version(text: &str) -> bool {
+    let whole = |part: &str| !part.is_empty() && part.len() <= 4 && part.chars().all(|c| c.is_ascii_digit());
+    text.split_once('.').map_or_else(|| whole(text), |(major, minor)| whole(major) && whole(minor))
+}
+
+/// Enters the value of an axis; relative paths start at `folder`.
+pub(super) fn enter(spec: &mut BuildSpec, axis: &Axis, value: &OptionValue, folder: &Path) {
+    let path = |text: &str| folder.join(text).to_string_lossy().into_owned();
+    let texts = || match value {
+        OptionValue::List(items) => items.iter().map(OptionValue::plain).collect(),
+        one => vec![one.plain()],
+    };
+    let size = || match value {
+        OptionValue::Integer(n) => u32::try_from(*n).ok(),
+        _ => None,
+    };
+    match axis.option.1.as_deref() {
+        Some(VERSION) => spec.version = Some(value.plain()),
+        Some(SUITE) => spec.suite = Some(value.plain()),
+        Some(SOURCE) => spec.source = Some(path(&value.plain())),
+        Some("wal_blocksize") => spec.wal_blocksize = size(),
+        Some("blocksize") => spec.blocksize = size(),
+        Some("segsize") => spec.segsize = size(),
+        Some(CONFIGURE) => spec.configure = texts(),
+        Some(PATCHES) => spec.patches = texts().iter().map(|text| path(text)).collect(),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::tests::{catalogue, small};
+    use crate::plan::{Plan, check};
+    use crate::record::build::{BuildSpec, UNBUILT};
+    use std::path::Path;
+
+    fn plan(postgres: &str) -> Result<Plan, String> {
+        let text = small(&format!("[postgres]\n{postgres}\n"));
+        check(&text, Path::new("/plans"), &catalogue())
+            .map_err(|problems| problems.into_error(&text, "plan.toml", crate::plan::Paint::Plain).to_string())
+    }
+
+    fn builds(plan: &Plan) -> Vec<BuildSpec> {
+        plan.cases.iter().filter_map(|case| case.postgres.as_ref()?.build.clone()).collect()
+    }
+
+    #[test]
+    fn each_value_of_a_build_is_an_axis() {
+        let plan = plan(
+            "build = { version = \"15\", wal_blocksize = [8, 16], configure = [[\"--with-lz4\"], [\"CFLAGS=-O3\", \"--x\"]] }",
+        )
+        .unwrap();
+        assert_eq!(plan.cases.len(), 2 * 2 * 2);
+        let case = plan.cases.last().unwrap();
+        assert_eq!(case.axes["build.wal_blocksize"], "16");
+        assert_eq!(case.axes["build.configure"], "CFLAGS=-O3,--x");
+        assert!(!case.axes.contains_key("build.version"), "one value is no axis");
+        let postgres = case.postgres.as_ref().unwrap();
+        assert_eq!(postgres.bin, UNBUILT);
+        let expected = BuildSpec {
+            version: Some("15".into()),
+            wal_blocksize: Some(16),
+            configure: vec!["CFLAGS=-O3".into(), "--x".into()],
+            ..BuildSpec::default()
+        };
+        assert_eq!(postgres.build, Some(expected));
+        assert_eq!(builds(&plan).len(), 8);
+    }
+
+    #[test]
+    fn paths_of_a_build_start_at_the_plans_folder() {
+        let plan = plan("build = { source = [\"pg.tar.gz\", \"/src/pg\"], patches = [\"a.patch\"] }").unwrap();
+        let found = builds(&plan);
+        assert_eq!(found[0].source.as_deref(), Some("/plans/pg.tar.gz"));
+        assert_eq!(found[1].source.as_deref(), Some("/src/pg"));
+        assert_eq!(found[0].patches, ["/plans/a.patch"]);
+        assert_eq!(plan.cases[0].axes["build.source"], "pg.tar.gz", "as the plan writes it");
+    }
+
+    #[test]
+    fn a_build_that_cannot_be_is_refused_where_it_stands() {
+        for (build, words) in [
+            ("build = 15", "must be a table"),
+            ("build = {}", "needs `version` or `source`"),
+            ("build = { version = 15.1 }", "put quotes around it"),
+            ("build = { version = \"x\" }", "must be a version"),
+            ("build = { version = 15, source = \"a\" }", "conflicts with `source`"),
+            ("build = { source = \"a\", suite = \"trixie\" }", "`suite` conflicts"),
+            ("build = { version = 15, wal_blocksize = 24 }", "1, 2, 4, 8, 16, 32, 64"),
+            ("build = { version = 15, wal_blocksize = [8, 8] }", "the value `8` twice"),
+            ("build = { version = 15, blocksize = 64 }", "1, 2, 4, 8, 16, 32"),
+            ("build = { version = 15, segsize = 0 }", "at least 1"),
+            ("build = { version = 15, suite = \"Trixie\" }", "code name"),
+            ("build = { version = 15, configure = [\"--with-wal-blocksize=16\"] }", "write wal_blocksize = 16"),
+            ("build = { version = 15, configure = [\"--prefix=/x\"] }", "in its cache"),
+            ("build = { version = 15, wal_block = 8 }", "did you mean `wal_blocksize`?"),
+            ("build = { version = 15 }\nbin = \"auto\"", "conflicts with `build`"),
+        ] {
+            let said = plan(build).unwrap_err();
+            assert!(said.contains(words), "{build}: {said}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `durability = "quick"`: the run also finds out what a power cut would cost.
+
+use super::problem::{Problem, Problems, did_you_mean};
+use super::tree::{Pair, Value, get};
+use crate::record::verdict::DurabilityCheck;
+
+pub(super) const KEY: &str = "durability";
+
+/// What it takes, for schema and messages.
+pub(super) fn words() -> Vec<&'static str> {
+    DurabilityCheck::ALL.map(DurabilityCheck::word).to_vec()
+}
+
+pub(super) fn read(root: &[Pair], problems: &mut Problems) -> Option<DurabilityCheck> {
+    let (_, node) = get(root, KEY)?;
+    let Value::Text(text) = &node.value else {
+        let message = format!("`{KEY}` must be text, found {}", node.noun());
+        problems.add(Problem::at(node.span.clone(), message).help(format!("write {KEY} = \"quick\"")));
+        return None;
+    };
+    let found = DurabilityCheck::ALL.into_iter().find(|check| check.word() == text);
+    if found.is_none() {
+        let problem = Problem::at(node.span.clone(), format!("`{KEY}` must be one of {}", words().join(", ")));
+        problems.add(did_you_mean(text, words()).into_iter().fold(problem, Problem::help));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::parse;
+    use crate::plan::tests::{MANUAL, catalogue};
+    use crate::record::verdict::DurabilityCheck;
+
+    #[test]
+    fn a_plan_asks_for_verdicts_by_name_and_gets_none_by_default() {
+        let read = |line: &str| {
+            let plan = parse(&format!("{line}\n{MANUAL}"), "plan.toml", &catalogue());
+            plan.map(|plan| plan.durability).map_err(|e| e.to_string())
+        };
+        assert_eq!(read("durability = \"quick\""), Ok(Some(DurabilityCheck::Quick)));
+        assert_eq!(read(""), Ok(None));
+        for (line, words) in [
+            ("durability = \"quik\"", "must be one of quick"),
+            ("durability = true", "`durability` must be text, found"),
+            ("durabilty = \"quick\"", "unknown key `durabilty`"),
+        ] {
+            let said = read(line).unwrap_err();
+            assert!(said.contains(words), "{line}: {said}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `guest`: in which guests the cases run, a suite or a list of them, which is an axis.
+//!
+//! Absent on purpose: which suites there are; only a mirror can say that.
+
+use super::options::{Axis, read_choices};
+use super::problem::Problems;
+use super::tree::{Node, Pair, Value, get};
+use super::values::{Choice, ValueRefusal};
+use crate::record::options::OptionValue;
+
+/// The key, and the name of its axis.
+pub(super) const GUEST: &str = "guest";
+
+/// What the name of a suite may look like, as a regular expression for the schema.
+pub(super) const PATTERN: &str = "^[a-z]+(-[a-z]+)*$";
+
+/// The axis; `None` for a plan that runs where pgstrata does.
+pub(super) fn read_guest(root: &[Pair], problems: &mut Problems) -> Option<Axis> {
+    let (key, node) = get(root, GUEST)?;
+    let items = match &node.value {
+        Value::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let choices = read_choices("`guest`", node, items, problems, read_suite)?;
+    Some(Axis::of(GUEST, key.span.clone(), choices))
+}
+
+fn read_suite(node: &Node) -> Result<Choice, ValueRefusal> {
+    let refuse = |found: String| ValueRefusal {
+        span: node.span.clone(),
+        message: format!("must be the name of a Debian suite, found {found}"),
+        help: Some("write guest = \"trixie\" or guest = [\"bookworm\", \"trixie\"]".to_owned()),
+    };
+    let text = node.text().ok_or_else(|| refuse(node.noun().to_owned()))?;
+    if !text.split('-').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase())) {
+        return Err(refuse(format!("\"{text}\"")));
+    }
+    Ok(Choice { value: OptionValue::Text(text.to_owned()), identity: text.to_owned(), span: node.span.clone() })
+}

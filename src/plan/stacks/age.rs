@@ -1,0 +1,72 @@
+//! The key `age` of a stack: how it is aged before it is measured.
+
+use super::super::options::{Axis, Entered, options, read_options};
+use super::super::problem::{Problem, Problems};
+use super::super::tree::{Key, Pair, Value, get};
+use super::super::values::Choice;
+use super::super::{Catalogue, CatalogueEntry};
+use super::FOLDER;
+use crate::record::options::Options;
+use std::path::Path;
+
+/// The key.
+pub(in super::super) const AGE: &str = "age";
+
+/// What a stack cannot have beside it, and what to do.
+const CLASHES: [(&str, &str); 3] = [
+    ("reuse", "each trial ages a stack of its own: remove `reuse`"),
+    ("tablespace", "files in tablespaces are not aged: remove `tablespace`"),
+    ("directory", "an existing folder cannot be made fresh: use a device and a filesystem"),
+];
+
+/// The table as read.
+#[derive(Clone)]
+pub(super) struct AgeDraft<'c> {
+    entry: &'c CatalogueEntry,
+    pub axes: Vec<Axis>,
+}
+
+impl AgeDraft<'_> {
+    /// The options for one choice for each axis of a stack, of which those of `age` are the last.
+    pub fn options(&self, chosen: &[&Choice]) -> Options {
+        let own = chosen.get(chosen.len().saturating_sub(self.axes.len())..).unwrap_or_default();
+        options(self.entry, Path::new(FOLDER), &self.axes, own)
+    }
+
+    /// Drops options.
+    pub fn drop(&mut self, keys: &[&str]) {
+        self.axes.retain(|axis| !keys.contains(&axis.option.0.as_str()));
+    }
+}
+
+/// Reads it; `None` where there is none or it has mistakes.
+pub(super) fn read<'c>(
+    stack: &Key,
+    pairs: &[Pair],
+    catalogue: &'c Catalogue,
+    problems: &mut Problems,
+) -> Option<AgeDraft<'c>> {
+    let (key, node) = get(pairs, AGE)?;
+    let entry = catalogue.age.as_ref()?;
+    let Value::Table(written) = &node.value else {
+        let message = format!("`{AGE}` of stack `{}` must be a table, found {}", stack.text, node.noun());
+        problems.add(Problem::at(node.span.clone(), message).help("write age = { rewrite = [0, 1, 3, 10] }"));
+        return None;
+    };
+    for (other, help) in CLASHES {
+        if let Some((clash, _)) = get(pairs, other) {
+            let message = format!("stack `{}` has both `{AGE}` and `{other}`", stack.text);
+            problems.add(Problem::at(key.span.clone(), message).also(clash.span.clone(), "and this").help(help));
+        }
+    }
+    let entered = Entered {
+        entry,
+        what: format!("`{AGE}` of stack `{}`", stack.text),
+        prefix: Some(AGE),
+        place: key.span.clone(),
+        main: None,
+        pairs: written.iter().collect(),
+        folder: Path::new(FOLDER),
+    };
+    Some(AgeDraft { entry, axes: read_options(&entered, problems)? })
+}

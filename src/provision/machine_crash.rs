@@ -1,0 +1,205 @@
+//! The end of a machine, played on a stack that stands: its filesystems are stopped without writing anything back, then
+//! unmounted and mounted again, which replays their journals.
+//!
+//! A filesystem with a shutdown ioctl is stopped by that. Below one without (btrfs before Linux 6.19) its image files stop: each
+//! loop device ends after its first sector, so that no further request reaches the image, until the filesystem is unmounted.
+//!
+//! What a filesystem had handed to its device stays there, as in a device whose cache survives; a power cut may lose that
+//! too. Mounts stay what the ledger says they are.
+
+use super::stack::BuiltStack;
+use super::{Ground, folder, mount};
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::host::time::{micros, now, sleep};
+use crate::host::{Host, files, loops, shutdown};
+use crate::parse::mountinfo::Mount;
+use crate::record::stack::StackSpec;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What a loop device keeps that takes no more requests: none would be as large as its file.
+const ONE_SECTOR: u64 = 512;
+
+/// A stack whose filesystems can be stopped.
+#[derive(Debug)]
+pub struct MachineCrash {
+    host: Host,
+    mounts: Vec<Mounted>,
+    /// Files below the stack that the page cache may hold.
+    images: Vec<String>,
+    /// Loop devices that take no more requests, with the bytes after which each ended before.
+    stopped: Mutex<Vec<(PathBuf, u64)>>,
+}
+
+/// A filesystem of the stack.
+#[derive(Debug)]
+struct Mounted {
+    target: String,
+    /// The mount options that the plan asked for.
+    asked: Vec<String>,
+    /// The devices that it stands on.
+    devices: Vec<PathBuf>,
+}
+
+impl MachineCrash {
+    /// Of a stack that stands.
+    #[must_use]
+    pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> MachineCrash {
+        let folders = built.grounds.iter().filter_map(|(name, ground)| match ground {
+            Ground::Folder(path) => {
+                let node = spec.node(name.node());
+                let asked = node.map(|node| mount::asked(&node.options)).unwrap_or_default();
+                let inputs = node.into_iter().flat_map(|node| &node.inputs);
+                let devices = inputs.filter_map(|input| match built.grounds.get(&input.from) {
+                    Some(Ground::Device(path)) => Some(path.clone()),
+                    _ => None,
+                });
+                Some(Mounted { target: path.display().to_string(), asked, devices: devices.collect() })
+            }
+            Ground::Device(_) | Ground::Pool(_) => None,
+        });
+        let images = built.facts.devices().into_iter().filter_map(|(_, device)| device.backing_file.clone());
+        let (mounts, images) = (folders.collect(), images.collect());
+        MachineCrash { host: host.clone(), mounts, images, stopped: Mutex::default() }
+    }
+
+    /// Stops every filesystem of the stack.
+    ///
+    /// # Errors
+    /// When one cannot be stopped: its type has no such call and its devices are no image files, or it was there before
+    /// the run.
+    pub fn stop(&self) -> Result<()> {
+        for filesystem in &self.mounts {
+            let found = self.mounted(&filesystem.target)?;
+            let Err(e) = shutdown::stop_filesystem(Path::new(&filesystem.target)) else { continue };
+            if !self.stop_devices(&filesystem.devices) {
+                let message = format!("{} cannot be stopped as by a crash of the machine: {e}", found.fstype);
+                return Err(Error::host(message).hint(
+                    "ext2/3/4, xfs and f2fs can, btrfs from Linux 6.19 on, any filesystem directly on image files; use \
+                     crash = \"process\"",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the loop devices take no more requests; `false` where one is none.
+    fn stop_devices(&self, devices: &[PathBuf]) -> bool {
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = devices.iter().all(|device| {
+            let before = loops::end_after(device, ONE_SECTOR);
+            before.map(|before| stopped.push((device.clone(), before))).is_ok()
+        });
+        all && !devices.is_empty()
+    }
+
+    /// Has them take requests again.
+    fn restart_devices(&self) -> Result<()> {
+        for (device, before) in self.stopped.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let done = loops::end_after(&device, before);
+            done.map_err(|e| Error::host(format!("{} cannot get its size back: {e}", device.display())))?;
+        }
+        Ok(())
+    }
+
+    /// Unmounts every filesystem, drops what the page cache has of the images below, and mounts each again as it was. How
+    /// long the mounts took, microseconds.
+    ///
+    /// # Errors
+    /// With the words of umount(8) or mount(8).
+    pub fn open(&self) -> Result<u64> {
+        let mounts: Vec<Mount> = self.mounts.iter().map(|it| self.mounted(&it.target)).collect::<Result<_>>()?;
+        mounts.iter().try_for_each(|found| self.unmount(found))?;
+        self.restart_devices()?;
+        for image in &self.images {
+            // Where the filesystem below does not do that, reads are from memory, as they were before.
+            drop(files::open(Path::new(image)).map(|file| files::drop_cache(&file)));
+        }
+        let begun = now();
+        for (found, Mounted { asked, .. }) in mounts.iter().zip(&self.mounts) {
+            // A log on a device of its own is named at each mount.
+            let log = found.super_options.iter().filter(|option| option.starts_with("logdev="));
+            let options: Vec<&str> = asked.iter().chain(log).map(String::as_str).collect();
+            let mut command = Command::new("mount").args(["-t", found.fstype.as_str()]);
+            if !options.is_empty() {
+                command = command.args(["-o", &options.join(",")]);
+            }
+            self.host.run(&command.arg(&found.source).arg(&found.target))?;
+        }
+        Ok(micros(begun.elapsed()))
+    }
+
+    fn unmount(&self, found: &Mount) -> Result<()> {
+        for attempt in 0.. {
+            match self.host.run(&Command::new("umount").arg(&found.target)) {
+                Ok(_) => break,
+                Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
+                Err(_) => sleep(mount::BUSY_PAUSE),
+            }
+        }
+        Ok(())
+    }
+
+    /// A mount of ours: nothing else may be stopped.
+    fn mounted(&self, target: &str) -> Result<Mount> {
+        let table = mount::table(&self.host)?;
+        let found = table.into_iter().rev().find(|mount| mount.target == target);
+        let ours = found.filter(|mount| folder::has_our_name(Path::new(&mount.target)));
+        ours.ok_or_else(|| {
+            Error::host(format!(
+                "{target} is not a mount of this run, so a crash of the machine cannot be played on it"
+            ))
+            .hint("give the stack a device and a filesystem of its own, or use crash = \"process\"")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provision::test_site::{TestPlace, mounted};
+    use crate::record::options::Options;
+    use std::fs;
+
+    #[test]
+    fn what_was_synced_survives_and_what_was_not_is_gone_and_the_mount_is_as_before() {
+        for (layer, size) in [("ext4", "64MiB"), ("xfs", "320MiB"), ("btrfs", "256MiB")] {
+            let Some(place) = TestPlace::new() else { return };
+            let spec = place.on_loop(layer, size, mounted(&["noatime"]));
+            if !place.can_build(&spec) {
+                continue;
+            }
+            let built = place.build(&spec).unwrap();
+            let folder = built.folder().clone();
+            fs::write(folder.join("synced"), "x").unwrap();
+            fs::File::open(folder.join("synced")).unwrap().sync_all().unwrap();
+            fs::File::open(&folder).unwrap().sync_all().unwrap();
+            fs::write(folder.join("not"), vec![1u8; 1 << 20]).unwrap();
+            let crash = MachineCrash::of(&place.host, &spec, &built);
+            let before = crash.mounted(folder.to_str().unwrap()).unwrap();
+            crash.stop().unwrap();
+            // Where its device has stopped, the filesystem still takes a write and cannot keep it.
+            let later = fs::File::create(folder.join("later")).and_then(|file| file.sync_all());
+            assert!(later.is_err(), "{layer}");
+            assert!(crash.open().unwrap() > 0);
+            let after = crash.mounted(folder.to_str().unwrap()).unwrap();
+            assert_eq!((after.source, after.options), (before.source, before.options), "{layer}");
+            assert_eq!(fs::read_to_string(folder.join("synced")).unwrap(), "x", "{layer}");
+            assert!(fs::read(folder.join("not")).map_or(true, |bytes| bytes.is_empty()), "{layer}");
+            place.clean();
+        }
+    }
+
+    #[test]
+    fn a_filesystem_that_cannot_be_stopped_and_one_that_is_not_ours_are_left_alone() {
+        let Some(place) = TestPlace::new() else { return };
+        let spec = place.on_loop("ext4", "64MiB", Options::default());
+        let crash = MachineCrash::of(&place.host, &spec, &place.build(&spec).unwrap());
+        let root = Mounted { target: "/".to_owned(), asked: Vec::new(), devices: Vec::new() };
+        let others = MachineCrash { mounts: vec![root], ..crash };
+        assert!(others.stop().unwrap_err().to_string().contains("not a mount of this run"));
+        assert!(others.open().is_err());
+        place.clean();
+    }
+}

@@ -1,0 +1,301 @@
+//! The recorder: virtual disks that answer at once and log every request before its reply.
+//!
+//! What is written before the recording begins goes into the base and counts as durable. From then on the base does not
+//! change, and contents go to the log. Once the log takes no more, every request fails, and with it the run.
+
+use super::durable::Durable;
+use super::entry::{Entry, Hash, Op, Seq};
+use super::image::Image;
+use super::log::Log;
+use super::states::State;
+use crate::error::{Context, Error, Result};
+use crate::host::files::{self, File};
+use crate::host::time::{self, micros, now};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Disks with one sequence over all of them.
+#[derive(Debug)]
+pub struct Recorder {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    disks: Vec<Disk>,
+    /// Where requests go; before it is there, writes go into the base.
+    log: Option<Log>,
+    /// The next place in the sequence.
+    next: Seq,
+    began: time::Instant,
+    /// Why no request is answered any more.
+    failed: Option<Error>,
+}
+
+#[derive(Debug)]
+struct Disk {
+    /// What it holds now.
+    image: Image,
+    /// What it held when the recording began.
+    start: Image,
+    base: Arc<File>,
+    /// The number of the log among the image's stores.
+    store: u8,
+}
+
+/// What was recorded: enough to build every state that a power cut could have left.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    log: Arc<Log>,
+    /// Each disk as it was when the recording began.
+    bases: Vec<(Image, u8)>,
+}
+
+impl Recorder {
+    /// Disks on these base files, of these sizes. The files are written to until the recording begins.
+    #[must_use]
+    pub fn filling(bases: Vec<(Arc<File>, u64)>) -> Recorder {
+        let disks = bases.into_iter().map(|(base, size)| {
+            let image = Image::of(Arc::clone(&base), size);
+            Disk { start: image.clone(), image, base, store: 0 }
+        });
+        Recorder::with(disks.collect(), None)
+    }
+
+    /// Disks that begin with these images, recorded from the first request on.
+    ///
+    /// # Errors
+    /// When the log cannot be created.
+    pub fn over(images: Vec<Image>, log: &Path, most_bytes: u64) -> Result<Recorder> {
+        let sizes: Vec<u64> = images.iter().map(Image::size).collect();
+        let log = Log::create(log, &sizes, most_bytes)?;
+        let disks = images.into_iter().map(|image| {
+            let base = image.base();
+            let (image, store) = image.with_store(Arc::clone(log.file()));
+            Disk { start: image.clone(), image, base, store }
+        });
+        Ok(Recorder::with(disks.collect(), Some(log)))
+    }
+
+    /// The same, where the log is dropped with the disks: its contents are not hashed.
+    ///
+    /// # Errors
+    /// As [`Recorder::over`].
+    pub fn passing(images: Vec<Image>, log: &Path, most_bytes: u64) -> Result<Recorder> {
+        let recorder = Recorder::over(images, log, most_bytes)?;
+        let log = recorder.inner().log.take().map(Log::without_hashes);
+        recorder.inner().log = log;
+        Ok(recorder)
+    }
+
+    fn with(disks: Vec<Disk>, log: Option<Log>) -> Recorder {
+        Recorder { inner: Mutex::new(Inner { disks, log, next: 0, began: now(), failed: None }) }
+    }
+
+    /// Begins the recording: what the disks hold now is the base. Nothing may be under way that the caller wants in it.
+    ///
+    /// # Errors
+    /// When the log cannot be created, or the recording has begun already.
+    pub fn begin(&self, path: &Path, most_bytes: u64) -> Result<()> {
+        let mut inner = self.inner();
+        if inner.log.is_some() {
+            return Err(Error::bug("a recording was begun twice"));
+        }
+        let sizes: Vec<u64> = inner.disks.iter().map(|disk| disk.image.size()).collect();
+        let log = Log::create(path, &sizes, most_bytes)?;
+        for disk in &mut inner.disks {
+            let (image, store) = disk.image.clone().with_store(Arc::clone(log.file()));
+            (disk.start, disk.image, disk.store) = (image.clone(), image, store);
+        }
+        (inner.log, inner.began) = (Some(log), now());
+        Ok(())
+    }
+
+    /// The place in the sequence that the next request takes: later than every request that was answered.
+    #[must_use]
+    pub fn mark(&self) -> Seq {
+        self.inner().next
+    }
+
+    /// Microseconds since the recording began.
+    #[must_use]
+    pub fn elapsed_us(&self) -> u64 {
+        micros(self.inner().began.elapsed())
+    }
+
+    /// Ends the recording. Later requests fail.
+    ///
+    /// # Errors
+    /// When it failed before: the log was full.
+    pub fn finish(&self) -> Result<Recording> {
+        let mut inner = self.inner();
+        if let Some(failed) = inner.failed.take() {
+            inner.failed = Some(Error::host("the recording has failed"));
+            return Err(failed);
+        }
+        let log = inner.log.take().ok_or_else(|| Error::bug("a recording ended before it began"))?;
+        inner.failed = Some(Error::host("the recording has ended"));
+        // A recorder that answered what it did not log has a gap in its sequence.
+        log.check_sequence().map_err(|what| Error::bug(format!("the recording cannot be trusted: {what}")))?;
+        let log = Arc::new(log);
+        let bases = inner.disks.iter().map(|disk| (disk.start.clone(), disk.store)).collect();
+        Ok(Recording { log, bases })
+    }
+
+    /// Answers one request without logging it: a fault that must be caught.
+    #[cfg(test)]
+    pub(crate) fn forget_one(&self) {
+        self.inner().next += 2;
+    }
+
+    /// Why the recording takes no more requests, if it does not.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.inner().failed.as_ref().map(Error::to_string)
+    }
+
+    /// What a disk holds now.
+    #[cfg(test)]
+    pub(super) fn image(&self, disk: u16) -> Option<Image> {
+        self.inner().disks.get(usize::from(disk)).map(|disk| disk.image.clone())
+    }
+
+    pub(super) fn size(&self, disk: u16) -> Option<u64> {
+        self.inner().disks.get(usize::from(disk)).map(|disk| disk.image.size())
+    }
+
+    pub(super) fn read(&self, disk: u16, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.inner().image(disk)?.read(offset, bytes)
+    }
+
+    pub(super) fn write(&self, disk: u16, offset: u64, content: &[u8], fua: bool) -> io::Result<()> {
+        self.inner().take(disk, Op::Write, offset, content.len() as u64, content, fua)
+    }
+
+    pub(super) fn flush(&self, disk: u16) -> io::Result<()> {
+        self.inner().take(disk, Op::Flush, 0, 0, &[], false)
+    }
+
+    pub(super) fn discard(&self, disk: u16, offset: u64, length: u64) -> io::Result<()> {
+        self.inner().take(disk, Op::Discard, offset, length, &[], false)
+    }
+
+    pub(super) fn write_zeroes(&self, disk: u16, offset: u64, length: u64) -> io::Result<()> {
+        self.inner().take(disk, Op::WriteZeroes, offset, length, &[], false)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn image(&self, disk: u16) -> io::Result<&Image> {
+        self.disks.get(usize::from(disk)).map(|disk| &disk.image).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Logs a request and carries it out, in that order.
+    fn take(&mut self, disk: u16, op: Op, offset: u64, length: u64, content: &[u8], fua: bool) -> io::Result<()> {
+        if let Some(failed) = &self.failed {
+            return Err(io::Error::other(failed.to_string()));
+        }
+        let size = self.image(disk)?.size();
+        if offset.checked_add(length).is_none_or(|end| end > size) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let Inner { disks, log, next, began, failed } = self;
+        let of = &mut disks[usize::from(disk)];
+        let Some(log) = log else { return fill(&of.base, op, offset, length, content) };
+        let entry = Entry {
+            disk,
+            op,
+            fua,
+            submitted: *next,
+            completed: *next + 1,
+            at_us: micros(began.elapsed()),
+            offset,
+            length,
+            hash: Hash::default(),
+            stored: 0,
+        };
+        match log.append(entry, content) {
+            Ok(entry) => {
+                *next += 2;
+                of.image.apply(op, offset, 0..length, entry.stored, of.store);
+                Ok(())
+            }
+            Err(e) => {
+                let told = io::Error::other(e.to_string());
+                *failed = Some(e);
+                Err(told)
+            }
+        }
+    }
+}
+
+/// Carries a request out on the base.
+fn fill(base: &File, op: Op, offset: u64, length: u64, content: &[u8]) -> io::Result<()> {
+    match op {
+        Op::Write => files::write_all_at(base, content, offset),
+        Op::Discard | Op::WriteZeroes => files::punch_hole(base, offset, length),
+        // The base counts as durable from the beginning of the recording on.
+        Op::Flush => Ok(()),
+    }
+}
+
+impl Recording {
+    /// A recording of an earlier process, from its log and its base files.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or a base is missing.
+    pub fn open(log: &Path, bases: &[impl AsRef<Path>]) -> Result<Recording> {
+        let log = Arc::new(Log::open(log)?);
+        if log.disks().len() != bases.len() {
+            let expected = log.disks().len();
+            return Err(Error::store(format!("the log has {expected} disks, but there are {} bases", bases.len())));
+        }
+        let bases = bases.iter().zip(log.disks()).map(|(base, size)| {
+            let base = files::open(base.as_ref())?;
+            Ok(Image::of(Arc::new(base), *size).with_store(Arc::clone(log.file())))
+        });
+        Ok(Recording { bases: bases.collect::<Result<_>>()?, log })
+    }
+
+    #[must_use]
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Each disk as a power cut left it.
+    #[must_use]
+    pub fn images(&self, durable: &Durable, state: &State) -> Vec<Image> {
+        self.images_of(&state.present(durable), state.torn.iter().copied())
+    }
+
+    /// The disks with these entries alone, in the order of completion, and what was torn of others.
+    fn images_of(&self, present: &[usize], torn: impl Iterator<Item = super::states::Tear>) -> Vec<Image> {
+        let mut images: Vec<Image> = self.bases.iter().map(|(image, _)| image.clone()).collect();
+        let entries = self.log.entries();
+        let mut parts: Vec<(usize, std::ops::Range<u64>)> =
+            present.iter().map(|number| (*number, 0..entries[*number].length)).collect();
+        parts.extend(torn.map(|tear| (tear.entry, tear.part(&entries[tear.entry]))));
+        parts.sort_by_key(|(number, _)| *number);
+        for (number, part) in parts {
+            let entry = &entries[number];
+            let disk = usize::from(entry.disk);
+            images[disk].apply(entry.op, entry.offset, part, entry.stored, self.bases[disk].1);
+        }
+        images
+    }
+}
+
+/// Opens a base file of this size that is not there yet.
+///
+/// # Errors
+/// With the path.
+pub(crate) fn create_base(path: &Path, size: u64) -> Result<Arc<File>> {
+    let file = files::create_to_change(path, 0o600).or_host(|| format!("create {}", path.display()))?;
+    file.set_len(size).or_host(|| format!("create {} of {size} bytes", path.display()))?;
+    Ok(Arc::new(file))
+}

@@ -1,0 +1,180 @@
+//! When each request becomes durable, under a model of the device below.
+//!
+//! Every model is another reading of the same log, so one recording serves them all. A model gives each request the place
+//! in the sequence from which on no power cut undoes it; the durable set at a moment is what lies at or before it, which
+//! only grows.
+
+use super::entry::{Entry, NEVER, Op, Seq};
+
+/// What the device does with what it acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceModel {
+    /// Keeps FUA writes that completed, and what completed before a flush was submitted that completed itself.
+    Honest,
+    /// Keeps every write that completed: a cache with power-loss protection, or none.
+    PowerProtected,
+    /// Acknowledges flushes and does nothing; honours FUA.
+    FlushIgnored,
+    /// Takes FUA writes for plain ones; honours flushes.
+    FuaIgnored,
+    /// Ignores flushes and FUA; keeps what its cache of so many bytes has pushed out, oldest first.
+    BoundedCache { bytes: u64 },
+    /// Acknowledges a flush at once and carries it out so many microseconds later; honours FUA.
+    DelayedFlush { us: u64 },
+}
+
+impl DeviceModel {
+    /// What is told about each stack.
+    pub const ALL: [DeviceModel; 6] = [
+        DeviceModel::Honest,
+        DeviceModel::PowerProtected,
+        DeviceModel::FlushIgnored,
+        DeviceModel::FuaIgnored,
+        DeviceModel::BoundedCache { bytes: 1 << 20 },
+        DeviceModel::DelayedFlush { us: 50_000 },
+    ];
+}
+
+impl std::fmt::Display for DeviceModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use crate::units::{Bytes, Micros};
+        match self {
+            DeviceModel::Honest => f.write_str("honest"),
+            DeviceModel::PowerProtected => f.write_str("power-protected"),
+            DeviceModel::FlushIgnored => f.write_str("flush ignored"),
+            DeviceModel::FuaIgnored => f.write_str("FUA ignored"),
+            DeviceModel::BoundedCache { bytes } => write!(f, "flush and FUA ignored, cache of {}", Bytes(*bytes)),
+            DeviceModel::DelayedFlush { us } => write!(f, "flush delayed by {}", Micros(*us)),
+        }
+    }
+}
+
+/// When each entry of a log becomes durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Durable {
+    /// By number of the entry; [`NEVER`] where nothing makes it so.
+    from: Vec<Seq>,
+}
+
+impl Durable {
+    /// Reads a log by the model of each disk.
+    #[must_use]
+    pub fn of_each(entries: &[Entry], models: &[DeviceModel]) -> Durable {
+        let by_model: Vec<Durable> = models.iter().map(|model| Durable::of(entries, *model)).collect();
+        let of = |(number, entry): (usize, &Entry)| {
+            by_model.get(usize::from(entry.disk)).map_or(NEVER, |of| of.from[number])
+        };
+        Durable { from: entries.iter().enumerate().map(of).collect() }
+    }
+
+    /// Reads a log by one model of all disks.
+    #[must_use]
+    pub fn of(entries: &[Entry], model: DeviceModel) -> Durable {
+        let disks = entries.iter().map(|entry| entry.disk).max().map_or(0, |most| most + 1);
+        let flushes: Vec<Flushes> = (0..disks).map(|disk| Flushes::of(entries, disk, model)).collect();
+        let pushed_out = match model {
+            DeviceModel::BoundedCache { bytes } => pushed_out(entries, bytes),
+            _ => Vec::new(),
+        };
+        let from = entries.iter().enumerate().map(|(number, entry)| {
+            let flushed = || flushes[usize::from(entry.disk)].covering(entry.completed);
+            match model {
+                _ if !entry.changes() => NEVER,
+                DeviceModel::PowerProtected => entry.completed,
+                DeviceModel::BoundedCache { .. } => pushed_out[number],
+                DeviceModel::Honest | DeviceModel::DelayedFlush { .. } if entry.fua => entry.completed,
+                DeviceModel::FlushIgnored => {
+                    if entry.fua {
+                        entry.completed
+                    } else {
+                        NEVER
+                    }
+                }
+                DeviceModel::Honest | DeviceModel::FuaIgnored | DeviceModel::DelayedFlush { .. } => flushed(),
+            }
+        });
+        Durable { from: from.collect() }
+    }
+
+    /// The same as if this entry never became durable: a member of the set that a tester must miss.
+    #[cfg(test)]
+    pub(crate) fn without(mut self, entry: usize) -> Durable {
+        self.from[entry] = NEVER;
+        self
+    }
+
+    /// From when on the entry of this number is durable.
+    #[must_use]
+    pub fn from(&self, entry: usize) -> Seq {
+        self.from[entry]
+    }
+
+    /// The durable set just before `at`: numbers of entries, in order.
+    #[must_use]
+    pub fn at(&self, at: Seq) -> Vec<usize> {
+        (0..self.from.len()).filter(|number| self.from[*number] < at).collect()
+    }
+
+    /// What was submitted before `at` and may or may not be kept: numbers of entries, in order.
+    #[must_use]
+    pub fn in_play(&self, entries: &[Entry], at: Seq) -> Vec<usize> {
+        let is_in_play = |number: &usize| {
+            let entry = &entries[*number];
+            entry.changes() && entry.submitted < at && self.from[*number] >= at
+        };
+        (0..self.from.len()).filter(is_in_play).collect()
+    }
+}
+
+/// Flushes of one disk, with the place from which on each has its effect.
+struct Flushes {
+    /// Submission and effect, by submission; each effect is that of the earliest among this and all later ones.
+    by_submission: Vec<(Seq, Seq)>,
+}
+
+impl Flushes {
+    fn of(entries: &[Entry], disk: u16, model: DeviceModel) -> Flushes {
+        let flushes = entries.iter().filter(|entry| entry.disk == disk && entry.op == Op::Flush);
+        let effect = |flush: &Entry| match model {
+            DeviceModel::DelayedFlush { us } => {
+                let due = flush.at_us + us;
+                let first = entries.partition_point(|entry| entry.at_us < due);
+                entries.get(first).map_or(NEVER, |entry| entry.completed.max(flush.completed))
+            }
+            _ => flush.completed,
+        };
+        let mut by_submission: Vec<(Seq, Seq)> = flushes.map(|flush| (flush.submitted, effect(flush))).collect();
+        by_submission.sort_unstable();
+        let mut earliest = NEVER;
+        for (_, effect) in by_submission.iter_mut().rev() {
+            earliest = earliest.min(*effect);
+            *effect = earliest;
+        }
+        Flushes { by_submission }
+    }
+
+    /// The effect of the first flush that was submitted after `completed`.
+    fn covering(&self, completed: Seq) -> Seq {
+        let first = self.by_submission.partition_point(|(submitted, _)| *submitted <= completed);
+        self.by_submission.get(first).map_or(NEVER, |(_, effect)| *effect)
+    }
+}
+
+/// When each entry leaves a cache of `bytes` that is written back oldest first, one cache for each disk.
+fn pushed_out(entries: &[Entry], bytes: u64) -> Vec<Seq> {
+    let mut from = vec![NEVER; entries.len()];
+    let disks = entries.iter().map(|entry| entry.disk).max().map_or(0, |most| usize::from(most) + 1);
+    let mut cached: Vec<(std::collections::VecDeque<usize>, u64)> = vec![Default::default(); disks];
+    for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.changes()) {
+        let (queue, held) = &mut cached[usize::from(entry.disk)];
+        // Only content takes space; a discard goes out with what was there before it.
+        *held += if entry.op == Op::Write { entry.length } else { 0 };
+        queue.push_back(number);
+        while *held > bytes {
+            let Some(oldest) = queue.pop_front() else { break };
+            from[oldest] = entry.completed;
+            *held -= if entries[oldest].op == Op::Write { entries[oldest].length } else { 0 };
+        }
+    }
+    from
+}

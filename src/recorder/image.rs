@@ -1,0 +1,152 @@
+//! What a disk holds: a base file and, over it, extents that point into log files. Nothing is copied.
+//!
+//! The memory that an image takes is that of its extents. An image of a state serves as the base of a further recording,
+//! whose extents point into a second file.
+
+use super::entry::Op;
+use crate::host::files::{self, File};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// The content of a disk.
+#[derive(Debug, Clone)]
+pub struct Image {
+    size: u64,
+    /// Below all extents, read at the same offset; zeros beyond its end.
+    base: Arc<File>,
+    stores: Vec<Arc<File>>,
+    /// By offset; they do not overlap.
+    extents: BTreeMap<u64, Extent>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    length: u64,
+    source: Source,
+}
+
+/// What an extent shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Zeros,
+    /// Bytes of a store from `at` on.
+    Stored {
+        store: u8,
+        at: u64,
+    },
+}
+
+impl Source {
+    /// The same from `bytes` further on.
+    fn after(self, bytes: u64) -> Source {
+        match self {
+            Source::Zeros => Source::Zeros,
+            Source::Stored { store, at } => Source::Stored { store, at: at + bytes },
+        }
+    }
+}
+
+impl Image {
+    /// The content of a base file.
+    #[must_use]
+    pub fn of(base: Arc<File>, size: u64) -> Image {
+        Image { size, base, stores: Vec::new(), extents: BTreeMap::new() }
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(super) fn base(&self) -> Arc<File> {
+        Arc::clone(&self.base)
+    }
+
+    /// The same image, able to show contents of `store`; and that store's number.
+    pub(super) fn with_store(mut self, store: Arc<File>) -> (Image, u8) {
+        self.stores.push(store);
+        // A recording on a state of a recording is the deepest there is.
+        let number = u8::try_from(self.stores.len() - 1).unwrap_or(u8::MAX);
+        (self, number)
+    }
+
+    /// Puts `length` bytes of a source at `offset`, over whatever is there.
+    pub(super) fn put(&mut self, offset: u64, length: u64, source: Source) {
+        if length == 0 {
+            return;
+        }
+        let end = offset + length;
+        let before = self.extents.range(..offset).next_back().map(|(start, extent)| (*start, *extent));
+        if let Some((start, extent)) = before.filter(|(start, extent)| start + extent.length > offset) {
+            self.extents.insert(start, Extent { length: offset - start, ..extent });
+            self.keep_tail(start, extent, end);
+        }
+        let covered: Vec<(u64, Extent)> =
+            self.extents.range(offset..end).map(|(start, extent)| (*start, *extent)).collect();
+        for (start, extent) in covered {
+            self.extents.remove(&start);
+            self.keep_tail(start, extent, end);
+        }
+        self.extents.insert(offset, Extent { length, source });
+    }
+
+    /// Keeps what an extent that started at `start` shows from `end` on.
+    fn keep_tail(&mut self, start: u64, extent: Extent, end: u64) {
+        let extent_end = start + extent.length;
+        if extent_end > end {
+            let tail = Extent { length: extent_end - end, source: extent.source.after(end - start) };
+            self.extents.insert(end, tail);
+        }
+    }
+
+    /// Applies a request, or the part of it from `from` to `to`; the content begins at `stored` in `store`.
+    pub(super) fn apply(&mut self, op: Op, offset: u64, part: std::ops::Range<u64>, stored: u64, store: u8) {
+        let source = match op {
+            Op::Write => Source::Stored { store, at: stored },
+            Op::Discard | Op::WriteZeroes => Source::Zeros,
+            Op::Flush => return,
+        };
+        self.put(offset + part.start, part.end - part.start, source.after(part.start));
+    }
+
+    /// Reads from `offset` on. Bytes beyond the end are zeros.
+    ///
+    /// # Errors
+    /// The kernel's own, of the base or a log file.
+    pub fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let end = offset + bytes.len() as u64;
+        let before = self.extents.range(..offset).next_back();
+        let before = before.filter(|(start, extent)| *start + extent.length > offset);
+        let mut at = offset;
+        for (start, extent) in before.into_iter().chain(self.extents.range(offset..end)) {
+            if *start > at {
+                read_base(&self.base, slice(bytes, offset, at, *start), at)?;
+                at = *start;
+            }
+            let until = (start + extent.length).min(end);
+            let part = slice(bytes, offset, at, until);
+            match extent.source.after(at - start) {
+                Source::Zeros => part.fill(0),
+                Source::Stored { store, at, .. } => files::read_exact_at(&self.stores[store as usize], part, at)?,
+            }
+            at = until;
+        }
+        if at < end {
+            read_base(&self.base, slice(bytes, offset, at, end), at)?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of `bytes`, which begins at `offset`, from `from` to `to`.
+fn slice(bytes: &mut [u8], offset: u64, from: u64, to: u64) -> &mut [u8] {
+    &mut bytes[(from - offset) as usize..(to - offset) as usize]
+}
+
+fn read_base(base: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    let read = files::read_up_to_at(base, bytes, at)?;
+    bytes[read..].fill(0);
+    Ok(())
+}

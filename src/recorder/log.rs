@@ -1,0 +1,233 @@
+//! The log: a file that only grows, with an index in memory.
+//!
+//! A header, then for each request a head of fixed size and the content of a write. Whatever is in the index is in the
+//! file. A log that took no more is refused as a whole; it is never taken for a shorter one.
+
+use super::entry::{Entry, Hash, Op, Seq, hash};
+use crate::error::{Context, Error, Result};
+use crate::host::files::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Begins the file; the number is the format's.
+const MAGIC: &[u8; 16] = b"pgstrata cut log";
+/// Format of the file.
+const FORMAT: u32 = 1;
+/// Magic, format, number of disks; then the size of each disk in 8 bytes.
+const HEADER: usize = 24;
+/// Bytes of an entry's head.
+const HEAD: usize = 72;
+
+/// The log of a recording.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: Arc<File>,
+    /// Bytes of the file.
+    bytes: u64,
+    /// Bytes that it may grow to.
+    most_bytes: u64,
+    /// Sizes of the disks.
+    disks: Vec<u64>,
+    /// In the order of completion.
+    entries: Vec<Entry>,
+    /// Whether contents are hashed: a log that is never read from its file needs no hashes.
+    hashed: bool,
+}
+
+impl Log {
+    /// The same for a log that is dropped with what it is on top of: it cannot be opened again.
+    pub(super) fn without_hashes(self) -> Log {
+        Log { hashed: false, ..self }
+    }
+
+    /// Begins a log for disks of these sizes, in a file that is not there yet.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn create(path: &Path, disks: &[u64], most_bytes: u64) -> Result<Log> {
+        let creating = || format!("create the log {}", path.display());
+        let file = files::create_to_change(path, 0o600).or_store(creating)?;
+        let mut header = MAGIC.to_vec();
+        header.extend(FORMAT.to_le_bytes());
+        header.extend(u32::try_from(disks.len()).unwrap_or(u32::MAX).to_le_bytes());
+        header.extend(disks.iter().flat_map(|size| size.to_le_bytes()));
+        files::write_all_at(&file, &header, 0).or_store(creating)?;
+        let bytes = header.len() as u64;
+        let (path, disks) = (path.to_owned(), disks.to_vec());
+        Ok(Log { path, file: Arc::new(file), bytes, most_bytes, disks, entries: Vec::new(), hashed: true })
+    }
+
+    /// Reads a log. Every place in its sequence must be there once, and every content must have its hash.
+    ///
+    /// # Errors
+    /// When it is no log, damaged, cut short, or a request was acknowledged that it does not have.
+    pub fn open(path: &Path) -> Result<Log> {
+        let reading = || format!("read the log {}", path.display());
+        let wrong = |what: String| Error::store(format!("{}: {what}", path.display()));
+        let file = files::open(path)?;
+        let end = file_bytes(&file, path)?;
+        let mut header = [0; HEADER];
+        files::read_exact_at(&file, &mut header, 0).map_err(|_| wrong("not the log of a recording".to_owned()))?;
+        if header[..16] != *MAGIC || number::<4>(&header, 16) != u64::from(FORMAT) {
+            return Err(wrong(format!("not the log of a recording in format {FORMAT}")));
+        }
+        let mut sizes = vec![0; usize::try_from(number::<4>(&header, 20)).unwrap_or(0).min(1 << 16) * 8];
+        files::read_exact_at(&file, &mut sizes, HEADER as u64).or_store(reading)?;
+        let disks = sizes.chunks_exact(8).map(|size| number::<8>(size, 0)).collect();
+        let mut log = Log {
+            path: path.to_owned(),
+            file: Arc::new(file),
+            bytes: (HEADER + sizes.len()) as u64,
+            most_bytes: 0,
+            disks,
+            entries: Vec::new(),
+            hashed: true,
+        };
+        while log.bytes < end {
+            let entry = log.read_entry(end).or_store(reading)?.ok_or_else(|| wrong("its end is missing".to_owned()))?;
+            log.entries.push(entry);
+        }
+        log.check_sequence().map_err(wrong)?;
+        Ok(log)
+    }
+
+    /// The entry at the end of what was read; `None` where it is cut off or damaged.
+    fn read_entry(&mut self, end: u64) -> std::io::Result<Option<Entry>> {
+        if end - self.bytes < HEAD as u64 {
+            return Ok(None);
+        }
+        let mut head = [0; HEAD];
+        files::read_exact_at(&self.file, &mut head, self.bytes)?;
+        let stored = self.bytes + HEAD as u64;
+        let Some(entry) = decoded(&head, stored) else { return Ok(None) };
+        let content = if entry.op == Op::Write { entry.length } else { 0 };
+        if content > end - stored || usize::from(entry.disk) >= self.disks.len() {
+            return Ok(None);
+        }
+        if entry.op == Op::Write && hash(&self.content(&entry)?) != entry.hash {
+            return Ok(None);
+        }
+        self.bytes = stored + content;
+        Ok(Some(entry))
+    }
+
+    /// Every place in the sequence is taken once: a gap is a request that was answered and not logged.
+    pub(super) fn check_sequence(&self) -> std::result::Result<(), String> {
+        let mut taken: Vec<Seq> = self.entries.iter().flat_map(|entry| [entry.submitted, entry.completed]).collect();
+        taken.sort_unstable();
+        let gap = taken.iter().zip(0..).find(|(found, expected)| **found != *expected);
+        let backwards = self.entries.iter().find(|entry| entry.submitted >= entry.completed);
+        let unordered = self.entries.windows(2).find(|two| two[0].completed >= two[1].completed);
+        match (gap, backwards, unordered) {
+            (Some((_, missing)), ..) => Err(format!("the request with sequence number {missing} is missing")),
+            (_, Some(entry), _) => Err(format!("request {} completed before it was submitted", entry.submitted)),
+            (.., Some(two)) => Err(format!("requests {} and {} are out of order", two[0].submitted, two[1].submitted)),
+            (None, None, None) => Ok(()),
+        }
+    }
+
+    /// Appends a request with its content. The entry's `stored` and `hash` are filled in.
+    ///
+    /// # Errors
+    /// When the file takes no more: the recording is void.
+    pub(super) fn append(&mut self, entry: Entry, content: &[u8]) -> Result<Entry> {
+        let hash = if entry.op == Op::Write && self.hashed { hash(content) } else { Hash::default() };
+        let entry = Entry { hash, stored: self.bytes + HEAD as u64, ..entry };
+        let mut record = encoded(&entry).to_vec();
+        record.extend_from_slice(content);
+        let full = || {
+            let hint = "free some space or record less";
+            Error::host(format!("the log {} is full at {} bytes", self.path.display(), self.bytes)).hint(hint)
+        };
+        if self.bytes + record.len() as u64 > self.most_bytes {
+            return Err(full());
+        }
+        files::write_all_at(&self.file, &record, self.bytes).map_err(|e| match e.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge => full(),
+            _ => Error::host(format!("write to the log {}: {e}", self.path.display())),
+        })?;
+        self.bytes += record.len() as u64;
+        self.entries.push(entry);
+        Ok(entry)
+    }
+
+    /// The content of a write.
+    ///
+    /// # Errors
+    /// The kernel's own.
+    pub fn content(&self, entry: &Entry) -> std::io::Result<Vec<u8>> {
+        let mut content = vec![0; if entry.op == Op::Write { entry.length as usize } else { 0 }];
+        files::read_exact_at(&self.file, &mut content, entry.stored)?;
+        Ok(content)
+    }
+
+    /// What was recorded, in the order of completion.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Sizes of the disks.
+    #[must_use]
+    pub fn disks(&self) -> &[u64] {
+        &self.disks
+    }
+
+    /// The next place in the sequence: later than every request that completed.
+    #[must_use]
+    pub fn end(&self) -> Seq {
+        self.entries.last().map_or(0, |entry| entry.completed + 1)
+    }
+
+    pub(super) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+}
+
+fn file_bytes(file: &File, path: &Path) -> Result<u64> {
+    crate::host::paths::look_at_open(file, path).map(|facts| facts.bytes)
+}
+
+fn encoded(entry: &Entry) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, b"entr");
+    put(4, &entry.disk.to_le_bytes());
+    put(6, &[entry.op.code(), u8::from(entry.fua)]);
+    put(8, &entry.submitted.to_le_bytes());
+    put(16, &entry.completed.to_le_bytes());
+    put(24, &entry.at_us.to_le_bytes());
+    put(32, &entry.offset.to_le_bytes());
+    put(40, &entry.length.to_le_bytes());
+    put(48, &entry.hash);
+    let check = u64::from_le_bytes(hash(&head[..64]).first_chunk().copied().unwrap_or_default());
+    head[64..].copy_from_slice(&check.to_le_bytes());
+    head
+}
+
+fn decoded(head: &[u8; HEAD], stored: u64) -> Option<Entry> {
+    let check = u64::from_le_bytes(hash(&head[..64]).first_chunk().copied()?);
+    if head[..4] != *b"entr" || number::<8>(head, 64) != check {
+        return None;
+    }
+    let mut content_hash = Hash::default();
+    content_hash.copy_from_slice(&head[48..64]);
+    Some(Entry {
+        disk: u16::try_from(number::<2>(head, 4)).ok()?,
+        op: Op::of_code(head[6])?,
+        fua: head[7] != 0,
+        submitted: number::<8>(head, 8),
+        completed: number::<8>(head, 16),
+        at_us: number::<8>(head, 24),
+        offset: number::<8>(head, 32),
+        length: number::<8>(head, 40),
+        hash: content_hash,
+        stored,
+    })
+}
+
+/// The little-endian number of `N` bytes at `at`.
+fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..at + N].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

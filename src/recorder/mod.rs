@@ -1,0 +1,27 @@
+//! Virtual disks that record every write: the base image, the log of writes and flushes, and what a power cut can leave
+//! of them.
+//!
+//! Owns the log with its one sequence over all disks, the durable set under each device model, the states that a power
+//! cut can leave, and the views of them that a kernel can mount (through FUSE). Absent on purpose: PostgreSQL, stacks, and
+//! what a state means for the commits. Why it is built this way: `docs/adr/0026-power-cuts-from-a-recording.md`.
+
+mod disk;
+mod durable;
+mod entry;
+mod fuse;
+mod image;
+mod log;
+mod states;
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use disk::create_base;
+pub use disk::{Recorder, Recording};
+pub use durable::{DeviceModel, Durable};
+pub use entry::{Entry, NEVER, Op, Seq};
+pub use fuse::{Exports, name_of};
+pub use image::Image;
+pub use states::{Class, Coverage, Pick, State, select};

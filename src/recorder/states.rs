@@ -1,0 +1,426 @@
+//! The states that a power cut can have left, and which of them are worth a look.
+//!
+//! A state is the durable set at a moment, some of the requests that were in play then, and maybe one torn write. Floors
+//! come first: redo reads WAL from its start, so what is missing there is missing for good.
+
+use super::durable::Durable;
+use super::entry::{Entry, Op, Seq};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// How a state was made of what was in play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// The durable set alone.
+    Floor,
+    /// And all that was in play.
+    Ceiling,
+    /// And one request of what was in play.
+    FloorAndOne,
+    /// And all but one of what was in play.
+    CeilingButOne,
+    /// And one of all subsets, where at most [`MOST_ENUMERATED`] requests were in play.
+    Subset,
+    /// And a subset drawn at random, or one kind of content kept or dropped.
+    Sample,
+    /// The durable set and a part of one write, in units of 4 KiB.
+    TornPage,
+    /// Same, in units of 512 bytes: outside what filesystems promise on disks with 4 KiB sectors.
+    TornSector,
+}
+
+impl Class {
+    /// In the order in which they are tried.
+    pub const ALL: [Class; 8] = [
+        Class::Floor,
+        Class::Ceiling,
+        Class::FloorAndOne,
+        Class::CeilingButOne,
+        Class::Subset,
+        Class::Sample,
+        Class::TornPage,
+        Class::TornSector,
+    ];
+
+    /// For tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::Floor => "floor",
+            Class::Ceiling => "ceiling",
+            Class::FloorAndOne => "floor + 1",
+            Class::CeilingButOne => "ceiling - 1",
+            Class::Subset => "subset",
+            Class::Sample => "sample",
+            Class::TornPage => "torn at 4 KiB",
+            Class::TornSector => "torn at 512 B",
+        }
+    }
+}
+
+/// Which part of a torn write was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    First,
+    Last,
+}
+
+/// A write of which a power cut left a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tear {
+    /// Number of the entry.
+    pub entry: usize,
+    /// Where the two parts meet: bytes from the start of the write.
+    pub at: u64,
+    pub kept: Kept,
+}
+
+impl Tear {
+    pub(super) fn part(&self, entry: &Entry) -> Range<u64> {
+        match self.kept {
+            Kept::First => 0..self.at,
+            Kept::Last => self.at..entry.length,
+        }
+    }
+}
+
+/// One state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub class: Class,
+    /// The power failed just before this place in the sequence.
+    pub at: Seq,
+    /// What was in play and is kept: numbers of entries, in order.
+    pub extra: Vec<usize>,
+    pub torn: Option<Tear>,
+}
+
+impl State {
+    /// The disks with every request that was submitted before `at`.
+    #[must_use]
+    pub fn everything(entries: &[Entry], durable: &Durable, at: Seq) -> State {
+        State { class: Class::Ceiling, at, extra: durable.in_play(entries, at), torn: None }
+    }
+
+    /// Numbers of all entries that are there as a whole, in order.
+    pub(super) fn present(&self, durable: &Durable) -> Vec<usize> {
+        let mut present = durable.at(self.at);
+        present.extend(&self.extra);
+        present.sort_unstable();
+        present
+    }
+}
+
+/// Most requests in play of which all subsets are tried.
+pub const MOST_ENUMERATED: usize = 8;
+
+/// Most requests in play that are kept, left out and torn one at a time; of more, so many at random. A disk that is never
+/// flushed has thousands in play at each of thousands of moments.
+const MOST_NEAR: usize = 32;
+
+/// Random subsets for each moment with more in play.
+const RANDOM_SUBSETS: usize = 4;
+
+/// What to choose of all states.
+#[derive(Debug, Clone, Copy)]
+pub struct Pick {
+    /// The same seed chooses the same states.
+    pub seed: u64,
+    /// Most states, shared evenly among the classes; what a class does not have goes to the others.
+    pub states: usize,
+}
+
+/// How much of what there is was chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Moments with a durable set, or something in play, that no other moment has.
+    pub moments: usize,
+    /// Of these, moments at which something was in play.
+    pub with_play: usize,
+    /// Most requests in play at once.
+    pub most_in_play: usize,
+    /// By class: states chosen, and states that there are (samples: that were drawn).
+    pub classes: BTreeMap<Class, (usize, usize)>,
+}
+
+/// Chooses states at these moments, no two with the same requests. `strata` gives each entry the kind of its content, by
+/// which samples are stratified.
+#[must_use]
+pub fn select(
+    entries: &[Entry],
+    durable: &Durable,
+    moments: &[Seq],
+    strata: &[u8],
+    pick: Pick,
+) -> (Vec<State>, Coverage) {
+    let mut chooser = Chooser::new(pick, entries, strata);
+    let mut seen = BTreeSet::new();
+    let mut sweep = Sweep::new(entries, durable);
+    let mut moments = moments.to_vec();
+    moments.sort_unstable();
+    // The latest first: of two moments with the same disks, more was acknowledged at the later one.
+    for at in moments.into_iter().rev() {
+        sweep.back_to(at);
+        if seen.insert((sweep.durable_sum, sweep.in_play_sum)) {
+            let in_play = sweep.in_play.iter().copied().collect();
+            chooser.take_moment(&Moment { at, sum: sweep.durable_sum, all: sweep.in_play_sum, in_play });
+        }
+    }
+    chooser.finish()
+}
+
+/// The durable set and what is in play, at one moment after another, backwards.
+struct Sweep {
+    /// Numbers of entries by when they became durable, and by when they were submitted, the latest last: those that are
+    /// still durable, and those that are still submitted.
+    by_durable: Vec<(Seq, usize)>,
+    by_submission: Vec<(Seq, usize)>,
+    durable_sum: u128,
+    in_play: BTreeSet<usize>,
+    in_play_sum: u128,
+}
+
+impl Sweep {
+    /// After the last request.
+    fn new(entries: &[Entry], durable: &Durable) -> Sweep {
+        let changing = || (0..entries.len()).filter(|number| entries[*number].changes());
+        let mut by_durable: Vec<(Seq, usize)> = changing().map(|number| (durable.from(number), number)).collect();
+        let mut by_submission: Vec<(Seq, usize)> =
+            changing().map(|number| (entries[number].submitted, number)).collect();
+        by_durable.sort_unstable();
+        by_submission.sort_unstable();
+        let durable_sum = changing().map(share).fold(0, u128::wrapping_add);
+        Sweep { by_durable, by_submission, durable_sum, in_play: BTreeSet::new(), in_play_sum: 0 }
+    }
+
+    /// Goes back to a moment.
+    fn back_to(&mut self, at: Seq) {
+        while let Some((_, number)) = self.by_durable.pop_if(|(from, _)| *from >= at) {
+            self.durable_sum = self.durable_sum.wrapping_sub(share(number));
+            self.in_play.insert(number);
+            self.in_play_sum = self.in_play_sum.wrapping_add(share(number));
+        }
+        // What is submitted later became durable later still: it is in play by now.
+        while let Some((_, number)) = self.by_submission.pop_if(|(submitted, _)| *submitted >= at) {
+            if self.in_play.remove(&number) {
+                self.in_play_sum = self.in_play_sum.wrapping_sub(share(number));
+            }
+        }
+    }
+}
+
+/// A place at which the power may fail.
+struct Moment {
+    at: Seq,
+    /// Of the durable set.
+    sum: u128,
+    /// Of what is in play.
+    all: u128,
+    in_play: Vec<usize>,
+}
+
+struct Chooser<'a> {
+    entries: &'a [Entry],
+    strata: &'a [u8],
+    rng: ChaCha8Rng,
+    most: usize,
+    /// Sums of the states that were seen.
+    seen: BTreeSet<u128>,
+    /// By class and, of torn writes, the kind of content: far more WAL is written than data. With how many were seen.
+    chosen: BTreeMap<(Class, u8), (usize, Vec<State>)>,
+    coverage: Coverage,
+}
+
+impl<'a> Chooser<'a> {
+    fn new(pick: Pick, entries: &'a [Entry], strata: &'a [u8]) -> Chooser<'a> {
+        Chooser {
+            entries,
+            strata,
+            rng: ChaCha8Rng::seed_from_u64(pick.seed),
+            most: pick.states,
+            seen: BTreeSet::new(),
+            chosen: BTreeMap::new(),
+            coverage: Coverage::default(),
+        }
+    }
+
+    fn take_moment(&mut self, moment: &Moment) {
+        let (in_play, all) = (&moment.in_play, moment.all);
+        self.coverage.moments += 1;
+        self.coverage.with_play += usize::from(!in_play.is_empty());
+        self.coverage.most_in_play = self.coverage.most_in_play.max(in_play.len());
+        self.take(moment, Class::Floor, 0, Vec::new);
+        self.take(moment, Class::Ceiling, all, || in_play.clone());
+        let near = self.near(in_play);
+        for one in &near {
+            self.take(moment, Class::FloorAndOne, share(*one), || vec![*one]);
+            let others = || in_play.iter().copied().filter(|other| other != one).collect();
+            self.take(moment, Class::CeilingButOne, all.wrapping_sub(share(*one)), others);
+        }
+        if in_play.len() <= MOST_ENUMERATED {
+            for subset in 0..1_u32 << in_play.len() {
+                let extra = in_play.iter().zip(0..).filter(|(_, bit)| subset >> bit & 1 == 1).map(|(one, _)| *one);
+                let extra: Vec<usize> = extra.collect();
+                self.take(moment, Class::Subset, sum(&extra), || extra);
+            }
+        } else {
+            self.take_samples(moment);
+        }
+        for (class, unit) in [(Class::TornPage, 4096), (Class::TornSector, 512)] {
+            for one in &near {
+                if let Some(tear) = self.tear(*one, unit) {
+                    self.take_torn(moment, class, tear);
+                }
+            }
+        }
+    }
+
+    /// The requests that are kept, left out and torn one at a time: all, or so many at random.
+    fn near(&mut self, in_play: &[usize]) -> Vec<usize> {
+        if in_play.len() <= MOST_NEAR {
+            return in_play.to_vec();
+        }
+        (0..MOST_NEAR).map(|_| in_play[self.rng.next_u32() as usize % in_play.len()]).collect()
+    }
+
+    /// The kind of a request's content.
+    fn stratum(&self, number: usize) -> u8 {
+        self.strata.get(number).copied().unwrap_or_default()
+    }
+
+    /// Each kind of content kept alone and dropped alone, then subsets at random.
+    fn take_samples(&mut self, moment: &Moment) {
+        let kinds: BTreeSet<u8> = moment.in_play.iter().map(|number| self.stratum(*number)).collect();
+        let mut samples: Vec<Vec<usize>> = Vec::new();
+        for kind in kinds {
+            for kept in [true, false] {
+                let extra = moment.in_play.iter().copied().filter(|number| (self.stratum(*number) == kind) == kept);
+                samples.push(extra.collect());
+            }
+        }
+        for _ in 0..RANDOM_SUBSETS {
+            let extra = moment.in_play.iter().copied().filter(|_| self.rng.next_u32() & 1 == 1);
+            samples.push(extra.collect());
+        }
+        for extra in samples {
+            self.take(moment, Class::Sample, sum(&extra), || extra);
+        }
+    }
+
+    /// Tears a write at a multiple of `unit` bytes of the disk; `None` where it lies within one unit.
+    fn tear(&mut self, number: usize, unit: u64) -> Option<Tear> {
+        let entry = &self.entries[number];
+        if entry.op != Op::Write {
+            return None;
+        }
+        let first = unit - entry.offset % unit;
+        if first >= entry.length {
+            return None;
+        }
+        let places = (entry.length - first - 1) / unit + 1;
+        let at = first + unit * (u64::from(self.rng.next_u32()) % places);
+        let kept = if self.rng.next_u32() & 1 == 0 { Kept::First } else { Kept::Last };
+        Some(Tear { entry: number, at, kept })
+    }
+
+    /// Takes a state whose extra requests have this sum.
+    fn take(&mut self, moment: &Moment, class: Class, extra_sum: u128, extra: impl FnOnce() -> Vec<usize>) {
+        let state = || State { class, at: moment.at, extra: extra(), torn: None };
+        self.choose(class, 0, moment.sum.wrapping_add(extra_sum), state);
+    }
+
+    fn take_torn(&mut self, moment: &Moment, class: Class, tear: Tear) {
+        let part = mix(u128::from(tear.at), u128::from(tear.kept == Kept::First));
+        let identity = moment.sum.wrapping_add(mix(part, tear.entry as u128));
+        self.choose(class, self.stratum(tear.entry), identity, || State {
+            class,
+            at: moment.at,
+            extra: Vec::new(),
+            torn: Some(tear),
+        });
+    }
+
+    /// Counts a state and, where it is new, keeps it or lets it take the place of one that was kept (reservoir sampling).
+    fn choose(&mut self, class: Class, stratum: u8, identity: u128, state: impl FnOnce() -> State) {
+        if !self.seen.insert(identity) {
+            return;
+        }
+        self.coverage.classes.entry(class).or_default().1 += 1;
+        let (all, chosen) = self.chosen.entry((class, stratum)).or_default();
+        *all += 1;
+        if chosen.len() < self.most {
+            chosen.push(state());
+        } else {
+            let place = (self.rng.next_u64() % *all as u64) as usize;
+            if let Some(kept) = chosen.get_mut(place) {
+                *kept = state();
+            }
+        }
+    }
+
+    fn finish(mut self) -> (Vec<State>, Coverage) {
+        let mut classes: BTreeMap<Class, Vec<Vec<State>>> = BTreeMap::new();
+        for ((class, _), (_, mut chosen)) in std::mem::take(&mut self.chosen) {
+            self.shuffle(&mut chosen);
+            classes.entry(class).or_default().push(chosen);
+        }
+        let size = |strata: &Vec<Vec<State>>| strata.iter().map(Vec::len).sum::<usize>();
+        let mut classes: Vec<(Class, Vec<Vec<State>>)> = classes.into_iter().collect();
+        classes.sort_by_key(|(_, strata)| size(strata));
+        let sizes: Vec<usize> = classes.iter().map(|(_, strata)| size(strata)).collect();
+        let mut states = Vec::new();
+        for ((class, mut strata), share) in classes.into_iter().zip(shares(&sizes, self.most)) {
+            strata.sort_by_key(Vec::len);
+            let sizes: Vec<usize> = strata.iter().map(Vec::len).collect();
+            for (mut chosen, share) in strata.into_iter().zip(shares(&sizes, share)) {
+                chosen.truncate(share);
+                self.coverage.classes.entry(class).or_default().0 += chosen.len();
+                states.extend(chosen);
+            }
+        }
+        states.sort_by_key(|state| (state.class, state.at));
+        (states, self.coverage)
+    }
+
+    fn shuffle(&mut self, states: &mut [State]) {
+        for last in (1..states.len()).rev() {
+            let place = (self.rng.next_u64() % (last as u64 + 1)) as usize;
+            states.swap(last, place);
+        }
+    }
+}
+
+/// Shares `most` evenly among groups of these sizes, the smallest first: what it leaves of its share goes to the others.
+fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
+    let mut left = most;
+    let share = |(place, size): (usize, &usize)| {
+        let share = left.div_ceil(sizes.len() - place).min(*size);
+        left -= share;
+        share
+    };
+    sizes.iter().enumerate().map(share).collect()
+}
+
+/// Multiplier of the 128-bit FNV hash.
+const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;
+
+/// Mixes a number into a hash.
+fn mix(hash: u128, number: u128) -> u128 {
+    let mixed = (hash ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)).wrapping_mul(PRIME);
+    mixed ^ (mixed >> 61)
+}
+
+/// A sum that does not depend on the order.
+fn sum(numbers: &[usize]) -> u128 {
+    numbers.iter().map(|number| share(*number)).fold(0, u128::wrapping_add)
+}
+
+/// What one number adds to it.
+fn share(number: usize) -> u128 {
+    mix(1, number as u128 + 1)
+}

@@ -1,0 +1,54 @@
+//! Disks in a temporary folder, for the tests of this room and of `cut`.
+
+use super::disk::{Recorder, create_base};
+use super::{DeviceModel, Durable, Recording, State};
+use std::path::PathBuf;
+
+/// Bytes of each disk.
+pub const SIZE: u64 = 1 << 20;
+
+/// Larger than every log of a test.
+pub const ROOM: u64 = 1 << 30;
+
+/// A folder with a recorder whose log is there.
+pub struct TestDisks {
+    folder: tempfile::TempDir,
+    pub recorder: Recorder,
+}
+
+impl TestDisks {
+    pub fn new(disks: usize) -> TestDisks {
+        let folder = tempfile::tempdir().unwrap();
+        let base = |number: usize| (create_base(&folder.path().join(format!("base-{number}")), SIZE).unwrap(), SIZE);
+        let recorder = Recorder::filling((0..disks).map(base).collect());
+        TestDisks { folder, recorder }
+    }
+
+    /// The same, recording.
+    pub fn recording(disks: usize) -> TestDisks {
+        let this = TestDisks::new(disks);
+        this.recorder.begin(&this.log(), ROOM).unwrap();
+        this
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    pub fn bases(&self) -> Vec<PathBuf> {
+        (0..).map(|number| self.folder.path().join(format!("base-{number}"))).take_while(|path| path.exists()).collect()
+    }
+
+    /// All bytes of a disk of a state.
+    pub fn bytes_of(recording: &Recording, state: &State) -> Vec<Vec<u8>> {
+        let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
+        recording.images(&durable, state).iter().map(whole).collect()
+    }
+}
+
+/// All bytes of an image.
+pub fn whole(image: &super::Image) -> Vec<u8> {
+    let mut bytes = vec![0; image.size() as usize];
+    image.read(0, &mut bytes).unwrap();
+    bytes
+}

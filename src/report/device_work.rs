@@ -1,0 +1,87 @@
+//! What one operation was at the devices of each stack, by durability class: what a report leads with where nothing is ranked.
+
+use super::cases::Cases;
+use super::table::{Cell, Table, TableColumn};
+use super::words::{class_key, class_meaning, class_title};
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Findings, Strata};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+
+/// A row for each case; empty where a ranking says more, or no device was counted.
+pub(super) fn device_work(findings: &Findings, labels: &BTreeMap<String, String>) -> Table {
+    let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per operation)")]);
+    let columns = vec![
+        TableColumn::text("Case").csv(&["class", "case"]),
+        per("Writes"),
+        TableColumn::number("Bytes", "").csv(&["Bytes (B per operation)"]),
+        per("Flushes"),
+        TableColumn::number("WAL", "").csv(&["WAL (B per operation)"]),
+        per("WAL syncs"),
+        per("Full-page images"),
+    ];
+    let caption = "One operation at the devices of each stack";
+    let note = "Per operation (a commit, where the workload writes). Writes, bytes and flushes are those of the devices that the \
+                stack was built on, added up. What lies below the file of an image is not among them.";
+    let mut table = Table::new("device-work", caption, columns).note(note);
+    if !findings.rankings.is_empty() {
+        return table;
+    }
+    let cases = Cases { cases: &findings.cases, labels };
+    for class in DurabilityClass::ALL {
+        let of_class = |case: &&CaseFinding| case.durability.class == class;
+        let found: Vec<&CaseFinding> = findings.cases.iter().filter(of_class).collect();
+        let synced: Vec<String> = found.iter().filter_map(|case| synced_words(case, labels)).collect();
+        if synced.is_empty() && found.iter().all(|case| case.strata.is_none()) {
+            continue;
+        }
+        let heading = Some(class_title(class).to_owned());
+        table.open_group(heading, Some(class_meaning(class).to_owned()), class_key(class), Vec::new());
+        for case in &found {
+            let Some(strata) = &case.strata else { continue };
+            let name = cases.name(case).csv(vec![class_key(class).to_owned(), case.id.clone()]);
+            table.push(row(name, strata));
+        }
+        table.below(synced);
+        if class != DurabilityClass::Flushed {
+            table.below(reasons(&found, labels));
+        }
+    }
+    table
+}
+
+/// What one synced write is at the devices, for a case that measures these: by its main method.
+fn synced_words(case: &CaseFinding, labels: &BTreeMap<String, String>) -> Option<String> {
+    let method = &case.measures.first()?.name;
+    let rows = || case.synced.iter().flat_map(|synced| &synced.rows);
+    let row = rows().find(|row| row.family == Family::OneWrite && row.label == *method)?;
+    let label = labels.get(&case.id).unwrap_or(&case.id);
+    Some(format!("{label}: one write of 8 KiB by {method} = {}", row.device_work.as_ref()?))
+}
+
+/// Why the cases are of their class, each reason once with its cases.
+fn reasons(found: &[&CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for case in found {
+        let label = labels.get(&case.id).unwrap_or(&case.id).as_str();
+        match by_reason.iter_mut().find(|(reason, _)| *reason == case.durability.reason) {
+            Some((_, cases)) => cases.push(label),
+            None => by_reason.push((&case.durability.reason, vec![label])),
+        }
+    }
+    by_reason.into_iter().map(|(reason, cases)| format!("{}: {reason}", cases.join(", "))).collect()
+}
+
+fn row(name: Cell, strata: &Strata) -> Vec<Cell> {
+    let size = |bytes: Option<f64>| Cell::number(bytes, |bytes| Bytes(bytes.round() as u64).to_string());
+    let device = strata.at_stack_devices.as_ref();
+    let bytes = device.and_then(|device| device.write_bytes);
+    vec![
+        name,
+        Cell::figure(device.and_then(|device| device.writes)),
+        size(bytes),
+        Cell::figure(device.and_then(|device| device.flushes)),
+        size(strata.wal_bytes),
+        Cell::figure(strata.wal_syncs),
+        Cell::figure(strata.full_page_images),
+    ]
+}

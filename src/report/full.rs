@@ -1,0 +1,44 @@
+//! Trials whose stack filled up, with the last words of their server.
+
+use super::table::{Cell, Table, TableColumn};
+use super::words::percent;
+use crate::analyse::findings::FullFinding;
+use crate::units::significant;
+use std::collections::BTreeMap;
+
+/// How to read them.
+pub(super) const NOTE: &str = "Full after: from the first operation to the first refusal; without figures, from the beginning \
+                               of the step. Used: share of the filesystem as df counts it; a pool below it may be full before.";
+
+/// One line for each trial.
+pub(super) fn table(full: &[FullFinding], labels: &BTreeMap<String, String>) -> Table {
+    let columns = vec![
+        TableColumn::text("Case").csv(&["case"]),
+        TableColumn::text("Trial").csv(&["trial"]),
+        TableColumn::number("Full after", "s").csv(&["full after (s)"]),
+        TableColumn::text("While").csv(&["step"]),
+        TableColumn::number("Used", "").csv(&["used"]),
+        TableColumn::text("First refusal").csv(&["reason"]),
+        TableColumn::text("End of the server log").csv(&["server log"]),
+    ];
+    let mut table = Table::new("full", "Full stacks", columns).note(NOTE);
+    for found in full {
+        table.push(vec![
+            Cell::case(labels.get(&found.case).map_or(&found.case, |label| label), &found.case),
+            Cell::text(found.trial.to_string()),
+            Cell::figure(Some(found.after_s)),
+            Cell::text(found.step.clone()),
+            Cell::number(found.used, percent),
+            Cell::text(found.reason.clone()).style("reason"),
+            Cell::log(&found.server_log).style("lines"),
+        ]);
+    }
+    table
+}
+
+/// What is said of one in a line: "trial 2: full after 31.4 s (measuring), 97 % used".
+pub(super) fn line(found: &FullFinding) -> String {
+    let used = found.used.map_or_else(String::new, |used| format!(", {} used", percent(used)));
+    let figures = if found.is_measured { "" } else { "; no figures" };
+    format!("trial {}: full after {} s ({}){used}{figures}", found.trial, significant(found.after_s), found.step)
+}

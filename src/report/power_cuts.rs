@@ -1,0 +1,99 @@
+//! What a power cut would cost, as tables: the verdict of each stack with what its commits did to the disk, and what other
+//! devices would make of the same recording.
+
+use super::table::{Cell, Table, TableColumn};
+use crate::analyse::findings::{PowerCut, Verdict};
+use crate::units::Bytes;
+
+/// What a verdict covers, below the table.
+pub(super) const NOTE: &str = "Writes, flushes and bytes per commit, of pgstrata's own commits on recorded disks; the plan's workload is \
+    not used. Holds (arithmetic alone): every acknowledged commit was covered by a flush or FUA write that had completed; pgstrata cut \
+    also tries recovery on what a power cut can leave. A convicted stack is ranked as volatile. What lies below the recorded disks is \
+    not judged.";
+
+/// What the models of devices are.
+pub(super) const DEVICES_NOTE: &str = "From the same recording, had the device below the stack been one that behaves so; by arithmetic where no states were tried.";
+
+/// The verdict of each stack.
+pub(super) fn verdicts(found: &[PowerCut]) -> Table {
+    let per = |title: &str, unit: &str| {
+        TableColumn::number(title, unit).csv(&[&format!("{} per commit", title.to_lowercase())])
+    };
+    let columns = vec![
+        TableColumn::text("Stack").csv(&["stack", "cases"]),
+        TableColumn::text("Verdict").csv(&["verdict", "why", "failing share at most (95 %)"]),
+        TableColumn::number("Commits", ""),
+        per("Writes", "per commit"),
+        per("Flushes", "per commit"),
+        TableColumn::number("Bytes", "per commit").csv(&["bytes per commit"]),
+    ];
+    let mut table = Table::new("power-cuts", "What a power cut would cost", columns).note(NOTE);
+    for cut in found {
+        let bytes = cut.bytes_per_commit.map(|bytes| bytes.round() as u64);
+        let aside = aside(cut);
+        let share = cut.failing_share_max.map(|share| share.to_string()).unwrap_or_default();
+        table.push(vec![
+            Cell::case(&cut.label, &cut.label).csv(vec![cut.label.clone(), cut.cases.join(" ")]),
+            Cell::text(cut.verdict.short()).aside(aside).style(style(&cut.verdict)).csv(vec![
+                cut.verdict.short(),
+                cut.verdict.why().to_owned(),
+                share,
+            ]),
+            Cell::number((cut.commits > 0).then_some(cut.commits), crate::units::grouped),
+            Cell::figure(cut.writes_per_commit),
+            Cell::figure(cut.flushes_per_commit),
+            Cell::number(bytes, |bytes| Bytes(bytes).to_string()),
+        ]);
+    }
+    table
+}
+
+/// What led to a verdict, and what it rests on.
+fn aside(cut: &PowerCut) -> String {
+    let mut parts = Vec::new();
+    parts.extend(Some(cut.verdict.why().to_owned()).filter(|why| !why.is_empty()));
+    let tried = cut.states.iter().filter(|class| class.of > 0);
+    let tried: Vec<String> = tried.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
+    parts.extend((!tried.is_empty()).then(|| format!("states tried: {}", tried.join(", "))));
+    let bound =
+        cut.failing_share_max.map(|share| format!("at most {:.1} % of such states fail (95 % CI)", share * 100.0));
+    parts.extend(bound);
+    let torn =
+        format!("{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically", cut.torn_sectors);
+    parts.extend((cut.torn_sectors > 0).then_some(torn));
+    parts.extend(cut.evidence.as_ref().map(|folder| format!("evidence: {folder}")));
+    parts.join("; ")
+}
+
+/// What other devices would make of each recording: a row for each stack, a column for each model.
+pub(super) fn devices(found: &[PowerCut]) -> Table {
+    let recorded = || found.iter().filter(|cut| !cut.devices.is_empty());
+    let mut models: Vec<&str> = Vec::new();
+    for on in recorded().flat_map(|cut| &cut.devices) {
+        if !models.contains(&on.device.as_str()) {
+            models.push(&on.device);
+        }
+    }
+    let columns = std::iter::once("Stack").chain(models.iter().copied()).map(TableColumn::text).collect();
+    let mut table = Table::new("power-cut-devices", "On other devices", columns).note(DEVICES_NOTE);
+    for cut in recorded() {
+        let verdict = |model: &&str| cut.devices.iter().find(|on| on.device == **model).map(|on| &on.verdict);
+        let cell = |found: Option<&Verdict>| match found {
+            Some(Verdict::Holds { .. }) => Cell::text("holds"),
+            Some(verdict) => Cell::text(verdict.short()).style(style(verdict)),
+            None => Cell::text("–").csv(vec![String::new()]).style("absent"),
+        };
+        let cells = models.iter().map(|model| cell(verdict(model)));
+        table.push(std::iter::once(Cell::case(&cut.label, &cut.label)).chain(cells).collect());
+    }
+    table
+}
+
+/// Word for the style sheet.
+fn style(verdict: &Verdict) -> &'static str {
+    match verdict {
+        verdict if verdict.convicts() => "convicted",
+        verdict if !verdict.is_known() => "quiet",
+        _ => "",
+    }
+}

@@ -1,0 +1,41 @@
+//! What ageing takes of time and space, estimated.
+
+use super::forecast::{EMPTY_CLUSTER, memory_of, workload};
+use crate::ageing;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::provision;
+use crate::record::case::CaseSpec;
+use crate::units::Bytes;
+
+/// Bytes of random pages that are read and written back in a second by a disk of no special speed.
+const REWRITE_BYTES_PER_S: u64 = 50_000_000;
+
+/// How long it takes to age the stack of a case whose data have so many bytes, and to copy them for the control at a
+/// speed, microseconds.
+#[must_use]
+pub fn us(case: &CaseSpec, data: u64, copy_bytes_per_s: u64) -> u64 {
+    let amount = |key| case.age.integer(key).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    let capacity = provision::stack::capacity(&case.stack, &case.stack.data).unwrap_or_default().0;
+    let is_fresh = ageing::is_fresh(&case.age);
+    // What would go with the filesystem is not done for the control.
+    let of_filesystem = u64::from(!is_fresh);
+    let pages = data.saturating_mul(amount("rewrite") * of_filesystem + amount("pgbench"));
+    let files = (capacity / 100).saturating_mul((amount("fill") + 100 * amount("churn")) * of_filesystem);
+    let copies = if is_fresh { data.saturating_mul(2) } else { 0 };
+    let at = |bytes: u64, speed: u64| bytes.saturating_mul(1_000_000) / speed;
+    at(pages, REWRITE_BYTES_PER_S).saturating_add(at(files.saturating_add(copies), copy_bytes_per_s))
+}
+
+/// Size of the largest cluster on its way to a fresh filesystem: for that one there is a folder beside the templates.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub fn aside_bytes(plan: &Plan, memory: Bytes) -> Result<u64> {
+    let mut most = 0;
+    for case in plan.cases.iter().filter(|case| case.postgres.is_some() && ageing::is_fresh(&case.age)) {
+        let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory));
+        most = set.map_or(0, |set| set.expected.0).saturating_add(EMPTY_CLUSTER).max(most);
+    }
+    Ok(most)
+}

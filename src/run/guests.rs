@@ -1,0 +1,77 @@
+//! A run in guests: which of its trials this program runs, and which are not tried again when it goes on by itself.
+//!
+//! A program in a guest runs what is due for it, in the run's order, until a trial of another guest is due. It then hands the run
+//! over: whoever started it boots that guest, and the same program goes on there. Absent on purpose: booting.
+
+use crate::record::case::TrialKey;
+use crate::record::event::{Event, Stamped};
+use crate::record::run::RunRecord;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The guest of each case.
+pub(super) struct Guests<'r>(BTreeMap<&'r str, Option<&'r str>>);
+
+impl<'r> Guests<'r> {
+    pub(super) fn of(record: &'r RunRecord) -> Guests<'r> {
+        Guests(record.cases.iter().map(|case| (case.id.as_str(), case.guest.as_deref())).collect())
+    }
+
+    fn of_trial(&self, key: &TrialKey) -> Option<&'r str> {
+        self.0.get(key.case.as_str()).copied().flatten()
+    }
+
+    /// The trials of a block in parts of one guest each, with its suite.
+    pub(super) fn parts<'o>(&self, block: &'o [TrialKey]) -> Vec<(Option<&'r str>, &'o [TrialKey])> {
+        let parts = block.chunk_by(|one, next| self.of_trial(one) == self.of_trial(next));
+        parts.map(|part| (part.first().and_then(|key| self.of_trial(key)), part)).collect()
+    }
+}
+
+/// Trials that ended without figures since a person began the run or resumed it. They are not tried again before somebody
+/// resumes it once more: a guest that is booted again would else never get beyond them.
+pub(super) fn tried(events: &[Stamped]) -> BTreeSet<TrialKey> {
+    let begun =
+        |event: &Stamped| matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { next_guest: None, .. });
+    let from = events.iter().rposition(begun).unwrap_or(0);
+    let failed = events[from..].iter().filter_map(|event| match &event.what {
+        Event::TrialNotRun { trial, .. } => Some(trial.clone()),
+        _ => None,
+    });
+    failed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::event::Step;
+
+    fn resumed(next_guest: Option<&str>) -> Event {
+        Event::RunResumed {
+            run: "r".to_owned(),
+            done: 0,
+            left: 1,
+            expected_us: 0,
+            most_repeats: 0,
+            cases: BTreeMap::new(),
+            next_guest: next_guest.map(str::to_owned),
+        }
+    }
+
+    fn not_run(case: &str) -> Event {
+        let trial = TrialKey { case: case.to_owned(), trial: 1 };
+        Event::TrialNotRun { trial, step: Step::Check, reason: "no reiserfs".to_owned(), full_after_us: None }
+    }
+
+    #[test]
+    fn what_failed_is_tried_again_when_a_person_resumes_the_run_and_not_when_it_goes_on_in_the_next_guest() {
+        let tried = |events: Vec<Event>| {
+            let stamped: Vec<Stamped> = events.into_iter().map(|what| Stamped { at_us: 1, what }).collect();
+            tried(&stamped).into_iter().map(|key| key.case).collect::<Vec<_>>()
+        };
+        let handed = || vec![not_run("a"), resumed(Some("trixie")), not_run("b"), resumed(Some("bookworm"))];
+        assert_eq!(tried(handed()), ["a", "b"]);
+        let mut again = handed();
+        again.push(resumed(None));
+        assert!(tried(again).is_empty());
+    }
+}

@@ -1,0 +1,154 @@
+//! A sitting of a run: what is left of its trials, in their order, until nothing is, or they fail alike, or the next ones run in
+//! another guest.
+
+use super::fail_fast::FailFast;
+use super::guests::Guests;
+use super::looks::Looks;
+use super::repeats;
+use super::session::Session;
+use super::trial;
+use super::verdicts::Judge;
+use crate::error::{Error, Kind, Result};
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::event::Event;
+use crate::record::run::RunRecord;
+use crate::store::folder::RunFolder;
+
+/// How far a sitting has come.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// Microseconds in which a workload was measured.
+    pub(super) measured_us: u64,
+    pub(super) stopped: Option<(Kind, String)>,
+    pub(super) handed_over: Option<String>,
+}
+
+impl Session<'_> {
+    /// Every trial that has no figures yet, in the run's order, until the first ones have all failed alike, or one of another
+    /// guest is due.
+    pub(super) fn trials(&mut self, opening: Vec<Event>, judge: Judge<'_>, progress: &mut Progress) -> Result<()> {
+        let mut fail_fast = FailFast::new(self.record.cases.len());
+        for event in opening {
+            self.events.emit(event)?;
+        }
+        self.find_verdicts(judge)?;
+        let record = self.record.clone();
+        let guests = Guests::of(&record);
+        let mut looks = Looks::of(&record, self.events.writer().folder())?;
+        for block in record.order.chunk_by(|one, next| one.trial == next.trial) {
+            for (guest, part) in guests.parts(block) {
+                if guest != self.guest.as_deref() && self.is_due(part, &looks)? {
+                    progress.handed_over = guest.map(str::to_owned);
+                    return Ok(());
+                }
+                if guest == self.guest.as_deref() {
+                    self.part(part, &looks, &mut fail_fast, progress)?;
+                }
+                if progress.stopped.is_some() {
+                    return Ok(());
+                }
+            }
+            let look = block.first().map(|key| looks.after(key.trial, &record, self.events.writer().folder()));
+            if let Some(event) = look.transpose()?.flatten() {
+                self.events.emit(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a trial has to be measured.
+    fn is_missing(&self, key: &TrialKey, looks: &Looks) -> Result<bool> {
+        Ok(looks.goes_on(key) && !self.tried.contains(key) && !has_result(self.events.writer().folder(), key)?)
+    }
+
+    /// Whether a disturbed trial is to be measured once more.
+    fn is_repeat_due(&self, key: &TrialKey) -> Result<bool> {
+        let died = self.died.iter().any(|died| died.trial == *key);
+        Ok(!died && repeats::is_due(self.events.writer().folder(), key)?)
+    }
+
+    /// Whether anything of a part of a block is left to do.
+    fn is_due(&self, part: &[TrialKey], looks: &Looks) -> Result<bool> {
+        for key in part {
+            if self.is_missing(key, looks)? || self.is_repeat_due(key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The part of a block that runs in one guest: its trials, then those that were disturbed once more.
+    fn part(
+        &mut self,
+        part: &[TrialKey],
+        looks: &Looks,
+        fail_fast: &mut FailFast,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        for key in part {
+            if !self.is_missing(key, looks)? {
+                continue;
+            }
+            self.interrupt.check()?;
+            let case = case_of(&self.record, key)?.clone();
+            if let Some(died) = self.died.iter().find(|died| died.trial == *key).cloned() {
+                trial::died(self, &case, key, &died)?;
+                continue;
+            }
+            let ran = trial::run(self, &case, key);
+            self.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
+            let ran = ran?;
+            progress.measured_us += ran.measured_us;
+            if let Some(why) = fail_fast.see(ran.failure) {
+                let message = match why.hint_text() {
+                    Some(hint) => format!("{why}\nhint: {hint}"),
+                    None => why.to_string(),
+                };
+                self.events.emit(Event::Warning { message: message.clone() })?;
+                progress.stopped = Some((why.kind(), message));
+                return Ok(());
+            }
+        }
+        progress.measured_us += self.repeat_disturbed(part)?;
+        Ok(())
+    }
+
+    /// Measures disturbed trials once more, in the order in which they came. Returns the microseconds measured.
+    fn repeat_disturbed(&mut self, part: &[TrialKey]) -> Result<u64> {
+        let mut measured_us = 0;
+        for key in part {
+            if !self.is_repeat_due(key)? {
+                continue;
+            }
+            self.interrupt.check()?;
+            let case = case_of(&self.record, key)?.clone();
+            measured_us += trial::repeat(self, &case, key)?.measured_us;
+        }
+        Ok(measured_us)
+    }
+
+    /// Trials with and without a result, over all sittings.
+    pub(super) fn count_trials(&self) -> Result<(u32, u32)> {
+        let writer = self.events.writer();
+        let due = self.record.due(writer.folder().events()?.iter().map(|event| &event.what));
+        let mut done = 0;
+        for key in &due {
+            done += u32::from(has_result(writer.folder(), key)?);
+        }
+        Ok((done, count(due.len()) - done))
+    }
+}
+
+/// Whether a trial has its result; one that was not run is tried again on resume.
+pub(super) fn has_result(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
+    Ok(folder.stored(key)?.is_result())
+}
+
+pub(super) fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
+    let found = record.cases.iter().find(|case| case.id == key.case);
+    found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
+}
+
+pub(super) fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

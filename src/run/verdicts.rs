@@ -1,0 +1,51 @@
+//! What a power cut would cost: found for each stack before the first trial, where the plan asks for it.
+//!
+//! Before, since looks rank by it, and since nothing may disturb a trial. This room cannot cut: whoever starts a run hands
+//! it the way to do so.
+
+use super::session::Session;
+use crate::error::Result;
+use crate::record::case::{CaseSpec, by_stack_and_server};
+use crate::record::event::Event;
+use crate::record::verdict::{DurabilityCheck, VerdictRecord};
+
+/// Finds out what a power cut costs a case, and names no other case that shares it.
+pub type Judge<'a> = &'a dyn Fn(&CaseSpec) -> Result<VerdictRecord>;
+
+/// How long one takes, microseconds. Only for the estimate.
+const VERDICT_US: u64 = 8_000_000;
+
+/// How long all of them take, microseconds.
+pub fn expected_us(check: Option<DurabilityCheck>, cases: &[CaseSpec]) -> u64 {
+    let verdicts = check.map_or(0, |DurabilityCheck::Quick| by_stack_and_server(cases).len() as u64);
+    verdicts.saturating_mul(VERDICT_US)
+}
+
+impl Session<'_> {
+    /// Finds and stores every verdict that the run asks for, of stacks of this machine or this guest, and does not have yet.
+    ///
+    /// # Errors
+    /// When one cannot be stored, or what was built for it cannot be undone; interrupted.
+    pub(super) fn find_verdicts(&self, judge: Judge<'_>) -> Result<()> {
+        if self.record.durability.is_none() {
+            return Ok(());
+        }
+        let known = self.events.writer().folder().verdicts()?;
+        for sharing in by_stack_and_server(&self.record.cases) {
+            let case = sharing[0];
+            if case.guest != self.guest {
+                continue;
+            }
+            if known.iter().any(|record| record.cases.contains(&case.id)) {
+                continue;
+            }
+            self.interrupt.check()?;
+            self.events.emit(Event::VerdictStarted { case: case.id.clone() })?;
+            let cases = sharing.iter().map(|case| case.id.clone()).collect();
+            let record = VerdictRecord { cases, ..judge(case)? };
+            self.events.writer().folder().keep_verdict(&record)?;
+            self.events.emit(Event::VerdictReached { case: case.id.clone(), verdict: record.verdict })?;
+        }
+        Ok(())
+    }
+}

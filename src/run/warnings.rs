@@ -1,0 +1,187 @@
+//! What a person should know of a plan before the run, beside what its workloads say.
+
+use super::forecast::workload;
+use super::window;
+use crate::cluster::{install, server};
+use crate::error::Result;
+use crate::host::Host;
+use crate::record::build::UNBUILT;
+use crate::record::case::CaseSpec;
+use crate::record::operation::Writes;
+use crate::record::stack::NodeSpec;
+use crate::record::window::Extent;
+use crate::telemetry;
+use crate::units::Micros;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// `max_connections` where a plan does not set it.
+const DEFAULT_MAX_CONNECTIONS: u64 = 100;
+
+/// Warnings of one case.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub(super) fn of_case(case: &CaseSpec, quick: bool) -> Result<Vec<String>> {
+    let cycles = if quick { None } else { without_cycles(case)? };
+    Ok([too_many_clients(case)?, never_compressed(case), cycles].into_iter().flatten().collect())
+}
+
+/// A warning when a case that may write is measured for a time instead of whole checkpoint cycles.
+fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
+    let (workload, options) = (workload(&case.workload.kind)?, &case.workload.options);
+    let Extent::Span { span_us } = workload.window(options).extent else { return Ok(None) };
+    // Other workloads have no cycles to measure.
+    let Some(key) = ["step", "duration"].into_iter().find(|key| options.get(key).is_some()) else { return Ok(None) };
+    if !workload.needs_server() || workload.operation(options)?.writes == Writes::Never {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "{} is measured for a fixed {}: that may contain no checkpoint and an unusual share of full-page images; remove \
+         `{key}` to measure full checkpoint cycles",
+        case.workload.name,
+        Micros(span_us),
+    )))
+}
+
+/// A warning when cases differ in data checksums because their versions differ in the default.
+pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<String> {
+    let mut majors: BTreeMap<&str, Option<u32>> = BTreeMap::new();
+    let mut defaults: BTreeSet<(bool, u32)> = BTreeSet::new();
+    for postgres in cases.iter().filter_map(|case| case.postgres.as_ref()) {
+        let says = |argument: &String| argument == "-k" || argument.ends_with("data-checksums");
+        if postgres.initdb.iter().any(says) {
+            continue;
+        }
+        let of_build = || {
+            let version = postgres.build.as_ref()?.version.as_ref()?;
+            version.split('.').next()?.parse().ok()
+        };
+        let find = || install::find(host, &postgres.bin).ok().map(|install| install.major).or_else(of_build);
+        // Builds that are not there yet have one name.
+        let major =
+            if postgres.bin == UNBUILT { of_build() } else { *majors.entry(&postgres.bin).or_insert_with(find) };
+        defaults.extend(major.map(|major| (major >= server::CHECKSUMS_BY_DEFAULT, major)));
+    }
+    let with = defaults.iter().find(|(with, _)| *with)?.1;
+    let without = defaults.iter().find(|(with, _)| !*with)?.1;
+    Some(format!(
+        "cases differ in data checksums as well as in version: PostgreSQL {with} creates clusters with them, {without} \
+         without; set initdb = {{ data-checksums = true }}, or false, for all cases"
+    ))
+}
+
+/// A warning when tables will not be compressed by a btrfs that is asked to: a file of which space was reserved by
+/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again.
+fn never_compressed(case: &CaseSpec) -> Option<String> {
+    let postgres = case.postgres.as_ref()?;
+    let compresses =
+        |option: &str| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none");
+    let asks = |node: &&NodeSpec| {
+        let mounts = node.options.texts("mount");
+        node.layer == "btrfs" && mounts.iter().flat_map(|text| text.split(',')).any(compresses)
+    };
+    let node = case.stack.nodes.iter().find(asks)?;
+    let writes = window::asked(postgres, "file_extend_method").is_some_and(|value| value == "write_zeros");
+    (!writes).then(|| {
+        format!(
+            "{} of stack {} compresses WAL and little else: PostgreSQL 16 and later reserve space of tables by \
+             posix_fallocate, which btrfs never compresses; set file_extend_method = \"write_zeros\"",
+            node.name, case.stack.name
+        )
+    })
+}
+
+/// A warning when a case's clients will not all get a connection. Clients connect as superuser, so the slots that the
+/// server reserves (`superuser_reserved_connections`) serve them too.
+fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
+    let Some(postgres) = &case.postgres else { return Ok(None) };
+    let clients = workload(&case.workload.kind)?.connections(&case.workload.options);
+    let set = postgres.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("max_connections"));
+    let most = match set {
+        None => DEFAULT_MAX_CONNECTIONS,
+        Some((_, value)) => match value.trim().parse() {
+            Ok(most) => most,
+            // The server itself says what is wrong with it.
+            Err(_) => return Ok(None),
+        },
+    };
+    // Telemetry's, and the one that looks after the window.
+    let own = telemetry::CONNECTIONS + 1;
+    Ok((clients.saturating_add(own) > most).then(|| {
+        format!(
+            "{clients} clients and {own} connections of pgstrata are more than max_connections = {most}, so some will be \
+             refused; set max_connections to at least {}",
+            clients.saturating_add(own)
+        )
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::build::BuildSpec;
+    use crate::record::case::{PostgresSpec, WorkloadSpec};
+    use crate::record::options::{OptionValue, Options};
+    use crate::record::stack::StackSpec;
+
+    fn case(clients: i64, settings: &[(&str, &str)]) -> CaseSpec {
+        let options = [("scale", 100), ("clients", clients)].map(|(key, n)| (key.to_owned(), OptionValue::Integer(n)));
+        CaseSpec {
+            id: "s.w".into(),
+            guest: None,
+            age: Options::default(),
+            stack: StackSpec::linear("s", Vec::new()),
+            postgres: Some(PostgresSpec {
+                bin: "auto".into(),
+                build: None,
+                settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+                initdb: Vec::new(),
+            }),
+            machine: Options::default(),
+            workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
+            axes: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn clients_for_whom_the_server_has_no_connection_are_warned_of() {
+        let warning = |clients, settings| too_many_clients(&case(clients, settings)).unwrap();
+        assert_eq!(warning(97, &[]), None);
+        assert!(warning(98, &[]).unwrap().contains("max_connections to at least 101"));
+        assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
+        assert_eq!(warning(200, &[("max_connections", "203")]), None);
+        assert_eq!(warning(200, &[("max_connections", "many")]), None);
+    }
+
+    #[test]
+    fn a_btrfs_that_will_not_compress_tables_is_warned_of() {
+        let warned = |mount: &str, settings| {
+            let mut options = Options::default();
+            options.set("mount", OptionValue::Text(mount.into()));
+            let mut case = case(1, settings);
+            case.stack = StackSpec::linear("b", vec![("btrfs", options)]);
+            never_compressed(&case).is_some()
+        };
+        assert!(warned("noatime,compress=zstd", &[]) && warned("compress-force", &[("file_extend_method", "x")]));
+        assert!(!warned("noatime,compress=no", &[]));
+        assert!(!warned("compress=zstd", &[("file_extend_method", "write_zeros")]));
+    }
+
+    #[test]
+    fn versions_that_differ_in_checksums_by_default_are_warned_of() {
+        let build = |version: &str, initdb: &[&str]| {
+            let mut case = case(1, &[]);
+            let postgres = case.postgres.as_mut().unwrap();
+            UNBUILT.clone_into(&mut postgres.bin);
+            postgres.build = Some(BuildSpec { version: Some(version.into()), ..BuildSpec::default() });
+            postgres.initdb = initdb.iter().map(|argument| (*argument).to_owned()).collect();
+            case
+        };
+        let warning = |cases: &[CaseSpec]| checksums_by_version(&Host::this(), cases);
+        let told = warning(&[build("17", &[]), build("18.1", &[])]).unwrap();
+        assert!(told.contains("PostgreSQL 18 creates clusters with them, 17 without"), "{told}");
+        assert_eq!(warning(&[build("16", &[]), build("17", &[])]), None);
+        assert_eq!(warning(&[build("17", &["--data-checksums"]), build("18", &["--data-checksums"])]), None);
+        assert!(warning(&[build("17", &[]), build("18", &["--no-data-checksums"])]).is_none(), "both are without");
+    }
+}

@@ -1,0 +1,194 @@
+//! How a figure follows an amount of work: its slope with an interval, and from where on it is steady.
+//!
+//! The slope is of the figure's logarithm, so that it is a share for each unit of work. Blocks are replicates: each gives a
+//! slope by least squares over its own points, and the interval is the t interval on these. With one block it is that of
+//! the fitted line.
+//!
+//! Steady is SNIA's rule (Solid State Storage Performance Test Specification 2.0.2, 2020, definition of steady state) over
+//! the last points: their range is at most 20 % of their mean, and the line fitted to them moves by at most 10 % of it. SNIA
+//! looks at five equal rounds; here there may be as few as three points, and their distances differ.
+
+use super::interval::mean_of_differences;
+use super::{moments, student};
+
+/// Largest range of the points that are steady, share of their mean.
+const RANGE: f64 = 0.20;
+/// Largest move of the line through them.
+const EXCURSION: f64 = 0.10;
+/// Smallest change between the last two amounts that is one, of the logarithm.
+const LEAST_CHANGE: f64 = 0.02;
+/// Fewest points that can be steady.
+const LEAST_POINTS: usize = 3;
+const CONFIDENCE: f64 = super::interval::CONFIDENCE;
+
+/// A figure at an amount of work, in one block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    pub block: u32,
+    /// Work done before.
+    pub x: f64,
+    /// The figure, above zero.
+    pub y: f64,
+}
+
+/// A slope: relative change for each unit of work, 0.02 for 2 % more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slope {
+    pub value: f64,
+    /// Ends of its 95 % interval.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What the last points do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Course {
+    /// Steady from this amount on.
+    Steady(f64),
+    /// It still changed between the last two amounts, in two blocks or more: by this factor.
+    Changing(f64),
+    /// Neither is shown.
+    Undecided,
+}
+
+/// The slope over all points; `None` below two amounts.
+#[must_use]
+pub fn slope(points: &[Point]) -> Option<Slope> {
+    let blocks = blocks(points);
+    let lines: Vec<Line> = blocks.iter().filter_map(|block| Line::through(&logs(block))).collect();
+    let (log, half) = match lines.as_slice() {
+        [] => return None,
+        [one] => (one.slope, one.half_width()),
+        several => mean_of_differences(&several.iter().map(|line| line.slope).collect::<Vec<_>>())?,
+    };
+    let interval = half.map(|half| ((log - half).exp_m1(), (log + half).exp_m1()));
+    Some(Slope { value: log.exp_m1(), interval })
+}
+
+/// What the last points do; `None` below three amounts.
+#[must_use]
+pub fn course(points: &[Point]) -> Option<Course> {
+    let means = means(points);
+    if means.len() < LEAST_POINTS {
+        return None;
+    }
+    let from = (0..=means.len() - LEAST_POINTS).find(|from| is_steady(&means[*from..]));
+    if let Some(from) = from {
+        return Some(Course::Steady(means[from].0));
+    }
+    let last = [means[means.len() - 2].0, means[means.len() - 1].0];
+    let steps: Vec<f64> = blocks(points)
+        .iter()
+        .filter_map(|block| {
+            let at = |x: f64| block.iter().find(|point| point.x == x).map(|point| point.y.ln());
+            Some(at(last[1])? - at(last[0])?)
+        })
+        .collect();
+    let (log, half) = mean_of_differences(&steps)?;
+    let changing = half.is_some_and(|half| log.abs() > half) && log.abs() >= LEAST_CHANGE;
+    Some(if changing { Course::Changing(log.exp()) } else { Course::Undecided })
+}
+
+/// Mean of the figures at each amount, in the order of the amounts.
+fn means(points: &[Point]) -> Vec<(f64, f64)> {
+    let mut amounts: Vec<f64> = points.iter().map(|point| point.x).collect();
+    amounts.sort_by(f64::total_cmp);
+    amounts.dedup();
+    let at = |x: f64| points.iter().filter(|point| point.x == x).map(|point| point.y).collect::<Vec<_>>();
+    amounts.into_iter().filter_map(|x| Some((x, moments::mean(&at(x))?))).collect()
+}
+
+fn is_steady(means: &[(f64, f64)]) -> bool {
+    let figures: Vec<f64> = means.iter().map(|(_, y)| *y).collect();
+    let Some(mean) = moments::mean(&figures) else { return false };
+    let range = figures.iter().copied().fold(f64::MIN, f64::max) - figures.iter().copied().fold(f64::MAX, f64::min);
+    let Some(line) = Line::through(means) else { return false };
+    let width = means[means.len() - 1].0 - means[0].0;
+    range <= RANGE * mean && (line.slope * width).abs() <= EXCURSION * mean
+}
+
+/// The points of each block, those with a figure that has a logarithm.
+fn blocks(points: &[Point]) -> Vec<Vec<Point>> {
+    let mut numbers: Vec<u32> = points.iter().map(|point| point.block).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let of = |block: u32| points.iter().filter(|point| point.block == block && point.y > 0.0).copied().collect();
+    numbers.into_iter().map(of).collect()
+}
+
+fn logs(block: &[Point]) -> Vec<(f64, f64)> {
+    block.iter().map(|point| (point.x, point.y.ln())).collect()
+}
+
+/// A line by least squares.
+struct Line {
+    slope: f64,
+    /// Standard error of the slope and its degrees of freedom, where more than two points lie around it.
+    error: Option<(f64, f64)>,
+}
+
+impl Line {
+    fn through(points: &[(f64, f64)]) -> Option<Line> {
+        let n = points.len() as f64;
+        let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
+        let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+        if points.len() < 2 || spread <= 0.0 {
+            return None;
+        }
+        let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / spread;
+        let rest: f64 = points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum();
+        let error = (points.len() > 2).then(|| ((rest / (n - 2.0) / spread).sqrt(), n - 2.0));
+        Some(Line { slope, error })
+    }
+
+    fn half_width(&self) -> Option<f64> {
+        self.error.map(|(error, degrees)| error * student::two_sided_quantile(CONFIDENCE, degrees))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(of: &[(u32, &[(f64, f64)])]) -> Vec<Point> {
+        of.iter().flat_map(|(block, pairs)| pairs.iter().map(|(x, y)| Point { block: *block, x: *x, y: *y })).collect()
+    }
+
+    #[test]
+    fn a_fall_of_two_percent_a_unit_is_found_with_its_interval() {
+        let fall = |factor: f64| [0.0, 1.0, 3.0, 10.0].map(|x| (x, 100.0 * factor.powf(x)));
+        let (one, two, three) = (fall(0.98), fall(0.975), fall(0.985));
+        let found = slope(&points(&[(1, &one), (2, &two), (3, &three)])).unwrap();
+        assert!((found.value + 0.02).abs() < 1e-4, "{found:?}");
+        let (low, high) = found.interval.unwrap();
+        // Three slopes of logarithms 0.0051 apart: a standard error of 0.0030, times 4.30.
+        assert!(low < -0.031 && low > -0.034 && high < -0.006 && high > -0.010, "{found:?}");
+    }
+
+    #[test]
+    fn the_interval_of_one_block_is_that_of_its_line_and_two_points_have_none() {
+        let bent = points(&[(1, &[(0.0, 100.0), (1.0, 90.0), (2.0, 85.0)])]);
+        let (low, high) = slope(&bent).unwrap().interval.unwrap();
+        assert!(low < -0.08 && high > 0.0, "one degree of freedom: {low} to {high}");
+        assert_eq!(slope(&points(&[(1, &[(0.0, 100.0), (1.0, 90.0)])])).unwrap().interval, None);
+        assert_eq!(slope(&points(&[(1, &[(3.0, 100.0)])])), None);
+    }
+
+    #[test]
+    fn steady_begins_where_the_rule_holds_to_the_end() {
+        let settles = points(&[(1, &[(0.0, 100.0), (1.0, 60.0), (3.0, 42.0), (10.0, 41.0), (20.0, 40.0)])]);
+        assert_eq!(course(&settles), Some(Course::Steady(3.0)));
+        let flat = points(&[(1, &[(0.0, 100.0), (1.0, 99.0), (3.0, 101.0)])]);
+        assert_eq!(course(&flat), Some(Course::Steady(0.0)));
+        assert_eq!(course(&flat[..2]), None);
+    }
+
+    #[test]
+    fn a_figure_that_moves_to_the_end_is_changing_unless_its_blocks_disagree() {
+        let one = [(0.0, 100.0), (1.0, 80.0), (3.0, 60.0), (10.0, 30.0)];
+        let two = [(0.0, 101.0), (1.0, 79.0), (3.0, 61.0), (10.0, 31.0)];
+        let Some(Course::Changing(factor)) = course(&points(&[(1, &one), (2, &two)])) else { panic!() };
+        assert!((factor - 0.504).abs() < 0.01, "{factor}");
+        let other = [(0.0, 101.0), (1.0, 79.0), (3.0, 61.0), (10.0, 90.0)];
+        assert_eq!(course(&points(&[(1, &one), (2, &other)])), Some(Course::Undecided));
+    }
+}

@@ -1,0 +1,48 @@
+//! What a power cut would cost the cases of a run: `verdicts/<case>.json`, a file for each stack with one server.
+
+use super::folder::{RunFolder, json, read_versioned};
+use crate::error::{Context, Error, Result};
+use crate::host::files;
+use crate::record::verdict::{self, VerdictRecord};
+use std::fs;
+use std::path::PathBuf;
+
+const VERDICTS: &str = "verdicts";
+
+impl RunFolder {
+    /// Every verdict that is stored, in the order of the cases.
+    ///
+    /// # Errors
+    /// When one is damaged, or newer than this program.
+    pub fn verdicts(&self) -> Result<Vec<VerdictRecord>> {
+        let mut found = Vec::new();
+        for case in &self.record().cases {
+            let path = self.verdict_path(&case.id);
+            if path.exists() {
+                let read = read_versioned(&path, verdict::FORMAT).map_err(|e| match e.hint_text() {
+                    Some(_) => e,
+                    None => e.hint("remove the file; `pgstrata cut RUN_FOLDER` makes the verdicts again"),
+                });
+                found.push(read?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes a verdict, whole or not at all; an earlier one of the same cases is replaced.
+    ///
+    /// # Errors
+    /// When it is of no case of the run, or cannot be written.
+    pub fn keep_verdict(&self, record: &VerdictRecord) -> Result<()> {
+        let first = record.cases.first().filter(|id| self.record().cases.iter().any(|case| case.id == **id));
+        let id = first.ok_or_else(|| Error::bug("a verdict of no case of the run"))?;
+        self.must_be_there()?;
+        let folder = self.path().join(VERDICTS);
+        fs::create_dir_all(&folder).or_store(|| format!("create the folder {}", folder.display()))?;
+        files::write_whole(&self.verdict_path(id), &json(record)?)
+    }
+
+    fn verdict_path(&self, case: &str) -> PathBuf {
+        self.path().join(VERDICTS).join(format!("{case}.json"))
+    }
+}

@@ -1,0 +1,197 @@
+//! Large files written and read in order, without a server: the dd of the study of 2011.
+//!
+//! Writes end in the page cache until the file is synced, which is part of the time: the seconds are shares of a file.
+
+use super::timed::{Spread, Timed};
+use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
+use crate::error::{Context, Error, Result};
+use crate::host::files;
+use crate::host::time::{micros, now, wall_us};
+use crate::record::counts::Counts;
+use crate::record::operation::{Operation, Writes};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::window::Extent;
+use crate::units::{Bytes, Micros};
+use std::io::{Read, Write};
+use std::path::Path;
+
+const DEFAULT_DURATION: Micros = Micros(20_000_000);
+const QUICK_DURATION: &str = "3s";
+const DEFAULT_SIZE: u64 = 64 << 20;
+const LEAST_FILES: usize = 2;
+/// The study's `bs=512k`.
+const BLOCK: usize = 512 * 1024;
+
+const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "size",
+        kind: OptionKind::Size,
+        required: false,
+        default: Some("64MiB"),
+        doc: "size of each file, in blocks of 512 KiB; 15GB in the study of 2011",
+    },
+    OptionSpec {
+        key: "duration",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some("20s"),
+        doc: "files are written, read and deleted for this time, at least two of them",
+    },
+];
+
+/// The workload `files`.
+#[derive(Debug)]
+pub struct Files;
+
+impl Workload for Files {
+    fn name(&self) -> &'static str {
+        "files"
+    }
+
+    fn doc(&self) -> &'static str {
+        "sequential write of a file and its sync, then sequential read with a cold cache; no server"
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        SPECS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if options.size("size").is_some_and(|size| size.0 < BLOCK as u64) {
+            return Err(OptionProblem::at("size", "must be at least one block of 512 KiB"));
+        }
+        match options.span("duration") {
+            Some(Micros(0)) => Err(OptionProblem::at("duration", "must be greater than 0")),
+            _ => Ok(()),
+        }
+    }
+
+    fn needs_server(&self) -> bool {
+        false
+    }
+
+    fn data_set(&self, _options: &Options, _memory: Memory) -> Option<DataSet> {
+        None
+    }
+
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        let settings = options.told(&["size", "duration"]).collect();
+        Ok(Operation { settings, ..Operation::new("MiB", "MiB/s", Writes::Unknown) })
+    }
+
+    fn window(&self, options: &Options) -> Window {
+        let span_us = options.span("duration").unwrap_or(DEFAULT_DURATION).0;
+        Window { warm_up: Some(Micros(0)), extent: Extent::Span { span_us } }
+    }
+
+    fn make_quick(&self, options: &mut Options) {
+        options.set_where_absent(&[("duration", QUICK_DURATION)]);
+    }
+
+    fn load(&self, _place: &Place<'_>, _options: &Options, _memory: Memory) -> Result<()> {
+        Ok(())
+    }
+
+    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        _memory: Memory,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
+        let bytes = options.size("size").map_or(DEFAULT_SIZE, |Bytes(bytes)| bytes);
+        let blocks = bytes / BLOCK as u64;
+        let mut block = random_block();
+        let (mut writes, mut reads) = (Timed::new("write"), Timed::new("read"));
+        let mut seconds = Spread::new(listener);
+        let begun = now();
+        listener.began(wall_us());
+        for number in 0.. {
+            let enough = number >= LEAST_FILES;
+            if enough && (micros(begun.elapsed()) >= until.longest.0 || (until.progress)()?.is_over) {
+                break;
+            }
+            place.interrupt.check()?;
+            let path = place.folder.join(format!("{number}.dd"));
+            let bytes = blocks * BLOCK as u64;
+            let began_us = micros(begun.elapsed());
+            write(&path, blocks, &mut block)?;
+            let ended_us = micros(begun.elapsed());
+            writes.add(bytes, ended_us - began_us);
+            seconds.add(bytes, began_us, ended_us)?;
+            let file = files::open(&path)?;
+            files::drop_cache(&file).or_host(|| format!("drop the cached pages of {}", path.display()))?;
+            let began_us = micros(begun.elapsed());
+            read(&path, file, &mut block)?;
+            let ended_us = micros(begun.elapsed());
+            reads.add(bytes, ended_us - began_us);
+            seconds.add(bytes, began_us, ended_us)?;
+            files::remove(&path)?;
+        }
+        let elapsed_us = micros(begun.elapsed());
+        Ok(Counts { elapsed_us, measures: vec![writes.measure(), reads.measure()], ..Counts::default() })
+    }
+}
+
+/// Bytes that no filesystem compresses (xorshift64*; Vigna, ACM Transactions on Mathematical Software 42, 2016).
+fn random_block() -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = || {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        state.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    };
+    (0..BLOCK / 8).flat_map(|_| next().to_le_bytes()).collect()
+}
+
+fn write(path: &Path, blocks: u64, block: &mut [u8]) -> Result<()> {
+    let failed = |e: &std::io::Error| {
+        let error = Error::host(e.to_string()).while_doing(format!("write {}", path.display()));
+        match e.kind() {
+            std::io::ErrorKind::StorageFull => error.hint("reduce `size`, or `fill` where the stack is aged"),
+            _ => error,
+        }
+    };
+    let mut file = files::create_new(path, 0o600).map_err(|e| failed(&e))?;
+    for number in 0..blocks {
+        // No block equals another one: nothing deduplicates.
+        block[..8].copy_from_slice(&number.to_le_bytes());
+        file.write_all(block).map_err(|e| failed(&e))?;
+    }
+    file.sync_all().map_err(|e| failed(&e))
+}
+
+fn read(path: &Path, mut file: files::File, block: &mut [u8]) -> Result<()> {
+    while file.read(block).or_host(|| format!("read {}", path.display()))? > 0 {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_does_not_compress() {
+        let block = random_block();
+        let mut counts = [0u32; 256];
+        block.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+        // 2048 expected of each, standard deviation 45: six of them.
+        assert!(counts.iter().all(|count| (1780..2320).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_file_is_written_whole_and_read_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0.dd");
+        write(&path, 3, &mut random_block()).unwrap();
+        let file = files::open(&path).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 3 * BLOCK as u64);
+        read(&path, file, &mut vec![0; BLOCK]).unwrap();
+    }
+}

@@ -1,0 +1,300 @@
+//! What an administrator does with a database, each once and timed: an index, VACUUM, a base backup and its restore.
+//!
+//! Absent on purpose: figures; clients beside it.
+
+use super::capacity::of_pgbench;
+use super::{Pgbench, drive};
+use crate::cluster::client::Client;
+use crate::cluster::server::{self, DATABASE, Server};
+use crate::error::{Context, Error, Result};
+use crate::host::time::{micros, now, sleep, wall_us};
+use crate::host::{files, folders, paths};
+use crate::record::counts::{Counts, Measure};
+use crate::record::operation::{Operation, Writes};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::stage::{StageCounts, StageKind};
+use crate::record::window::Extent;
+use crate::units::Bytes;
+use crate::workload::{DataSet, Listener, Memory, Place, Until, Window, Workload};
+use std::path::Path;
+use std::time::Duration;
+
+/// Name of the measure: one pass through all of it.
+const PASSES: &str = "passes";
+
+/// Building an index of a large table on a slow stack takes hours; beyond this it hangs.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(86_400);
+
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What the passes read and write in a second, cautiously. Only for the estimate.
+const BYTES_PER_S: u64 = 20 << 20;
+
+const INDEX: &str = "CREATE INDEX pgstrata_index ON pgbench_accounts (bid, aid)";
+
+/// Every fifth row of the accounts becomes a dead one.
+const DEAD_ROWS: &str = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid % 5 = 0";
+
+const VACUUM: &str = "VACUUM pgbench_accounts";
+
+const SPECS: &[OptionSpec] = &[
+    of_pgbench("scale"),
+    OptionSpec {
+        key: "cache",
+        kind: OptionKind::OneOf(&["warm", "cold"]),
+        required: false,
+        default: Some("cold"),
+        doc: "state of the OS page cache before each stage: cold (the files of the data are dropped, as far as the filesystem \
+              does that) or warm (as the stage before left it)",
+    },
+    of_pgbench("tablespace"),
+    of_pgbench("index_tablespace"),
+];
+
+/// The workload `maintenance`.
+#[derive(Debug)]
+pub struct Maintenance;
+
+impl Workload for Maintenance {
+    tables_of_pgbench!(as_pgbench);
+
+    fn name(&self) -> &'static str {
+        "maintenance"
+    }
+
+    fn doc(&self) -> &'static str {
+        "CREATE INDEX, VACUUM, pg_basebackup and its restore on pgbench's tables, each once and timed; needs room for three \
+         times the data"
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        SPECS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        Pgbench.check(&as_pgbench(options))
+    }
+
+    fn connections(&self, _options: &Options) -> u64 {
+        // The statement, who may cancel it, and two of pg_basebackup.
+        4
+    }
+
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        let pgbench = Pgbench.operation(&as_pgbench(options))?;
+        Ok(Operation {
+            noun: "pass".to_owned(),
+            unit: "1/s".to_owned(),
+            writes: Writes::Always,
+            clients: 1,
+            scripts: Vec::new(),
+            query_mode: None,
+            log_sample: None,
+            settings: options.told(&["cache", "tablespace", "index_tablespace"]).collect(),
+            ..pgbench
+        })
+    }
+
+    fn window(&self, options: &Options) -> Window {
+        // Shares of memory are unknown here; the display of a run corrects the estimate.
+        let units = options.integer("scale").and_then(|units| u64::try_from(units).ok()).unwrap_or(100);
+        let bytes = units.saturating_mul(super::options::BYTES_PER_SCALE).saturating_mul(5);
+        Window { warm_up: None, extent: Extent::Span { span_us: (bytes / BYTES_PER_S).max(1) * 1_000_000 } }
+    }
+
+    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        _memory: Memory,
+        _until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
+        listener.began(wall_us());
+        let begun = now();
+        let mut pass = Pass::begin(place, options.text("cache") != Some("warm"))?;
+        pass.index()?;
+        pass.vacuum()?;
+        pass.backup_and_restore()?;
+        let elapsed_us = micros(begun.elapsed());
+        let passes = Measure { name: PASSES.to_owned(), done: Some(1), elapsed_us, ..Measure::default() };
+        Ok(Counts { elapsed_us, measures: vec![passes], stages: pass.stages, ..Counts::default() })
+    }
+}
+
+/// The options of a pgbench on the same data.
+fn as_pgbench(options: &Options) -> Options {
+    let mut plain = options.clone();
+    if plain.get("cache").is_none() {
+        plain.set("cache", OptionValue::Text("cold".to_owned()));
+    }
+    plain
+}
+
+/// One pass on its way.
+struct Pass<'a> {
+    place: &'a Place<'a>,
+    server: &'a Server,
+    client: Client,
+    is_cold: bool,
+    stages: Vec<StageCounts>,
+}
+
+impl<'a> Pass<'a> {
+    fn begin(place: &'a Place<'a>, is_cold: bool) -> Result<Pass<'a>> {
+        let server = drive::server_of(place)?;
+        let mut client = server.connect(DATABASE)?;
+        client.set_limit(STATEMENT_LIMIT)?;
+        Ok(Pass { place, server, client, is_cold, stages: Vec::new() })
+    }
+
+    fn index(&mut self) -> Result<()> {
+        self.prepare()?;
+        let length_us = self.statement(INDEX)?;
+        let bytes = self.number("SELECT pg_table_size('pgbench_accounts')")?;
+        self.note("CREATE INDEX", length_us, bytes);
+        self.checkpoint("checkpoint after CREATE INDEX")?;
+        self.statement("DROP INDEX pgstrata_index").map(drop)
+    }
+
+    fn vacuum(&mut self) -> Result<()> {
+        // By itself it would come at a time of its own.
+        self.statement("ALTER TABLE pgbench_accounts SET (autovacuum_enabled = off)")?;
+        self.statement(DEAD_ROWS)?;
+        self.prepare()?;
+        let length_us = self.statement(VACUUM)?;
+        let bytes = self.number("SELECT pg_total_relation_size('pgbench_accounts')")?;
+        self.note("VACUUM", length_us, bytes);
+        self.checkpoint("checkpoint after VACUUM")
+    }
+
+    fn backup_and_restore(&mut self) -> Result<()> {
+        self.prepare()?;
+        let (backup, restored) = (self.place.folder.join("backup"), self.place.folder.join("restored"));
+        let begun = now();
+        let target = backup.display().to_string();
+        let args = ["-D", target.as_str(), "-X", "stream", "-c", "fast"].map(str::to_owned);
+        drive::run_program(self.place, "pg_basebackup", &args)?;
+        let length_us = micros(begun.elapsed());
+        let bytes = bytes_below(&backup)?;
+        self.note("pg_basebackup", length_us, bytes);
+        // pg_basebackup has synced what it wrote.
+        self.forget(&backup)?;
+        let begun = now();
+        let mut spec = self.server.spec.clone();
+        (spec.data, spec.wal) = (restored.clone(), None);
+        spec.socket_folder = spec.socket_folder.join("r");
+        spec.log = self.place.raw.join("restored.log");
+        server::copy(self.place.host, &backup, &spec, self.place.interrupt)?;
+        let socket_folder = spec.socket_folder.clone();
+        let again = Server::start(self.place.host, spec, self.place.interrupt)?;
+        let length_us = micros(begun.elapsed());
+        self.note("restore", length_us, bytes);
+        again.stop(self.place.host)?;
+        [backup, restored, socket_folder].iter().try_for_each(|folder| folders::remove_all(folder))
+    }
+
+    /// Everything written back, and where that is wanted out of the page cache.
+    fn prepare(&mut self) -> Result<()> {
+        self.statement("CHECKPOINT")?;
+        let data = self.server.spec.data.clone();
+        folders::sync_filesystem(&data).or_host(|| format!("write back {}", data.display()))?;
+        self.forget(&data)
+    }
+
+    fn forget(&self, folder: &Path) -> Result<()> {
+        if !self.is_cold {
+            return Ok(());
+        }
+        folders::each_file(folder, &mut |path| {
+            // A server removes files while it runs.
+            let file = files::open(path).ok();
+            let dropped = file.map_or(Ok(()), |file| files::drop_cache(&file));
+            dropped.or_host(|| format!("drop the cached pages of {}", path.display()))
+        })
+    }
+
+    fn checkpoint(&mut self, name: &str) -> Result<()> {
+        let length_us = self.statement("CHECKPOINT")?;
+        self.stages.push(StageCounts { name: name.to_owned(), kind: StageKind::Beside, length_us, bytes: None });
+        Ok(())
+    }
+
+    fn note(&mut self, name: &str, length_us: u64, bytes: u64) {
+        let (name, kind) = (name.to_owned(), StageKind::Ranked);
+        self.stages.push(StageCounts { name, kind, length_us, bytes: Some(bytes) });
+    }
+
+    fn number(&mut self, sql: &str) -> Result<u64> {
+        number(&mut self.client, sql)
+    }
+
+    /// Runs a statement and tells how long it took, microseconds; ends it when somebody asks to stop.
+    fn statement(&mut self, sql: &str) -> Result<u64> {
+        let backend = number(&mut self.client, "SELECT pg_backend_pid()")?;
+        let (client, place, server) = (&mut self.client, self.place, self.server);
+        std::thread::scope(|scope| {
+            let running = scope.spawn(move || {
+                let begun = now();
+                client.query(sql).map(|_| micros(begun.elapsed()))
+            });
+            while !running.is_finished() {
+                if let Err(e) = place.interrupt.check() {
+                    server.connect(DATABASE)?.query(&format!("SELECT pg_terminate_backend({backend})"))?;
+                    drop(running.join());
+                    return Err(e);
+                }
+                sleep(POLL_INTERVAL);
+            }
+            running.join().map_err(|_| Error::bug("a thread of the workload panicked"))?
+        })
+    }
+}
+
+fn number(client: &mut Client, sql: &str) -> Result<u64> {
+    let rows = client.query(sql)?;
+    let number = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
+    number.ok_or_else(|| Error::tool(format!("`{sql}` did not give a whole number")))
+}
+
+/// Sizes of all files below a folder.
+fn bytes_below(folder: &Path) -> Result<u64> {
+    let mut bytes = Bytes(0);
+    folders::each_file(folder, &mut |path| {
+        bytes.0 += paths::look_at(path)?.bytes;
+        Ok(())
+    })?;
+    Ok(bytes.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_all_folders_below_count() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("base")).unwrap();
+        std::fs::write(folder.path().join("base/1"), [0; 300]).unwrap();
+        std::fs::write(folder.path().join("x"), [0; 5]).unwrap();
+        assert_eq!(bytes_below(folder.path()).unwrap(), 305);
+    }
+
+    #[test]
+    fn the_pass_is_one_operation_with_the_size_of_its_data() {
+        let mut options = Options::default();
+        options.set("scale", OptionValue::Integer(10));
+        assert_eq!(Maintenance.check(&options), Ok(()));
+        let operation = Maintenance.operation(&options).unwrap();
+        assert_eq!((operation.noun.as_str(), operation.scale.as_deref()), ("pass", Some("10")));
+        assert_eq!(
+            Maintenance.data_set(&options, Memory { total: Bytes(0), shared_buffers: Bytes(0) }).unwrap().key,
+            "pgbench-scale-10"
+        );
+        assert!(operation.cache.is_some());
+    }
+}

@@ -1,0 +1,369 @@
+//! The time until a server is back after a crash: load for a given distance of WAL, crash, recovery, load again.
+//!
+//! A trial is one crash. The server's log tells the parts of its start, a client beside the server the outage. Absent on
+//! purpose: figures, and how filesystems are stopped.
+
+mod outage;
+mod witness;
+
+use super::capacity::of_pgbench;
+use super::read::TRANSACTIONS;
+use super::seconds::Tally;
+use super::shifted::Shifted;
+use super::{Pgbench, drive, settings};
+use crate::cluster::client::Client;
+use crate::cluster::server;
+use crate::error::{Error, Result};
+use crate::host::time::{micros, now};
+use crate::record::counts::{Counts, Measure};
+use crate::record::latency::LatencyInterval;
+use crate::record::operation::Operation;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::recovery::{CrashKind, RecoveryCounts};
+use crate::record::window::Extent;
+use crate::units::{Bytes, Micros};
+use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+const DEFAULT_CLIENTS: i64 = 8;
+const DEFAULT_WAL: Bytes = Bytes(1 << 30);
+const DEFAULT_LIMIT: Micros = Micros(600_000_000);
+const DEFAULT_AFTER: Micros = Micros(60_000_000);
+const DEFAULT_WARMUP: &str = "10s";
+const QUICK: [(&str, &str); 3] = [("wal", "128MB"), ("after", "15s"), ("warmup", "3s")];
+
+/// WAL that loads write in a second, cautiously. Only for the estimate.
+const WAL_BYTES_PER_S: u64 = 10 << 20;
+const LEAST_WAL: Bytes = Bytes(16 << 20);
+
+/// How often the distance is looked at.
+const LOOK_EACH: Duration = Duration::from_millis(50);
+
+/// A checkpoint on a slow stack takes its time; beyond this it hangs.
+const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
+
+/// WAL since the redo position of the last checkpoint.
+const DISTANCE: &str =
+    "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::bigint FROM pg_control_checkpoint()";
+
+const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "crash",
+        kind: OptionKind::OneOf(&["process", "machine"]),
+        required: false,
+        default: Some("process"),
+        doc: "process: all processes of the server are killed, the page cache is kept. machine: the filesystems below the \
+              server are stopped too, without writing anything back (ext2/3/4, xfs, f2fs; btrfs where its kernel can), then \
+              mounted again",
+    },
+    OptionSpec {
+        key: "wal",
+        kind: OptionKind::Size,
+        required: false,
+        default: Some("1GiB"),
+        doc: "WAL between the last checkpoint and the crash, at least 16MiB: what recovery has to redo. The server is set so \
+              that no checkpoint comes in between",
+    },
+    OptionSpec {
+        key: "limit",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some("10min"),
+        doc: "maximum time for writing that WAL, in whole seconds; a trial that hits it crashes with less, and its record \
+              says how much",
+    },
+    OptionSpec {
+        key: "after",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some("60s"),
+        doc: "duration of the load after the crash, in whole seconds: in it the rate must come back to 90 % of what it was",
+    },
+    of_pgbench("script"),
+    of_pgbench("scale"),
+    OptionSpec {
+        key: "clients",
+        kind: OptionKind::Integer { min: 1 },
+        required: false,
+        default: Some("8"),
+        doc: "concurrent clients, each with its own connection",
+    },
+    of_pgbench("jobs"),
+    of_pgbench("mode"),
+    OptionSpec {
+        key: "warmup",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some(DEFAULT_WARMUP),
+        doc: "duration of the unmeasured warm-up, in whole seconds; a checkpoint follows it",
+    },
+    of_pgbench("tablespace"),
+    of_pgbench("index_tablespace"),
+];
+
+/// The workload `recovery`.
+#[derive(Debug)]
+pub struct Recovery;
+
+impl Workload for Recovery {
+    tables_of_pgbench!(as_pgbench);
+
+    fn name(&self) -> &'static str {
+        "recovery"
+    }
+
+    fn doc(&self) -> &'static str {
+        "a crash after a given distance of WAL: how long until the first commit is answered, part by part, and until the rate \
+         is back"
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        SPECS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        for key in ["limit", "after"] {
+            let Some(text) = options.text(key) else { continue };
+            let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
+            if span.0 == 0 || !span.0.is_multiple_of(1_000_000) {
+                return Err(OptionProblem::at(key, format!("{span} must be a whole number of seconds, at least 1s")));
+            }
+        }
+        if wal(options) < LEAST_WAL {
+            return Err(OptionProblem::at("wal", format!("must be at least {LEAST_WAL}")));
+        }
+        Pgbench.check(&as_pgbench(options))
+    }
+
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
+        Pgbench.warnings(&as_pgbench(options), memory)
+    }
+
+    fn connections(&self, options: &Options) -> u64 {
+        // One more is the client beside the server.
+        Pgbench.connections(&as_pgbench(options)) + 1
+    }
+
+    fn server_settings(&self, options: &Options) -> BTreeMap<String, String> {
+        // A checkpoint comes when about half of max_wal_size is written (CalculateCheckpointSegments).
+        let most = wal(options).0.saturating_mul(4) >> 20;
+        [("checkpoint_timeout", "1d".to_owned()), ("max_wal_size", format!("{most}MB"))]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into()
+    }
+
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        let mut operation = Pgbench.operation(&as_pgbench(options))?;
+        operation.settings.remove("duration");
+        operation.settings.extend(options.told(&["crash", "wal", "limit", "after"]));
+        Ok(operation)
+    }
+
+    fn window(&self, options: &Options) -> Window {
+        let Window { warm_up, .. } = Pgbench.window(&as_pgbench(options));
+        let writing_us = wal(options).0 / WAL_BYTES_PER_S * 1_000_000;
+        Window { warm_up, extent: Extent::Span { span_us: writing_us.max(1_000_000) + after(options).0 } }
+    }
+
+    fn make_quick(&self, options: &mut Options) {
+        options.set_where_absent(&QUICK);
+    }
+
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
+        Pgbench.warm_up(place, &as_pgbench(options), memory, until)
+    }
+
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: Memory,
+        _until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
+        let settings = settings(&as_pgbench(options))?;
+        let units = settings.units(memory);
+        let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
+        let part = || Part { shifted: Shifted::new(listener, &origin, TRANSACTIONS, &last), done: Mutex::default() };
+        let (before, after_it) = (part(), part());
+        let wal_asked = wal(options).0;
+        let load =
+            |name: &str, part: &Part<'_>, until: Until<'_>| drive::measure(place, &settings, name, units, until, part);
+        let mut distance = Distance::from_checkpoint(place)?;
+        let mut progress = || Ok(Progress { cycles: 0, is_over: distance.look()? >= wal_asked });
+        let first = load("pgbench-before", &before, Until { longest: limit(options), progress: &mut progress })?;
+        let wal_bytes = distance.now()?;
+        drop(distance);
+        let crash = crash(options);
+        let outage = outage::of(place, crash)?;
+        let mut progress = || Ok(Progress::default());
+        let second = load("pgbench-after", &after_it, Until { longest: after(options), progress: &mut progress })?;
+        let after_begins_us = second.began_us.unwrap_or(outage.first_answer_us).saturating_sub(outage.first_answer_us);
+        let recovery = RecoveryCounts {
+            crash,
+            wal_asked,
+            wal_bytes,
+            before: before.done(),
+            after: after_it.done(),
+            after_begins_us,
+            answers_apart_us: outage.answers_apart_us,
+        };
+        Ok(counts(&[first, second], recovery, outage))
+    }
+}
+
+/// The transactions of both loads, the outage left out, and the crash.
+fn counts(loads: &[Tally], recovery: RecoveryCounts, outage: outage::Outage) -> Counts {
+    let length = |tally: &Tally| tally.began_us.map_or(0, |began_us| tally.last_us.saturating_sub(began_us));
+    let mut main =
+        Measure { name: TRANSACTIONS.to_owned(), elapsed_us: loads.iter().map(length).sum(), ..Measure::default() };
+    for total in loads.iter().map(Tally::total) {
+        main.done = Some(main.done.unwrap_or(0) + total.done);
+        main.failed += total.failed;
+        main.latency_us_sum += total.latency_us_sum;
+    }
+    let began_us = loads.first().and_then(|tally| tally.began_us).unwrap_or(0);
+    let elapsed_us = loads.last().map_or(0, |tally| tally.last_us.saturating_sub(began_us));
+    Counts { elapsed_us, measures: vec![main], stages: outage.stages, recovery: Some(recovery), ..Counts::default() }
+}
+
+/// What a load tells, with its whole seconds kept.
+struct Part<'a> {
+    shifted: Shifted<'a>,
+    done: Mutex<Vec<u64>>,
+}
+
+impl Part<'_> {
+    fn done(self) -> Vec<u64> {
+        self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Part<'_> {
+    fn began(&self, wall_us: u64) {
+        self.shifted.began(wall_us);
+    }
+
+    fn second(&self, second: ClientSecond) {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
+        self.shifted.second(second);
+    }
+
+    fn latencies(&self, interval: LatencyInterval) {
+        self.shifted.latencies(interval);
+    }
+}
+
+/// WAL since the checkpoint, looked at now and then.
+struct Distance {
+    client: Client,
+    looked: crate::host::time::Instant,
+    bytes: u64,
+}
+
+impl Distance {
+    /// Of a checkpoint that is made now.
+    fn from_checkpoint(place: &Place<'_>) -> Result<Distance> {
+        let mut client = drive::server_of(place)?.connect(server::DATABASE)?;
+        client.set_limit(CHECKPOINT_LIMIT)?;
+        client.query("CHECKPOINT")?;
+        Ok(Distance { client, looked: now(), bytes: 0 })
+    }
+
+    fn look(&mut self) -> Result<u64> {
+        if micros(self.looked.elapsed()) >= micros(LOOK_EACH) {
+            self.looked = now();
+            self.bytes = self.now()?;
+        }
+        Ok(self.bytes)
+    }
+
+    fn now(&mut self) -> Result<u64> {
+        let rows = self.client.query(DISTANCE)?;
+        let bytes = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
+        bytes.ok_or_else(|| Error::tool(format!("`{DISTANCE}` did not give a whole number")))
+    }
+}
+
+fn crash(options: &Options) -> CrashKind {
+    if options.text("crash") == Some("machine") { CrashKind::Machine } else { CrashKind::Process }
+}
+
+fn wal(options: &Options) -> Bytes {
+    options.size("wal").unwrap_or(DEFAULT_WAL)
+}
+
+fn limit(options: &Options) -> Micros {
+    options.span("limit").unwrap_or(DEFAULT_LIMIT)
+}
+
+fn after(options: &Options) -> Micros {
+    options.span("after").unwrap_or(DEFAULT_AFTER)
+}
+
+/// The options of a pgbench that runs as long as both loads may.
+fn as_pgbench(options: &Options) -> Options {
+    let mut plain = options.clone();
+    let span = (limit(options).0 + after(options).0) / 1_000_000;
+    for key in ["crash", "wal", "limit", "after"] {
+        plain.0.remove(key);
+    }
+    if plain.get("clients").is_none() {
+        plain.set("clients", OptionValue::Integer(DEFAULT_CLIENTS));
+    }
+    if plain.get("warmup").is_none() {
+        plain.set("warmup", OptionValue::Text(DEFAULT_WARMUP.to_owned()));
+    }
+    plain.set("duration", OptionValue::Text(format!("{span}s")));
+    plain.set("log_sample", OptionValue::Number(1.0));
+    plain.set("statements", OptionValue::Boolean(false));
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        let mut options = Options::default();
+        options.set("scale", OptionValue::Integer(10));
+        pairs.iter().for_each(|(key, value)| options.set(key, OptionValue::Text((*value).to_owned())));
+        options
+    }
+
+    #[test]
+    fn no_checkpoint_comes_before_the_distance_is_written() {
+        let settings = Recovery.server_settings(&options(&[("wal", "2GiB")]));
+        assert_eq!((settings["max_wal_size"].as_str(), settings["checkpoint_timeout"].as_str()), ("8192MB", "1d"));
+        assert_eq!(crash(&options(&[])), CrashKind::Process);
+        assert_eq!(crash(&options(&[("crash", "machine")])), CrashKind::Machine);
+    }
+
+    #[test]
+    fn distances_too_short_and_parts_of_seconds_are_refused_with_their_key() {
+        assert_eq!(Recovery.check(&options(&[])), Ok(()));
+        for (key, value) in [("wal", "8MiB"), ("limit", "0s"), ("after", "1500ms")] {
+            assert_eq!(Recovery.check(&options(&[(key, value)])).unwrap_err().key.as_deref(), Some(key));
+        }
+    }
+
+    #[test]
+    fn a_quick_run_writes_less_and_what_the_plan_gives_stays() {
+        let mut quick = options(&[("after", "20s")]);
+        Recovery.make_quick(&mut quick);
+        assert_eq!((wal(&quick).0, after(&quick).0), (128 << 20, 20_000_000));
+        assert_eq!(Recovery.window(&quick).warm_up, Some(Micros(3_000_000)));
+    }
+
+    #[test]
+    fn the_operation_keeps_what_figures_depend_on() {
+        let operation = Recovery.operation(&options(&[("crash", "machine"), ("wal", "64MiB")])).unwrap();
+        let kept: Vec<(&str, &str)> = operation.settings.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(kept, [("crash", "machine"), ("wal", "64MiB"), ("warmup", "10s")]);
+        assert_eq!((operation.clients, operation.rate), (8, None));
+    }
+}

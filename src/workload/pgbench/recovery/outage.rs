@@ -1,0 +1,239 @@
+//! The outage: the crash, the start, and its parts, one after the other.
+//!
+//! Our own clock tells what comes before the server writes its log, and the first answer; the log, to the millisecond, what
+//! lies between. Each part ends where the next one begins, so that nothing is left over unless the log lacks a line.
+
+use super::super::drive;
+use super::witness::{Clock, watch};
+use crate::cluster::server::{DATABASE, Server};
+use crate::error::{Error, Result};
+use crate::host::time::{now, sleep};
+use crate::parse::recovery_log::{self, RecoveryLog};
+use crate::record::recovery::CrashKind;
+use crate::record::stage::{StageCounts, StageKind};
+use crate::workload::Place;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long the client beside the server commits before the crash.
+const BEFORE: Duration = Duration::from_millis(500);
+
+/// A server that has answered us answers the client beside it too; beyond this something hangs.
+const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// Bytes of a page, by default; asked of the server.
+const BLOCK_SIZE: &str = "SELECT current_setting('block_size')";
+
+/// One outage.
+pub struct Outage {
+    /// The outage and its parts.
+    pub stages: Vec<StageCounts>,
+    /// Wall clock, microseconds since 1970.
+    pub first_answer_us: u64,
+    pub answers_apart_us: u64,
+}
+
+/// Moments of one outage, on one clock, microseconds.
+#[derive(Debug, Clone, Copy)]
+struct Moments {
+    last_answer_us: u64,
+    /// All processes were gone.
+    gone_us: u64,
+    /// When the mounts began and ended; of a machine.
+    mount_us: Option<(u64, u64)>,
+    first_answer_us: u64,
+}
+
+/// Has the server crash and starts it again.
+pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
+    let server = drive::server_of(place)?;
+    let clock = Clock::begin();
+    let stop = AtomicBool::new(false);
+    let (tell, heard) = channel();
+    let block_bytes = block_bytes(server)?;
+    let (down, answers) = std::thread::scope(|scope| {
+        scope.spawn(|| watch(server, clock, &tell, &stop));
+        let done = crash_and_start(place, server, crash, clock, &heard);
+        stop.store(true, Ordering::SeqCst);
+        done
+    })?;
+    let (last_answer_us, answers_apart_us) = before(&answers, down.began_us)?;
+    let moments = Moments {
+        last_answer_us,
+        gone_us: down.gone_us,
+        mount_us: down.mount_us,
+        first_answer_us: down.first_answer_us,
+    };
+    let log = recovery_log::parse(&server.log_text())?;
+    let stages = stages(&log, moments, block_bytes);
+    Ok(Outage { stages, first_answer_us: moments.first_answer_us, answers_apart_us })
+}
+
+/// When what was done.
+struct Down {
+    began_us: u64,
+    gone_us: u64,
+    mount_us: Option<(u64, u64)>,
+    first_answer_us: u64,
+}
+
+/// The crash and the start, with the answers to the client beside the server from before the crash.
+fn crash_and_start(
+    place: &Place<'_>,
+    server: &Server,
+    crash: CrashKind,
+    clock: Clock,
+    heard: &Receiver<u64>,
+) -> Result<(Down, Vec<u64>)> {
+    let machine = match crash {
+        CrashKind::Process => None,
+        CrashKind::Machine => {
+            Some(place.crash.as_ref().ok_or_else(|| Error::bug("the workload may not crash the machine"))?)
+        }
+    };
+    sleep(BEFORE);
+    let began_us = clock.us();
+    if let Some(machine) = machine {
+        (machine.stop)()?;
+    }
+    server.kill_all(place.host)?;
+    let gone_us = clock.us();
+    let answers: Vec<u64> = heard.try_iter().collect();
+    let mounted = |length_us: u64| {
+        let ended_us = clock.us();
+        (ended_us.saturating_sub(length_us), ended_us)
+    };
+    let mount_us = machine.map(|machine| (machine.open)().map(mounted)).transpose()?;
+    server.restart(place.host, place.interrupt)?;
+    let first_answer_us = first_answer(place, heard)?;
+    Ok((Down { began_us, gone_us, mount_us, first_answer_us }, answers))
+}
+
+fn first_answer(place: &Place<'_>, heard: &Receiver<u64>) -> Result<u64> {
+    let begun = now();
+    loop {
+        if let Ok(at_us) = heard.recv_timeout(Duration::from_millis(20)) {
+            return Ok(at_us);
+        }
+        place.interrupt.check()?;
+        if begun.elapsed() > FIRST_ANSWER_LIMIT {
+            return Err(Error::tool("the server started after the crash, but a commit was not answered within 60 s"));
+        }
+    }
+}
+
+/// The last answer before the crash ended the server, and the longest time between two of them.
+fn before(answers: &[u64], crash_us: u64) -> Result<(u64, u64)> {
+    let last = answers.last().ok_or_else(|| {
+        let begun = "the client beside the server got no answer before the crash";
+        Error::tool(begun).hint("the stack stalled: check the server log")
+    })?;
+    let apart = answers.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+    Ok((*last, apart.max(crash_us.saturating_sub(*last))))
+}
+
+fn block_bytes(server: &Server) -> Result<u64> {
+    let rows = server.connect(DATABASE)?.query(BLOCK_SIZE)?;
+    let bytes = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
+    bytes.ok_or_else(|| Error::tool(format!("`{BLOCK_SIZE}` did not give a whole number")))
+}
+
+/// The outage, its parts in their order, and what is left of it. A part that the log does not have is not among them.
+fn stages(log: &RecoveryLog, moments: Moments, block_bytes: u64) -> Vec<StageCounts> {
+    let stage = |name: &str, kind, length_us, bytes| StageCounts { name: name.to_owned(), kind, length_us, bytes };
+    let part = |name: &str, from: Option<u64>, to: Option<u64>, bytes| {
+        Some(stage(name, StageKind::Part, to?.saturating_sub(from?), bytes))
+    };
+    let (redo_began, redo_ended) = (log.redo_began.map(|mark| mark.at_us), log.redo_ended.map(|mark| mark.at_us));
+    let redone = log.redo_began.zip(log.redo_ended).map(|(from, to)| to.lsn.saturating_sub(from.lsn));
+    let (checkpoint_began, checkpoint_ended) = log.checkpoint.as_ref().map(|(from, to, _)| (*from, *to)).unzip();
+    let written = log.checkpoint.as_ref().map(|(_, _, done)| done.buffers * block_bytes);
+    let gone = Some(moments.gone_us);
+    let (mount_began, mount_ended) = moments.mount_us.unzip();
+    let parts = [
+        part("end of the processes", Some(moments.last_answer_us), gone, None),
+        part("unmount", mount_began.and(gone), mount_began, None),
+        part("mount with journal replay", mount_began, mount_ended, None),
+        part("start of the server", mount_ended.or(gone), log.interrupted_us, None),
+        part("fsync pass", log.interrupted_us, log.recovering_us, None),
+        part("preparing redo", log.recovering_us, redo_began, None),
+        part("redo", redo_began, redo_ended, redone),
+        part("ending redo", redo_ended, checkpoint_began, None),
+        part("end-of-recovery checkpoint", checkpoint_began, checkpoint_ended, written),
+        part("checkpoint to ready", checkpoint_ended, log.ready_us, None),
+        part("ready to first answer", log.ready_us, Some(moments.first_answer_us), None),
+    ];
+    let parts: Vec<StageCounts> = parts.into_iter().flatten().collect();
+    let whole_us = moments.first_answer_us.saturating_sub(moments.last_answer_us);
+    let rest_us = whole_us.saturating_sub(parts.iter().map(|part| part.length_us).sum());
+    let mut stages = vec![stage("outage", StageKind::Ranked, whole_us, None)];
+    stages.extend(parts);
+    stages.push(stage("rest of the outage", StageKind::Part, rest_us, None));
+    stages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(version: u32) -> RecoveryLog {
+        let path = format!("{}/tests/fixtures/recovery_log/{version}.log", env!("CARGO_MANIFEST_DIR"));
+        recovery_log::parse(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_parts_and_the_rest_add_up_to_the_outage() {
+        for (version, parts) in [(15, [450_000, 185_000, 198_000]), (18, [1_352_000, 234_000, 246_000])] {
+            let log = log(version);
+            let began = log.interrupted_us.unwrap();
+            let moments = Moments {
+                last_answer_us: began - 60_000,
+                gone_us: began - 40_000,
+                mount_us: (version == 18).then_some((began - 32_000, began - 25_000)),
+                first_answer_us: log.ready_us.unwrap() + 3_000,
+            };
+            let stages = stages(&log, moments, 8192);
+            let of = |name: &str| stages.iter().find(|stage| stage.name == name).map(|stage| stage.length_us);
+            let found = ["fsync pass", "redo", "end-of-recovery checkpoint"].map(|name| of(name).unwrap());
+            assert_eq!((found, of("end of the processes")), (parts, Some(20_000)), "{version}");
+            let machine = ["unmount", "mount with journal replay"].map(of);
+            assert_eq!(machine, if version == 18 { [Some(8_000), Some(7_000)] } else { [None; 2] });
+            let sum: u64 = stages[1..].iter().map(|stage| stage.length_us).sum();
+            assert_eq!(Some(sum), of("outage"), "{version}");
+            let own =
+                ["start of the server", "ready to first answer", "rest of the outage"].map(|name| of(name).unwrap());
+            assert_eq!(own, [if version == 18 { 25_000 } else { 40_000 }, 3_000, 0], "{version}");
+        }
+    }
+
+    #[test]
+    fn what_the_log_does_not_tell_is_the_rest() {
+        let whole = log(18);
+        let log = RecoveryLog { checkpoint: None, ..whole.clone() };
+        let first_answer_us = whole.ready_us.unwrap();
+        let began = whole.interrupted_us.unwrap();
+        let moments = Moments { last_answer_us: began, gone_us: began, mount_us: None, first_answer_us };
+        let stages = stages(&log, moments, 8192);
+        let missing = whole.ready_us.unwrap() - whole.redo_ended.unwrap().at_us;
+        assert_eq!(stages.last().map(|rest| rest.length_us), Some(missing));
+        assert!(stages.iter().all(|stage| stage.name != "ending redo"));
+    }
+
+    #[test]
+    fn redo_has_its_wal_and_the_checkpoint_its_pages() {
+        let log = log(15);
+        let first_answer_us = log.ready_us.unwrap();
+        let moments = Moments { last_answer_us: 0, gone_us: 0, mount_us: None, first_answer_us };
+        let stages = stages(&log, moments, 8192);
+        let bytes = |name: &str| stages.iter().find(|stage| stage.name == name).and_then(|stage| stage.bytes);
+        assert_eq!((bytes("redo"), bytes("end-of-recovery checkpoint")), (Some(128_900_584), Some(15_126 * 8192)));
+    }
+
+    #[test]
+    fn the_outage_begins_with_the_last_answer_and_is_known_no_better_than_answers_came() {
+        assert_eq!(before(&[1_000, 4_000, 5_000], 5_500).unwrap(), (5_000, 3_000));
+        assert_eq!(before(&[1_000, 2_000], 9_000).unwrap(), (2_000, 7_000));
+        assert!(before(&[], 9_000).is_err());
+    }
+}

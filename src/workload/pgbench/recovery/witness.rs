@@ -1,0 +1,63 @@
+//! A client beside the server that commits again and again: what a user sees of an outage.
+
+use crate::cluster::client::Client;
+use crate::cluster::server::{DATABASE, Server};
+use crate::error::Result;
+use crate::host::time::{micros, now, sleep, wall_us};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// Pause between two commits while the server answers, and between two attempts while it does not.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// An answer that takes longer has no further interest; the client tries again.
+const ANSWER_LIMIT: Duration = Duration::from_secs(600);
+
+/// A transaction that writes to the WAL and nowhere else, so that its commit waits for the storage.
+const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'pgstrata', '')";
+
+/// A clock for moments that are compared with those of the server's log: wall clock, without its steps.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    wall_us: u64,
+    began: crate::host::time::Instant,
+}
+
+impl Clock {
+    pub fn begin() -> Clock {
+        Clock { wall_us: wall_us(), began: now() }
+    }
+
+    /// Now, microseconds since 1970.
+    pub fn us(self) -> u64 {
+        self.wall_us + micros(self.began.elapsed())
+    }
+}
+
+/// Commits until `stop` is set, and tells when each one was answered.
+pub fn watch(server: &Server, clock: Clock, answers: &Sender<u64>, stop: &AtomicBool) {
+    let mut session: Option<Client> = None;
+    while !stop.load(Ordering::SeqCst) {
+        // A refusal is what an outage looks like; the next attempt connects anew.
+        if commit(&mut session, server).is_ok() {
+            // The listening end goes away only when the outage has failed already.
+            answers.send(clock.us()).ok();
+        } else {
+            session = None;
+        }
+        sleep(PAUSE);
+    }
+}
+
+fn commit(session: &mut Option<Client>, server: &Server) -> Result<()> {
+    let client = match session {
+        Some(client) => client,
+        None => {
+            let mut client = server.connect(DATABASE)?;
+            client.set_limit(ANSWER_LIMIT)?;
+            session.insert(client)
+        }
+    };
+    client.query(COMMIT).map(drop)
+}

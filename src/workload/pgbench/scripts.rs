@@ -1,0 +1,243 @@
+//! The scripts of a pgbench workload: built in, in files, or in the plan itself.
+
+use super::options::Settings;
+use crate::error::Error;
+use crate::host::{files, paths};
+use crate::record::operation::Writes;
+use crate::record::options::{OptionProblem, OptionValue, Options};
+use std::path::{Path, PathBuf};
+
+/// Built-in scripts of every version since 9.6.
+pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
+
+/// The script of a plan that names none.
+pub const DEFAULT_SCRIPT: &str = "tpcb-like";
+
+/// One script with its weight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Name of its measure: the built-in's name, the file's stem or `sql`, numbered where two are the same.
+    pub name: String,
+    /// Where it comes from.
+    pub source: ScriptSource,
+    /// How often it is picked, relative to the others.
+    pub weight: u32,
+}
+
+/// Where a script comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScriptSource {
+    /// One of [`BUILTINS`].
+    Builtin(&'static str),
+    File(PathBuf),
+    /// SQL that the plan itself holds.
+    Sql(String),
+}
+
+/// Makes the paths of scripts absolute: relative ones start at `folder`. Weights stay.
+pub fn resolve_scripts(options: &mut Options, folder: &Path) {
+    let resolve = |value: &mut OptionValue| {
+        if let OptionValue::Text(text) = value
+            && let Ok(Script { source: ScriptSource::File(path), .. }) = script(text)
+            && path.is_relative()
+        {
+            *text = folder.join(text.as_str()).to_string_lossy().into_owned();
+        }
+    };
+    for key in ["script", "setup"] {
+        match options.0.get_mut(key) {
+            Some(OptionValue::List(items)) => items.iter_mut().for_each(resolve),
+            Some(value) => resolve(value),
+            None => {}
+        }
+    }
+}
+
+/// Names each file of a script or of `setup` that is not there.
+///
+/// # Errors
+/// The first such file.
+pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
+    let scripts = settings.scripts.iter().map(|script| ("script", &script.source));
+    for (key, source) in scripts.chain(settings.setup.iter().map(|setup| ("setup", setup))) {
+        if let ScriptSource::File(path) = source
+            && !paths::is_file(path)
+        {
+            return Err(OptionProblem::at(key, format!("the file {} does not exist", path.display()))
+                .help("relative paths start at the plan's folder"));
+        }
+    }
+    Ok(())
+}
+
+/// The scripts of a plan, with their weights.
+///
+/// # Errors
+/// What is neither built in, nor a file, nor SQL.
+pub fn scripts(options: &Options) -> Result<Vec<Script>, OptionProblem> {
+    let mut texts = options.texts("script");
+    if texts.is_empty() {
+        texts.push(DEFAULT_SCRIPT.to_owned());
+    }
+    let mut scripts: Vec<Script> = Vec::new();
+    for text in &texts {
+        let mut script = script(text)?;
+        let same = scripts.iter().filter(|other| other.source.plain_name() == script.name).count();
+        if same > 0 {
+            script.name = format!("{}#{}", script.name, same + 1);
+        }
+        scripts.push(script);
+    }
+    Ok(scripts)
+}
+
+fn script(text: &str) -> Result<Script, OptionProblem> {
+    let (what, weight) = match text.rsplit_once('@') {
+        Some((what, weight)) if !weight.is_empty() && weight.bytes().all(|b| b.is_ascii_digit()) => {
+            let weight: u32 = weight.parse().unwrap_or(0);
+            if weight == 0 {
+                return Err(OptionProblem::at("script", format!("the weight in `{text}` must be between 1 and 2^32")));
+            }
+            (what, weight)
+        }
+        _ => (text, 1),
+    };
+    let source = match BUILTINS.iter().find(|name| **name == what) {
+        Some(name) => ScriptSource::Builtin(name),
+        None if what.trim_end().ends_with(';') => ScriptSource::Sql(what.to_owned()),
+        None if Path::new(what).extension().is_some_and(|e| e == "sql") || what.contains('/') => {
+            ScriptSource::File(PathBuf::from(what))
+        }
+        None => {
+            let message =
+                format!("`{what}` is neither a built-in script, nor a file `path.sql`, nor SQL that ends with `;`");
+            return Err(OptionProblem::at("script", message).help(format!("built-in scripts: {}", BUILTINS.join(", "))));
+        }
+    };
+    Ok(Script { name: source.plain_name(), source, weight })
+}
+
+/// What a plan runs once after loading.
+///
+/// # Errors
+/// A built-in script, which is no SQL of the plan's own.
+pub fn setup(text: &str) -> Result<ScriptSource, OptionProblem> {
+    match script(text).map(|script| script.source) {
+        Ok(source @ (ScriptSource::File(_) | ScriptSource::Sql(_))) => Ok(source),
+        _ => {
+            Err(OptionProblem::at("setup", format!("`{text}` is neither a file `path.sql` nor SQL that ends with `;`")))
+        }
+    }
+}
+
+impl ScriptSource {
+    /// The text of a script that is not built in.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn text(&self) -> Result<Vec<u8>, Error> {
+        match self {
+            ScriptSource::Builtin(_) => Ok(Vec::new()),
+            ScriptSource::File(path) => {
+                files::read_given(path, u64::MAX, || format!("read the script {}", path.display()))
+            }
+            ScriptSource::Sql(sql) => Ok(format!("{sql}\n").into_bytes()),
+        }
+    }
+
+    /// A name fit for a measure and for the tag of its histogram: no comma, blank or control character.
+    fn plain_name(&self) -> String {
+        match self {
+            ScriptSource::Builtin(name) => (*name).to_owned(),
+            ScriptSource::Sql(_) => "sql".to_owned(),
+            ScriptSource::File(path) => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                let fit = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+                stem.chars().map(fit).collect()
+            }
+        }
+    }
+}
+
+/// Whether each transaction of a mix writes WAL, as far as that is known.
+pub fn writes(scripts: &[Script]) -> Writes {
+    let is_one_of = |script: &Script, names: &[&str]| match &script.source {
+        ScriptSource::Builtin(name) => names.contains(name),
+        ScriptSource::File(_) | ScriptSource::Sql(_) => false,
+    };
+    if scripts.iter().all(|script| is_one_of(script, &["tpcb-like", "simple-update"])) {
+        Writes::Always
+    } else if scripts.iter().all(|script| is_one_of(script, &["select-only"])) {
+        Writes::Never
+    } else {
+        Writes::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, OptionValue)]) -> Options {
+        let mut options = Options::default();
+        options.set("scale", OptionValue::Integer(10));
+        for (key, value) in pairs {
+            options.set(key, value.clone());
+        }
+        options
+    }
+
+    fn text(text: &str) -> OptionValue {
+        OptionValue::Text(text.to_owned())
+    }
+
+    #[test]
+    fn scripts_carry_weights_and_names_of_their_own() {
+        let list = ["select-only@9", "/srv/a@b.sql", "/srv/x/a@b.sql@3", "tpcb-like"];
+        let list = OptionValue::List(list.map(text).to_vec());
+        let scripts = Settings::from(&options(&[("script", list)])).unwrap().scripts;
+        let seen: Vec<_> = scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
+        assert_eq!(seen, [("select-only", 9), ("a_b", 1), ("a_b#2", 3), ("tpcb-like", 1)]);
+        let problem = Settings::from(&options(&[("script", text("tpcb"))])).unwrap_err();
+        assert!(problem.help.unwrap().contains("tpcb-like"));
+        assert!(Settings::from(&options(&[("script", text("tpcb-like@0"))])).is_err());
+    }
+
+    #[test]
+    fn paths_of_scripts_start_at_the_plans_folder_and_keep_their_weights() {
+        let resolved = |value: OptionValue| {
+            let mut options = options(&[("script", value)]);
+            resolve_scripts(&mut options, Path::new("/plans/a@3"));
+            options.get("script").unwrap().plain()
+        };
+        assert_eq!(resolved(text("my.sql")), "/plans/a@3/my.sql");
+        assert_eq!(resolved(text("deep/my@b.sql@3")), "/plans/a@3/deep/my@b.sql@3");
+        assert_eq!(resolved(text("../my.sql")), "/plans/a@3/../my.sql");
+        let list = OptionValue::List(["select-only@9", "/srv/x.sql", "my.sql@2", "tpcb"].map(text).to_vec());
+        assert_eq!(resolved(list), "select-only@9,/srv/x.sql,/plans/a@3/my.sql@2,tpcb");
+    }
+
+    #[test]
+    fn a_script_file_that_is_not_there_is_named() {
+        let settings = Settings::from(&options(&[("script", text("/nowhere/x.sql"))])).unwrap();
+        assert!(check_files(&settings).unwrap_err().message.contains("/nowhere/x.sql"));
+    }
+
+    #[test]
+    fn sql_of_the_plan_itself_is_a_script_and_a_setup() {
+        let insert = "insert into t (at) values (now());";
+        let list = OptionValue::List(vec![text(insert), text("select 1;@3"), text("select-only")]);
+        let settings =
+            Settings::from(&options(&[("script", list), ("setup", text("create table t (at timestamp);"))])).unwrap();
+        let seen: Vec<_> = settings.scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
+        assert_eq!(seen, [("sql", 1), ("sql#2", 3), ("select-only", 1)]);
+        assert_eq!(settings.scripts[0].source.text().unwrap(), format!("{insert}\n").as_bytes());
+        assert_eq!(settings.setup.unwrap(), ScriptSource::Sql("create table t (at timestamp);".to_owned()));
+        assert_eq!(writes(&settings.scripts), Writes::Unknown);
+        let problem = |setup: &str| Settings::from(&options(&[("setup", text(setup))])).unwrap_err();
+        assert_eq!(problem("tpcb-like").key.as_deref(), Some("setup"));
+        assert!(problem("create table t ()").message.contains("ends with `;`"));
+        let missing = Settings::from(&options(&[("setup", text("/nowhere/x.sql"))])).unwrap();
+        assert_eq!(check_files(&missing).unwrap_err().key.as_deref(), Some("setup"));
+    }
+}

@@ -1,0 +1,458 @@
+//! pgbench while snapshots of the stack are made and deleted on a schedule.
+//!
+//! A full pool is a result: what was done up to there is counted, with the words of the server. Absent on purpose: how a
+//! stack makes snapshots, figures.
+
+use super::capacity::of_pgbench;
+use super::read::TRANSACTIONS;
+use super::seconds::Tally;
+use super::{Pgbench, drive, reflinks, settings};
+use crate::cluster::server::Server;
+use crate::error::{Error, Kind, Result};
+use crate::host::time::{micros, now, sleep, wall_us};
+use crate::host::{files, folders, paths};
+use crate::parse::recovery_log;
+use crate::record::counts::{Counts, Measure};
+use crate::record::latency::LatencyInterval;
+use crate::record::operation::Operation;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
+use crate::record::stage::{StageCounts, StageKind};
+use crate::units::Micros;
+use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, SnapshotActions, Until, Window, Workload};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const DEFAULT_EVERY: &str = "10s";
+const DEFAULT_KEEP: i64 = 4;
+const DEFAULT_DURATION: &str = "2min";
+const NEVER: &str = "never";
+const QUICK: [(&str, &str); 2] = [("duration", "45s"), ("warmup", "5s")];
+
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "every",
+        kind: OptionKind::Text,
+        required: false,
+        default: Some(DEFAULT_EVERY),
+        doc: "time between two snapshots, at least 4s; `never` for the control: the same layers without snapshots",
+    },
+    OptionSpec {
+        key: "keep",
+        kind: OptionKind::Integer { min: 1 },
+        required: false,
+        default: Some("4"),
+        doc: "snapshots that are kept; the oldest one above that is deleted half-way to the next snapshot",
+    },
+    of_pgbench("script"),
+    of_pgbench("scale"),
+    of_pgbench("clients"),
+    of_pgbench("jobs"),
+    of_pgbench("mode"),
+    OptionSpec {
+        key: "duration",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some(DEFAULT_DURATION),
+        doc: "duration of the measurement, in whole seconds",
+    },
+    of_pgbench("warmup"),
+    of_pgbench("cache"),
+];
+
+/// The workload `snapshots`.
+#[derive(Debug)]
+pub struct Snapshots;
+
+impl Workload for Snapshots {
+    tables_of_pgbench!(as_pgbench);
+
+    fn name(&self) -> &'static str {
+        "snapshots"
+    }
+
+    fn doc(&self) -> &'static str {
+        "pgbench while snapshots of the stack (btrfs, lvm, zfs; xfs as reflinks) are made and deleted on a schedule"
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        SPECS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        const LEAST: Micros = Micros(4_000_000);
+        if let Some(text) = options.text("every").filter(|text| *text != NEVER) {
+            let help = |problem: OptionProblem| problem.help("write \"10s\", or \"never\" for the control");
+            let every = Micros::parse(text).map_err(|message| help(OptionProblem::at("every", message)))?;
+            if every < LEAST {
+                return Err(help(OptionProblem::at("every", format!("must be at least {LEAST}"))));
+            }
+        }
+        Pgbench.check(&as_pgbench(options))
+    }
+
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
+        Pgbench.warnings(&as_pgbench(options), memory)
+    }
+
+    fn connections(&self, options: &Options) -> u64 {
+        Pgbench.connections(&as_pgbench(options))
+    }
+
+    fn makes_snapshots(&self) -> bool {
+        true
+    }
+
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        let mut operation = Pgbench.operation(&as_pgbench(options))?;
+        operation.settings.extend(options.told(&["every", "keep"]));
+        Ok(operation)
+    }
+
+    fn window(&self, options: &Options) -> Window {
+        Pgbench.window(&as_pgbench(options))
+    }
+
+    fn make_quick(&self, options: &mut Options) {
+        options.set_where_absent(&QUICK);
+    }
+
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
+        Pgbench.warm_up(place, &as_pgbench(options), memory, until)
+    }
+
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: Memory,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
+        let settings = settings(&as_pgbench(options))?;
+        let units = settings.units(memory);
+        let actions = place.snapshots.as_ref().ok_or_else(|| Error::bug("the workload may make no snapshots"))?;
+        let heard = Heard { listener, began_us: OnceLock::new() };
+        let every = every(options);
+        let server = drive::server_of(place)?;
+        let make = |number: u64| {
+            (actions.make)(number)?;
+            (actions.filled)(number).map_or(Ok(()), |folder| reflinks::copy(server, &folder))
+        };
+        let (keep, deeds) = (keep(options), Vec::new());
+        let mut schedule = Schedule {
+            make: &make,
+            delete: actions.delete,
+            is_lost: actions.is_lost,
+            every,
+            keep,
+            deeds,
+            lost: Vec::new(),
+        };
+        let stop = AtomicBool::new(false);
+        let used_before = (actions.used)()?;
+        let (load, deeds) = std::thread::scope(|scope| {
+            let acting = scope.spawn(|| {
+                schedule.run(&heard.began_us, &stop);
+                (schedule.deeds, schedule.lost)
+            });
+            let load = drive::measured(place, &settings, TRANSACTIONS, units, until, &heard);
+            stop.store(true, Ordering::SeqCst);
+            (load, acting.join())
+        });
+        let (tally, failed) = load?;
+        let (deeds, mut lost) = deeds.map_err(|_| Error::bug("a thread of the workload panicked"))?;
+        lost.extend(left(&deeds).into_iter().filter(|number| (actions.is_lost)(*number).unwrap_or(false)));
+        // A pool that is full may not tell how full it is.
+        let used_bytes = (actions.used)().ok().map(|after| (used_before, after));
+        let ended = drive::ended(server, failed)?;
+        let snapshots =
+            SnapshotCounts { every_us: every.map(micros), keep, deeds, lost, copy_failure: None, used_bytes };
+        let mut counted = Counts { ended, ..counts(&tally, snapshots)? };
+        if counted.ended.is_none() {
+            match first_start(place, actions, counted.snapshots.as_ref()) {
+                Ok(stages) => counted.stages = stages,
+                Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+                // What the load did stands.
+                Err(e) => {
+                    counted.snapshots.iter_mut().for_each(|snapshots| snapshots.copy_failure = Some(e.chain()));
+                }
+            }
+        }
+        Ok(counted)
+    }
+}
+
+/// The first start of a server on a copy of the last snapshot, while the other one runs: it recovers from a crash. Nothing
+/// where the stack has no such copies, no snapshot is left, or `pg_wal` is not in the data directory.
+fn first_start(
+    place: &Place<'_>,
+    actions: &SnapshotActions<'_>,
+    snapshots: Option<&SnapshotCounts>,
+) -> Result<Vec<StageCounts>> {
+    let made = |deed: &&SnapshotDeed| deed.kind == DeedKind::Make && deed.failure.is_none();
+    let last = snapshots.and_then(|all| all.deeds.iter().rfind(made));
+    let server = drive::server_of(place)?;
+    let (Some(last), None) = (last, &server.spec.wal) else { return Ok(Vec::new()) };
+    let begun = now();
+    let mut spec = server.spec.clone();
+    let filled = (actions.filled)(last.number);
+    match (&filled, (actions.copy)(last.number)?) {
+        // Files of its own that can be written.
+        (Some(snapshot), _) => spec.data = reflinks::data_in(snapshot, &spec.data),
+        (None, Some((origin, copy))) => {
+            let below = spec.data.strip_prefix(&origin).map_err(|_| Error::bug("the data are not on their stack"))?;
+            spec.data = copy.join(below);
+        }
+        (None, None) => return Ok(Vec::new()),
+    }
+    let copy_us = filled.is_none().then(|| micros(begun.elapsed()));
+    spec.socket_folder = spec.socket_folder.join("c");
+    spec.log = place.raw.join("copy.log");
+    // It names the server that runs on the origin.
+    let pid_file = spec.data.join("postmaster.pid");
+    if paths::exists(&pid_file) {
+        files::remove(&pid_file)?;
+    }
+    let (socket_folder, log) = (spec.socket_folder.clone(), spec.log.clone());
+    let begun = now();
+    let started = Server::start(place.host, spec, place.interrupt)?;
+    let start_us = micros(begun.elapsed());
+    started.stop(place.host)?;
+    folders::remove_all(&socket_folder)?;
+    let redo = recovery_log::parse(&files::read_text(&log)?)?;
+    let redo = redo.redo_began.zip(redo.redo_ended);
+    let stage = |name: &str, kind, length_us, bytes| StageCounts { name: name.to_owned(), kind, length_us, bytes };
+    let mut stages: Vec<StageCounts> =
+        copy_us.map(|copy_us| stage("copy of a snapshot", StageKind::Beside, copy_us, None)).into_iter().collect();
+    stages.push(stage("first start of a copy", StageKind::Beside, start_us, None));
+    stages.extend(redo.map(|(from, to)| {
+        let (length_us, bytes) = (to.at_us.saturating_sub(from.at_us), to.lsn.saturating_sub(from.lsn));
+        stage("redo", StageKind::Part, length_us, Some(bytes))
+    }));
+    Ok(stages)
+}
+
+fn counts(tally: &Tally, snapshots: SnapshotCounts) -> Result<Counts> {
+    let Some(began_us) = tally.began_us else {
+        return Err(Error::tool("no transaction was completed"));
+    };
+    let elapsed_us = tally.last_us.saturating_sub(began_us);
+    let total = tally.total();
+    let main = Measure {
+        name: TRANSACTIONS.to_owned(),
+        done: Some(total.done),
+        failed: total.failed,
+        elapsed_us,
+        latency_us_sum: total.latency_us_sum,
+        ..Measure::default()
+    };
+    let out_of_order = tally.out_of_order;
+    Ok(Counts { elapsed_us, measures: vec![main], out_of_order, snapshots: Some(snapshots), ..Counts::default() })
+}
+
+/// Numbers of the snapshots that are there at the end.
+fn left(deeds: &[SnapshotDeed]) -> BTreeSet<u64> {
+    let done = |kind: DeedKind| {
+        deeds.iter().filter(move |deed| deed.kind == kind && deed.failure.is_none()).map(|deed| deed.number)
+    };
+    let deleted: BTreeSet<u64> = done(DeedKind::Delete).collect();
+    done(DeedKind::Make).filter(|number| !deleted.contains(number)).collect()
+}
+
+/// When what is done.
+struct Schedule<'a> {
+    make: &'a (dyn Fn(u64) -> Result<()> + Sync),
+    delete: &'a (dyn Fn(u64) -> Result<()> + Sync),
+    every: Option<Duration>,
+    keep: u64,
+    is_lost: &'a (dyn Fn(u64) -> Result<bool> + Sync),
+    deeds: Vec<SnapshotDeed>,
+    /// Numbers of those that were of no use any more when they were to be deleted.
+    lost: Vec<u64>,
+}
+
+impl Schedule<'_> {
+    /// Until `stop` is set, or something fails.
+    fn run(&mut self, began_us: &OnceLock<u64>, stop: &AtomicBool) {
+        let Some(every) = self.every else { return };
+        let begun = now();
+        for number in 1.. {
+            let due = begun + every * u32::try_from(number).unwrap_or(u32::MAX);
+            let delete = number > self.keep;
+            if !wait_until(due, stop) || !self.act(DeedKind::Make, number, began_us) {
+                return;
+            }
+            if delete
+                && (!wait_until(due + every / 2, stop) || !self.act(DeedKind::Delete, number - self.keep, began_us))
+            {
+                return;
+            }
+        }
+    }
+
+    /// Whether it was done.
+    fn act(&mut self, kind: DeedKind, number: u64, began_us: &OnceLock<u64>) -> bool {
+        // One that cannot be asked is not known to be lost.
+        if kind == DeedKind::Delete && (self.is_lost)(number).unwrap_or(false) {
+            self.lost.push(number);
+        }
+        let (at_us, begun) = (wall_us(), now());
+        let done = match kind {
+            DeedKind::Make => (self.make)(number),
+            DeedKind::Delete => (self.delete)(number),
+        };
+        let start_us = at_us.saturating_sub(*began_us.get().unwrap_or(&at_us));
+        let failure = done.err().map(|e| e.chain());
+        let is_done = failure.is_none();
+        self.deeds.push(SnapshotDeed { number, kind, start_us, length_us: micros(begun.elapsed()), failure });
+        is_done
+    }
+}
+
+/// Whether the moment came before somebody asked to stop.
+fn wait_until(due: crate::host::time::Instant, stop: &AtomicBool) -> bool {
+    while now() < due {
+        if stop.load(Ordering::SeqCst) {
+            return false;
+        }
+        sleep(POLL_INTERVAL);
+    }
+    !stop.load(Ordering::SeqCst)
+}
+
+/// Hears when the load began.
+struct Heard<'a> {
+    listener: &'a dyn Listener,
+    began_us: OnceLock<u64>,
+}
+
+impl Listener for Heard<'_> {
+    fn began(&self, wall_us: u64) {
+        // Told once.
+        self.began_us.set(wall_us).ok();
+        self.listener.began(wall_us);
+    }
+
+    fn second(&self, second: ClientSecond) {
+        self.listener.second(second);
+    }
+
+    fn latencies(&self, interval: LatencyInterval) {
+        self.listener.latencies(interval);
+    }
+}
+
+fn every(options: &Options) -> Option<Duration> {
+    let text = options.text("every").unwrap_or(DEFAULT_EVERY);
+    Micros::parse(text).ok().map(|every| Duration::from_micros(every.0))
+}
+
+fn keep(options: &Options) -> u64 {
+    u64::try_from(options.integer("keep").unwrap_or(DEFAULT_KEEP)).unwrap_or(1).max(1)
+}
+
+fn as_pgbench(options: &Options) -> Options {
+    let mut plain = options.clone();
+    for key in ["every", "keep"] {
+        plain.0.remove(key);
+    }
+    if plain.get("duration").is_none() {
+        plain.set("duration", OptionValue::Text(DEFAULT_DURATION.to_owned()));
+    }
+    // Every transaction counts: a gap is seen by those that wait in it.
+    plain.set("log_sample", OptionValue::Number(1.0));
+    plain.set("statements", OptionValue::Boolean(false));
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    fn options(every: &str) -> Options {
+        let mut options = Options::default();
+        options.set("scale", OptionValue::Integer(10));
+        options.set("every", OptionValue::Text(every.to_owned()));
+        options
+    }
+
+    #[test]
+    fn a_time_or_never_is_taken_and_all_else_refused() {
+        for good in ["10s", "never", "1min"] {
+            assert_eq!(Snapshots.check(&options(good)), Ok(()));
+        }
+        for bad in ["none", "1s", "10"] {
+            let problem = Snapshots.check(&options(bad)).unwrap_err();
+            assert_eq!((problem.key.as_deref(), problem.help.is_some()), (Some("every"), true), "{bad}");
+        }
+        assert_eq!((every(&options("never")), every(&options("4s"))), (None, Some(Duration::from_secs(4))));
+    }
+
+    /// Does the first six deeds of a schedule; what was made and deleted, and the deeds.
+    fn scheduled(keep: u64, fails_at: u64) -> (Vec<(char, u64)>, Vec<SnapshotDeed>) {
+        let (stop, began) = (AtomicBool::new(false), OnceLock::from(wall_us()));
+        let seen = Mutex::new(Vec::new());
+        let note = |kind: char, number: u64| {
+            let mut seen = seen.lock().unwrap();
+            seen.push((kind, number));
+            stop.store(seen.len() == 6, Ordering::SeqCst);
+            if number == fails_at { Err(Error::tool("No space left on device")) } else { Ok(()) }
+        };
+        let (make, delete) = (|number| note('+', number), |number| note('-', number));
+        let every = Some(Duration::from_millis(20));
+        let mut schedule = Schedule {
+            make: &make,
+            delete: &delete,
+            is_lost: &|_| Ok(false),
+            every,
+            keep,
+            deeds: Vec::new(),
+            lost: Vec::new(),
+        };
+        schedule.run(&began, &stop);
+        let seen = seen.lock().unwrap().clone();
+        (seen, schedule.deeds)
+    }
+
+    #[test]
+    fn the_oldest_snapshot_goes_half_way_to_the_next() {
+        let (seen, deeds) = scheduled(2, u64::MAX);
+        assert_eq!(seen, [('+', 1), ('+', 2), ('+', 3), ('-', 1), ('+', 4), ('-', 2)]);
+        let starts: Vec<u64> = deeds.iter().map(|deed| deed.start_us).collect();
+        assert!(starts.is_sorted() && starts[5] >= 80_000, "no deed before it is due: {starts:?}");
+    }
+
+    #[test]
+    fn what_is_left_was_made_and_neither_failed_nor_was_deleted() {
+        let deed = |kind, number, failure: Option<&str>| SnapshotDeed {
+            number,
+            kind,
+            start_us: 0,
+            length_us: 1,
+            failure: failure.map(str::to_owned),
+        };
+        let deeds = [
+            deed(DeedKind::Make, 1, None),
+            deed(DeedKind::Make, 2, None),
+            deed(DeedKind::Delete, 1, None),
+            deed(DeedKind::Make, 3, None),
+            deed(DeedKind::Delete, 2, Some("busy")),
+            deed(DeedKind::Make, 4, Some("No space left on device")),
+        ];
+        assert_eq!(left(&deeds), BTreeSet::from([2, 3]));
+    }
+
+    #[test]
+    fn the_schedule_ends_with_the_first_failure_and_keeps_its_words() {
+        let (seen, deeds) = scheduled(4, 2);
+        assert_eq!(seen, [('+', 1), ('+', 2)]);
+        assert!(deeds[1].failure.as_deref().unwrap().contains("No space left on device"));
+    }
+}

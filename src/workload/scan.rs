@@ -1,0 +1,211 @@
+//! Cold sequential scans of one table, and an index built on it: what the places of pages decide most directly.
+//!
+//! Its data are those of pgbench. A scan is one query: its seconds are shares of it.
+
+use super::pgbench::Pgbench;
+use super::timed::{Spread, Timed};
+use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
+use crate::cluster::client::Client;
+use crate::cluster::server::DATABASE;
+use crate::error::{Context, Error, Result};
+use crate::host::time::{micros, now, wall_us};
+use crate::host::{files, paths};
+use crate::record::counts::Counts;
+use crate::record::operation::{CacheState, Operation, Writes};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::window::Extent;
+use crate::units::Micros;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const DEFAULT_DURATION: Micros = Micros(20_000_000);
+const QUICK_DURATION: &str = "3s";
+
+/// Fewest scans: two tell how they differ.
+const LEAST_SCANS: usize = 2;
+
+/// A scan or an index build on a slow stack; beyond this it hangs.
+const LIMIT: Duration = Duration::from_secs(4 * 3600);
+
+const TABLE: &str = "pgbench_accounts";
+const MIB: u64 = 1 << 20;
+
+/// One process reads the table from its beginning to its end.
+const PLAIN: &str = "set max_parallel_workers_per_gather = 0; set max_parallel_maintenance_workers = 0; \
+                     set synchronize_seqscans = off; set enable_indexscan = off; set enable_indexonlyscan = off; \
+                     set enable_bitmapscan = off";
+
+const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "scale",
+        kind: OptionKind::IntegerOrShare,
+        required: true,
+        default: None,
+        doc: "size of the data, as for `pgbench`; the table must be larger than a quarter of shared_buffers, or its pages \
+              stay there",
+    },
+    OptionSpec {
+        key: "duration",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some("20s"),
+        doc: "scans are repeated for this time; at least two are made",
+    },
+];
+
+/// The workload `scan`.
+#[derive(Debug)]
+pub struct Scan;
+
+impl Workload for Scan {
+    fn name(&self) -> &'static str {
+        "scan"
+    }
+
+    fn doc(&self) -> &'static str {
+        "sequential scans of pgbench_accounts with cold caches, then an index built on it: MiB of the table a second"
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        SPECS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if options.text("duration").is_some_and(|text| Micros::parse(text).is_ok_and(|span| span.0 == 0)) {
+            return Err(OptionProblem::at("duration", "must be greater than 0"));
+        }
+        Pgbench.check(&of_pgbench(options))
+    }
+
+    fn needs_server(&self) -> bool {
+        true
+    }
+
+    fn connections(&self, _options: &Options) -> u64 {
+        1
+    }
+
+    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
+        Pgbench.data_set(&of_pgbench(options), memory)
+    }
+
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        Ok(Operation {
+            cache: Some(CacheState::Cold),
+            scale: options.get("scale").map(OptionValue::plain),
+            settings: options.told(&["duration"]).collect(),
+            ..Operation::new("MiB", "MiB/s", Writes::Never)
+        })
+    }
+
+    fn window(&self, options: &Options) -> Window {
+        let span_us = options.span("duration").unwrap_or(DEFAULT_DURATION).0;
+        Window { warm_up: Some(Micros(0)), extent: Extent::Span { span_us } }
+    }
+
+    fn make_quick(&self, options: &mut Options) {
+        options.set_where_absent(&[("duration", QUICK_DURATION)]);
+    }
+
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
+        Pgbench.load(place, &of_pgbench(options), memory)
+    }
+
+    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        _options: &Options,
+        _memory: Memory,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
+        let server = place.server.ok_or_else(|| Error::bug("a scan was started without a server"))?;
+        let mut client = server.connect(DATABASE)?;
+        client.set_limit(LIMIT)?;
+        client.query(PLAIN)?;
+        let table = Table::of(&mut client, &server.spec.data)?;
+        // The first scan after changes sets hint bits: pages that it writes are none of a scan's business.
+        scan(&mut client)?;
+        client.query("checkpoint")?;
+        let (mut scans, mut seconds) = (Timed::new("scan"), Spread::new(listener));
+        let begun = now();
+        let mut elapsed_us = 0;
+        listener.began(wall_us());
+        while scans.slices.len() < LEAST_SCANS
+            || (micros(begun.elapsed()) < until.longest.0 && !(until.progress)()?.is_over)
+        {
+            place.interrupt.check()?;
+            table.forget()?;
+            let began_us = micros(begun.elapsed());
+            scan(&mut client)?;
+            elapsed_us = micros(begun.elapsed());
+            scans.add(table.bytes, elapsed_us - began_us);
+            seconds.add(table.bytes, began_us, elapsed_us)?;
+        }
+        let mut index = Timed::new("create index");
+        place.interrupt.check()?;
+        table.forget()?;
+        let started = now();
+        client.query(&format!("create index pgstrata_scan on {TABLE} (abalance, aid)"))?;
+        index.add(table.bytes, micros(started.elapsed()));
+        client.query("drop index pgstrata_scan")?;
+        Ok(Counts { elapsed_us, measures: vec![scans.measure(), index.measure()], ..Counts::default() })
+    }
+}
+
+fn of_pgbench(options: &Options) -> Options {
+    let mut own = Options::default();
+    if let Some(scale) = options.get("scale") {
+        own.set("scale", scale.clone());
+    }
+    own
+}
+
+fn scan(client: &mut Client) -> Result<()> {
+    client.query(&format!("select sum(abalance) from {TABLE}")).map(drop)
+}
+
+/// The files of the table.
+struct Table {
+    files: Vec<PathBuf>,
+    bytes: u64,
+}
+
+impl Table {
+    fn of(client: &mut Client, data: &std::path::Path) -> Result<Table> {
+        let sql = format!(
+            "select pg_relation_filepath('{TABLE}'), pg_relation_size('{TABLE}'), \
+             pg_size_bytes(current_setting('shared_buffers')) / 4"
+        );
+        let rows = client.query(&sql)?;
+        let cells: Vec<&str> = rows.iter().flatten().filter_map(Option::as_deref).collect();
+        let number = |text: &str| text.parse::<u64>().ok();
+        let (Some(path), Some(bytes), Some(kept)) =
+            (cells.first(), cells.get(1).and_then(|text| number(text)), cells.get(2).and_then(|text| number(text)))
+        else {
+            return Err(Error::tool(format!("the server did not tell where {TABLE} lies")));
+        };
+        if bytes <= kept {
+            let message =
+                format!("{TABLE} has {} MiB, at most a quarter of shared_buffers: it stays there", bytes / MIB);
+            return Err(Error::user(message).hint("raise the scale, or lower shared_buffers"));
+        }
+        let first = data.join(path);
+        let further = (1..).map(|number| PathBuf::from(format!("{}.{number}", first.display())));
+        let files = std::iter::once(first.clone()).chain(further).take_while(|path| paths::is_file(path)).collect();
+        Ok(Table { files, bytes })
+    }
+
+    /// Drops it from the page cache.
+    fn forget(&self) -> Result<()> {
+        for path in &self.files {
+            let dropped = files::drop_cache(&files::open(path)?);
+            dropped.or_host(|| format!("drop the cached pages of {}", path.display()))?;
+        }
+        Ok(())
+    }
+}

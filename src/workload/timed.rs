@@ -1,0 +1,98 @@
+//! Large pieces of work that are timed as wholes: a scan, a file.
+
+use super::{ClientSecond, Listener, empty_histogram};
+use crate::error::Result;
+use crate::record::counts::{Measure, MeasureSlice};
+
+/// Operations are MiB.
+const MIB: u64 = 1 << 20;
+
+/// Something that was timed several times.
+pub(super) struct Timed {
+    name: &'static str,
+    pub slices: Vec<MeasureSlice>,
+}
+
+impl Timed {
+    pub fn new(name: &'static str) -> Timed {
+        Timed { name, slices: Vec::new() }
+    }
+
+    pub fn add(&mut self, bytes: u64, elapsed_us: u64) {
+        self.slices.push(MeasureSlice { operations: bytes / MIB, elapsed_ns: elapsed_us * 1000 });
+    }
+
+    pub fn measure(self) -> Measure {
+        let elapsed_us = self.slices.iter().map(|slice| slice.elapsed_ns).sum::<u64>() / 1000;
+        Measure {
+            name: self.name.to_owned(),
+            done: Some(self.slices.iter().map(|slice| slice.operations).sum()),
+            elapsed_us,
+            latency_us_sum: elapsed_us,
+            slices: self.slices,
+            ..Measure::default()
+        }
+    }
+}
+
+/// Tells seconds of pieces that are longer than one: what a piece did is spread evenly over its time.
+pub(super) struct Spread<'a> {
+    listener: &'a dyn Listener,
+    /// MiB of the seconds that are not told yet.
+    seconds: Vec<f64>,
+    told: usize,
+}
+
+impl<'a> Spread<'a> {
+    pub fn new(listener: &'a dyn Listener) -> Spread<'a> {
+        Spread { listener, seconds: Vec::new(), told: 0 }
+    }
+
+    /// Adds a piece by when it began and ended, microseconds after the first operation began; tells what is complete.
+    pub fn add(&mut self, bytes: u64, began_us: u64, ended_us: u64) -> Result<()> {
+        const S: u64 = 1_000_000;
+        let per_us = bytes as f64 / MIB as f64 / ended_us.saturating_sub(began_us).max(1) as f64;
+        self.seconds.resize((ended_us / S + 1) as usize, 0.0);
+        for second in began_us / S..=ended_us / S {
+            let part = ended_us.min((second + 1) * S).saturating_sub(began_us.max(second * S));
+            self.seconds[second as usize] += per_us * part as f64;
+        }
+        while (self.told as u64 + 1) * S <= ended_us {
+            let done = self.seconds[self.told].round() as u64;
+            self.told += 1;
+            let latencies = empty_histogram()?;
+            let second = self.told as u64;
+            let second = ClientSecond { second, done, failed: 0, skipped: 0, late: 0, log_sample: 1.0, latencies };
+            self.listener.second(second);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::latency::LatencyInterval;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<(u64, u64)>>);
+
+    impl Listener for Heard {
+        fn began(&self, _wall_us: u64) {}
+        fn second(&self, second: ClientSecond) {
+            self.0.lock().unwrap().push((second.second, second.done));
+        }
+        fn latencies(&self, _interval: LatencyInterval) {}
+    }
+
+    #[test]
+    fn a_piece_is_spread_over_its_seconds_and_complete_ones_are_told_once() {
+        let heard = Heard::default();
+        let mut spread = Spread::new(&heard);
+        spread.add(100 * MIB, 0, 2_500_000).unwrap();
+        assert_eq!(*heard.0.lock().unwrap(), [(1, 40), (2, 40)]);
+        spread.add(60 * MIB, 2_600_000, 3_200_000).unwrap();
+        assert_eq!(*heard.0.lock().unwrap(), [(1, 40), (2, 40), (3, 60)]);
+    }
+}

@@ -1,0 +1,136 @@
+//! Stacks that fill up while they are aged or measured: a result with its time and the server's last words.
+
+use crate::workshop::{Workshop, can_build_stacks, said};
+use std::fs;
+use std::path::Path;
+
+const PLAN: &str = r#"
+name = "full"
+blocks = 1
+
+[stack.ext4]
+device = { loop = "300MiB" }
+filesystem = "ext4"
+
+[stack.btrfs]
+device = { loop = "400MiB" }
+filesystem = "btrfs"
+
+[postgres]
+settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "32MB" }
+
+[workload.growing]
+pgbench = { scale = 1, clients = 2, script = "SCRIPT", rate = 30, duration = "90s", warmup = "1s" }
+"#;
+
+/// WAL that is recycled: the space in use stays what it is, but for what snapshots hold.
+const HELD: &str = r#"
+name = "held"
+blocks = 1
+
+[stack.btrfs]
+device = { loop = "450MiB" }
+filesystem = "btrfs"
+
+[postgres]
+settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "64MB", checkpoint_timeout = "30s" }
+
+[workload.held]
+snapshots = { scale = 1, clients = 2, script = "SCRIPT", every = ["never", "4s"], keep = 40, duration = "45s", warmup = "1s" }
+"#;
+
+const FILES: &str = r#"
+name = "files"
+blocks = 1
+
+[stack.ext4]
+device = { loop = "256MiB" }
+filesystem = "ext4"
+age = { fill = [50, 90] }
+
+[workload.files]
+files = { size = "40MiB", duration = "1s" }
+"#;
+
+fn json(text: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(text).unwrap()
+}
+
+fn record(folder: &Path, case: &str) -> serde_json::Value {
+    json(&fs::read(folder.join(format!("trials/{case}/1/trial.json"))).unwrap())
+}
+
+/// The findings of a run that went to its end, its report as text, and the run folder.
+fn ran(shop: &Workshop, plan: &str) -> (serde_json::Value, String, std::path::PathBuf) {
+    let output = shop.run(&shop.file("plan.toml", plan));
+    assert!(output.status.success(), "a full stack is a result: {}", said(&output));
+    assert!(said(&output).contains("FULL after"), "{}", said(&output));
+    let folder = shop.run_folder();
+    let report = |args: &[&str]| {
+        let output = shop.pgstrata(&[&["report", folder.to_str().unwrap()], args].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        output.stdout
+    };
+    (json(&report(&["--json"])), String::from_utf8(report(&[])).unwrap(), folder)
+}
+
+#[test]
+fn a_load_that_fills_its_stack_has_figures_up_to_then_and_the_servers_last_words() {
+    if !can_build_stacks("full stacks") {
+        return;
+    }
+    let shop = Workshop::new();
+    let rows = "INSERT INTO pgbench_history SELECT 1, 1, 1, 1, now(), 'x' FROM generate_series(1, 3000);\n";
+    let script = shop.file("grow.sql", rows);
+    let (findings, text, folder) = ran(&shop, &PLAN.replace("SCRIPT", script.to_str().unwrap()));
+    let full = findings["full"].as_array().unwrap();
+    assert_eq!(full.len(), 2, "{full:#?}");
+    for case in ["ext4.growing", "btrfs.growing"] {
+        let record = record(&folder, case);
+        assert_eq!(record["outcome"]["outcome"], "measured", "{record:#}");
+        let found = full.iter().find(|one| one["case"] == case).unwrap();
+        let after_s = found["after_s"].as_f64().unwrap();
+        assert!(after_s > 1.0 && after_s < 90.0, "{found:#}");
+        assert!(found["reason"].as_str().unwrap().contains("No space left on device"), "{found:#}");
+        assert!(found["server_log"].as_str().unwrap().contains("No space left on device"), "{found:#}");
+        assert!(record["counts"]["measures"][0]["done"].as_u64() > Some(10), "{record:#}");
+        assert!(record["counts"]["ended"].as_str().unwrap().contains("pgbench"), "{record:#}");
+        assert!(found["used"].as_f64() > Some(0.7), "{found:#}");
+    }
+    assert_eq!(findings["not_run"].as_array().unwrap().len(), 0);
+    assert!(text.contains("Full stacks") && text.contains("the server log ends with"), "{text}");
+    // It would fill up again: nothing is left to do.
+    let output = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success() && !said(&output).contains("FULL after"), "{}", said(&output));
+}
+
+#[test]
+fn space_that_snapshots_hold_fills_the_stack_and_its_control_stays_as_it_is() {
+    if !can_build_stacks("stacks full of snapshots") {
+        return;
+    }
+    let shop = Workshop::new();
+    let message = "SELECT pg_logical_emit_message(true, 'x', repeat('y', 1000000));\n";
+    let script = shop.file("wal.sql", message);
+    let (findings, _, folder) = ran(&shop, &HELD.replace("SCRIPT", script.to_str().unwrap()));
+    let full = findings["full"].as_array().unwrap();
+    let cases: Vec<&str> = full.iter().filter_map(|one| one["case"].as_str()).collect();
+    assert_eq!(cases, ["btrfs.held.every-4s"], "{full:#?}");
+    let record = record(&folder, "btrfs.held.every-4s");
+    let deeds = record["counts"]["snapshots"]["deeds"].as_array().unwrap();
+    assert!(deeds.len() > 1 && record["counts"]["measures"][0]["done"].as_u64() > Some(0), "{record:#}");
+}
+
+#[test]
+fn a_filesystem_without_room_for_the_files_that_are_measured_is_a_result_without_figures() {
+    if !can_build_stacks("a filled filesystem") {
+        return;
+    }
+    let shop = Workshop::new();
+    let (findings, text, folder) = ran(&shop, FILES);
+    let full = findings["full"].as_array().unwrap();
+    assert_eq!(full.len(), 1, "{full:#?}");
+    assert_eq!((&full[0]["case"], &full[0]["is_measured"]), (&"ext4.files.age-fill-90".into(), &false.into()));
+    assert_eq!(record(&folder, "ext4.files.age-fill-50")["outcome"]["outcome"], "measured");
+    assert!(text.contains("no figures") && !text.contains("Not run, and why"), "{text}");
+}

@@ -1,0 +1,144 @@
+//! Crashes of a server and of the filesystem below it, and maintenance, on real stacks.
+
+use crate::workshop::{Workshop, can_build_stacks, said};
+use std::fs;
+
+const CRASHES: &str = r#"
+name = "crashes"
+blocks = 2
+baseline = "ext4"
+
+[stack.ext4]
+device = { loop = "600MiB" }
+filesystem = "ext4"
+
+[stack.xfs]
+device = { loop = "600MiB" }
+filesystem = "xfs"
+
+[postgres]
+settings = { shared_buffers = "64MB" }
+
+[workload.crash]
+recovery = { scale = 1, clients = 2, wal = "16MiB", after = "4s", warmup = "1s", crash = ["process", "machine"] }
+
+[[exclude]]
+stack = "xfs"
+crash = "process"
+
+[[exclude]]
+stack = "ext4"
+crash = "machine"
+"#;
+
+const MAINTENANCE: &str = r#"
+name = "care"
+blocks = 1
+
+[stack.ext4]
+device = { loop = "600MiB" }
+filesystem = "ext4"
+
+[stack.tmp]
+filesystem = { tmpfs = "600MiB" }
+
+[postgres]
+settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "32MB" }
+
+[workload.care]
+maintenance = { scale = 1 }
+"#;
+
+fn json(text: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(text).unwrap()
+}
+
+/// The findings of a run, its report as text, and the run folder.
+fn ran(shop: &Workshop, plan: &str) -> (serde_json::Value, String, std::path::PathBuf) {
+    let output = shop.run(&shop.file("plan.toml", plan));
+    assert!(output.status.success(), "{}", said(&output));
+    let folder = shop.run_folder();
+    let report = |args: &[&str]| {
+        let output = shop.pgstrata(&[&["report", folder.to_str().unwrap()], args].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        output.stdout
+    };
+    (json(&report(&["--json"])), String::from_utf8(report(&[])).unwrap(), folder)
+}
+
+fn stage<'a>(stages: &'a serde_json::Value, name: &str) -> Option<&'a serde_json::Value> {
+    stages.as_array().unwrap().iter().find(|stage| stage["name"] == name)
+}
+
+#[test]
+fn the_parts_of_an_outage_and_its_rest_are_what_a_client_beside_the_server_saw() {
+    if !can_build_stacks("crashes") {
+        return;
+    }
+    let shop = Workshop::new();
+    let (findings, text, folder) = ran(&shop, CRASHES);
+    let trials: Vec<_> = fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(trials.len(), 2, "{trials:?}");
+    for case in trials {
+        let record = json(&fs::read(case.join("1/trial.json")).unwrap());
+        let (stages, recovery) = (&record["counts"]["stages"], &record["counts"]["recovery"]);
+        let length = |name: &str| stage(stages, name).map(|stage| stage["length_us"].as_u64().unwrap());
+        let outage = length("outage").unwrap();
+        let parts: u64 = stages
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|it| it["kind"] == "part")
+            .map(|it| it["length_us"].as_u64().unwrap())
+            .sum();
+        assert_eq!(parts, outage, "{stages}");
+        for name in ["fsync pass", "redo", "end-of-recovery checkpoint"] {
+            assert!(length(name).is_some(), "{name}: {stages}");
+        }
+        let is_machine = recovery["crash"] == "machine";
+        assert_eq!(length("mount with journal replay").is_some(), is_machine, "{stages}");
+        assert_eq!(length("unmount").is_some(), is_machine, "{stages}");
+        // All parts follow each other: clocks that count milliseconds are all that may be left.
+        assert!(length("rest of the outage").unwrap() <= 5_000, "{stages}");
+        let redone = stage(stages, "redo").unwrap()["bytes"].as_u64().unwrap();
+        assert!(recovery["wal_bytes"].as_u64().unwrap() >= 16 << 20 && redone > 15 << 20, "{recovery} {redone}");
+        assert!(recovery["answers_apart_us"].as_u64().unwrap() < 5_000_000, "{recovery}");
+        let log = fs::read_to_string(case.join("1/raw/server.log")).unwrap();
+        assert!(log.contains("automatic recovery in progress"), "{log}");
+        let before = recovery["before"].as_array().unwrap();
+        assert!(recovery["after"].as_array().unwrap().len() >= 3, "{before:?} {recovery}");
+    }
+    assert!(findings["rankings"].as_array().unwrap().iter().any(|it| it["by"] == "time" && it["measure"] == "outage"));
+    for case in findings["cases"].as_array().unwrap() {
+        let outage = stage(&case["stages"], "outage").unwrap();
+        assert_eq!(outage["seconds"]["trials"], 2, "{outage}");
+        assert!(outage["seconds"]["low"].as_f64() < outage["seconds"]["high"].as_f64(), "{outage}");
+        assert!(stage(&case["stages"], "redo").unwrap()["mb_per_s"]["value"].as_f64() > Some(0.0));
+    }
+    assert!(text.contains("Stage by stage") && text.contains("end-of-recovery"), "{text}");
+}
+
+#[test]
+fn each_part_of_maintenance_is_timed_and_ranked_on_two_stacks() {
+    if !can_build_stacks("maintenance") {
+        return;
+    }
+    let shop = Workshop::new();
+    let (findings, text, folder) = ran(&shop, MAINTENANCE);
+    let ranked = ["CREATE INDEX", "VACUUM", "pg_basebackup", "restore"];
+    let measures: Vec<&str> =
+        findings["rankings"].as_array().unwrap().iter().map(|it| it["measure"].as_str().unwrap()).collect();
+    for name in ranked {
+        assert!(measures.contains(&name), "{measures:?}");
+    }
+    for case in findings["cases"].as_array().unwrap() {
+        for name in ranked {
+            let found = stage(&case["stages"], name).unwrap();
+            assert!(found["seconds"]["value"].as_f64() > Some(0.0), "{found}");
+            assert!(found["bytes"].as_f64() > Some(1e6) && found["mb_per_s"]["value"].as_f64() > Some(0.0), "{found}");
+        }
+    }
+    let log = fs::read_to_string(folder.join("trials/ext4.care/1/raw/restored.log")).unwrap();
+    assert!(log.contains("consistent recovery state reached"), "{log}");
+    assert!(text.contains("pg_basebackup"), "{text}");
+}

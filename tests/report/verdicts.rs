@@ -1,0 +1,100 @@
+//! Verdicts on power cuts in every form of a report: beside the speed, and in their own section.
+
+use crate::{rendered, sample};
+use pgstrata::analyse::findings::{DeviceVerdict, Findings, PowerCut, StatesTried, Verdict};
+use pgstrata::report::layout::at_width;
+
+/// What a power cut would cost a stack of the sample.
+pub fn verdict(stack: &str) -> Option<Verdict> {
+    Some(match stack {
+        "ext4" => Verdict::Holds { states: 300 },
+        "xfs" => Verdict::Holds { states: 0 },
+        "btrfs" => Verdict::NotMeasured { why: "only loop images are recorded, not disk".to_owned() },
+        _ => Verdict::LosesAll { why: "tmpfs is in memory".to_owned() },
+    })
+}
+
+pub fn power_cuts() -> Vec<PowerCut> {
+    let lost = Verdict::Loses { commits: 6_123, us: 2_970_000 };
+    let models = [
+        ("honest", Verdict::Holds { states: 0 }),
+        ("power-protected", Verdict::Holds { states: 0 }),
+        ("flush ignored", lost.clone()),
+        ("FUA ignored", Verdict::Holds { states: 0 }),
+        ("flush and FUA ignored, cache of 1 MiB", Verdict::Loses { commits: 131, us: 60_200 }),
+        ("flush delayed by 50.0 ms", Verdict::Loses { commits: 120, us: 50_000 }),
+    ];
+    let found = sample::STACKS.iter().map(|stack| {
+        let is_recorded = matches!(stack.name, "ext4" | "xfs");
+        let each = |count: f64| is_recorded.then_some(count);
+        let device = |(device, verdict): &(&str, Verdict)| DeviceVerdict {
+            device: (*device).to_owned(),
+            verdict: verdict.clone(),
+        };
+        PowerCut {
+            label: stack.name.to_owned(),
+            cases: sample::cases_on(stack.name),
+            verdict: verdict(stack.name).unwrap(),
+            clients: 4,
+            commits: if is_recorded { 6_123 } else { 0 },
+            writes_per_commit: each(1.02),
+            flushes_per_commit: each(0.498),
+            bytes_per_commit: each(9_216.4),
+            states: match stack.name {
+                "ext4" => vec![StatesTried { class: "floor".to_owned(), tried: 300, of: 9_000 }],
+                _ => Vec::new(),
+            },
+            failing_share_max: (stack.name == "ext4").then_some(0.01),
+            wal_ends_read: if stack.name == "ext4" { 300 } else { 0 },
+            recovered: if stack.name == "ext4" { 15 } else { 0 },
+            torn_pages: 0,
+            torn_sectors: 0,
+            left_out: Vec::new(),
+            devices: if is_recorded { models.iter().map(device).collect() } else { Vec::new() },
+            evidence: None,
+        }
+    });
+    found.collect()
+}
+
+#[test]
+fn the_verdict_stands_beside_the_speed_and_in_a_section_of_its_own() {
+    let page = rendered("html", &sample::findings());
+    let shown = page.split("<script").next().unwrap();
+    for part in [
+        "a power cut: holds (300 states); 0.98 flushes per commit",
+        "a power cut: loses all commits; tmpfs keeps its files in memory",
+        "<h2>Power cuts</h2>",
+        "at most 1.0 % of such states fail (95 % CI)",
+        "only loop images are recorded, not disk",
+        "loses 6123 commits &#x2f; 2.97 s",
+        "href=\"#power-cuts-section\"",
+    ] {
+        assert!(shown.contains(part), "{part}");
+    }
+    let markdown = rendered("md", &sample::findings());
+    assert!(markdown.contains("### What a power cut would cost") && markdown.contains("### On other devices"));
+    let csv = rendered("csv", &sample::findings());
+    assert!(csv.contains(",holds (300 states),,") && csv.contains(",loses all commits,tmpfs is in memory,"), "{csv}");
+    let json: serde_json::Value = serde_json::from_str(&rendered("json", &sample::findings())).unwrap();
+    assert_eq!(json["power_cuts"][1]["devices"][2]["verdict"]["commits"], 6_123);
+    assert_eq!(json["cases"][0]["verdict"]["states"], 300);
+}
+
+#[test]
+fn both_tables_fit_80_columns() {
+    let text = at_width(80, || rendered("txt", &sample::findings()));
+    assert!(text.contains("What a power cut would cost") && text.contains("On other devices"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_run_without_verdicts_has_no_such_section() {
+    let mut findings: Findings = sample::findings();
+    findings.power_cuts.clear();
+    for form in ["html", "txt", "md"] {
+        let text = rendered(form, &findings);
+        let text = text.split("<script").next().unwrap();
+        assert!(!text.contains("What a power cut would cost") && !text.contains("Power cuts"), "{form}");
+    }
+}
