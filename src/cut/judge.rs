@@ -3,12 +3,13 @@
 use super::arithmetic::{self, Loss};
 use super::pages::{Content, PageWrites, content_of};
 use super::record::Recorded;
+use super::seams::Blocks;
 use super::session::{CaseResult, OnDevice, Session, Told};
 use super::tried;
 use crate::error::{Context, Result};
 use crate::record::case::CaseSpec;
 use crate::record::verdict::Verdict;
-use crate::recorder::{DeviceModel, Durable, Entry, Exports, Op, State};
+use crate::recorder::{Class, DeviceModel, Durable, Entry, Exports, Op, State, Written};
 use std::path::Path;
 
 /// A recording that is judged.
@@ -21,6 +22,15 @@ pub(super) struct Judged<'a> {
     pub work: &'a Path,
 }
 
+/// What the requests of a recording hold.
+#[derive(Default)]
+pub(super) struct Contents {
+    pub kinds: Vec<Content>,
+    pub written: Vec<Written>,
+    /// How pages of data were written.
+    pub page_writes: PageWrites,
+}
+
 /// A device below each disk.
 pub(super) struct Device {
     pub name: String,
@@ -31,7 +41,7 @@ impl Judged<'_> {
     /// The verdict, with the state that it rests on where it convicts.
     pub fn judge(&self, tell: &dyn Fn(Told<'_>)) -> Result<(CaseResult, Option<State>)> {
         let entries = self.recorded.recording.log().entries();
-        let (contents, page_writes) = self.contents()?;
+        let Contents { kinds, written, page_writes } = self.contents()?;
         let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);
         let made = || entries.iter().filter(|entry| entry.completed < end);
         let count = |op| made().filter(|entry| entry.op == op).count();
@@ -50,13 +60,13 @@ impl Judged<'_> {
         let devices = self.devices();
         let by_arithmetic = |device: &Device| OnDevice {
             device: device.name.clone(),
-            verdict: self.arithmetic(&contents, &device.durable),
+            verdict: self.arithmetic(&kinds, &device.durable),
         };
         result.devices = devices.iter().map(by_arithmetic).collect();
         result.verdict = result.devices[0].verdict.clone();
         let state = match self.session.cutting.states {
             0 => None,
-            _ => tried::try_states(self, &contents, &devices, &mut result, tell)?,
+            _ => tried::try_states(self, &written, &devices, &mut result, tell)?,
         };
         Ok((result, state))
     }
@@ -77,17 +87,27 @@ impl Judged<'_> {
         devices
     }
 
-    /// The kind of each request's content, and how pages of data were written.
-    pub fn contents(&self) -> Result<(Vec<Content>, PageWrites)> {
+    /// What each request holds.
+    pub fn contents(&self) -> Result<Contents> {
         let log = self.recorded.recording.log();
-        let mut page_writes = PageWrites::default();
-        let mut content = |entry: &Entry| -> std::io::Result<Content> {
+        let begin = State { class: Class::Floor, at: 0, extra: Vec::new(), torn: None };
+        let durable = Durable::of(log.entries(), DeviceModel::Honest);
+        let mut blocks = Blocks::over(self.recorded.recording.images(&durable, &begin));
+        let mut contents = Contents::default();
+        let mut add = |entry: &Entry| -> std::io::Result<()> {
             let bytes = log.content(entry)?;
-            page_writes.add(entry.offset, &bytes);
-            Ok(content_of(&bytes))
+            contents.page_writes.add(entry.offset, &bytes);
+            let seams = blocks.write(entry, &bytes)?;
+            let kind = match content_of(&bytes) {
+                Content::Data if !seams.is_empty() => Content::Overwritten,
+                kind => kind,
+            };
+            contents.kinds.push(kind);
+            contents.written.push(Written { kind: kind as u8, seams });
+            Ok(())
         };
-        let contents: std::io::Result<Vec<Content>> = log.entries().iter().map(&mut content).collect();
-        Ok((contents.or_store(|| "read the log".to_owned())?, page_writes))
+        log.entries().iter().try_for_each(&mut add).or_store(|| "read the log".to_owned())?;
+        Ok(contents)
     }
 
     fn arithmetic(&self, contents: &[Content], durable: &Durable) -> Verdict {

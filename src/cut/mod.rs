@@ -17,6 +17,7 @@ mod ladder;
 mod pages;
 pub(crate) mod pull;
 mod record;
+mod seams;
 mod server_check;
 pub(crate) mod session;
 mod stored;

@@ -9,10 +9,12 @@ pub enum Content {
     Other = 0,
     Wal = 1,
     Data = 2,
+    /// Data over pages that were there, both halves of one of which it changes: torn between them, neither page is left.
+    Overwritten = 3,
 }
 
 /// Pages of both kinds begin at multiples of it, on every filesystem of today.
-const STEP: usize = 4096;
+pub(super) const STEP: usize = 4096;
 
 /// `XLOG_BLCKSZ` and `BLCKSZ` as they are built by default.
 const PAGE: u64 = 8192;
@@ -26,7 +28,7 @@ const WAL_FLAGS: u16 = 0x000F;
 /// Size and layout version of a data page's header (`bufpage.h`): 8192 | 4.
 const DATA_PAGE: u16 = 0x2004;
 
-/// What a write holds: WAL if any of its pages is, else data if any is.
+/// What a write holds, by itself: WAL if any of its pages is, else data if any is.
 #[must_use]
 pub fn content_of(bytes: &[u8]) -> Content {
     let pages = || bytes.chunks(STEP);
@@ -73,7 +75,7 @@ fn is_wal(page: &[u8]) -> bool {
         && address > 0
 }
 
-fn is_data(page: &[u8]) -> bool {
+pub(super) fn is_data(page: &[u8]) -> bool {
     let words = [12, 14, 16, 18].map(|at| word(page, at));
     let [Some(lower), Some(upper), Some(special), Some(version)] = words else { return false };
     version == DATA_PAGE && (24..=upper).contains(&lower) && upper <= special && u64::from(special) <= PAGE

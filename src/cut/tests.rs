@@ -91,7 +91,7 @@ pub(super) fn judge(places: &Places, case: &CaseSpec, states: usize) -> CaseResu
     judge_for(Duration::from_millis(1500), places, case, states)
 }
 
-fn judge_for(time: Duration, places: &Places, case: &CaseSpec, states: usize) -> CaseResult {
+pub(super) fn judge_for(time: Duration, places: &Places, case: &CaseSpec, states: usize) -> CaseResult {
     let interrupt = Interrupt::never();
     let cutting = Cutting { time, states, ..Cutting::default() };
     let session = Session::open(&Host::this(), places, cutting, &interrupt).unwrap();

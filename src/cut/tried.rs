@@ -9,7 +9,7 @@ use super::session::{CaseResult, Pass, Told, Tried};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::record::verdict::Verdict;
-use crate::recorder::{Class, Durable, Op, Pick, Seq, State, select};
+use crate::recorder::{Class, Durable, Op, Pick, Seq, State, Written, select};
 use std::collections::BTreeSet;
 
 /// Requests of a failing state that are left out in turn, to see whether it still fails.
@@ -34,7 +34,7 @@ struct Trying<'a> {
     judged: &'a Judged<'a>,
     checker: Checker<'a>,
     tell: &'a dyn Fn(Told<'_>),
-    strata: Vec<u8>,
+    written: &'a [Written],
 }
 
 /// A state with its verdict.
@@ -43,7 +43,7 @@ type Weighed = (State, Verdict);
 /// Tries states, enters what was found, and returns the state that the verdict rests on where it convicts.
 pub fn try_states(
     judged: &Judged<'_>,
-    contents: &[Content],
+    written: &[Written],
     devices: &[Device],
     result: &mut CaseResult,
     tell: &dyn Fn(Told<'_>),
@@ -55,8 +55,7 @@ pub fn try_states(
     let end = State::everything(recording.log().entries(), &honest.durable, recorded.stopped);
     let of = Checked { session, case, exports, nodes, history, work };
     let checker = Checker::attach(of, recording.images(&honest.durable, &end))?;
-    let strata = contents.iter().map(|content| *content as u8).collect();
-    let trying = Trying { judged, checker, tell, strata };
+    let trying = Trying { judged, checker, tell, written };
     let kept = trying.all(devices, &end, result);
     let left_out = trying.checker.detach();
     let kept = kept?;
@@ -114,7 +113,7 @@ impl Trying<'_> {
             moments.dedup();
         }
         let pick = Pick { seed: self.judged.session.cutting.seed, states };
-        select(entries, durable, &moments, &self.strata, pick)
+        select(entries, durable, &moments, self.written, pick)
     }
 
     /// Where the power may fail: at each acknowledgement, and just before each flush took effect, when most is in play.
@@ -183,21 +182,25 @@ impl Trying<'_> {
         })
     }
 
-    /// States for all steps: the worst by the end of WAL, then a sample. Half of it are pages of data that were torn, of which
-    /// the end of WAL says nothing; the rest is taken from the other classes in turn.
+    /// States for all steps: the worst by the end of WAL, then a sample. Half of it are pages that were overwritten and torn, of
+    /// which the end of WAL says nothing; the rest is taken from the other classes in turn.
     fn worth_all_steps(&self, states: &[State], tails: &[Weighed], count: usize) -> Vec<State> {
         let mut suspects: Vec<&Weighed> = tails.iter().filter(|(_, verdict)| verdict.convicts()).collect();
         suspects.sort_by_key(|(_, verdict)| std::cmp::Reverse(verdict.weight()));
         let mut chosen: Vec<State> = suspects.iter().take(SUSPECTS).map(|(state, _)| state.clone()).collect();
-        let is_torn_data = |state: &&State| {
-            let torn = state.torn.filter(|_| state.class == Class::TornPage);
-            torn.is_some_and(|tear| self.strata.get(tear.entry) == Some(&(Content::Data as u8)))
-        };
-        let torn: Vec<&State> = states.iter().filter(is_torn_data).collect();
-        chosen.extend(spread(&torn, count / 2));
+        let tear = |state: &State| state.torn.filter(|_| state.class == Class::TornPage);
+        let of_kind = |entry: usize, kind| self.written.get(entry).is_some_and(|written| written.kind == kind as u8);
+        let is_torn_page = |state: &&State| tear(state).is_some_and(|tear| of_kind(tear.entry, Content::Overwritten));
+        // Different pages first: the same tear at another moment says little more.
+        let torn: Vec<&State> = states.iter().filter(is_torn_page).collect();
+        let mut seen = BTreeSet::new();
+        let (first, again): (Vec<&State>, Vec<&State>) = torn.into_iter().partition(|state| seen.insert(state.torn));
+        let torn = spread(&first, count / 2);
+        let more = spread(&again, count / 2 - torn.len());
+        chosen.extend(torn.into_iter().chain(more));
         let mut classes: Vec<Vec<&State>> = Class::ALL
             .iter()
-            .map(|class| states.iter().filter(|state| state.class == *class && !is_torn_data(state)).collect())
+            .map(|class| states.iter().filter(|state| state.class == *class && !is_torn_page(state)).collect())
             .collect();
         classes.retain(|class| !class.is_empty());
         let each = (count - count / 2).div_ceil(classes.len().max(1));
@@ -224,7 +227,11 @@ impl Trying<'_> {
             let (states, _) = self.chosen(&device.durable, count);
             let mut other = CaseResult::of(self.judged.case, Verdict::Holds { states: 0 });
             let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;
-            let whole = self.worth_all_steps(&states, &tails, 2);
+            let mut whole = self.worth_all_steps(&states, &tails, 2);
+            let so_far = tails.iter().map(|(_, verdict)| verdict).chain([&result.devices[place].verdict]);
+            if !so_far.into_iter().any(Verdict::convicts) {
+                whole.extend(self.extremes(&device.durable));
+            }
             let wholes = self.wholes(&device.name, &device.durable, &whole, &mut other)?;
             let by_arithmetic = result.devices[place].verdict.clone();
             let found = tails.into_iter().chain(wholes).filter(|(state, _)| state.class != Class::TornSector);
@@ -235,6 +242,21 @@ impl Trying<'_> {
             };
         }
         Ok(())
+    }
+
+    /// The last moment with nothing kept of what was in play, and with all of it but pages of data: what a device that lies
+    /// about data alone is caught with, since a few states at random need not have it.
+    fn extremes(&self, durable: &Durable) -> Vec<State> {
+        let recorded = self.judged.recorded;
+        let at = recorded.history.acknowledged.last().map_or(0, |last| last.mark);
+        let is_data = |number: &usize| {
+            let kind = self.written.get(*number).map(|written| written.kind);
+            [Content::Data, Content::Overwritten].into_iter().any(|data| kind == Some(data as u8))
+        };
+        let in_play = durable.in_play(recorded.recording.log().entries(), at);
+        let without_data = in_play.into_iter().filter(|number| !is_data(number)).collect();
+        let state = |class, extra| State { class, at, extra, torn: None };
+        vec![state(Class::Floor, Vec::new()), state(Class::Sample, without_data)]
     }
 
     /// The same state with as few as possible of the requests that were in play.

@@ -24,4 +24,4 @@ pub use durable::{DeviceModel, Durable};
 pub use entry::{Entry, NEVER, Op, Seq};
 pub use fuse::{Exports, name_of};
 pub use image::Image;
-pub use states::{Class, Coverage, Pick, State, select};
+pub use states::{Class, Coverage, Pick, State, Written, select};

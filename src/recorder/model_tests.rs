@@ -3,7 +3,7 @@
 use super::entry::{Entry, Hash, NEVER, Op, Seq};
 use super::states::{Kept, Tear};
 use super::testing::{ROOM, SIZE, TestDisks, whole};
-use super::{Class, DeviceModel, Durable, Pick, Recorder, Recording, State, select};
+use super::{Class, DeviceModel, Durable, Pick, Recorder, Recording, State, Written, select};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -165,10 +165,11 @@ proptest! {
     ) {
         let durable = Durable::of(&entries, DeviceModel::Honest);
         let moments: Vec<Seq> = (0..=entries.len() as u64 * 2).collect();
-        let strata: Vec<u8> = entries.iter().map(|entry| (entry.offset / 4096 % 3) as u8).collect();
+        let kind = |entry: &Entry| Written { kind: (entry.offset / 4096 % 3) as u8, seams: Vec::new() };
+        let written: Vec<Written> = entries.iter().map(kind).collect();
         let pick = Pick { seed, states: 60 };
-        let (states, coverage) = select(&entries, &durable, &moments, &strata, pick);
-        prop_assert_eq!(&select(&entries, &durable, &moments, &strata, pick).0, &states);
+        let (states, coverage) = select(&entries, &durable, &moments, &written, pick);
+        prop_assert_eq!(&select(&entries, &durable, &moments, &written, pick).0, &states);
         let mut seen = BTreeSet::new();
         for state in &states {
             let (floor, in_play) = (durable.at(state.at), durable.in_play(&entries, state.at));
@@ -201,7 +202,7 @@ fn disks_that_several_moments_can_leave_are_tried_at_the_latest() {
     let recording = disks.recorder.finish().unwrap();
     let entries = recording.log().entries();
     let durable = Durable::of(entries, DeviceModel::Honest);
-    let (states, _) = select(entries, &durable, &marks, &[0; 5], Pick { seed: 1, states: 1000 });
+    let (states, _) = select(entries, &durable, &marks, &[], Pick { seed: 1, states: 1000 });
     let whole: Vec<&State> = states.iter().filter(|state| state.torn.is_none()).collect();
     assert_eq!(whole.len(), 32, "every subset of what was never flushed");
     let latest = |extra: &[usize]| whole.iter().find(|state| state.extra == extra).map(|state| state.at);

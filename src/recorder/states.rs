@@ -123,8 +123,20 @@ pub const MOST_ENUMERATED: usize = 8;
 /// flushed has thousands in play at each of thousands of moments.
 const MOST_NEAR: usize = 32;
 
+/// Bytes: the unit in which pages are torn, and of which seams are multiples.
+const SEAM: u64 = 4096;
+
 /// Random subsets for each moment with more in play.
 const RANDOM_SUBSETS: usize = 4;
+
+/// What is known of the content of a request, which the recorder itself cannot read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Samples are stratified by it.
+    pub kind: u8,
+    /// Bytes from its start, multiples of 4 KiB of the disk: where a tear leaves a mixture. None where any place will do.
+    pub seams: Vec<u64>,
+}
 
 /// What to choose of all states.
 #[derive(Debug, Clone, Copy)]
@@ -148,17 +160,16 @@ pub struct Coverage {
     pub classes: BTreeMap<Class, (usize, usize)>,
 }
 
-/// Chooses states at these moments, no two with the same requests. `strata` gives each entry the kind of its content, by
-/// which samples are stratified.
+/// Chooses states at these moments, no two with the same requests. `written` tells of each entry's content.
 #[must_use]
 pub fn select(
     entries: &[Entry],
     durable: &Durable,
     moments: &[Seq],
-    strata: &[u8],
+    written: &[Written],
     pick: Pick,
 ) -> (Vec<State>, Coverage) {
-    let mut chooser = Chooser::new(pick, entries, strata);
+    let mut chooser = Chooser::new(pick, entries, written);
     let mut seen = BTreeSet::new();
     let mut sweep = Sweep::new(entries, durable);
     let mut moments = moments.to_vec();
@@ -226,7 +237,7 @@ struct Moment {
 
 struct Chooser<'a> {
     entries: &'a [Entry],
-    strata: &'a [u8],
+    written: &'a [Written],
     rng: ChaCha8Rng,
     most: usize,
     /// Sums of the states that were seen.
@@ -237,10 +248,10 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    fn new(pick: Pick, entries: &'a [Entry], strata: &'a [u8]) -> Chooser<'a> {
+    fn new(pick: Pick, entries: &'a [Entry], written: &'a [Written]) -> Chooser<'a> {
         Chooser {
             entries,
-            strata,
+            written,
             rng: ChaCha8Rng::seed_from_u64(pick.seed),
             most: pick.states,
             seen: BTreeSet::new(),
@@ -271,7 +282,7 @@ impl<'a> Chooser<'a> {
         } else {
             self.take_samples(moment);
         }
-        for (class, unit) in [(Class::TornPage, 4096), (Class::TornSector, 512)] {
+        for (class, unit) in [(Class::TornPage, SEAM), (Class::TornSector, 512)] {
             for one in &near {
                 if let Some(tear) = self.tear(*one, unit) {
                     self.take_torn(moment, class, tear);
@@ -290,7 +301,7 @@ impl<'a> Chooser<'a> {
 
     /// The kind of a request's content.
     fn stratum(&self, number: usize) -> u8 {
-        self.strata.get(number).copied().unwrap_or_default()
+        self.written.get(number).map_or(0, |written| written.kind)
     }
 
     /// Each kind of content kept alone and dropped alone, then subsets at random.
@@ -312,7 +323,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// Tears a write at a multiple of `unit` bytes of the disk; `None` where it lies within one unit.
+    /// Tears a write at a multiple of `unit` bytes of the disk, at a seam if it has any; `None` where it lies within one unit.
     fn tear(&mut self, number: usize, unit: u64) -> Option<Tear> {
         let entry = &self.entries[number];
         if entry.op != Op::Write {
@@ -322,8 +333,13 @@ impl<'a> Chooser<'a> {
         if first >= entry.length {
             return None;
         }
-        let places = (entry.length - first - 1) / unit + 1;
-        let at = first + unit * (u64::from(self.rng.next_u32()) % places);
+        let seams = self.written.get(number).map_or(&[][..], |written| &written.seams);
+        let at = if seams.is_empty() || unit != SEAM {
+            let places = (entry.length - first - 1) / unit + 1;
+            first + unit * (u64::from(self.rng.next_u32()) % places)
+        } else {
+            seams[self.rng.next_u32() as usize % seams.len()]
+        };
         let kept = if self.rng.next_u32() & 1 == 0 { Kept::First } else { Kept::Last };
         Some(Tear { entry: number, at, kept })
     }

@@ -1,0 +1,120 @@
+//! Where a torn write leaves what neither the page before nor the page after was: in the middle of a page that was there, of
+//! which both halves change. Anywhere else a tear shows either page whole, or one that nothing refers to yet.
+
+use super::pages::{STEP, is_data};
+use crate::recorder::{Entry, Image};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+
+/// What lies on the disks while a log is gone through, in blocks of 4 KiB.
+pub struct Blocks {
+    /// The disks at the start.
+    bases: Vec<Image>,
+    /// Blocks that were written since, by disk and offset.
+    written: HashMap<(u16, u64), Block>,
+}
+
+/// A block: which one, and whether a page of data begins there.
+#[derive(Clone, Copy)]
+struct Block {
+    digest: u64,
+    begins_page: bool,
+}
+
+impl Block {
+    fn of(bytes: &[u8]) -> Block {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Block { digest: hasher.finish(), begins_page: is_data(bytes) }
+    }
+}
+
+impl Blocks {
+    /// Disks that hold this.
+    pub fn over(bases: Vec<Image>) -> Blocks {
+        Blocks { bases, written: HashMap::new() }
+    }
+
+    /// Puts a request's content on its disk, and returns its seams: bytes from its start.
+    ///
+    /// # Errors
+    /// When the base cannot be read.
+    pub fn write(&mut self, entry: &Entry, bytes: &[u8]) -> io::Result<Vec<u64>> {
+        let blocks: Vec<Block> = bytes.chunks(STEP).map(Block::of).collect();
+        let at = |number: usize| entry.offset + (number * STEP) as u64;
+        let mut seams = Vec::new();
+        for (number, halves) in blocks.windows(2).enumerate().filter(|(_, halves)| halves[0].begins_page) {
+            let before = [self.block(entry.disk, at(number))?, self.block(entry.disk, at(number + 1))?];
+            let changed = halves.iter().zip(&before).all(|(new, old)| new.digest != old.digest);
+            if changed && before[0].begins_page {
+                seams.push(((number + 1) * STEP) as u64);
+            }
+        }
+        self.written.extend((0..).zip(blocks).map(|(number, block)| ((entry.disk, at(number)), block)));
+        Ok(seams)
+    }
+
+    fn block(&self, disk: u16, offset: u64) -> io::Result<Block> {
+        if let Some(block) = self.written.get(&(disk, offset)) {
+            return Ok(*block);
+        }
+        let mut bytes = vec![0; STEP];
+        let base = self.bases.get(usize::from(disk)).filter(|base| offset + STEP as u64 <= base.size());
+        base.map_or(Ok(()), |base| base.read(offset, &mut bytes))?;
+        Ok(Block::of(&bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{Op, create_base};
+    use std::io::{Seek, SeekFrom, Write};
+
+    const SIZE: u64 = 1 << 20;
+
+    /// A page of data filled with a byte in each half.
+    fn page(first: u8, last: u8) -> Vec<u8> {
+        let mut page = [vec![first; STEP], vec![last; STEP]].concat();
+        page[12..20].copy_from_slice(&[0x1C, 0, 0x00, 0x1F, 0x00, 0x20, 0x04, 0x20]);
+        page
+    }
+
+    #[test]
+    fn only_pages_that_were_there_and_change_on_both_sides_have_seams() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("base");
+        let base = create_base(&path, SIZE).unwrap();
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(8192)).unwrap();
+        file.write_all(&page(1, 1)).unwrap();
+        let mut blocks = Blocks::over(vec![Image::of(base, SIZE)]);
+        let mut seams = |offset: u64, bytes: &[u8]| {
+            let length = bytes.len() as u64;
+            let (hash, op) = (Default::default(), Op::Write);
+            let entry = Entry {
+                disk: 0,
+                op,
+                fua: false,
+                submitted: 1,
+                completed: 2,
+                at_us: 0,
+                offset,
+                length,
+                hash,
+                stored: 0,
+            };
+            blocks.write(&entry, bytes).unwrap()
+        };
+        // The first page was there before the recording, the second is new.
+        assert_eq!(seams(8192, &[page(2, 2), page(3, 3)].concat()), [4096]);
+        // The first changes in its first half alone.
+        assert_eq!(seams(8192, &[page(4, 2), page(5, 5)].concat()), [12288]);
+        assert_eq!(seams(16384, &page(5, 6)), [0; 0]);
+        // No page began at that place.
+        assert_eq!(seams(12288, &page(7, 7)), [0; 0]);
+        // The end of the disk is no page.
+        assert_eq!(seams(SIZE - 4096, &page(1, 2)), [0; 0]);
+    }
+}
