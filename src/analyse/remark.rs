@@ -48,7 +48,7 @@ pub enum Number {
     Bytes(u64),
     /// A share of 0 to 1, shown as per cent.
     Share(f64),
-    /// So many of so many; as a range without the whole.
+    /// A count and its total, shown as `3 of 12`; a range is shown without the total.
     Of(u64, u64),
     Seconds(u64),
 }

@@ -71,7 +71,7 @@ pub struct Replayed {
 /// Builds the state of an evidence again and checks it.
 ///
 /// # Errors
-/// When it is no folder of evidence, or the check does not end.
+/// When the folder holds no evidence, or the check does not end.
 pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt) -> Result<Replayed> {
     let text = files::read(&folder.join(FILE))?;
     let evidence: Evidence =

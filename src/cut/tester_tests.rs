@@ -6,21 +6,18 @@ use super::ladder::{Checked, Checker, Finding};
 use super::pages::{Content, content_of};
 use super::record::{self, Recorded};
 use super::session::{Cutting, Session, Told, cut_case};
-use super::tests::{can_record, case, judge, judge_for, options, places};
+use super::tests::{SMALL, SmallStack, can_record, case, judge, judge_for, places};
 use super::{Verdict, tried};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::provision::recorded;
-use crate::provision::stack::build_stack;
 use crate::record::case::CaseSpec;
 use crate::record::stack::{GroundName, Input, NodeSpec, Role};
-use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
+use crate::recorder::{Class, DeviceModel, Durable, Exports, State};
 use crate::run::session::Places;
 use crate::run::undo;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -53,24 +50,17 @@ fn checker<'a>(
 
 #[test]
 fn the_log_replays_to_the_very_disk_that_a_clean_stop_leaves() {
-    const SIZE: u64 = 64 << 20;
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     if !can_record("ext4") {
         return;
     }
     let interrupt = Interrupt::never();
-    let session = Session::open(&Host::this(), &places, Cutting::default(), &interrupt).unwrap();
-    let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
-    let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
-    let recorder = Arc::new(Recorder::filling(vec![(create_base(&session.work.join("base"), SIZE).unwrap(), SIZE)]));
-    recorder.begin(&session.work.join("log"), 1 << 30).unwrap();
-    let images = BTreeMap::from([("loop".to_owned(), exports.add(&name_of("loop"), &recorder, 0))]);
-    let mut stack = case("ext4", &[], &[]).stack;
-    stack.nodes[0].options = options(&[("loop", "64MiB")]);
-    let mark = session.ledger.mark();
-    let site = record::site(&session, format!("pgstrata-{}.ext4", session.id), &images);
-    let built = build_stack(&site, &stack).unwrap();
+    let small = SmallStack::open(&places, &interrupt);
+    small.recorder.begin(&small.session.work.join("log"), 1 << 30).unwrap();
+    let mark = small.session.ledger.mark();
+    let built = small.build();
+    let SmallStack { session, exports, recorder, images, .. } = small;
     for number in 0..40 {
         let path = built.folder().join(format!("file-{number}"));
         std::fs::write(&path, vec![number; 70_000]).unwrap();
@@ -87,7 +77,7 @@ fn the_log_replays_to_the_very_disk_that_a_clean_stop_leaves() {
     let entries = recording.log().entries();
     let durable = Durable::of(entries, DeviceModel::Honest);
     let end = State::everything(entries, &durable, recording.log().end());
-    let mut replayed = vec![0; SIZE as usize];
+    let mut replayed = vec![0; SMALL as usize];
     recording.images(&durable, &end)[0].read(0, &mut replayed).unwrap();
     assert!(entries.len() > 40 && disk.iter().any(|byte| *byte != 0));
     assert!(disk == replayed);

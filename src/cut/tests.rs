@@ -11,7 +11,7 @@ use crate::host::signals::Interrupt;
 use crate::host::{Host, users};
 use crate::provision::layer;
 use crate::provision::recorded;
-use crate::provision::stack::build_stack;
+use crate::provision::stack::{BuiltStack, build_stack};
 use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::StackSpec;
@@ -19,7 +19,7 @@ use crate::recorder::{DeviceModel, Durable, Exports, Recorder, create_base, name
 use crate::run::clean;
 use crate::run::session::Places;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +63,38 @@ pub(super) fn case(filesystem: &str, mount: &[&str], settings: &[(&str, &str)]) 
         machine: Options::default(),
         workload: WorkloadSpec { name: "none".to_owned(), kind: "pgbench".to_owned(), options: workload },
         axes: BTreeMap::new(),
+    }
+}
+
+/// Bytes of the disk of a [`SmallStack`].
+pub(super) const SMALL: u64 = 64 << 20;
+
+/// One recorded disk for ext4, with nothing on it yet.
+pub(super) struct SmallStack<'a> {
+    pub session: Session<'a>,
+    /// Where the disk is exported.
+    pub target: PathBuf,
+    pub exports: Exports,
+    pub recorder: Arc<Recorder>,
+    pub images: BTreeMap<String, PathBuf>,
+}
+
+impl<'a> SmallStack<'a> {
+    pub fn open(places: &Places, interrupt: &'a Interrupt) -> SmallStack<'a> {
+        let session = Session::open(&Host::this(), places, Cutting::default(), interrupt).unwrap();
+        let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
+        let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
+        let base = create_base(&session.work.join("base"), SMALL).unwrap();
+        let recorder = Arc::new(Recorder::filling(vec![(base, SMALL)]));
+        let images = BTreeMap::from([("loop".to_owned(), exports.add(&name_of("loop"), &recorder, 0))]);
+        SmallStack { session, target, exports, recorder, images }
+    }
+
+    pub fn build(&self) -> BuiltStack {
+        let mut stack = case("ext4", &[], &[]).stack;
+        stack.nodes[0].options = options(&[("loop", "64MiB")]);
+        let name = format!("pgstrata-{}.ext4", self.session.id);
+        build_stack(&record::site(&self.session, name, &self.images), &stack).unwrap()
     }
 }
 
@@ -222,16 +254,9 @@ fn a_stack_on_disks_whose_server_died_is_undone() {
         return;
     }
     let interrupt = Interrupt::never();
-    let session = Session::open(&Host::this(), &places, Cutting::default(), &interrupt).unwrap();
-    let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
-    let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
-    let base = create_base(&session.work.join("base"), 64 << 20).unwrap();
-    let recorder = Arc::new(Recorder::filling(vec![(base, 64 << 20)]));
-    let images = BTreeMap::from([("loop".to_owned(), exports.add(&name_of("loop"), &recorder, 0))]);
-    let mut stack = case("ext4", &[], &[]).stack;
-    stack.nodes[0].options = options(&[("loop", "64MiB")]);
-    let site = record::site(&session, format!("pgstrata-{}.ext4", session.id), &images);
-    let built = build_stack(&site, &stack).unwrap();
+    let small = SmallStack::open(&places, &interrupt);
+    let built = small.build();
+    let SmallStack { session, target, exports, .. } = small;
     std::fs::write(built.folder().join("file"), "x").unwrap();
     // As after a kill: the kernel aborts the connection.
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();

@@ -15,12 +15,12 @@ use std::collections::BTreeSet;
 /// Requests of a failing state that are left out in turn, to see whether it still fails.
 const MOST_LEFT_OUT: usize = 16;
 
-/// Worst states by the end of WAL that go through all steps.
+/// Of the states that the end of WAL convicts, how many of the worst go through all steps.
 const SUSPECTS: usize = 3;
 
-/// States of each further model of the device: one for so many of the honest one's.
+/// For each other model of the device, one state is tried for every 20 of the honest one.
 const HONEST_FOR_OTHER: usize = 20;
-/// And at least so many.
+/// But no fewer than this.
 const LEAST_OF_OTHER: usize = 5;
 
 /// Moments at which more than this is in play are thinned out: a disk that is never flushed has thousands at each.
@@ -297,7 +297,7 @@ impl Pass {
     }
 }
 
-/// So many of them, evenly apart.
+/// `count` of them, evenly spaced.
 fn spread(states: &[&State], count: usize) -> Vec<State> {
     let count = count.min(states.len());
     (0..count).map(|place| states[place * states.len() / count].clone()).collect()

@@ -119,7 +119,7 @@ impl Manifest {
                 for pattern in files {
                     let found: Vec<&String> = there.iter().filter(|file| matches(pattern.get_ref(), file)).collect();
                     if found.is_empty() {
-                        let what = format!("`trials`: there is no file {}", pattern.get_ref());
+                        let what = format!("`trials`: no file {}", pattern.get_ref());
                         return Err(wrong(pattern.span().start, what).hint(instead(pattern.get_ref(), there)));
                     }
                     let new = found.into_iter().filter(|file| !of_trial.contains(file)).cloned().collect::<Vec<_>>();
@@ -248,16 +248,8 @@ mod tests {
             ("[[case]]\nnam = 'a'\n", "line 2: unknown field `nam`", "--manifest-example"),
             ("varied = \n", "line 1: ", "--manifest-example"),
             ("[[case]]\ntrials = [['a.txt']]\n", "line 1: missing field `name`", "--manifest-example"),
-            (
-                &format!("{case}trials = [['disable.txt']]\n"),
-                "line 3: `trials`: there is no file disable.txt",
-                "disabled.txt?",
-            ),
-            (
-                &format!("{case}trials = [['x/*']]\n"),
-                "line 3: `trials`: there is no file x/*",
-                "relative to the folder",
-            ),
+            (&format!("{case}trials = [['disable.txt']]\n"), "line 3: `trials`: no file disable.txt", "disabled.txt?"),
+            (&format!("{case}trials = [['x/*']]\n"), "line 3: `trials`: no file x/*", "relative to the folder"),
             (&format!("{case}\n{case}"), "line 5: `name`: a case before it is called a", "further lists"),
             ("[[case]]\nname = ' '\n", "line 2: `name` of the case is empty", "name = "),
         ] {

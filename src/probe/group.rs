@@ -3,7 +3,7 @@
 //! As in the server (XLogFlush, src/backend/access/transam/xlog.c): a writer adds its block to the log, then waits for
 //! the right to flush; who gets it writes all that was added and syncs once, the others find their block flushed.
 //!
-//! Counted is only while all of them are at it: from the end of the first sync, which serves whoever came first, to the
+//! Only the time while all writers are active counts: from the end of the first sync, which serves whoever came first, to the
 //! moment at which the first writer leaves.
 
 use super::operation::{flags, sync, write_at};

@@ -147,10 +147,8 @@ impl MachineCrash {
         let found = table.into_iter().rev().find(|mount| mount.target == target);
         let ours = found.filter(|mount| folder::has_our_name(Path::new(&mount.target)));
         ours.ok_or_else(|| {
-            Error::host(format!(
-                "{target} is not a mount of this run, so a crash of the machine cannot be played on it"
-            ))
-            .hint("give the stack a device and a filesystem of its own, or use crash = \"process\"")
+            Error::host(format!("{target} is not a mount of this run, so a machine crash cannot be simulated on it"))
+                .hint("give the stack a device and a filesystem of its own, or use crash = \"process\"")
         })
     }
 }

@@ -44,8 +44,8 @@ pub struct SnapshotWay {
     pub delete: ByName<Command>,
     /// Of a name: how the ledger describes it.
     pub thing: ByName<Result<Thing>>,
-    /// Where the snapshot of a name is a folder that its maker fills with reflinks, file by file, so that it is of no single
-    /// moment: that folder.
+    /// The folder of a snapshot that is made of reflinks, file by file, and so does not show a single moment; `None` for a
+    /// snapshot that the filesystem or volume takes at once.
     pub filled: Option<ByName<PathBuf>>,
     /// Of a snapshot and a name: makes a copy of it that can be written. Its folder, and the one that it is a copy of.
     pub copy: Option<CopyWay>,

@@ -68,7 +68,7 @@ impl Layer for Pool {
         let data: Vec<GivenGround> = inputs.iter().filter(|given| given.role == Role::Data).take(1).cloned().collect();
         let ext4 = layer("ext4").ok_or_else(|| Error::bug("no ext4"))?;
         let built = ext4.build(site, &data, &Options::default())?;
-        let [Ground::Folder(path)] = built.grounds.as_slice() else { return Err(Error::bug("ext4 is no folder")) };
+        let [Ground::Folder(path)] = built.grounds.as_slice() else { return Err(Error::bug("ext4 offers no folder")) };
         let groups: Vec<&str> = inputs.iter().filter_map(|given| given.group.as_deref()).collect();
         let details = BTreeMap::from([("groups".to_owned(), groups.join(" "))]);
         Ok(Built::one(Ground::Pool(path.display().to_string()), details))

@@ -98,7 +98,7 @@ pub struct DeviceFacts {
     pub backing_file: Option<String>,
     /// Whether a loop device uses direct I/O on its file.
     pub direct_io: Option<bool>,
-    /// Whether nothing was found below it: it is a disk, or sight ends there.
+    /// Whether nothing was found below it: it is a disk, or what is below cannot be seen from here.
     pub stands_on_nothing: Option<bool>,
     /// The kernel has counters for it in `/proc/diskstats`, with flush counts (since Linux 5.5).
     pub counts_flushes: Option<bool>,

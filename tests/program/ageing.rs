@@ -1,6 +1,6 @@
 //! Stacks that are aged before they are measured, against the same cluster on a fresh filesystem.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 
 const PLAN: &str = r#"
@@ -28,10 +28,6 @@ settings = { shared_buffers = "1MB", max_wal_size = "64MB", min_wal_size = "32MB
 [workload.scan]
 scan = { scale = 2, duration = "2s" }
 "#;
-
-fn json(text: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(text).unwrap()
-}
 
 #[test]
 fn a_stack_that_ages_is_told_from_its_control_and_one_that_does_not_is_not() {

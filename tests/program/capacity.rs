@@ -1,6 +1,6 @@
 //! The search for the highest rate within a latency limit, on real servers: one in memory, one on an image.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 
 const PLAN: &str = r#"
@@ -21,10 +21,6 @@ settings = { shared_buffers = "64MB" }
 [workload.orders]
 capacity = { scale = 5, clients = 4, latency_limit = "500ms", steps = 13, step = "2s", warmup = "2s" }
 "#;
-
-fn json(text: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(text).unwrap()
-}
 
 #[test]
 fn capacity_is_searched_step_by_step_and_reported_with_both_figures() {

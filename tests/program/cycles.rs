@@ -1,7 +1,7 @@
 //! Windows of whole checkpoint cycles, on a real server. Checkpoints come on request here, by a small max_wal_size: those
 //! by time come every 30 s at most.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 
 const PLAN: &str = r#"
@@ -17,10 +17,6 @@ settings = { shared_buffers = "64MB", max_wal_size = "48MB" }
 [workload.tpcb]
 pgbench = { scale = 2, clients = 2, log_sample = 1.0 }
 "#;
-
-fn json(text: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(text).unwrap()
-}
 
 /// The record of the only trial, and the findings.
 fn measured(shop: &Workshop) -> (serde_json::Value, serde_json::Value) {

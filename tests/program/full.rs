@@ -1,6 +1,6 @@
 //! Stacks that fill up while they are aged or measured: a result with its time and the server's last words.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::workshop::{Ran, Workshop, can_build_stacks, json, said};
 use std::fs;
 use std::path::Path;
 
@@ -52,26 +52,8 @@ age = { fill = [50, 90] }
 files = { size = "40MiB", duration = "1s" }
 "#;
 
-fn json(text: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(text).unwrap()
-}
-
 fn record(folder: &Path, case: &str) -> serde_json::Value {
     json(&fs::read(folder.join(format!("trials/{case}/1/trial.json"))).unwrap())
-}
-
-/// The findings of a run that went to its end, its report as text, and the run folder.
-fn ran(shop: &Workshop, plan: &str) -> (serde_json::Value, String, std::path::PathBuf) {
-    let output = shop.run(&shop.file("plan.toml", plan));
-    assert!(output.status.success(), "a full stack is a result: {}", said(&output));
-    assert!(said(&output).contains("FULL after"), "{}", said(&output));
-    let folder = shop.run_folder();
-    let report = |args: &[&str]| {
-        let output = shop.pgstrata(&[&["report", folder.to_str().unwrap()], args].concat()).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        output.stdout
-    };
-    (json(&report(&["--json"])), String::from_utf8(report(&[])).unwrap(), folder)
 }
 
 #[test]
@@ -82,7 +64,8 @@ fn a_load_that_fills_its_stack_has_figures_up_to_then_and_the_servers_last_words
     let shop = Workshop::new();
     let rows = "INSERT INTO pgbench_history SELECT 1, 1, 1, 1, now(), 'x' FROM generate_series(1, 3000);\n";
     let script = shop.file("grow.sql", rows);
-    let (findings, text, folder) = ran(&shop, &PLAN.replace("SCRIPT", script.to_str().unwrap()));
+    let Ran { said: told, findings, text, folder } = shop.ran(&PLAN.replace("SCRIPT", script.to_str().unwrap()));
+    assert!(told.contains("FULL after"), "{told}");
     let full = findings["full"].as_array().unwrap();
     assert_eq!(full.len(), 2, "{full:#?}");
     for case in ["ext4.growing", "btrfs.growing"] {
@@ -112,7 +95,8 @@ fn space_that_snapshots_hold_fills_the_stack_and_its_control_stays_as_it_is() {
     let shop = Workshop::new();
     let message = "SELECT pg_logical_emit_message(true, 'x', repeat('y', 1000000));\n";
     let script = shop.file("wal.sql", message);
-    let (findings, _, folder) = ran(&shop, &HELD.replace("SCRIPT", script.to_str().unwrap()));
+    let Ran { said: told, findings, folder, .. } = shop.ran(&HELD.replace("SCRIPT", script.to_str().unwrap()));
+    assert!(told.contains("FULL after"), "{told}");
     let full = findings["full"].as_array().unwrap();
     let cases: Vec<&str> = full.iter().filter_map(|one| one["case"].as_str()).collect();
     assert_eq!(cases, ["btrfs.held.every-4s"], "{full:#?}");
@@ -127,7 +111,8 @@ fn a_filesystem_without_room_for_the_files_that_are_measured_is_a_result_without
         return;
     }
     let shop = Workshop::new();
-    let (findings, text, folder) = ran(&shop, FILES);
+    let Ran { said: told, findings, text, folder } = shop.ran(FILES);
+    assert!(told.contains("FULL after"), "{told}");
     let full = findings["full"].as_array().unwrap();
     assert_eq!(full.len(), 1, "{full:#?}");
     assert_eq!((&full[0]["case"], &full[0]["is_measured"]), (&"ext4.files.age-fill-90".into(), &false.into()));

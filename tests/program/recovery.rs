@@ -1,6 +1,6 @@
 //! Crashes of a server and of the filesystem below it, and maintenance, on real stacks.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::workshop::{Ran, Workshop, can_build_stacks, json};
 use std::fs;
 
 const CRASHES: &str = r#"
@@ -49,23 +49,6 @@ settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "32M
 maintenance = { scale = 1 }
 "#;
 
-fn json(text: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(text).unwrap()
-}
-
-/// The findings of a run, its report as text, and the run folder.
-fn ran(shop: &Workshop, plan: &str) -> (serde_json::Value, String, std::path::PathBuf) {
-    let output = shop.run(&shop.file("plan.toml", plan));
-    assert!(output.status.success(), "{}", said(&output));
-    let folder = shop.run_folder();
-    let report = |args: &[&str]| {
-        let output = shop.pgstrata(&[&["report", folder.to_str().unwrap()], args].concat()).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        output.stdout
-    };
-    (json(&report(&["--json"])), String::from_utf8(report(&[])).unwrap(), folder)
-}
-
 fn stage<'a>(stages: &'a serde_json::Value, name: &str) -> Option<&'a serde_json::Value> {
     stages.as_array().unwrap().iter().find(|stage| stage["name"] == name)
 }
@@ -76,7 +59,7 @@ fn the_parts_of_an_outage_and_its_rest_are_what_a_client_beside_the_server_saw()
         return;
     }
     let shop = Workshop::new();
-    let (findings, text, folder) = ran(&shop, CRASHES);
+    let Ran { findings, text, folder, .. } = shop.ran(CRASHES);
     let trials: Vec<_> = fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(trials.len(), 2, "{trials:?}");
     for case in trials {
@@ -124,7 +107,7 @@ fn each_part_of_maintenance_is_timed_and_ranked_on_two_stacks() {
         return;
     }
     let shop = Workshop::new();
-    let (findings, text, folder) = ran(&shop, MAINTENANCE);
+    let Ran { findings, text, folder, .. } = shop.ran(MAINTENANCE);
     let ranked = ["CREATE INDEX", "VACUUM", "pg_basebackup", "restore"];
     let measures: Vec<&str> =
         findings["rankings"].as_array().unwrap().iter().map(|it| it["measure"].as_str().unwrap()).collect();

@@ -1,6 +1,6 @@
 //! Snapshots of a stack under load, on a real btrfs and as reflinks on a real XFS.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 
 const PLAN: &str = r#"
@@ -21,10 +21,6 @@ settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "32M
 [workload.tpcb]
 snapshots = { scale = 1, clients = 2, every = ["never", "4s"], keep = 1, duration = "13s", warmup = "1s" }
 "#;
-
-fn json(text: &[u8]) -> serde_json::Value {
-    serde_json::from_slice(text).unwrap()
-}
 
 #[test]
 fn snapshots_are_made_and_deleted_on_schedule_and_set_beside_a_control() {

@@ -48,12 +48,40 @@ impl Workshop {
         self.pgstrata(&["run", plan.to_str().unwrap()]).output().unwrap()
     }
 
+    /// Runs a plan that must go to its end: what was said, and what came of it.
+    pub fn ran(&self, plan: &str) -> Ran {
+        let output = self.run(&self.file("plan.toml", plan));
+        assert!(output.status.success(), "{}", said(&output));
+        let folder = self.run_folder();
+        let report = |args: &[&str]| {
+            let output = self.pgstrata(&[&["report", folder.to_str().unwrap()], args].concat()).output().unwrap();
+            assert!(output.status.success(), "{}", said(&output));
+            output.stdout
+        };
+        let (findings, text) = (json(&report(&["--json"])), String::from_utf8(report(&[])).unwrap());
+        Ran { said: said(&output), findings, text, folder }
+    }
+
     /// The only run folder.
     pub fn run_folder(&self) -> PathBuf {
         let folders: Vec<PathBuf> = fs::read_dir(self.results()).unwrap().map(|e| e.unwrap().path()).collect();
         assert_eq!(folders.len(), 1, "{folders:?}");
         folders[0].clone()
     }
+}
+
+/// A run that went to its end.
+pub struct Ran {
+    /// Both outputs.
+    pub said: String,
+    pub findings: serde_json::Value,
+    /// The report for the terminal.
+    pub text: String,
+    pub folder: PathBuf,
+}
+
+pub fn json(text: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(text).unwrap()
 }
 
 /// Id of the run whose folder it is.

@@ -70,7 +70,7 @@ impl Pulls {
     pub fn prepare(host: &Host, asked: &Asked, places: &Places) -> Result<Pulls> {
         let folder = paths::resolve(&asked.folder)?;
         if !paths::is_folder(&folder) {
-            return Err(Error::user(format!("{} is no folder", folder.display())));
+            return Err(Error::user(format!("{} is not a folder", folder.display())));
         }
         if let WitnessPlace::File(path) = &asked.witness {
             let beside = files::nearest_existing(path.parent().unwrap_or(Path::new("/")));
