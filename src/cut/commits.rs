@@ -13,8 +13,8 @@ use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
 use crate::recorder::Recorder;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// Rows of a transaction in the first table; the second has one.
 pub const ROWS: u64 = 3;
@@ -28,13 +28,34 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Between two checkpoints; redo and the writes of data are then a second's.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
+/// Checkpoints that a recording has, if it is long enough: after the second, the first segments of WAL are gone.
+const LEAST_CHECKPOINTS: u32 = 2;
+
 /// What the clients do it with.
 pub struct Load<'a> {
     pub server: &'a Server,
     pub recorder: &'a Recorder,
     pub clients: u16,
+    /// How long; on a machine that is too slow for its checkpoints, until they are done.
     pub time: Duration,
     pub interrupt: &'a Interrupt,
+}
+
+/// How far the sessions are, for one another.
+#[derive(Default)]
+struct Progress {
+    /// One of them failed.
+    stop: AtomicBool,
+    /// Checkpoints that are complete.
+    checkpoints: AtomicU32,
+}
+
+impl Progress {
+    fn is_over(&self, load: &Load<'_>, began: Instant) -> bool {
+        let due = LEAST_CHECKPOINTS.min((load.time.as_secs_f64() / CHECKPOINT_EVERY.as_secs_f64()) as u32);
+        let complete = began.elapsed() >= load.time && self.checkpoints.load(Ordering::Relaxed) >= due;
+        complete || self.stop.load(Ordering::Relaxed) || load.interrupt.check().is_err()
+    }
 }
 
 /// Makes the tables, before the recording.
@@ -69,15 +90,15 @@ pub(super) fn connect(server: &Server) -> Result<Client> {
 /// # Errors
 /// The first client's: the server's own words, or a recording that failed; interrupted.
 pub fn run(load: &Load<'_>) -> Result<History> {
-    let stop = &AtomicBool::new(false);
+    let progress = &Progress::default();
     let shape = shape_of(load.server)?;
     let mut followed = Followed::begin(load.server, shape)?;
     let following = &mut followed;
     let outcomes: Vec<Result<Vec<Acknowledgement>>> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..load.clients)
-            .map(|client| scope.spawn(move || stopping(stop, || commit(load, client, stop))))
+            .map(|client| scope.spawn(move || stopping(progress, || commit(load, client, progress))))
             .collect();
-        let beside = scope.spawn(move || stopping(stop, || beside(load, stop, following).map(|()| Vec::new())));
+        let beside = scope.spawn(move || stopping(progress, || beside(load, progress, following).map(|()| Vec::new())));
         let died = || Err(Error::bug("a client's thread died"));
         clients.into_iter().chain([beside]).map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
     });
@@ -96,16 +117,18 @@ pub fn run(load: &Load<'_>) -> Result<History> {
 }
 
 /// Does it, and has the others stop where it fails.
-fn stopping<T>(stop: &AtomicBool, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    work().inspect_err(|_| stop.store(true, Ordering::Relaxed))
+fn stopping<T>(progress: &Progress, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    work().inspect_err(|_| progress.stop.store(true, Ordering::Relaxed))
 }
 
 /// One client's transactions.
-fn commit(load: &Load<'_>, client: u16, stop: &AtomicBool) -> Result<Vec<Acknowledgement>> {
+fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Acknowledgement>> {
     let mut connection = connect(load.server)?;
     let (began, mut acknowledged, mut chain) = (now(), Vec::new(), String::new());
     for number in 1.. {
-        if stop.load(Ordering::Relaxed) || began.elapsed() >= load.time || load.interrupt.check().is_err() {
+        // Asked before, so that at least one commit follows the last checkpoint.
+        let is_last = progress.is_over(load, began);
+        if is_last && number == 1 {
             break;
         }
         chain = link(&chain, client, number);
@@ -117,6 +140,9 @@ fn commit(load: &Load<'_>, client: u16, stop: &AtomicBool) -> Result<Vec<Acknowl
         let mark = load.recorder.mark();
         let at_us = load.recorder.elapsed_us();
         acknowledged.push(Acknowledgement { client, number, started, mark, at_us, xid, end: None });
+        if is_last {
+            break;
+        }
     }
     Ok(acknowledged)
 }
@@ -176,12 +202,12 @@ fn shape_of(server: &Server) -> Result<WalShape> {
 }
 
 /// What moves files and WAL, in rounds.
-fn beside(load: &Load<'_>, stop: &AtomicBool, followed: &mut Followed) -> Result<()> {
+fn beside(load: &Load<'_>, progress: &Progress, followed: &mut Followed) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
     let mut checkpoints = 0;
     for round in 1_u32.. {
-        if stop.load(Ordering::Relaxed) || began.elapsed() >= load.time || load.interrupt.check().is_err() {
+        if progress.is_over(load, began) {
             break;
         }
         connection.query(
@@ -205,6 +231,7 @@ fn beside(load: &Load<'_>, stop: &AtomicBool, followed: &mut Followed) -> Result
             }
             followed.read_on()?;
             connection.query("CHECKPOINT")?;
+            progress.checkpoints.store(checkpoints, Ordering::Relaxed);
         }
         sleep(PAUSE);
     }
