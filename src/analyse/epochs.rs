@@ -20,8 +20,6 @@ const BEFORE: usize = 5;
 const BACK_AT: f64 = 0.95;
 /// Seconds from the snapshot on in which a gap is its own.
 const GAP_SECONDS: usize = 2;
-/// What takes less counts as a microsecond: no logarithm of nothing.
-const LEAST: f64 = 1e-6;
 
 /// The snapshots of a case while its trials come in.
 #[derive(Debug, Clone, Default)]
@@ -113,7 +111,7 @@ impl EpochSums {
     /// Mean over trials; `None` where one lacks it.
     fn over(&self, of: &dyn Fn(&TrialEpochs) -> Option<f64>) -> Option<Estimate> {
         let value = |trial: &TrialEpochs| {
-            let mean = of(trial)?.max(LEAST);
+            let mean = of(trial)?;
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
         };
         over_trials(&self.trials.iter().map(value).collect::<Option<Vec<_>>>()?)

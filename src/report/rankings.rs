@@ -3,7 +3,7 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, range_text};
 use crate::analyse::findings::{
-    BaselineComparison, ClassRanking, DurabilityClass, Estimate, ProcedureKind, RankRow, Ranking, Verdict,
+    BaselineComparison, ClassRanking, DurabilityClass, Estimate, ProcedureKind, RankRow, RankedBy, Ranking, Verdict,
 };
 
 /// One table for each ranking, in their order.
@@ -77,13 +77,24 @@ fn overlap(rankings: &[&Ranking]) -> Option<String> {
     (!procedures.is_empty()).then_some(sentence)
 }
 
+/// What a ranking ranks by, as the head of its column.
+fn figure_of(by: RankedBy) -> &'static str {
+    match by {
+        RankedBy::Rate | RankedBy::Capacity => "Rate",
+        RankedBy::Latency => "Latency",
+        RankedBy::Time => "Time",
+        RankedBy::InTime => "Share in time",
+    }
+}
+
 fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     let unit = &ranking.unit;
+    let figure = figure_of(ranking.by);
     let columns = vec![
         TableColumn { title: "Rank".to_owned(), unit: None, numeric: true, csv: vec!["rank in class".to_owned()] },
         TableColumn::text("Case").csv(&["case", "label"]),
-        TableColumn::number("Rate, comparison interval", unit).csv(&[
-            &format!("rate ({unit})"),
+        TableColumn::number(&format!("{figure}, comparison interval"), unit).csv(&[
+            &format!("{} ({unit})", figure.to_lowercase()),
             &format!("comparison low ({unit})"),
             &format!("comparison high ({unit})"),
             "trials used",
