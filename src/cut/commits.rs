@@ -1,8 +1,8 @@
 //! The clients: real commits beside the recorder, and what fails elsewhere.
 //!
 //! Each client inserts rows into two tables with an index, with a hash chain of its own, and marks the recorder's sequence
-//! after each acknowledgement. One more session does what moves files and WAL: checkpoints, extension, TRUNCATE, CREATE and
-//! DROP, VACUUM, prepared transactions, WAL segments, an unlogged table.
+//! after each acknowledgement. One more session does what moves files: extension, TRUNCATE, CREATE and DROP, VACUUM, prepared
+//! transactions, an unlogged table; and one what moves WAL: checkpoints and switches of its segment.
 
 use super::history::{Acknowledgement, History, link};
 use super::wal::{self, Lsn, WalReader, WalShape};
@@ -98,9 +98,12 @@ pub fn run(load: &Load<'_>) -> Result<History> {
         let clients: Vec<_> = (0..load.clients)
             .map(|client| scope.spawn(move || stopping(progress, || commit(load, client, progress))))
             .collect();
-        let beside = scope.spawn(move || stopping(progress, || beside(load, progress, following).map(|()| Vec::new())));
+        let beside = [
+            scope.spawn(move || stopping(progress, || move_files(load, progress).map(|()| Vec::new()))),
+            scope.spawn(move || stopping(progress, || move_wal(load, progress, following).map(|()| Vec::new()))),
+        ];
         let died = || Err(Error::bug("a client's thread died"));
-        clients.into_iter().chain([beside]).map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
+        clients.into_iter().chain(beside).map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
     });
     if let Some(failure) = load.recorder.failure() {
         return Err(Error::host(failure));
@@ -201,11 +204,11 @@ fn shape_of(server: &Server) -> Result<WalShape> {
     Ok(WalShape { segment_bytes: segment, page_bytes: page })
 }
 
-/// What moves files and WAL, in rounds.
-fn beside(load: &Load<'_>, progress: &Progress, followed: &mut Followed) -> Result<()> {
+/// What moves files, in rounds.
+fn move_files(load: &Load<'_>, progress: &Progress) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
-    let mut checkpoints = 0;
+    let mut vacuums = 0;
     for round in 1_u32.. {
         if progress.is_over(load, began) {
             break;
@@ -221,15 +224,29 @@ fn beside(load: &Load<'_>, progress: &Progress, followed: &mut Followed) -> Resu
             "BEGIN; INSERT INTO pgstrata_prepared VALUES ({round}); PREPARE TRANSACTION 'pgstrata-{round}'"
         ))?;
         connection.query(&format!("COMMIT PREPARED 'pgstrata-{round}'"))?;
+        if began.elapsed() >= CHECKPOINT_EVERY * (vacuums + 1) {
+            vacuums += 1;
+            connection.query("VACUUM pgstrata_rows")?;
+        }
+        sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// What moves WAL: checkpoints at their times, however long the rest takes. It is read before a checkpoint removes it.
+fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed) -> Result<()> {
+    let mut connection = connect(load.server)?;
+    let began = now();
+    let mut checkpoints = 0;
+    while !progress.is_over(load, began) {
         followed.read_on()?;
         if began.elapsed() >= CHECKPOINT_EVERY * (checkpoints + 1) {
             checkpoints += 1;
-            connection.query("VACUUM pgstrata_rows")?;
             // From the second on: a segment that was left is removed or used again at the next checkpoint.
             if checkpoints.is_multiple_of(2) {
                 connection.query("SELECT pg_switch_wal()")?;
+                followed.read_on()?;
             }
-            followed.read_on()?;
             connection.query("CHECKPOINT")?;
             progress.checkpoints.store(checkpoints, Ordering::Relaxed);
         }

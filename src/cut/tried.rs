@@ -185,9 +185,7 @@ impl Trying<'_> {
     /// States for all steps: the worst by the end of WAL, then a sample. Half of it are pages that were overwritten and torn, of
     /// which the end of WAL says nothing; the rest is taken from the other classes in turn.
     fn worth_all_steps(&self, states: &[State], tails: &[Weighed], count: usize) -> Vec<State> {
-        let mut suspects: Vec<&Weighed> = tails.iter().filter(|(_, verdict)| verdict.convicts()).collect();
-        suspects.sort_by_key(|(_, verdict)| std::cmp::Reverse(verdict.weight()));
-        let mut chosen: Vec<State> = suspects.iter().take(SUSPECTS).map(|(state, _)| state.clone()).collect();
+        let mut chosen = suspects(tails, SUSPECTS);
         let tear = |state: &State| state.torn.filter(|_| state.class == Class::TornPage);
         let of_kind = |entry: usize, kind| self.written.get(entry).is_some_and(|written| written.kind == kind as u8);
         let is_torn_page = |state: &&State| tear(state).is_some_and(|tear| of_kind(tear.entry, Content::Overwritten));
@@ -227,11 +225,12 @@ impl Trying<'_> {
             let (states, _) = self.chosen(&device.durable, count);
             let mut other = CaseResult::of(self.judged.case, Verdict::Holds { states: 0 });
             let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;
-            let mut whole = self.worth_all_steps(&states, &tails, 2);
             let so_far = tails.iter().map(|(_, verdict)| verdict).chain([&result.devices[place].verdict]);
-            if !so_far.into_iter().any(Verdict::convicts) {
-                whole.extend(self.extremes(&device.durable));
-            }
+            let whole = match so_far.into_iter().any(Verdict::convicts) {
+                // Recovery of the worst shows whether more than commits is lost.
+                true => suspects(&tails, 1),
+                false => [self.worth_all_steps(&states, &tails, 2), self.extremes(&device.durable)].concat(),
+            };
             let wholes = self.wholes(&device.name, &device.durable, &whole, &mut other)?;
             let by_arithmetic = result.devices[place].verdict.clone();
             let found = tails.into_iter().chain(wholes).filter(|(state, _)| state.class != Class::TornSector);
@@ -295,6 +294,13 @@ impl Pass {
         self.states += states;
         self.us += us;
     }
+}
+
+/// The worst by the end of WAL.
+fn suspects(tails: &[Weighed], count: usize) -> Vec<State> {
+    let mut suspects: Vec<&Weighed> = tails.iter().filter(|(_, verdict)| verdict.convicts()).collect();
+    suspects.sort_by_key(|(_, verdict)| std::cmp::Reverse(verdict.weight()));
+    suspects.into_iter().take(count).map(|(state, _)| state.clone()).collect()
 }
 
 /// `count` of them, evenly spaced.

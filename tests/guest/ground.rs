@@ -55,6 +55,15 @@ pub fn guest(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
     None
 }
 
+/// The same for what `make guest-full` runs alone: CI has an hour, and boots as few guests as will do.
+pub fn guest_in_full(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
+    if std::env::var_os("PGSTRATA_TEST_GUEST_FULL").is_none() {
+        println!("skipped: {test}: one of many boots on an emulated CPU (make guest-full)");
+        return None;
+    }
+    guest(test, suite)
+}
+
 /// Runs a command in a fresh guest.
 pub fn in_guest(suite: &str, command: &[&str]) -> Output {
     pgstrata(&["guest", "run", "--suite", suite, "--"]).args(command).output().unwrap()

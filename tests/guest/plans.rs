@@ -1,6 +1,6 @@
 //! `run --guest`: the same plan, in a guest.
 
-use super::ground::{SUITE, guest, pgstrata, qemu_of, said, set_mode, stderr};
+use super::ground::{SUITE, guest, guest_in_full, pgstrata, qemu_of, said, set_mode, stderr};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -78,7 +78,9 @@ fn ended(child: std::process::Child) -> Output {
 
 #[test]
 fn a_plan_runs_in_the_guest_and_its_run_folder_comes_out_whole() {
-    let Some(_turn) = guest("a_plan_runs_in_the_guest_and_its_run_folder_comes_out_whole", SUITE) else { return };
+    let Some(_turn) = guest_in_full("a_plan_runs_in_the_guest_and_its_run_folder_comes_out_whole", SUITE) else {
+        return;
+    };
     let desk = Desk::new();
     let output = ended(desk.run().spawn().unwrap());
     assert!(output.status.success(), "{}", said(&output));
@@ -102,7 +104,7 @@ fn a_plan_runs_in_the_guest_and_its_run_folder_comes_out_whole() {
 
 #[test]
 fn a_guest_that_dies_costs_one_trial() {
-    let Some(_turn) = guest("a_guest_that_dies_costs_one_trial", SUITE) else { return };
+    let Some(_turn) = guest_in_full("a_guest_that_dies_costs_one_trial", SUITE) else { return };
     let desk = Desk::new();
     let mut child = desk.run().spawn().unwrap();
     let pid = child.id();
@@ -134,7 +136,7 @@ fn a_guest_that_dies_costs_one_trial() {
 
 #[test]
 fn an_interrupt_keeps_complete_trials_and_leaves_no_guest() {
-    let Some(_turn) = guest("an_interrupt_keeps_complete_trials_and_leaves_no_guest", SUITE) else { return };
+    let Some(_turn) = guest_in_full("an_interrupt_keeps_complete_trials_and_leaves_no_guest", SUITE) else { return };
     let desk = Desk::new();
     let mut child = desk.run().spawn().unwrap();
     let pid = child.id();
@@ -173,9 +175,9 @@ fn an_interrupt_keeps_complete_trials_and_leaves_no_guest() {
 fn guests_that_a_plan_names_are_booted_in_turn_and_fill_one_run_folder() {
     const TEST: &str = "guests_that_a_plan_names_are_booted_in_turn_and_fill_one_run_folder";
     for suite in ["bookworm", SUITE] {
-        let Some(_turn) = guest(TEST, suite) else { return };
+        let Some(_turn) = guest_in_full(TEST, suite) else { return };
     }
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
     let desk = Desk::new();
     let head = "name = \"inside\"\nguest = [\"bookworm\", \"trixie\"]\nbaseline = { guest = \"bookworm\" }\n";
     std::fs::write(desk.plan(), PLAN.replace("name = \"inside\"\n", head)).unwrap();
@@ -202,7 +204,7 @@ fn guests_that_a_plan_names_are_booted_in_turn_and_fill_one_run_folder() {
 
 #[test]
 fn a_plan_that_is_wrong_is_refused_as_on_the_host() {
-    let Some(_turn) = guest("a_plan_that_is_wrong_is_refused_as_on_the_host", SUITE) else { return };
+    let Some(_turn) = guest_in_full("a_plan_that_is_wrong_is_refused_as_on_the_host", SUITE) else { return };
     let desk = Desk::new();
     std::fs::write(desk.plan(), PLAN.replace("filesystem = \"xfs\"", "filesystem = \"xsf\"")).unwrap();
     let output = ended(desk.run().spawn().unwrap());
@@ -246,11 +248,7 @@ fn zfs_sync_tells_what_sync_disabled_leaves_undone() {
 #[test]
 fn filesystem_matrix_shows_the_device_work_of_every_filesystem() {
     const TEST: &str = "filesystem_matrix_shows_the_device_work_of_every_filesystem";
-    if std::env::var_os("PGSTRATA_TEST_GUEST_FULL").is_none() {
-        println!("skipped: {TEST}: takes 40 minutes on an emulated CPU (make guest-full)");
-        return;
-    }
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
     let found = shipped("filesystem-matrix");
     assert_eq!(cases(&found).len(), 38);
     for case in cases(&found) {
