@@ -22,7 +22,7 @@ pub const ROWS: u64 = 3;
 /// The longest that the server may take for an answer: a checkpoint on a slow disk.
 const ANSWER: Duration = Duration::from_secs(120);
 
-/// Between two rounds of the session that moves files.
+/// Between two rounds of the sessions beside the clients, and between two commits once time is up.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Between two checkpoints; redo and the writes of data are then a second's.
@@ -36,7 +36,7 @@ pub struct Load<'a> {
     pub server: &'a Server,
     pub recorder: &'a Recorder,
     pub clients: u16,
-    /// How long; on a machine that is too slow for its checkpoints, until they are done.
+    /// How long at full speed; on a machine that is too slow for its checkpoints, slowly on until they are done.
     pub time: Duration,
     pub interrupt: &'a Interrupt,
 }
@@ -145,6 +145,10 @@ fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Ackno
         acknowledged.push(Acknowledgement { client, number, started, mark, at_us, xid, end: None });
         if is_last {
             break;
+        }
+        // What is left to wait for is a checkpoint: at full speed its disk could fill up meanwhile.
+        if began.elapsed() >= load.time {
+            sleep(PAUSE);
         }
     }
     Ok(acknowledged)
