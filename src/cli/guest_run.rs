@@ -136,12 +136,15 @@ struct Boot<'a, D> {
     after: Option<(CrashRequest, D)>,
 }
 
+/// Boots a guest, and runs in it what is due.
+type BootOne<'f, D> = dyn FnMut(Boot<'_, D>, &mut Sitting<'_>) -> Result<Went<D>> + 'f;
+
 /// Boots one guest after another until the run has ended.
 fn course<D>(
     first: &Suite,
     interrupt: &Interrupt,
     sitting: &mut Sitting<'_>,
-    boot: &mut dyn FnMut(Boot<'_, D>, &mut Sitting<'_>) -> Result<Went<D>>,
+    boot: &mut BootOne<'_, D>,
 ) -> Result<Ended> {
     let mut suite = first.clone();
     let mut died: Option<Vec<Died>> = None;

