@@ -237,6 +237,25 @@ pub struct Continuing {
     pub crashed: Option<Crashed>,
 }
 
+impl Continuing {
+    /// The run folder, without what was in flight; a trial that goes on stays.
+    fn writer(&self, folder: &Path) -> Result<Writer> {
+        match &self.crashed {
+            Some(crashed) => Writer::resume_within(folder, &crashed.trial),
+            None => Writer::resume(folder),
+        }
+    }
+
+    /// The ledger, with everything in it undone; for a trial that goes on, as it is.
+    fn ledger(&self, host: &Host, folder: &Path, run: &str) -> Result<Ledger> {
+        let ledger = Ledger::open_for_resume(folder, run)?;
+        if self.crashed.is_none() {
+            undo::undo(&ledger, 0, host)?;
+        }
+        Ok(ledger)
+    }
+}
+
 /// Goes on with a run that [`stored`] has opened.
 ///
 /// # Errors
@@ -251,10 +270,7 @@ pub fn resume(
     judge: Judge<'_>,
 ) -> Result<Ending> {
     forecast::recheck(&stored.record().cases)?;
-    let mut writer = match &more.crashed {
-        Some(crashed) => Writer::resume_within(stored.path(), &crashed.trial)?,
-        None => Writer::resume(stored.path())?,
-    };
+    let mut writer = more.writer(stored.path())?;
     let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
@@ -306,10 +322,7 @@ pub fn resume(
     let most_repeats = repeats::left(writer.folder())?;
     let resumed =
         Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };
-    let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
-    if more.crashed.is_none() {
-        undo::undo(&ledger, 0, host)?;
-    }
+    let ledger = more.ledger(host, &places.ledgers(), &record.id)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
     let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
     (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
