@@ -38,8 +38,6 @@ const TURN: Duration = Duration::from_millis(100);
 struct HandOver {
     record: TrialRecord,
     before: BeforeCrash,
-    /// Mark of the ledger at which the trial's own things begin.
-    mark: u64,
     /// Where the stack's images lie, by node.
     images_of_stack: BTreeMap<String, PathBuf>,
     /// Folder of the cluster on the stack.
@@ -73,7 +71,6 @@ pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Resul
     let hand_over = HandOver {
         record,
         before,
-        mark: trial.mark.ok_or_else(missing)?,
         images_of_stack: images_of_stack(trial)?,
         folder: trial.folder.clone().ok_or_else(missing)?,
         wal: spec.wal.clone(),
@@ -141,8 +138,11 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
     };
     session.images = hand_over.images.clone();
     session.templates = hand_over.templates.clone();
+    // Below it are the run's folder and processes of this sitting, and below them what the trial had made before the crash:
+    // that is undone with the sitting.
+    let mark = session.ledger.mark();
     let mut trial = Trial::of(session, &case, key, hand_over.record.clone(), staging)?;
-    (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(hand_over.mark));
+    (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(mark));
     let done = trial.attempt(|trial| {
         trial.session.interrupt.check()?;
         measure_on(trial, &hand_over, crashed, away_us, begun)?;
