@@ -9,21 +9,28 @@ use crate::guest::cache::Cache;
 use crate::guest::channel::Stream;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
-use crate::guest::vm::{Shape, Vm};
+use crate::guest::vm::{LeftDisk, Scratch, Shape, Vm};
 use crate::guest::wire::{Ended, Order};
 use crate::host::signals::Interrupt;
+use crate::host::time::{Instant, micros, now};
 use crate::host::{Host, files};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped, Step};
+use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::session;
 use crate::store::folder::RunFolder;
 use crate::units::Bytes;
+use serde::Serialize;
+use std::cell::Cell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A guest that dies without a trial under way would die again.
 const WITHOUT_TRIAL: &str = "no trial was under way";
+/// How long opening a stack after a crash and recovery may take together; PostgreSQL's start has a limit of its own.
+const BACK_LIMIT: Duration = Duration::from_secs(2 * 3600);
 /// Most that the scratch disk may hold; what is not written takes no space.
 const SCRATCH: Bytes = Bytes(256 << 30);
 
@@ -113,61 +120,126 @@ struct Trip<'a> {
     interrupt: &'a Interrupt,
 }
 
-impl Trip<'_> {
-    /// Boots one guest after another until the run has ended.
-    fn all(&self, sitting: &mut Sitting<'_>) -> Result<Ended> {
-        let mut suite = self.request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?.clone();
-        // Trials under which a guest died; none before the first boot.
-        let mut died: Option<Vec<Died>> = None;
-        loop {
-            match self.boot_and_run(&suite, died.as_deref(), sitting) {
-                Err(e) if e.kind() == Kind::Interrupted => return Err(e),
-                Err(e) => match sitting.under_way.take() {
-                    Some((trial, step)) if !self.interrupt.is_raised() => {
-                        out::remark(&out::harmless_lines(&format!(
-                            "warning: {e}\nthe guest is booted again for the other trials"
-                        )));
-                        died.get_or_insert_default().push(Died { trial, step, reason: e.chain() });
-                    }
-                    _ => return Err(e.while_doing(format!("run the plan in the guest {suite} ({WITHOUT_TRIAL})"))),
-                },
-                Ok(ended) => match sitting.next.take() {
-                    Some(next) => {
-                        suite = next.parse()?;
-                        died.get_or_insert_default();
-                    }
-                    None => return Ok(ended),
-                },
+/// How a boot went.
+enum Went<D> {
+    Ended(Ended),
+    /// A trial asked for the crash of its guest, which was killed: what is left of it.
+    Killed(D),
+}
+
+/// What one boot of a run gets.
+struct Boot<'a, D> {
+    suite: &'a Suite,
+    /// Trials under which a guest died; none before the first boot.
+    died: Option<&'a [Died]>,
+    /// The crash that it goes on after, with what is left.
+    after: Option<(CrashRequest, D)>,
+}
+
+/// Boots a guest, and runs in it what is due.
+type BootOne<'f, D> = dyn FnMut(Boot<'_, D>, &mut Sitting<'_>) -> Result<Went<D>> + 'f;
+
+/// Boots one guest after another until the run has ended.
+fn course<D>(
+    first: &Suite,
+    interrupt: &Interrupt,
+    sitting: &mut Sitting<'_>,
+    boot: &mut BootOne<'_, D>,
+) -> Result<Ended> {
+    let mut suite = first.clone();
+    let mut died: Option<Vec<Died>> = None;
+    let mut after = None;
+    loop {
+        sitting.begin();
+        let went = boot(Boot { suite: &suite, died: died.as_deref(), after: after.take() }, sitting);
+        let went = went.and_then(|went| match went {
+            Went::Ended(ended) => Ok(Went::Ended(ended)),
+            Went::Killed(left) => sitting.crash().map(|request| Went::Killed((request, left))),
+        });
+        match went {
+            Err(e) if e.kind() == Kind::Interrupted => return Err(e),
+            Err(e) => match sitting.under_way.take() {
+                Some((trial, step)) if !interrupt.is_raised() => {
+                    out::remark(&out::harmless_lines(&format!(
+                        "warning: {e}\nthe guest is booted again for the other trials"
+                    )));
+                    died.get_or_insert_default().push(Died { trial, step, reason: e.chain() });
+                }
+                _ => return Err(e.while_doing(format!("run the plan in the guest {suite} ({WITHOUT_TRIAL})"))),
+            },
+            Ok(Went::Killed(crash)) => {
+                after = Some(crash);
+                died.get_or_insert_default();
             }
+            Ok(Went::Ended(ended)) => match sitting.next.take() {
+                Some(next) => {
+                    suite = next.parse()?;
+                    died.get_or_insert_default();
+                }
+                None => return Ok(ended),
+            },
         }
     }
+}
 
-    fn boot_and_run(&self, suite: &Suite, died: Option<&[Died]>, sitting: &mut Sitting<'_>) -> Result<Ended> {
+impl Trip<'_> {
+    fn all(&self, sitting: &mut Sitting<'_>) -> Result<Ended> {
+        let first = self.request.suites.first().ok_or_else(|| Error::bug("a run in no guest"))?;
+        course(first, self.interrupt, sitting, &mut |boot, sitting| self.boot_and_run(boot, sitting))
+    }
+
+    fn boot_and_run(&self, boot: Boot<'_, LeftDisk>, sitting: &mut Sitting<'_>) -> Result<Went<LeftDisk>> {
+        let Boot { suite, died, after } = boot;
         let image = self.images.iter().find(|image| image.suite == *suite);
         let image = image.ok_or_else(|| Error::bug(format!("the run was handed over to the guest {suite}")))?;
+        let (crash, disk) = after.unzip();
         let mut shape = Shape::usual(self.cache)?;
-        // What the host has no room for must not look free inside.
-        let free = files::free_bytes(&files::nearest_existing(self.cache.parent()))?;
-        shape.scratch = Some(Bytes(free.min(SCRATCH.0) >> 20 << 20));
+        shape.scratch = Some(match disk {
+            Some(disk) => Scratch::Left(disk),
+            None => {
+                // What the host has no room for must not look free inside.
+                let free = files::free_bytes(&files::nearest_existing(self.cache.parent()))?;
+                Scratch::Empty(Bytes(free.min(SCRATCH.0) >> 20 << 20))
+            }
+        });
         shape.shares.push(sitting.outlet.shared());
         let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
-        let argv = self.argv(suite, died, sitting.outlet)?;
-        (sitting.spoke, sitting.errors) = (false, Vec::new());
+        let crashed = crash.map(CrashRequest::crashed);
+        let argv = self.argv(suite, died, crashed.as_ref(), sitting.outlet)?;
         let env = vec![("HOME".to_owned(), "/root".to_owned())];
         let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
-        let ended = vm.run(&order, None, self.interrupt, &mut |stream, bytes| {
+        let (asked, back) = (Cell::new(false), Cell::new(None));
+        let mut told = |stream, bytes: &[u8]| {
             match stream {
                 Stream::Output => sitting.take(bytes),
                 Stream::Errors => sitting.errors.extend_from_slice(bytes),
             }
+            asked.set(sitting.asked.is_some());
+            back.set(sitting.back);
             Ok(())
-        })?;
-        vm.power_off();
-        Ok(ended)
+        };
+        let hangs = || back.get().is_some_and(|back: Instant| back.elapsed() > BACK_LIMIT);
+        match vm.run_until(&order, None, self.interrupt, &mut told, &|| asked.get() || hangs())? {
+            None if asked.get() => vm.kill().map(Went::Killed),
+            None => {
+                let what = format!("the trial did not go on within {} s after the crash", BACK_LIMIT.as_secs());
+                Err(Error::tool(what).hint("opening the stack or recovery hangs: see the guest's console"))
+            }
+            Some(ended) => {
+                vm.power_off();
+                Ok(Went::Ended(ended))
+            }
+        }
     }
 
     /// What is called inside: the plan at first, then what is left of the run.
-    fn argv(&self, suite: &Suite, died: Option<&[Died]>, outlet: &Outlet) -> Result<Vec<String>> {
+    fn argv(
+        &self,
+        suite: &Suite,
+        died: Option<&[Died]>,
+        crashed: Option<&Crashed>,
+        outlet: &Outlet,
+    ) -> Result<Vec<String>> {
         let mut argv: Vec<String> =
             ["pgstrata", "run", "--json", "--yes", "--results", INSIDE, "--inside", suite.name()]
                 .map(str::to_owned)
@@ -184,11 +256,35 @@ impl Trip<'_> {
             }
         }
         if let Some(died) = died {
-            argv.extend(["--died".to_owned(), serde_json::to_string(died).map_err(|e| Error::bug(e.to_string()))?]);
+            argv.extend(["--died".to_owned(), json(&died)?]);
         } else if let Task::Resume { blocks: Some(blocks), .. } = self.request.task {
             argv.extend(["--blocks".to_owned(), blocks.to_string()]);
         }
+        if let Some(crashed) = crashed {
+            argv.extend(["--crashed".to_owned(), json(crashed)?]);
+        }
         Ok(argv)
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| Error::bug(e.to_string()))
+}
+
+/// A trial's request that its guest be killed.
+struct CrashRequest {
+    trial: TrialKey,
+    since_answer_us: u64,
+    answers_apart_us: u64,
+    /// When it was heard.
+    at: Instant,
+}
+
+impl CrashRequest {
+    /// For the program that is called now.
+    fn crashed(self) -> Crashed {
+        let CrashRequest { trial, since_answer_us, answers_apart_us, at } = self;
+        Crashed { trial, since_answer_us, answers_apart_us, down_us: micros(at.elapsed()) }
     }
 }
 
@@ -201,6 +297,12 @@ struct Sitting<'a> {
     line: Vec<u8>,
     /// The trial that is under way, and what it is at.
     under_way: Option<(TrialKey, Step)>,
+    /// The crash that it asks for.
+    asked: Option<CrashRequest>,
+    /// Since when it goes on after that, until it shows something.
+    back: Option<Instant>,
+    /// Whether its guest has crashed already.
+    has_crashed: bool,
     /// The guest in which the next trials are due.
     next: Option<String>,
     /// What the program inside has printed as errors.
@@ -212,7 +314,24 @@ struct Sitting<'a> {
 impl<'a> Sitting<'a> {
     fn new(outlet: &'a Outlet, progress: &'a Progress, follow: &'a dyn Fn(&Path, &Stamped)) -> Sitting<'a> {
         let (line, errors) = (Vec::new(), Vec::new());
-        Sitting { outlet, progress, follow, line, under_way: None, next: None, errors, spoke: false }
+        let (under_way, asked, back, has_crashed, next, spoke) = (None, None, None, false, None, false);
+        Sitting { outlet, progress, follow, line, under_way, asked, back, has_crashed, next, errors, spoke }
+    }
+
+    /// Forgets what the program inside has said in the guest before.
+    fn begin(&mut self) {
+        (self.spoke, self.errors, self.line) = (false, Vec::new(), Vec::new());
+        (self.asked, self.back) = (None, None);
+    }
+
+    /// Takes the request for a crash that was done.
+    fn crash(&mut self) -> Result<CrashRequest> {
+        let request = self.asked.take().ok_or_else(|| Error::bug("a guest was killed that nobody wanted to crash"))?;
+        if std::mem::replace(&mut self.has_crashed, true) {
+            let what = format!("trial {} of {}", request.trial.trial, request.trial.case);
+            return Err(Error::tool(format!("{what} asked for a second crash of its guest, and was ended")));
+        }
+        Ok(request)
     }
 
     /// Takes in events, one a line.
@@ -228,9 +347,17 @@ impl<'a> Sitting<'a> {
 
     fn note(&mut self, event: &Stamped) {
         self.spoke = true;
+        // Whatever follows shows that it goes on.
+        self.back = matches!(event.what, Event::CrashSurvived { .. }).then(now);
         match &event.what {
             Event::HandedOver { guest } => self.next = Some(guest.clone()),
-            Event::TrialStarted { trial } => self.under_way = Some((trial.clone(), Step::Check)),
+            Event::TrialStarted { trial } => {
+                (self.under_way, self.has_crashed) = (Some((trial.clone(), Step::Check)), false);
+            }
+            Event::CrashAsked { trial, since_answer_us, answers_apart_us } => {
+                let (since_answer_us, answers_apart_us) = (*since_answer_us, *answers_apart_us);
+                self.asked = Some(CrashRequest { trial: trial.clone(), since_answer_us, answers_apart_us, at: now() });
+            }
             Event::StepStarted { trial, step, .. } => self.under_way = Some((trial.clone(), *step)),
             Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.under_way = None,
             _ => {}
@@ -269,4 +396,97 @@ pub fn left(stored: &RunFolder) -> Result<Vec<TrialKey>> {
         }
     }
     Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a guest says in its boots, one list of events each, and how each of them ends.
+    type Boots<'b> = &'b [(&'b [Event], Option<&'b str>)];
+
+    fn key() -> TrialKey {
+        TrialKey { case: "ext4.crash".to_owned(), trial: 1 }
+    }
+
+    fn started() -> Event {
+        Event::TrialStarted { trial: key() }
+    }
+
+    fn asked() -> Event {
+        Event::CrashAsked { trial: key(), since_answer_us: 3_000, answers_apart_us: 7_000 }
+    }
+
+    fn done() -> Event {
+        Event::TrialDone { trial: key(), wall_us: 1, measured_us: 1, rate: None, full_after_us: None }
+    }
+
+    /// Plays these boots. What each got: the trials that died, and whether it goes on after a crash with a disk.
+    fn played(boots: Boots<'_>) -> (Result<Ended>, Vec<(Vec<String>, Option<&'static str>)>) {
+        let results = tempfile::tempdir().unwrap();
+        files::set_mode(results.path(), 0o755).unwrap();
+        let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();
+        let (progress, follow) = (Progress::new(false, false), |_: &Path, _: &Stamped| {});
+        let mut sitting = Sitting::new(&outlet, &progress, &follow);
+        let (mut got, mut left) = (Vec::new(), boots.iter());
+        let ended = course(&Suite::default(), &Interrupt::never(), &mut sitting, &mut |boot, sitting| {
+            let died = boot.died.unwrap_or_default().iter().map(|died| died.reason.clone()).collect();
+            if let Some((request, _)) = &boot.after {
+                assert_eq!((request.since_answer_us, request.answers_apart_us), (3_000, 7_000));
+            }
+            got.push((died, boot.after.map(|(_, disk)| disk)));
+            let (events, fails) = left.next().expect("no further boot");
+            for what in *events {
+                let line = serde_json::to_string(&Stamped { at_us: 1, what: what.clone() }).unwrap();
+                sitting.take(format!("{line}\n").as_bytes());
+            }
+            // As a guest that is killed leaves it.
+            sitting.take(b"{\"half a line");
+            match fails {
+                Some(why) => Err(Error::tool((*why).to_owned())),
+                None if sitting.asked.is_some() => Ok(Went::Killed("disk")),
+                None => Ok(Went::Ended(Ended::Exited(0))),
+            }
+        });
+        (ended, got)
+    }
+
+    #[test]
+    fn a_guest_that_its_trial_wants_killed_is_booted_again_with_its_disk() {
+        let (ended, got) = played(&[(&[started(), asked()], None), (&[done()], None)]);
+        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert_eq!(got, [(Vec::new(), None), (Vec::new(), Some("disk"))]);
+    }
+
+    #[test]
+    fn each_trial_may_crash_once_and_the_same_one_again_when_it_is_repeated() {
+        let (ended, got) =
+            played(&[(&[started(), asked()], None), (&[done(), started(), asked()], None), (&[done()], None)]);
+        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert_eq!(
+            got.iter().map(|(died, disk)| (died.len(), disk.is_some())).collect::<Vec<_>>(),
+            [(0, false), (0, true), (0, true)]
+        );
+    }
+
+    #[test]
+    fn a_second_crash_in_one_trial_costs_it_and_the_rest_goes_on_with_an_empty_disk() {
+        let (ended, got) = played(&[(&[started(), asked()], None), (&[asked()], None), (&[], None)]);
+        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert_eq!(got.len(), 3);
+        assert!(got[2].0[0].contains("trial 1 of ext4.crash asked for a second crash"), "{:?}", got[2]);
+        assert_eq!(got[2].1, None);
+    }
+
+    #[test]
+    fn a_guest_that_does_not_come_back_costs_the_trial_alone() {
+        let (ended, got) = played(&[
+            (&[started(), asked()], None),
+            (&[], Some("the guest did not answer within 300 s; last lines of its console: x")),
+            (&[], None),
+        ]);
+        assert_eq!(ended.unwrap(), Ended::Exited(0));
+        assert!(got[2].0[0].contains("last lines of its console"), "{:?}", got[2]);
+        assert_eq!(got[2].1, None);
+    }
 }

@@ -101,6 +101,9 @@ impl Now {
             Event::StepStarted { step, .. } => {
                 (self.figures, self.doing) = (String::new(), step.doing().to_owned());
             }
+            Event::CrashAsked { .. } => {
+                (self.figures, self.doing) = (String::new(), "killing the guest and booting it again".to_owned());
+            }
             Event::VerdictStarted { case } => self.doing = format!("recording commits on {case}"),
             Event::VerdictReached { .. } => self.doing = String::new(),
             Event::ImagesWritten { done_bytes, of_bytes, .. } => {

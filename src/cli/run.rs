@@ -19,6 +19,7 @@ use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
 use crate::run::check;
 use crate::run::clean;
+use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::events::Watcher;
 use crate::run::session::{self, Continuing, Ending, Places};
@@ -86,6 +87,9 @@ pub struct Args {
     /// The run goes on by itself, without these trials, under which a guest died: for the program inside
     #[arg(long, hide = true, requires = "resume", value_name = "JSON")]
     died: Option<String>,
+    /// The run goes on within this trial, whose guest was killed because it asked for that: for the program inside
+    #[arg(long, hide = true, requires = "died", value_name = "JSON")]
+    crashed: Option<String>,
     /// Overwrite disks that the plan marks `overwrite = true` without asking
     #[arg(long)]
     yes: bool,
@@ -150,7 +154,9 @@ fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
 fn continuing(args: &Args) -> Result<Continuing> {
     let died: Option<Vec<Died>> =
         args.died.as_ref().map(|list| serde_json::from_str(list).or_user(|| "read --died".to_owned())).transpose()?;
-    Ok(Continuing { blocks: args.blocks, died })
+    let crashed = args.crashed.as_ref().map(|crash| serde_json::from_str(crash)).transpose();
+    let crashed: Option<Crashed> = crashed.or_user(|| "read --crashed".to_owned())?;
+    Ok(Continuing { blocks: args.blocks, died, crashed })
 }
 
 /// The guests that the run goes through, the one of the next trial first; none where it runs here.

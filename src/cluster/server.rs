@@ -97,7 +97,8 @@ pub struct Server {
 
 #[derive(Debug)]
 struct Postmaster {
-    child: Child,
+    /// None as long as it has not been started.
+    child: Option<Child>,
     /// Bytes of the log that were there before this start.
     log_start: usize,
     ended: bool,
@@ -186,6 +187,12 @@ impl Server {
         Ok(server)
     }
 
+    /// One that was started before the machine below it crashed, on what that has left: [`Server::restart`] starts it.
+    #[must_use]
+    pub(crate) fn crashed(spec: ServerSpec) -> Server {
+        Server { spec, postmaster: Mutex::new(Postmaster { child: None, log_start: 0, ended: true }) }
+    }
+
     /// Kills all of its processes at once, as the kernel does when memory runs out, and waits until they are gone. What they
     /// wrote stays in the page cache.
     ///
@@ -207,7 +214,8 @@ impl Server {
     }
 
     fn note(&self, host: &Host) -> Result<()> {
-        undo::note(host, self.lock().child.id(), &self.spec.socket_folder, &self.spec.user)
+        let id = self.lock().child.as_ref().map(Child::id);
+        id.map_or(Ok(()), |id| undo::note(host, id, &self.spec.socket_folder, &self.spec.user))
     }
 
     fn lock(&self) -> MutexGuard<'_, Postmaster> {
@@ -225,7 +233,7 @@ impl Server {
     /// Process id of the postmaster.
     #[cfg(test)]
     pub(crate) fn pid(&self) -> u32 {
-        self.lock().child.id()
+        self.lock().child.as_ref().map_or(0, Child::id)
     }
 
     /// Where in its log file this start begins.
@@ -291,7 +299,7 @@ impl Server {
     /// # Errors
     /// When it cannot be stopped, or its last checkpoint failed: with the last lines of its log.
     pub fn stop(self, host: &Host) -> Result<()> {
-        signal(&self.lock().child, Signal::INT);
+        signal(self.lock().child.as_ref(), Signal::INT);
         let ended = self.wait_until_gone(STOP_LIMIT)?;
         if ended.is_none() {
             self.end_at_once(host)?;
@@ -320,9 +328,9 @@ impl Server {
     }
 
     fn end_at_once(&self, host: &Host) -> Result<()> {
-        signal(&self.lock().child, Signal::QUIT);
+        signal(self.lock().child.as_ref(), Signal::QUIT);
         if self.wait_until_gone(QUIT_LIMIT)?.is_none() {
-            signal(&self.lock().child, Signal::KILL);
+            signal(self.lock().child.as_ref(), Signal::KILL);
             self.wait_until_gone(QUIT_LIMIT)?;
         }
         undo::undo_server(host, &self.spec.data, &self.spec.socket_folder)
@@ -368,7 +376,8 @@ impl Server {
 
     fn has_ended(&self) -> Result<Option<ExitStatus>> {
         let mut postmaster = self.lock();
-        let status = postmaster.child.try_wait().or_host(|| "check whether the server is still running".to_owned())?;
+        let status = postmaster.child.as_mut().map_or(Ok(None), Child::try_wait);
+        let status = status.or_host(|| "check whether the server is still running".to_owned())?;
         postmaster.ended |= status.is_some();
         Ok(status)
     }
@@ -408,12 +417,12 @@ fn launched(host: &Host, spec: &ServerSpec) -> Result<Postmaster> {
         .args(conf::command_line(spec)?)
         .user(&spec.user);
     let child = host.spawn(&command, Stdio::from(stdout), Stdio::from(log))?;
-    Ok(Postmaster { child, log_start, ended: false })
+    Ok(Postmaster { child: Some(child), log_start, ended: false })
 }
 
 /// Signals a child that has not been waited for, so that its id is still its own.
-fn signal(child: &Child, signal: Signal) {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+fn signal(child: Option<&Child>, signal: Signal) {
+    if let Some(pid) = child.and_then(|child| i32::try_from(child.id()).ok()).and_then(rustix::process::Pid::from_raw) {
         // It may have ended by itself; the wait that follows finds out.
         rustix::process::kill_process(pid, signal).ok();
     }

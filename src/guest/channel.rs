@@ -82,17 +82,19 @@ impl Channel {
         drop(send(&self.stream, &Frame::PowerOff));
     }
 
-    /// Runs a command to its end, its output handed on as it comes.
+    /// Runs a command to its end, its output handed on as it comes; `None` when `left`, which is asked many
+    /// times a second, said that it is to be left.
     pub(super) fn run(
         &self,
         order: &Order,
         input: Option<Input>,
         interrupt: &Interrupt,
         told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
-    ) -> Result<Ended, Broken> {
+        left: &dyn Fn() -> bool,
+    ) -> Result<Option<Ended>, Broken> {
         send(&self.stream, &Frame::Start(order.clone()))?;
         let feeding = Feeding::start(Arc::clone(&self.stream), input)?;
-        let outcome = self.until_end(order, &feeding, interrupt, told);
+        let outcome = self.until_end(order, &feeding, interrupt, told, left);
         feeding.over.store(true, Ordering::SeqCst);
         outcome
     }
@@ -103,7 +105,8 @@ impl Channel {
         feeding: &Feeding,
         interrupt: &Interrupt,
         told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
-    ) -> Result<Ended, Broken> {
+        left: &dyn Fn() -> bool,
+    ) -> Result<Option<Ended>, Broken> {
         let begun = now();
         let limit = order.limit_ms.map(|limit| Duration::from_millis(limit) + GRACE);
         let mut heard = now();
@@ -115,7 +118,9 @@ impl Channel {
                 Ok(frame) => {
                     heard = now();
                     let (stream, bytes) = match frame {
-                        Frame::Ended(ended) => return unread.map_or(Ok(ended), |error| Err(Broken::Refused(error))),
+                        Frame::Ended(ended) => {
+                            return unread.map_or(Ok(Some(ended)), |error| Err(Broken::Refused(error)));
+                        }
                         Frame::NotStarted(why) => return Err(Broken::Refused(Error::tool(why))),
                         Frame::Took(bytes) => {
                             feeding.took(bytes);
@@ -131,6 +136,9 @@ impl Channel {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(Broken::Gone),
+            }
+            if left() {
+                return Ok(None);
             }
             if interrupt.is_raised() && interrupted.is_none() {
                 interrupted = Some(now());

@@ -17,6 +17,7 @@ use crate::units::Bytes;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A guest answers 3 to 8 s after QEMU's start; on a machine that is very busy it took a minute.
@@ -46,6 +47,23 @@ pub struct Disk {
     pub serial: String,
 }
 
+/// A scratch disk.
+#[derive(Debug, Clone)]
+pub enum Scratch {
+    /// An empty one of this size.
+    Empty(Bytes),
+    /// That of a guest that was killed.
+    Left(LeftDisk),
+}
+
+/// The scratch disk of a guest; removed with the last value that knows it.
+#[derive(Debug, Clone)]
+pub struct LeftDisk {
+    file: PathBuf,
+    /// Of the guest that it was made for.
+    _folder: Arc<Running>,
+}
+
 /// What the guest gets of the machine.
 #[derive(Debug, Clone)]
 pub struct Shape {
@@ -53,8 +71,8 @@ pub struct Shape {
     pub cpus: usize,
     pub disks: Vec<Disk>,
     pub shares: Vec<Shared>,
-    /// Size of a disk for what needs no keeping: a raw file, sparse, mounted at [`SCRATCH`]; none without.
-    pub scratch: Option<Bytes>,
+    /// A disk for what needs no keeping: a raw file, sparse, mounted at [`SCRATCH`]; none without.
+    pub scratch: Option<Scratch>,
     /// The program that serves it: this one, but in tests.
     pub program: PathBuf,
 }
@@ -90,7 +108,8 @@ pub const SCRATCH: &str = "/var/lib/pgstrata";
 pub struct Vm {
     child: Child,
     channel: Channel,
-    running: Running,
+    running: Arc<Running>,
+    scratch: Option<LeftDisk>,
     memory: Bytes,
     pub hello: Hello,
     pub accelerator: Accelerator,
@@ -128,19 +147,18 @@ impl Vm {
     /// When it does not come up, with the last lines of its console; when interrupted.
     pub fn boot(host: &Host, cache: &Cache, image: &Image, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
         let accelerator = accelerator::of(host, cache, image, interrupt)?;
-        let running = cache.running()?;
+        let running = Arc::new(cache.running()?);
         let folder = running.folder.clone();
         let user = users::server_user(host)?;
         let shared = folder.join("host");
         files::make_folder(&shared, 0o755)?;
         share::fill(host, &shared, &shape.program, &shape.shares)?;
-        if let Some(size) = shape.scratch {
-            files::make_sparse(&folder.join("scratch"), size.0, &user)?;
-        }
+        let scratch = shape.scratch.as_ref().map(|scratch| scratch.disk(&running, &user)).transpose()?;
         files::give_to(&folder, &user)?;
         may_pass(&folder, &user)?;
         let port = listen(&folder.join("agent"), &user)?;
-        let command = shape.command(qemu(host, accelerator, &user, &folder), accelerator, image)?;
+        let qemu = qemu(host, accelerator, &user, &folder);
+        let command = shape.command(qemu, accelerator, image, scratch.as_ref())?;
         let log = files::create(&folder.join("qemu.log"))?;
         let again = log.try_clone().or_host(|| "open the log of QEMU".to_owned())?;
         let begun = now();
@@ -156,7 +174,7 @@ impl Vm {
                             return Err(Error::bug("a guest without QEMU"));
                         };
                         let (memory, took) = (shape.memory, begun.elapsed());
-                        return Ok(Vm { child, channel, running, memory, hello, accelerator, took });
+                        return Ok(Vm { child, channel, running, scratch, memory, hello, accelerator, took });
                     }
                     Ok(None) => {}
                     Err(_) => return Err(starting.ended(&folder, shape.memory, LAST_BREATH)),
@@ -184,7 +202,23 @@ impl Vm {
         interrupt: &Interrupt,
         told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
     ) -> Result<Ended> {
-        self.channel.run(order, input, interrupt, told).map_err(|broken| match broken {
+        let ended = self.run_until(order, input, interrupt, told, &|| false)?;
+        ended.ok_or_else(|| Error::bug("a command was left that nobody wanted to leave"))
+    }
+
+    /// The same until `left`, asked many times a second, says that the command is to be left as it is: `None`.
+    ///
+    /// # Errors
+    /// As [`Vm::run`].
+    pub fn run_until(
+        &mut self,
+        order: &Order,
+        input: Option<Input>,
+        interrupt: &Interrupt,
+        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+        left: &dyn Fn() -> bool,
+    ) -> Result<Option<Ended>> {
+        self.channel.run(order, input, interrupt, told, left).map_err(|broken| match broken {
             Broken::Refused(error) => error,
             Broken::Gone => self.death(),
             Broken::Silent(span) => {
@@ -206,6 +240,16 @@ impl Vm {
         wait(&mut self.child, POWER_OFF);
     }
 
+    /// Kills the guest as a power cut would: QEMU ends without a further write. What its kernel had handed to the scratch
+    /// disk is there.
+    ///
+    /// # Errors
+    /// When it has no such disk.
+    pub fn kill(mut self) -> Result<LeftDisk> {
+        end(&mut self.child);
+        self.scratch.take().ok_or_else(|| Error::bug("a guest without a scratch disk was to crash"))
+    }
+
     fn death(&mut self) -> Error {
         let status = wait(&mut self.child, LAST_BREATH);
         death::told(status, &self.console(), &said(&self.running.folder, "qemu.log"), self.memory)
@@ -218,8 +262,28 @@ impl Drop for Vm {
     }
 }
 
+impl Scratch {
+    /// The disk, made in the guest's folder where there is none yet.
+    fn disk(&self, running: &Arc<Running>, user: &User) -> Result<LeftDisk> {
+        match self {
+            Scratch::Empty(size) => {
+                let file = running.folder.join("scratch");
+                files::make_sparse(&file, size.0, user)?;
+                Ok(LeftDisk { file, _folder: Arc::clone(running) })
+            }
+            Scratch::Left(disk) => Ok(disk.clone()),
+        }
+    }
+}
+
 impl Shape {
-    fn command(&self, qemu: Command, accelerator: Accelerator, image: &Image) -> Result<Command> {
+    fn command(
+        &self,
+        qemu: Command,
+        accelerator: Accelerator,
+        image: &Image,
+        scratch: Option<&LeftDisk>,
+    ) -> Result<Command> {
         // On a busy host the emulated timer is late, and its check at boot would take it for broken.
         let emulated = if accelerator == Accelerator::Tcg { " mitigations=off no_timer_check" } else { "" };
         let kernel = format!("console=ttyS0 loglevel=4 panic=-1 sysctl.vm.panic_on_oom=1{emulated}");
@@ -240,9 +304,8 @@ impl Shape {
             ])
             .args(["-device", &format!("virtserialport,chardev=agent,name={}", super::wire::PORT)]);
         let root = Disk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
-        let scratch = Disk { file: "scratch".into(), serial: "pgstrata-scratch".to_owned() };
-        let scratch = self.scratch.map(|_| &scratch);
-        for (number, disk) in std::iter::once(&root).chain(scratch).chain(&self.disks).enumerate() {
+        let scratch = scratch.map(|disk| Disk { file: disk.file.clone(), serial: "pgstrata-scratch".to_owned() });
+        for (number, disk) in std::iter::once(&root).chain(&scratch).chain(&self.disks).enumerate() {
             let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
             let file = comma_safe(&disk.file)?;
             // A host without space gives the guest an error; by default QEMU would stop it.

@@ -133,6 +133,12 @@ impl Host {
         names
     }
 
+    /// The commands run since the log was taken, oldest first.
+    #[must_use]
+    pub(crate) fn command_log(&self) -> Vec<CommandLog> {
+        self.log.lock().map(|log| log.clone()).unwrap_or_default()
+    }
+
     /// Takes the log of the commands run since the last call, oldest first.
     #[must_use]
     pub(crate) fn take_command_log(&self) -> Vec<CommandLog> {

@@ -23,6 +23,9 @@ use rustix::process::{Pid, PidfdFlags, kill_process, pidfd_open, pidfd_send_sign
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// USER_HZ on every architecture but Alpha (include/uapi/asm-generic/param.h).
+const TICKS_PER_S: f64 = 100.0;
+
 /// One process of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -229,6 +232,14 @@ fn read(host: &Host, pid: u32) -> Option<Process> {
         kernel_thread: stat.kernel_thread,
         ended: matches!(stat.state, 'Z' | 'X'),
     })
+}
+
+/// How long this process has been running, microseconds, to a hundredth of a second.
+#[must_use]
+pub fn own_age_us(host: &Host) -> Option<u64> {
+    let uptime: f64 = host.read_optional("/proc/uptime")?.split(' ').next()?.parse().ok()?;
+    let began = read(host, std::process::id())?.started_ticks as f64 / TICKS_PER_S;
+    Some(((uptime - began).max(0.0) * 1e6) as u64)
 }
 
 /// Parent of a process, and whether it has ended.

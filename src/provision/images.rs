@@ -13,11 +13,12 @@ use crate::error::{Context, Error, Result};
 use crate::host::{files, folders, paths};
 use crate::record::stack::StackSpec;
 use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// An image that a stack needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedImage {
     /// The node that stands on it.
     pub node: String,
@@ -28,7 +29,7 @@ pub struct WantedImage {
 }
 
 /// An image that is there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct MadeImage {
     wanted: WantedImage,
     /// The stack that keeps it, where one does.
@@ -37,7 +38,7 @@ struct MadeImage {
 }
 
 /// The images of a run that are there.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Images(Vec<MadeImage>);
 
 /// Images written in full that a stack stands on.

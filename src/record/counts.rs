@@ -4,7 +4,7 @@
 //! `analyse`, so that a better formula applies to every stored run.
 
 use super::probe::ProbeRecord;
-use super::recovery::RecoveryCounts;
+use super::recovery::{BeforeCrash, RecoveryCounts};
 use super::search::SearchCounts;
 use super::snapshots::SnapshotCounts;
 use super::stage::StageCounts;
@@ -34,6 +34,9 @@ pub struct Counts {
     /// The crash of the server, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryCounts>,
+    /// What the load before a crash counted, where that crash is still to come. A trial is not stored with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_crash: Option<BeforeCrash>,
     /// The snapshots that were made and deleted meanwhile, where the workload does that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotCounts>,

@@ -242,6 +242,22 @@ pub enum Event {
         /// Trials left, should no later look stop anything.
         left: u32,
     },
+    /// A trial in a guest has come to the crash of its machine: the guest is killed now, and booted again.
+    CrashAsked {
+        /// Which.
+        trial: TrialKey,
+        /// Microseconds from the last answer to the client beside the server to this event.
+        since_answer_us: u64,
+        /// Longest time between two answers to it, microseconds.
+        answers_apart_us: u64,
+    },
+    /// The trial goes on in the guest that was booted again.
+    CrashSurvived {
+        /// Which.
+        trial: TrialKey,
+        /// Microseconds from the last answer to the client beside the server until now: kill and boot of the guest.
+        away_us: u64,
+    },
     /// The trials that are due next run in another guest, which is booted now.
     HandedOver {
         /// Its suite.

@@ -10,6 +10,31 @@ pub enum CrashKind {
     Process,
     /// The filesystems below the server too, without writing anything back.
     Machine,
+    /// The guest that the server ran in; it was booted again.
+    Guest,
+}
+
+/// What was counted before a crash that ends the program that counts, for the one that goes on after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeforeCrash {
+    /// WAL that was asked for, bytes.
+    pub wal_asked: u64,
+    /// WAL between the redo position of the last checkpoint and the end of the load, bytes.
+    pub wal_bytes: u64,
+    /// Operations in each whole second of the load.
+    pub seconds: Vec<u64>,
+    /// When the first of them began, wall clock, microseconds since 1970.
+    pub began_us: u64,
+    /// When the last one ended, same clock.
+    pub ended_us: u64,
+    /// Operations done.
+    pub done: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Sum of the latencies of those done, microseconds.
+    pub latency_us_sum: u64,
+    /// Bytes of a page of the server.
+    pub block_bytes: u64,
 }
 
 /// The counts of a crash. Its stages stand with those of the trial.

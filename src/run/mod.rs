@@ -7,6 +7,7 @@ mod age_cost;
 pub(crate) mod check;
 pub(crate) mod clean;
 mod cpu_taken;
+pub(crate) mod crashed;
 pub(crate) mod died;
 mod disturbance;
 pub(crate) mod doctor;

@@ -1,5 +1,6 @@
 //! A run from its first trial to its last, in one sitting or several.
 
+use super::crashed::Crashed;
 use super::died::Died;
 use super::events::{Events, Watcher};
 use super::forecast;
@@ -113,6 +114,8 @@ pub struct Session<'a> {
     pub(super) died: Vec<Died>,
     /// Trials that failed in this guest or another one, and are not tried again.
     pub(super) tried: BTreeSet<TrialKey>,
+    /// The trial that goes on after the crash of its guest.
+    pub(super) crashed: Option<Crashed>,
 }
 
 /// A stack that serves several trials.
@@ -230,6 +233,27 @@ pub struct Continuing {
     pub blocks: Option<u32>,
     /// By itself, without these trials, under which a guest died: the next guest was booted. `None`: a person resumes it.
     pub died: Option<Vec<Died>>,
+    /// In the middle of a trial that asked for the crash of its guest.
+    pub crashed: Option<Crashed>,
+}
+
+impl Continuing {
+    /// The run folder, without what was in flight; a trial that goes on stays.
+    fn writer(&self, folder: &Path) -> Result<Writer> {
+        match &self.crashed {
+            Some(crashed) => Writer::resume_within(folder, &crashed.trial),
+            None => Writer::resume(folder),
+        }
+    }
+
+    /// The ledger, with everything in it undone; for a trial that goes on, as it is.
+    fn ledger(&self, host: &Host, folder: &Path, run: &str) -> Result<Ledger> {
+        let ledger = Ledger::open_for_resume(folder, run)?;
+        if self.crashed.is_none() {
+            undo::undo(&ledger, 0, host)?;
+        }
+        Ok(ledger)
+    }
 }
 
 /// Goes on with a run that [`stored`] has opened.
@@ -246,7 +270,7 @@ pub fn resume(
     judge: Judge<'_>,
 ) -> Result<Ending> {
     forecast::recheck(&stored.record().cases)?;
-    let mut writer = Writer::resume(stored.path())?;
+    let mut writer = more.writer(stored.path())?;
     let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
@@ -298,11 +322,10 @@ pub fn resume(
     let most_repeats = repeats::left(writer.folder())?;
     let resumed =
         Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };
-    let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
-    undo::undo(&ledger, 0, host)?;
+    let ledger = more.ledger(host, &places.ledgers(), &record.id)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
     let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
-    (session.died, session.tried) = (more.died.unwrap_or_default(), tried);
+    (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
     session.run(opening, judge)
 }
 
@@ -394,6 +417,7 @@ impl<'a> Session<'a> {
             guest: places.guest.clone(),
             died: Vec::new(),
             tried: BTreeSet::new(),
+            crashed: None,
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
             record,

@@ -31,6 +31,11 @@ impl Session<'_> {
         for event in opening {
             self.events.emit(event)?;
         }
+        if let Some(crashed) = self.crashed.take() {
+            progress.measured_us += trial::come_back(self, &crashed)?.measured_us;
+            // Whatever became of it: asked for once more, it would crash once more.
+            self.tried.insert(crashed.trial);
+        }
         self.find_verdicts(judge)?;
         let record = self.record.clone();
         let guests = Guests::of(&record);

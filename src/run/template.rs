@@ -12,11 +12,12 @@ use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::CacheState;
 use crate::workload::{Place, Workload};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A cleanly stopped cluster with its data.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Template {
     pub data: PathBuf,
     /// Seconds that making it took.
@@ -26,7 +27,7 @@ pub struct Template {
 }
 
 /// The templates of a sitting.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Templates {
     state: PathBuf,
     run: String,
@@ -102,6 +103,12 @@ pub fn template(
     // The server is stopped by now, or has to be; the data folder stays with the templates' folder.
     session.undo_from(mark);
     let template = made.inspect_err(|_| drop(folders::remove_all(&data)))?;
+    if session.guest.is_some() {
+        // The guest may be killed while later trials still copy it.
+        folders::each_file(&data, &mut |path| {
+            files::open(path)?.sync_all().or_host(|| format!("sync {}", path.display()))
+        })?;
+    }
     session.templates.made.insert(key, template.clone());
     Ok(template)
 }

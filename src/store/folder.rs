@@ -245,7 +245,18 @@ impl Writer {
     /// When it is no run folder, another process writes to it, or it cannot be written.
     pub fn resume(path: &Path) -> Result<Writer> {
         let writer = Writer::lock(RunFolder::open(path)?)?;
-        writer.folder.remove_unfinished()?;
+        writer.folder.remove_unfinished(None)?;
+        Ok(writer)
+    }
+
+    /// The same for a run that stopped in the middle of a trial which goes on: what that has left stays.
+    ///
+    /// # Errors
+    /// As [`Writer::resume`].
+    pub fn resume_within(path: &Path, trial: &TrialKey) -> Result<Writer> {
+        let writer = Writer::lock(RunFolder::open(path)?)?;
+        let kept = files::beside(&writer.folder.trial_path(trial));
+        writer.folder.remove_unfinished(Some(&kept))?;
         Ok(writer)
     }
 
@@ -306,18 +317,29 @@ impl Writer {
         self.folder.must_be_there()?;
         Staging::begin(&self.folder.trial_path(key), self.folder.aside_path(key))
     }
+
+    /// The place of a trial that goes on, as it was left.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn staged(&self, key: &TrialKey) -> Result<Staging> {
+        Staging::left(&self.folder.trial_path(key), self.folder.aside_path(key))
+    }
 }
 
 impl RunFolder {
     /// Removes what trials in flight have left (`.N.part`, `.N.old`). Nothing else, and through no symlink: a folder may
     /// come from somebody else.
-    fn remove_unfinished(&self) -> Result<()> {
+    fn remove_unfinished(&self, but: Option<&Path>) -> Result<()> {
         for case in &self.record.cases {
             let folder = self.path.join(TRIALS).join(&case.id);
             if !is_real_folder(&folder) {
                 continue;
             }
             for entry in entries(&folder)?.into_iter().filter(|entry| is_real_folder(entry) && is_unfinished(entry)) {
+                if but == Some(entry.as_path()) {
+                    continue;
+                }
                 fs::remove_dir_all(&entry).or_store(|| format!("remove the unfinished {}", entry.display()))?;
             }
         }

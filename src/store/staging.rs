@@ -16,6 +16,9 @@ const LATENCIES: &str = "latency.hist";
 /// Waits of the backends, one row a second and wait.
 const WAITS: &str = "waits.parquet";
 
+/// What goes from one program to the next in the middle of a trial.
+const HANDOVER: &str = "handover.json";
+
 /// A trial that is not complete yet. Dropped without [`Staging::commit`], it vanishes.
 #[derive(Debug)]
 pub struct Staging {
@@ -41,6 +44,36 @@ impl Staging {
         }
         fs::create_dir_all(beside.join("raw")).or_store(|| format!("create the folder {}", beside.display()))?;
         Ok(Staging { place: place.to_path_buf(), beside, aside })
+    }
+
+    /// The folder of a trial that its program has left in the middle, as it is there.
+    pub(super) fn left(place: &Path, aside: PathBuf) -> Result<Staging> {
+        let beside = files::beside(place);
+        if !is_real_folder(&beside) {
+            return Err(Error::store(format!("{} is not there: the trial cannot go on", beside.display())));
+        }
+        Ok(Staging { place: place.to_path_buf(), beside, aside })
+    }
+
+    /// Writes what a program needs that goes on with the trial after this one was killed, and makes all of the trial so far
+    /// durable.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn hand_over(&self, content: &[u8]) -> Result<()> {
+        files::write_whole(&self.beside.join(HANDOVER), content)?;
+        sync_tree(&self.beside)
+    }
+
+    /// Takes what [`Staging::hand_over`] has written: it is read once.
+    ///
+    /// # Errors
+    /// When it cannot be read or removed.
+    pub fn take_over(&self) -> Result<Vec<u8>> {
+        let path = self.beside.join(HANDOVER);
+        let content = fs::read(&path).or_store(|| format!("read {}", path.display()))?;
+        fs::remove_file(&path).or_store(|| format!("remove {}", path.display()))?;
+        Ok(content)
     }
 
     /// Folder for the raw output of tools.
@@ -236,5 +269,22 @@ mod tests {
         staged(run.path(), "disturbed").commit(&record()).unwrap();
         drop(staged(run.path(), "repeat"));
         assert_eq!(words(run.path()), two([Some("disturbed"), None]));
+    }
+
+    #[test]
+    fn a_trial_that_its_program_has_left_in_the_middle_is_gone_on_with_once() {
+        let run = tempfile::tempdir().unwrap();
+        let staging = staged(run.path(), "before");
+        staging.hand_over(b"half").unwrap();
+        // A program that is killed drops nothing.
+        std::mem::forget(staging);
+        let (place, aside) = (run.path().join("trials/c/1"), run.path().join("set-aside/c/1"));
+        let again = Staging::left(&place, aside.clone()).unwrap();
+        assert_eq!(again.take_over().unwrap(), b"half");
+        assert!(again.take_over().is_err(), "it is read once");
+        again.commit(&record()).unwrap();
+        assert_eq!(words(run.path()), two([Some("before"), None]));
+        assert!(!place.join(HANDOVER).exists());
+        assert!(Staging::left(&place, aside).unwrap_err().to_string().contains("cannot go on"));
     }
 }

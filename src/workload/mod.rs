@@ -12,11 +12,13 @@ use crate::cluster::server::Server;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
+use crate::host::time::Instant;
 use crate::host::users::User;
 use crate::record::counts::Counts;
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::recovery::BeforeCrash;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
@@ -96,6 +98,32 @@ pub struct Until<'a> {
     pub progress: &'a mut dyn FnMut() -> Result<Progress>,
 }
 
+/// How the machine below a server crashes.
+pub enum Crash<'a> {
+    /// Its filesystems are stopped and opened again.
+    Filesystems(MachineCrash<'a>),
+    /// The guest that it is will be killed, and we with it: whoever measures returns what it has counted
+    /// ([`Counts::before_crash`]), and is then told to wait for the end ([`Workload::await_end`]).
+    Guest,
+    /// The guest was killed and booted, and the stack is open again.
+    GuestIsBack(GuestIsBack<'a>),
+}
+
+/// What is known after the crash of a guest.
+pub struct GuestIsBack<'a> {
+    pub before: &'a BeforeCrash,
+    /// From the last answer to the client beside the server to the opening of the stack, microseconds.
+    pub away_us: u64,
+    /// Longest time between two answers to that client, microseconds.
+    pub answers_apart_us: u64,
+    /// When the opening of the stack began.
+    pub begun: Instant,
+    /// When the stack was open.
+    pub opened: Instant,
+    /// How long the mounts took of that, microseconds.
+    pub mounts_us: u64,
+}
+
 /// Takes the filesystems of a stack away as a machine that stops does, and opens them again.
 pub struct MachineCrash<'a> {
     /// Stops each filesystem at once: nothing is written back from here on.
@@ -127,7 +155,7 @@ pub struct Place<'a> {
     /// The server, where the workload has one.
     pub server: Option<&'a Server>,
     /// How the machine below the server crashes; there while the workload is measured.
-    pub crash: Option<MachineCrash<'a>>,
+    pub crash: Option<Crash<'a>>,
     /// For a workload that makes snapshots; there while it is measured, on stacks that have them.
     pub snapshots: Option<SnapshotActions<'a>>,
     /// As whom clients run.
@@ -256,4 +284,13 @@ pub trait Workload: Sync {
         until: Until<'_>,
         listener: &dyn Listener,
     ) -> Result<Counts>;
+    /// Has a client see the server answer until `ask` is told that the guest may be killed now: microseconds since the last
+    /// answer, and the longest time between two. Returns when that fails only. For a workload whose counts have
+    /// `before_crash`.
+    ///
+    /// # Errors
+    /// What `ask` says; no answer.
+    fn await_end(&self, _place: &Place<'_>, _ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
+        Err(Error::bug(format!("the workload {} does not crash", self.name())))
+    }
 }

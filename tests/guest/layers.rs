@@ -4,7 +4,7 @@ use super::ground::{guest, set_mode};
 use pgstrata::guest::build;
 use pgstrata::guest::cache::Cache;
 use pgstrata::guest::suite::Suite;
-use pgstrata::guest::vm::{Shape, Shared, Vm};
+use pgstrata::guest::vm::{Scratch, Shape, Shared, Vm};
 use pgstrata::guest::wire::{Ended, Order};
 use pgstrata::host::Host;
 use pgstrata::host::signals::Interrupt;
@@ -116,7 +116,7 @@ fn pass(suite: &str, folder: &Path, filters: &[&str]) -> Vec<String> {
         inside: "/run/pgstrata/tests".to_owned(),
         writable: false,
     });
-    shape.scratch = Some(Bytes(16 << 30));
+    shape.scratch = Some(Scratch::Empty(Bytes(16 << 30)));
     let mut vm = Vm::boot(&host, &cache, &image, &shape, &interrupt).unwrap();
     let mut wrong = Vec::new();
     for filter in filters {

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod commands;
+mod crashes;
 mod deaths;
 mod ground;
 mod layers;

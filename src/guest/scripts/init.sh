@@ -37,8 +37,9 @@ scratch=/dev/disk/by-id/virtio-pgstrata-scratch
 if [ -e "$scratch" ]; then
     mkdir -p /var/lib/pgstrata
     # Images of loop devices lie in /var/tmp unless a plan says otherwise.
-    { mkfs.ext4 -q "$scratch" && mount "$scratch" /var/lib/pgstrata && mkdir -m 1777 /var/lib/pgstrata/tmp \
-        && mount --bind /var/lib/pgstrata/tmp /var/tmp; } \
+    # After a crash it is the one from before: what it holds is kept.
+    { { [ "$(blkid -o value -s TYPE "$scratch")" = ext4 ] || mkfs.ext4 -q "$scratch"; } \
+        && mount "$scratch" /var/lib/pgstrata && mkdir -p -m 1777 /var/lib/pgstrata/tmp && mount --bind /var/lib/pgstrata/tmp /var/tmp; } \
         || echo "pgstrata-guest: the scratch disk cannot be used" > /dev/console
 fi
 while read -r tag folder options; do

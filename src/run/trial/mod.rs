@@ -6,6 +6,7 @@
 
 mod age;
 mod cluster;
+mod crash;
 mod full;
 mod idle;
 mod settle;
@@ -36,6 +37,8 @@ use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use window::Watch;
+
+pub use crash::come_back;
 
 /// What is done in a step.
 type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
@@ -112,7 +115,13 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
     trial.record.is_repeat = is_repeat;
-    let failure = match trial.attempt() {
+    let done = trial.attempt(Trial::steps);
+    concluded(trial, done, micros(begun.elapsed()))
+}
+
+/// Stores a trial that has come to its end.
+fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result<Ran> {
+    let failure = match done {
         Err(e) if ends_the_run(&e) => return Err(e),
         // What fills one stack says nothing of the next.
         Err(e) => Some(trial.ended_early(&e)?).filter(|_| trial.record.full.is_none()),
@@ -120,7 +129,7 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     };
     trial.enter(Step::Store)?;
     let stuck = trial.session.stuck.take();
-    let measured_us = trial.store(micros(begun.elapsed()))?;
+    let measured_us = trial.store(wall_us)?;
     match stuck {
         // Going on would measure on top of what is left.
         Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
@@ -181,6 +190,18 @@ impl<'s, 'a> Trial<'s, 'a> {
             files: BTreeMap::new(),
         };
         let staging = session.events.writer().stage(key)?;
+        Trial::of(session, case, key, record, staging)
+    }
+
+    /// One whose record has begun.
+    fn of(
+        session: &'s mut Session<'a>,
+        case: &'s CaseSpec,
+        key: &'s TrialKey,
+        record: TrialRecord,
+        staging: Staging,
+    ) -> Result<Trial<'s, 'a>> {
+        let workload = forecast::workload(&case.workload.kind)?;
         Ok(Trial {
             session,
             key,
@@ -202,9 +223,9 @@ impl<'s, 'a> Trial<'s, 'a> {
         })
     }
 
-    /// Every step up to the tear-down, and the tear-down.
-    fn attempt(&mut self) -> Result<()> {
-        let mut done = self.steps();
+    /// Steps up to the tear-down, and the tear-down.
+    fn attempt(&mut self, steps: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let mut done = steps(self);
         let reached = self.step;
         if let Err(e) = &done
             && self.record.counts.is_none()

@@ -79,16 +79,21 @@ fn keep(session: &mut Session<'_>, spec: &StackSpec) -> Result<()> {
 }
 
 fn of_spec(session: &Session<'_>, spec: &StackSpec, trial: &str) -> Result<BuiltStack> {
-    // Stacks of one name that differ in an option may be kept at the same time.
-    let alike = session.kept.iter().filter(|(kept, _)| kept.name == spec.name).count();
-    let number = if alike == 0 { String::new() } else { format!("{alike}") };
-    let name = format!("pgstrata-{}-{trial}{number}.{}", session.record.id, spec.name);
+    let name = name_of(session, spec, trial);
     let images = session.images.by_node(spec);
     stack::build_stack(&site(session, name, &images), spec)
         .map_err(|e| e.while_doing(format!("build the stack {}", spec.name)))
 }
 
-fn site<'s>(session: &'s Session<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
+/// What everything of a stack is named by.
+pub(super) fn name_of(session: &Session<'_>, spec: &StackSpec, trial: &str) -> String {
+    // Stacks of one name that differ in an option may be kept at the same time.
+    let alike = session.kept.iter().filter(|(kept, _)| kept.name == spec.name).count();
+    let number = if alike == 0 { String::new() } else { format!("{alike}") };
+    format!("pgstrata-{}-{trial}{number}.{}", session.record.id, spec.name)
+}
+
+pub(super) fn site<'s>(session: &'s Session<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
     Site {
         host: &session.host,
         ledger: &session.ledger,

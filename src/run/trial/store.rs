@@ -39,7 +39,7 @@ impl Trial<'_, '_> {
     /// When the run folder cannot be written.
     pub(super) fn store(mut self, wall_us: u64) -> Result<u64> {
         self.end_step();
-        write_commands(&self.staging, &self.session.host.take_command_log())?;
+        write_commands(&self.staging, "commands.jsonl", &self.session.host.take_command_log())?;
         let trial = self.key.clone();
         let full_after_us = self.record.full.as_ref().map(|full| full.after_us);
         if self.record.is_repeat {
@@ -63,11 +63,12 @@ impl Trial<'_, '_> {
     }
 }
 
-fn write_commands(staging: &Staging, log: &[CommandLog]) -> Result<()> {
+/// Writes a log of commands into the raw output under a name.
+pub(super) fn write_commands(staging: &Staging, name: &str, log: &[CommandLog]) -> Result<()> {
     let mut text = String::new();
     for command in log {
         text.push_str(&serde_json::to_string(command).or_store(|| "write the log of commands".to_owned())?);
         text.push('\n');
     }
-    files::write_whole(&staging.raw().join("commands.jsonl"), text.as_bytes())
+    files::write_whole(&staging.raw().join(name), text.as_bytes())
 }

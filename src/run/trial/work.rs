@@ -1,7 +1,7 @@
 //! The steps `warm-up` and `measure`: the workload on the stack.
 
-use super::Trial;
 use super::window::{WarmUp, Watch};
+use super::{Trial, crash};
 use crate::cluster::server::{self, Server};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
@@ -9,7 +9,7 @@ use crate::provision::machine_crash::MachineCrash;
 use crate::provision::snapshots::Snapshots;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
-use crate::run::measure::{Files, Measurement};
+use crate::run::measure::{Files, Measured, Measurement};
 use crate::run::window;
 use crate::telemetry::{ServerAddress, Target};
 use crate::units::Micros;
@@ -62,7 +62,10 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     let longest = Micros(watch.as_ref().map_or(expected_us, Watch::longest_us));
     let machine = MachineCrash::of(&trial.session.host, &trial.case.stack, trial.stack()?);
     let (stop, open) = (|| machine.stop(), || machine.open());
-    let crash = Some(workload::MachineCrash { stop: &stop, open: &open });
+    let crash = match &trial.session.guest {
+        Some(_) => workload::Crash::Guest,
+        None => workload::Crash::Filesystems(workload::MachineCrash { stop: &stop, open: &open }),
+    };
     let snapshots = snapshots_of(trial)?;
     let (make, delete) = (|number| of(&snapshots)?.make(number), |number| of(&snapshots)?.delete(number));
     let (copy, is_lost) = (|number| of(&snapshots)?.copy(number), |number| of(&snapshots)?.is_lost(number));
@@ -91,10 +94,15 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         events: &trial.session.events,
     }
     .run(
-        &Place { crash, snapshots: actions, ..trial.place(&raw)? },
+        &Place { crash: Some(crash), snapshots: actions, ..trial.place(&raw)? },
         Until { longest, progress: &mut progress },
         &Files { seconds: trial.staging.seconds(), latencies: trial.staging.latencies(), waits: trial.staging.waits() },
     )?;
+    noted(trial, measured, watch)
+}
+
+/// Takes what was measured into the record. A measurement that ends with the crash of its guest is handed over.
+fn noted(trial: &mut Trial<'_, '_>, measured: Measured, watch: Option<Watch>) -> Result<()> {
     let ended_us = wall_us();
     let Some(began_us) = measured.began_us else {
         return Err(
@@ -111,9 +119,18 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     trial.record.telemetry_cpu_us_by = measured.telemetry_cpu_us_by;
     trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
     let is_full = trial.record.full.is_some();
-    let finish = |(watch, server): (Watch, &Server)| watch.finish((!is_full).then_some(server), began_us, ended_us);
+    let before_crash = trial.record.counts.as_mut().and_then(|counts| counts.before_crash.take());
+    let answers = !is_full && before_crash.is_none();
+    let finish = |(watch, server): (Watch, &Server)| watch.finish(answers.then_some(server), began_us, ended_us);
     trial.record.window = watch.zip(trial.server.as_ref()).map(finish).transpose()?;
-    Ok(())
+    match before_crash {
+        Some(before) => {
+            // Half of the counts are no result.
+            trial.record.counts = None;
+            crash::hand_over(trial, before)
+        }
+        None => Ok(()),
+    }
 }
 
 /// What telemetry looks at.
@@ -168,7 +185,7 @@ fn decided(trial: &mut Trial<'_, '_>) -> Result<Options> {
 }
 
 impl Trial<'_, '_> {
-    fn place<'p>(&'p self, raw: &'p Path) -> Result<Place<'p>> {
+    pub(super) fn place<'p>(&'p self, raw: &'p Path) -> Result<Place<'p>> {
         Ok(Place {
             host: &self.session.host,
             folder: self.folder.as_deref().ok_or_else(|| Error::bug("a workload was started before its folder"))?,

@@ -174,6 +174,11 @@ fn what_a_crash_left_of_a_trial_is_removed_on_resume_and_a_complete_one_stays() 
     fs::create_dir_all(part.join("raw")).unwrap();
     let path = writer.folder().path().to_path_buf();
     drop(writer);
+    drop(Writer::resume_within(&path, &key).unwrap());
+    assert!(done.exists() && part.join("raw").exists(), "a trial that goes on");
+    drop(Writer::resume_within(&path, &TrialKey { trial: 2, ..key }).unwrap());
+    assert!(done.exists() && !part.exists(), "another one goes on");
+    fs::create_dir_all(part.join("raw")).unwrap();
     drop(Writer::resume(&path).unwrap());
     assert!(done.exists() && !part.exists());
 }

@@ -1,18 +1,22 @@
 //! pgbench against a real server.
 
 use super::Pgbench;
+use super::recovery::Recovery;
 use crate::cluster::server::{DATABASE, Server};
 use crate::cluster::testing::server_in;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
+use crate::host::time::now;
 use crate::record::counts::Counts;
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::{CacheState, Writes};
 use crate::record::options::{OptionValue, Options};
+use crate::record::recovery::CrashKind;
+use crate::record::stage::StageKind;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, Listener, Memory, Place, Progress, Until, Window, Workload};
+use crate::workload::{ClientSecond, Crash, GuestIsBack, Listener, Memory, Place, Progress, Until, Window, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -381,4 +385,54 @@ fn tables_and_indexes_lie_in_the_tablespaces_that_the_options_name() {
     let unknown = options(&[("tablespace", OptionValue::Text("no\"ne".to_owned()))]);
     let error = Pgbench.place_data(&bench.place(), &unknown).unwrap_err().to_string();
     assert!(error.contains("no\"ne"), "{error}");
+}
+
+#[test]
+fn a_trial_whose_guest_is_killed_goes_on_with_what_was_counted_before() {
+    let Some(mut bench) = Bench::new() else { return };
+    let wanted = recovery_options();
+    let measured = |bench: &Bench, crash| {
+        let place = Place { crash: Some(crash), ..bench.place() };
+        let until = Until { longest: Micros(1), progress: &mut || Ok(Progress::default()) };
+        Recovery.measure(&place, &wanted, MEMORY, until, &Ears::default())
+    };
+    let half = measured(&bench, Crash::Guest).unwrap();
+    let before = half.before_crash.unwrap();
+    assert!(before.wal_bytes >= 16 << 20 && before.done > 0 && half.measures.is_empty(), "{before:?}");
+    // Nobody kills us: whoever asks is told so.
+    let asked = std::cell::Cell::new((0, 0));
+    let waited = Recovery.await_end(&bench.place(), &|since_us, apart_us| {
+        asked.set((since_us, apart_us));
+        Err(Error::tool("still there"))
+    });
+    assert_eq!(waited.unwrap_err().to_string(), "still there");
+    let (since_us, apart_us) = asked.get();
+    assert!(since_us <= apart_us, "{since_us} {apart_us}");
+    let server = bench.server.take().unwrap();
+    server.kill_all(&bench.host).unwrap();
+    bench.server = Some(Server::crashed(server.spec.clone()));
+    let (begun, away_us) = (now(), 5_000_000);
+    let back = GuestIsBack { before: &before, away_us, answers_apart_us: apart_us, begun, opened: now(), mounts_us: 0 };
+    let counts = measured(&bench, Crash::GuestIsBack(back)).unwrap();
+    let recovery = counts.recovery.as_ref().unwrap();
+    assert_eq!((recovery.crash, recovery.wal_bytes), (CrashKind::Guest, before.wal_bytes));
+    assert_eq!((&recovery.before, recovery.answers_apart_us), (&before.seconds, apart_us));
+    assert!(counts.measures[0].done > Some(before.done) && !recovery.after.is_empty(), "{counts:?}");
+    let of = |kind| counts.stages.iter().filter(move |stage| stage.kind == kind);
+    let parts: u64 = of(StageKind::Part).map(|stage| stage.length_us).sum();
+    assert_eq!(of(StageKind::Ranked).map(|stage| stage.length_us).collect::<Vec<_>>(), [parts], "{:?}", counts.stages);
+    assert_eq!(of(StageKind::Beside).map(|stage| stage.length_us).collect::<Vec<_>>(), [away_us]);
+    assert!(
+        of(StageKind::Part).any(|stage| stage.name == "redo" && stage.bytes > Some(15 << 20)),
+        "{:?}",
+        counts.stages
+    );
+    bench.assert_clean();
+}
+
+fn recovery_options() -> Options {
+    let mut wanted = options(&[("wal", text("16MiB")), ("after", text("3s")), ("crash", text("machine"))]);
+    wanted.0.remove("duration");
+    Recovery.check(&wanted).unwrap();
+    wanted
 }

@@ -19,10 +19,10 @@ use crate::record::counts::{Counts, Measure};
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
-use crate::record::recovery::{CrashKind, RecoveryCounts};
+use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
+use crate::workload::{ClientSecond, Crash, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -56,9 +56,9 @@ const SPECS: &[OptionSpec] = &[
         kind: OptionKind::OneOf(&["process", "machine"]),
         required: false,
         default: Some("process"),
-        doc: "process: all processes of the server are killed, the page cache is kept. machine: the filesystems below the \
-              server are stopped too, without writing anything back (ext2/3/4, xfs, f2fs; btrfs where its kernel can), then \
-              mounted again",
+        doc: "process: all processes of the server are killed, the page cache is kept. machine: in a guest, the guest is \
+              killed and booted again; elsewhere the filesystems below the server are stopped too, without writing anything \
+              back (ext2/3/4, xfs, f2fs; btrfs where its kernel can), then mounted again",
     },
     OptionSpec {
         key: "wal",
@@ -185,49 +185,100 @@ impl Workload for Recovery {
         _until: Until<'_>,
         listener: &dyn Listener,
     ) -> Result<Counts> {
-        let settings = settings(&as_pgbench(options))?;
-        let units = settings.units(memory);
-        let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
-        let part = || Part { shifted: Shifted::new(listener, &origin, TRANSACTIONS, &last), done: Mutex::default() };
-        let (before, after_it) = (part(), part());
-        let wal_asked = wal(options).0;
-        let load =
-            |name: &str, part: &Part<'_>, until: Until<'_>| drive::measure(place, &settings, name, units, until, part);
-        let mut distance = Distance::from_checkpoint(place)?;
-        let mut progress = || Ok(Progress { cycles: 0, is_over: distance.look()? >= wal_asked });
-        let first = load("pgbench-before", &before, Until { longest: limit(options), progress: &mut progress })?;
-        let wal_bytes = distance.now()?;
-        drop(distance);
         let crash = crash(options);
+        if let Some(Crash::GuestIsBack(back)) = &place.crash {
+            let outage = outage::after_guest(place, back)?;
+            return Load { place, options, memory, listener }.after(CrashKind::Guest, back.before, outage);
+        }
+        let load = Load { place, options, memory, listener };
+        let before = load.before()?;
+        if crash == CrashKind::Machine && matches!(place.crash, Some(Crash::Guest)) {
+            return Ok(Counts { before_crash: Some(before), ..Counts::default() });
+        }
         let outage = outage::of(place, crash)?;
-        let mut progress = || Ok(Progress::default());
-        let second = load("pgbench-after", &after_it, Until { longest: after(options), progress: &mut progress })?;
-        let after_begins_us = second.began_us.unwrap_or(outage.first_answer_us).saturating_sub(outage.first_answer_us);
-        let recovery = RecoveryCounts {
-            crash,
+        load.after(crash, &before, outage)
+    }
+
+    fn await_end(&self, place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
+        outage::await_end(place, ask)
+    }
+}
+
+/// The load before and after a crash.
+struct Load<'a> {
+    place: &'a Place<'a>,
+    options: &'a Options,
+    memory: Memory,
+    listener: &'a dyn Listener,
+}
+
+impl Load<'_> {
+    /// From a checkpoint until the distance is written.
+    fn before(&self) -> Result<BeforeCrash> {
+        let wal_asked = wal(self.options).0;
+        let block_bytes = outage::block_bytes(drive::server_of(self.place)?)?;
+        let mut distance = Distance::from_checkpoint(self.place)?;
+        let mut progress = || Ok(Progress { cycles: 0, is_over: distance.look()? >= wal_asked });
+        let until = Until { longest: limit(self.options), progress: &mut progress };
+        let (tally, seconds) = self.drive("pgbench-before", &(OnceLock::new(), AtomicU64::new(0)), until)?;
+        let (wal_bytes, total) = (distance.now()?, tally.total());
+        Ok(BeforeCrash {
             wal_asked,
             wal_bytes,
-            before: before.done(),
-            after: after_it.done(),
-            after_begins_us,
+            seconds,
+            began_us: tally.began_us.unwrap_or(tally.last_us),
+            ended_us: tally.last_us,
+            done: total.done,
+            failed: total.failed,
+            latency_us_sum: total.latency_us_sum,
+            block_bytes,
+        })
+    }
+
+    /// The load after the crash, and the counts of all.
+    fn after(&self, crash: CrashKind, before: &BeforeCrash, outage: outage::Outage) -> Result<Counts> {
+        // Its seconds follow those before, and none is told twice.
+        let origin = OnceLock::from(before.began_us);
+        let last = AtomicU64::new(before.seconds.len() as u64);
+        let mut progress = || Ok(Progress::default());
+        let until = Until { longest: after(self.options), progress: &mut progress };
+        let (tally, seconds) = self.drive("pgbench-after", &(origin, last), until)?;
+        let recovery = RecoveryCounts {
+            crash,
+            wal_asked: before.wal_asked,
+            wal_bytes: before.wal_bytes,
+            before: before.seconds.clone(),
+            after: seconds,
+            after_begins_us: tally.began_us.unwrap_or(outage.first_answer_us).saturating_sub(outage.first_answer_us),
             answers_apart_us: outage.answers_apart_us,
         };
-        Ok(counts(&[first, second], recovery, outage))
+        Ok(counts(before, &tally, recovery, outage))
+    }
+
+    /// One pgbench, on the time axis that these tell. Its tally and its whole seconds.
+    fn drive(&self, name: &str, axis: &(OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(Tally, Vec<u64>)> {
+        let settings = settings(&as_pgbench(self.options))?;
+        let units = settings.units(self.memory);
+        let part =
+            Part { shifted: Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1), done: Mutex::default() };
+        let tally = drive::measure(self.place, &settings, name, units, until, &part)?;
+        Ok((tally, part.done()))
     }
 }
 
 /// The transactions of both loads, the outage left out, and the crash.
-fn counts(loads: &[Tally], recovery: RecoveryCounts, outage: outage::Outage) -> Counts {
-    let length = |tally: &Tally| tally.began_us.map_or(0, |began_us| tally.last_us.saturating_sub(began_us));
-    let mut main =
-        Measure { name: TRANSACTIONS.to_owned(), elapsed_us: loads.iter().map(length).sum(), ..Measure::default() };
-    for total in loads.iter().map(Tally::total) {
-        main.done = Some(main.done.unwrap_or(0) + total.done);
-        main.failed += total.failed;
-        main.latency_us_sum += total.latency_us_sum;
-    }
-    let began_us = loads.first().and_then(|tally| tally.began_us).unwrap_or(0);
-    let elapsed_us = loads.last().map_or(0, |tally| tally.last_us.saturating_sub(began_us));
+fn counts(before: &BeforeCrash, after: &Tally, recovery: RecoveryCounts, outage: outage::Outage) -> Counts {
+    let length = after.began_us.map_or(0, |began_us| after.last_us.saturating_sub(began_us));
+    let total = after.total();
+    let main = Measure {
+        name: TRANSACTIONS.to_owned(),
+        elapsed_us: before.ended_us.saturating_sub(before.began_us) + length,
+        done: Some(before.done + total.done),
+        failed: before.failed + total.failed,
+        latency_us_sum: before.latency_us_sum + total.latency_us_sum,
+        ..Measure::default()
+    };
+    let elapsed_us = after.last_us.saturating_sub(before.began_us);
     Counts { elapsed_us, measures: vec![main], stages: outage.stages, recovery: Some(recovery), ..Counts::default() }
 }
 

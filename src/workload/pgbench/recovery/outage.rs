@@ -7,11 +7,11 @@ use super::super::drive;
 use super::witness::{Clock, watch};
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Error, Result};
-use crate::host::time::{now, sleep};
+use crate::host::time::{Instant, micros, now, sleep};
 use crate::parse::recovery_log::{self, RecoveryLog};
 use crate::record::recovery::CrashKind;
 use crate::record::stage::{StageCounts, StageKind};
-use crate::workload::Place;
+use crate::workload::{Crash, GuestIsBack, MachineCrash, Place};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -24,6 +24,12 @@ const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// Bytes of a page, by default; asked of the server.
 const BLOCK_SIZE: &str = "SELECT current_setting('block_size')";
+
+/// Names of stages that a guest has under another name, or not.
+const PROCESSES: &str = "end of the processes";
+const UNMOUNT: &str = "unmount";
+const DEVICES: &str = "opening the devices";
+const AWAY: &str = "kill and boot of the guest";
 
 /// One outage.
 pub struct Outage {
@@ -70,6 +76,61 @@ pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
     Ok(Outage { stages, first_answer_us: moments.first_answer_us, answers_apart_us })
 }
 
+/// Has a client beside the server commit for a while, then asks for the end of the guest; returns when that did not come.
+pub fn await_end(place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
+    let server = drive::server_of(place)?;
+    let clock = Clock::begin();
+    let stop = AtomicBool::new(false);
+    let (tell, heard) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| watch(server, clock, &tell, &stop));
+        sleep(BEFORE);
+        let answers: Vec<u64> = heard.try_iter().collect();
+        let asked_us = clock.us();
+        // The client goes on: a server that is killed while nobody commits would have nothing to lose.
+        let done =
+            before(&answers, asked_us).and_then(|(last_us, apart_us)| ask(asked_us.saturating_sub(last_us), apart_us));
+        stop.store(true, Ordering::SeqCst);
+        done
+    })
+}
+
+/// Starts the server in a guest that was killed and is back, its stack open: the outage from the opening on, and beside it how
+/// long the guest was away.
+pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> {
+    let server = drive::server_of(place)?;
+    let clock = Clock::begin();
+    let at = |moment: Instant| clock.us().saturating_sub(micros(moment.elapsed()));
+    let (begun_us, opened_us) = (at(back.begun), at(back.opened));
+    let stop = AtomicBool::new(false);
+    let (tell, heard) = channel();
+    let first_answer_us = std::thread::scope(|scope| {
+        scope.spawn(|| watch(server, clock, &tell, &stop));
+        let done = server.restart(place.host, place.interrupt).and_then(|()| first_answer(place, &heard));
+        stop.store(true, Ordering::SeqCst);
+        done
+    })?;
+    let moments = Moments {
+        last_answer_us: begun_us,
+        gone_us: begun_us,
+        mount_us: Some((opened_us.saturating_sub(back.mounts_us), opened_us)),
+        first_answer_us,
+    };
+    let log = recovery_log::parse(&server.log_text())?;
+    let stages = of_guest(stages(&log, moments, back.before.block_bytes), back.away_us);
+    Ok(Outage { stages, first_answer_us, answers_apart_us: back.answers_apart_us })
+}
+
+/// The stages in the words of a guest: what comes before the mounts is the opening of devices, and no process has to end.
+fn of_guest(mut stages: Vec<StageCounts>, away_us: u64) -> Vec<StageCounts> {
+    stages.retain(|stage| stage.name != PROCESSES);
+    for stage in stages.iter_mut().filter(|stage| stage.name == UNMOUNT) {
+        DEVICES.clone_into(&mut stage.name);
+    }
+    stages.push(StageCounts { name: AWAY.to_owned(), kind: StageKind::Beside, length_us: away_us, bytes: None });
+    stages
+}
+
 /// When what was done.
 struct Down {
     began_us: u64,
@@ -88,9 +149,7 @@ fn crash_and_start(
 ) -> Result<(Down, Vec<u64>)> {
     let machine = match crash {
         CrashKind::Process => None,
-        CrashKind::Machine => {
-            Some(place.crash.as_ref().ok_or_else(|| Error::bug("the workload may not crash the machine"))?)
-        }
+        CrashKind::Machine | CrashKind::Guest => Some(filesystems(place)?),
     };
     sleep(BEFORE);
     let began_us = clock.us();
@@ -108,6 +167,13 @@ fn crash_and_start(
     server.restart(place.host, place.interrupt)?;
     let first_answer_us = first_answer(place, heard)?;
     Ok((Down { began_us, gone_us, mount_us, first_answer_us }, answers))
+}
+
+fn filesystems<'p>(place: &'p Place<'_>) -> Result<&'p MachineCrash<'p>> {
+    match &place.crash {
+        Some(Crash::Filesystems(machine)) => Ok(machine),
+        _ => Err(Error::bug("the workload may not crash the machine")),
+    }
 }
 
 fn first_answer(place: &Place<'_>, heard: &Receiver<u64>) -> Result<u64> {
@@ -133,7 +199,8 @@ fn before(answers: &[u64], crash_us: u64) -> Result<(u64, u64)> {
     Ok((*last, apart.max(crash_us.saturating_sub(*last))))
 }
 
-fn block_bytes(server: &Server) -> Result<u64> {
+/// Bytes of a page of the server.
+pub fn block_bytes(server: &Server) -> Result<u64> {
     let rows = server.connect(DATABASE)?.query(BLOCK_SIZE)?;
     let bytes = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
     bytes.ok_or_else(|| Error::tool(format!("`{BLOCK_SIZE}` did not give a whole number")))
@@ -152,8 +219,8 @@ fn stages(log: &RecoveryLog, moments: Moments, block_bytes: u64) -> Vec<StageCou
     let gone = Some(moments.gone_us);
     let (mount_began, mount_ended) = moments.mount_us.unzip();
     let parts = [
-        part("end of the processes", Some(moments.last_answer_us), gone, None),
-        part("unmount", mount_began.and(gone), mount_began, None),
+        part(PROCESSES, Some(moments.last_answer_us), gone, None),
+        part(UNMOUNT, mount_began.and(gone), mount_began, None),
         part("mount with journal replay", mount_began, mount_ended, None),
         part("start of the server", mount_ended.or(gone), log.interrupted_us, None),
         part("fsync pass", log.interrupted_us, log.recovering_us, None),
@@ -235,5 +302,25 @@ mod tests {
         assert_eq!(before(&[1_000, 4_000, 5_000], 5_500).unwrap(), (5_000, 3_000));
         assert_eq!(before(&[1_000, 2_000], 9_000).unwrap(), (2_000, 7_000));
         assert!(before(&[], 9_000).is_err());
+    }
+
+    #[test]
+    fn a_guest_opens_devices_where_another_machine_unmounts_and_its_boot_stands_beside_the_outage() {
+        let log = log(18);
+        let began = log.interrupted_us.unwrap();
+        let moments = Moments {
+            last_answer_us: began - 90_000,
+            gone_us: began - 90_000,
+            mount_us: Some((began - 60_000, began - 10_000)),
+            first_answer_us: log.ready_us.unwrap() + 1_000,
+        };
+        let stages = of_guest(stages(&log, moments, 8192), 7_000_000);
+        let of = |name: &str| stages.iter().find(|stage| stage.name == name).map(|stage| (stage.kind, stage.length_us));
+        assert_eq!(of("opening the devices"), Some((StageKind::Part, 30_000)));
+        assert_eq!(of("mount with journal replay"), Some((StageKind::Part, 50_000)));
+        assert_eq!(of("kill and boot of the guest"), Some((StageKind::Beside, 7_000_000)));
+        assert_eq!((of("end of the processes"), of("unmount")), (None, None));
+        let parts: u64 = stages.iter().filter(|it| it.kind == StageKind::Part).map(|it| it.length_us).sum();
+        assert_eq!(of("outage"), Some((StageKind::Ranked, parts)));
     }
 }

@@ -1,0 +1,276 @@
+//! The machine crash of a trial in a guest, which takes this program along: what goes to the next one, and how that goes on
+//! ([ADR 30](../../../docs/adr/0030-killing-the-guest.md)). Absent on purpose: killing the guest, which is for the host.
+
+use super::{Ran, Trial, cluster, concluded};
+use crate::cluster::install;
+use crate::cluster::server::{Server, ServerSpec};
+use crate::error::{Context, Error, Result};
+use crate::host::command::CommandLog;
+use crate::host::processes;
+use crate::host::time::{self, Instant, micros, now, sleep};
+use crate::provision::images::Images;
+use crate::provision::knobs;
+use crate::provision::stack::{Grounds, reopen_stack};
+use crate::record::case::TrialKey;
+use crate::record::event::{Event, Step};
+use crate::record::latency::LatencyInterval;
+use crate::record::recovery::BeforeCrash;
+use crate::record::stack::End;
+use crate::record::trial::{Gap, StepTime, TrialRecord};
+use crate::run::crashed::Crashed;
+use crate::run::died::Died;
+use crate::run::session::Session;
+use crate::run::template::Templates;
+use crate::run::{sitting, undo};
+use crate::units::Micros;
+use crate::workload::{ClientSecond, Crash, GuestIsBack, Listener, Place, Progress, Until};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The host kills the guest as soon as it hears of it. Beyond this it does not.
+const KILL_LIMIT: Duration = Duration::from_secs(120);
+const TURN: Duration = Duration::from_millis(100);
+
+/// What is known of the trial, and of the sitting, for the program that goes on.
+#[derive(Serialize, Deserialize)]
+struct HandOver {
+    record: TrialRecord,
+    before: BeforeCrash,
+    /// Where the stack's images lie, by node.
+    images_of_stack: BTreeMap<String, PathBuf>,
+    /// Folder of the cluster on the stack.
+    folder: PathBuf,
+    /// Folder of pg_wal, where it is elsewhere.
+    wal: Option<PathBuf>,
+    settings: BTreeMap<String, String>,
+    images: Images,
+    templates: Templates,
+}
+
+/// Stores the first half of the trial, whose counts are in the record, and asks for the end of the guest. Returns when that
+/// does not come.
+pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Result<()> {
+    if trial.case.stack.reuse {
+        return Err(Error::user("a stack that is kept for all its trials cannot crash with its guest")
+            .hint("leave out `reuse`, or use crash = \"process\""));
+    }
+    let missing = || Error::bug("a guest was to be killed before its server ran");
+    let spec = &trial.server.as_ref().ok_or_else(missing)?.spec;
+    let mut record = trial.record.clone();
+    record.counts = None;
+    record.steps.push(StepTime { step: Step::Measure, wall_us: micros(trial.step_began.elapsed()) });
+    // Readings of the second half would be of counters that began anew.
+    record.gaps.push(Gap {
+        source: "telemetry after the crash".to_owned(),
+        second: None,
+        rows: 0,
+        reason: "the guest was killed; latencies and waits are of the load before it, too".to_owned(),
+    });
+    let hand_over = HandOver {
+        record,
+        before,
+        images_of_stack: images_of_stack(trial)?,
+        folder: trial.folder.clone().ok_or_else(missing)?,
+        wal: spec.wal.clone(),
+        settings: spec.settings.clone(),
+        images: trial.session.images.clone(),
+        templates: trial.session.templates.clone(),
+    };
+    super::store::write_commands(
+        &trial.staging,
+        "commands-before-crash.jsonl",
+        &trial.session.host.take_command_log(),
+    )?;
+    let content = serde_json::to_vec(&hand_over).or_store(|| "write the first half of the trial".to_owned())?;
+    trial.staging.hand_over(&content)?;
+    let raw = trial.staging.raw();
+    trial.workload.await_end(&trial.place(&raw)?, &|since_answer_us, answers_apart_us| {
+        let key = trial.key.clone();
+        trial.session.events.emit(Event::CrashAsked { trial: key, since_answer_us, answers_apart_us })?;
+        let asked = now();
+        while asked.elapsed() < KILL_LIMIT {
+            trial.session.interrupt.check()?;
+            sleep(TURN);
+        }
+        let message = format!("the guest was to be killed, and still runs after {} s", KILL_LIMIT.as_secs());
+        Err(Error::tool(message).hint("`pgstrata run --guest` does that; is it of the same version?"))
+    })
+}
+
+/// Images below the stack by node, those among them that were made for this trial alone.
+fn images_of_stack(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
+    let mut images = trial.session.images.by_node(&trial.case.stack);
+    for node in &trial.stack()?.facts.nodes {
+        if let (Some(_), Some(image)) = (&node.layer, node.details.get("image")) {
+            images.entry(node.name.clone()).or_insert_with(|| PathBuf::from(image));
+        }
+    }
+    Ok(images)
+}
+
+/// Goes on with a trial after the crash of its guest, and stores it.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
+    let begun = now();
+    let own_age_us = processes::own_age_us(&session.host).unwrap_or(0);
+    let away_us = crashed.since_answer_us + crashed.down_us + own_age_us;
+    let key: &TrialKey = &crashed.trial;
+    session.events.emit(Event::CrashSurvived { trial: key.clone(), away_us })?;
+    let case = sitting::case_of(&session.record, key)?.clone();
+    let staging = session.events.writer().staged(key);
+    let read = staging.and_then(|staging| {
+        let content = staging.take_over()?;
+        let hand_over =
+            serde_json::from_slice::<HandOver>(&content).or_store(|| "read what was handed over".to_owned())?;
+        Ok((staging, hand_over))
+    });
+    let (staging, hand_over) = match read {
+        Ok(read) => read,
+        Err(e) => {
+            let died = Died { trial: key.clone(), step: Step::Measure, reason: e.chain() };
+            super::died(session, &case, key, &died)?;
+            return Ok(Ran { measured_us: 0, failure: None });
+        }
+    };
+    session.images = hand_over.images.clone();
+    session.templates = hand_over.templates.clone();
+    // Below it are the run's folder and processes of this sitting, and below them what the trial had made before the crash:
+    // that is undone with the sitting.
+    let mark = session.ledger.mark();
+    let mut trial = Trial::of(session, &case, key, hand_over.record.clone(), staging)?;
+    (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(mark));
+    let done = trial.attempt(|trial| {
+        trial.session.interrupt.check()?;
+        measure_on(trial, &hand_over, crashed, away_us, begun)?;
+        trial.enter(Step::ReadBack)?;
+        cluster::read_back(trial)
+    });
+    let before_us = hand_over.record.steps.iter().map(|step| step.wall_us).sum::<u64>();
+    concluded(trial, done, before_us + micros(begun.elapsed()))
+}
+
+/// Opens the stack, has the workload see the server start, and measures what follows.
+fn measure_on(
+    trial: &mut Trial<'_, '_>,
+    hand_over: &HandOver,
+    crashed: &Crashed,
+    away_us: u64,
+    begun: Instant,
+) -> Result<()> {
+    let (opened, mounts_us) = open(trial, hand_over)?;
+    trial.folder = Some(hand_over.folder.clone());
+    trial.server = Some(Server::crashed(server_spec(trial, hand_over)?));
+    let (before, answers_apart_us) = (&hand_over.before, crashed.answers_apart_us);
+    let crash = Some(Crash::GuestIsBack(GuestIsBack { before, away_us, answers_apart_us, begun, opened, mounts_us }));
+    let mut options = trial.case.workload.options.clone();
+    for (key, value) in &trial.record.decided.0 {
+        options.set(key, value.clone());
+    }
+    let raw = trial.staging.raw();
+    let shown = Shown { trial };
+    let mut progress = || Ok(Progress::default());
+    let counts = trial.workload.measure(
+        &Place { crash, ..trial.place(&raw)? },
+        &options,
+        trial.session.memory_of(trial.case),
+        Until { longest: Micros(0), progress: &mut progress },
+        &shown,
+    )?;
+    if let Some(window) = &mut trial.record.window {
+        window.ended_us = time::wall_us();
+    }
+    trial.record.counts = Some(counts);
+    Ok(())
+}
+
+/// Opens the stack on what the crash has left. When it was open, and how long the mounts took, microseconds.
+fn open(trial: &mut Trial<'_, '_>, hand_over: &HandOver) -> Result<(Instant, u64)> {
+    let (session, spec) = (&trial.session, &trial.case.stack);
+    knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)
+        .map_err(|e| e.while_doing("set the knobs of the kernel"))?;
+    let name = super::stack::name_of(session, spec, &trial.key.trial.to_string());
+    let site = super::stack::site(session, name, &hand_over.images_of_stack);
+    let before = session.host.command_log().len();
+    let built = reopen_stack(&site, spec, Grounds::new())
+        .map_err(|e| e.while_doing(format!("open the stack {} after the crash", spec.name)))?;
+    let opened = now();
+    let mounts_us = session.host.command_log().iter().skip(before).filter_map(mount_us).sum();
+    trial.stack = Some(built);
+    Ok((opened, mounts_us))
+}
+
+/// How long a command took that mounts.
+fn mount_us(command: &CommandLog) -> Option<u64> {
+    let mut words = command.command.split_whitespace();
+    let is_mount = match words.next().map(|program| program.rsplit('/').next().unwrap_or(program)) {
+        Some("mount") => true,
+        Some("zpool") => words.next() == Some("import"),
+        Some("zfs") => words.next() == Some("mount"),
+        _ => false,
+    };
+    command.wall_us.filter(|_| is_mount)
+}
+
+/// The server as it was, on the same folders, which are there.
+fn server_spec(trial: &Trial<'_, '_>, hand_over: &HandOver) -> Result<ServerSpec> {
+    let missing = || Error::bug("a workload without a server crashed with its guest");
+    let postgres = trial.case.postgres.as_ref().ok_or_else(missing)?;
+    let session = &trial.session;
+    // Its files name it by that: tablespaces, and pg_wal.
+    let data = trial.stack()?.folders.get(&End::Data).filter(|folder| hand_over.folder.starts_with(folder));
+    data.ok_or_else(|| Error::bug(format!("{} is not where it was before the crash", hand_over.folder.display())))?;
+    Ok(ServerSpec {
+        install: install::find(&session.host, &postgres.bin)?,
+        user: session.user.clone(),
+        data: hand_over.folder.join("cluster"),
+        wal: hand_over.wal.clone(),
+        socket_folder: undo::make_folder_for(&session.ledger, &session.folder.join("pgstrata-socket"), &session.user)?,
+        log: trial.staging.raw().join("server.log"),
+        settings: hand_over.settings.clone(),
+        initdb: postgres.initdb.clone(),
+    })
+}
+
+/// Shows the seconds of the second half; they are stored as the counts of the recovery alone.
+struct Shown<'t, 's, 'a> {
+    trial: &'t Trial<'s, 'a>,
+}
+
+impl Listener for Shown<'_, '_, '_> {
+    fn began(&self, _wall_us: u64) {}
+
+    fn second(&self, second: ClientSecond) {
+        // A run folder that takes no more says so when the trial is stored.
+        drop(self.trial.session.events.emit(Event::Second {
+            trial: self.trial.key.clone(),
+            second: second.second,
+            done: second.done,
+            latency_us_p99: (second.done > 0).then(|| second.latencies.value_at_quantile(0.99)),
+        }));
+    }
+
+    fn latencies(&self, _interval: LatencyInterval) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_mounts_is_that_of_the_commands_that_mount() {
+        let us = |command: &str| {
+            let (user, at_us, wall_us, exit_code) = (None, 0, Some(7), Some(0));
+            mount_us(&CommandLog { command: command.to_owned(), user, at_us, wall_us, exit_code })
+        };
+        for command in ["mount -t ext4 /dev/loop0 /run/x", "/usr/sbin/zpool import -N p", "zfs mount p/d"] {
+            assert_eq!(us(command), Some(7), "{command}");
+        }
+        for command in ["mountpoint /run/x", "losetup --show -f mount", "zpool get all p", "zfs set mountpoint=/x p"] {
+            assert_eq!(us(command), None, "{command}");
+        }
+    }
+}
