@@ -145,11 +145,7 @@ impl Trip<'_> {
     fn boot_and_run(&self, suite: &Suite, died: Option<&[Died]>, sitting: &mut Sitting<'_>) -> Result<Ended> {
         let image = self.images.iter().find(|image| image.suite == *suite);
         let image = image.ok_or_else(|| Error::bug(format!("the run was handed over to the guest {suite}")))?;
-        let mut shape = Shape::usual(self.cache)?;
-        // What the host has no room for must not look free inside.
-        let free = files::free_bytes(&files::nearest_existing(self.cache.parent()))?;
-        shape.scratch = Some(Bytes(free.min(SCRATCH.0) >> 20 << 20));
-        shape.shares.push(sitting.outlet.shared());
+        let shape = shape(self.cache, sitting.outlet)?;
         let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
         let argv = self.argv(suite, died, sitting.outlet)?;
         (sitting.spoke, sitting.errors) = (false, Vec::new());
@@ -190,6 +186,19 @@ impl Trip<'_> {
         }
         Ok(argv)
     }
+}
+
+/// A guest with a scratch disk and a way out.
+///
+/// # Errors
+/// When this program cannot be found, or the free space below the cache.
+pub(super) fn shape(cache: &Cache, outlet: &Outlet) -> Result<Shape> {
+    let mut shape = Shape::usual(cache)?;
+    // What the host has no room for must not look free inside.
+    let free = files::free_bytes(&files::nearest_existing(cache.parent()))?;
+    shape.scratch = Some(Bytes(free.min(SCRATCH.0) >> 20 << 20));
+    shape.shares.push(outlet.shared());
+    Ok(shape)
 }
 
 /// What is known of the run while it goes on.
