@@ -28,7 +28,10 @@ impl Attachment {
             Attachment::Loop => {
                 (!paths::exists(Path::new("/dev/fuse"))).then(|| "this machine has no /dev/fuse".to_owned())
             }
-            Attachment::Nbd => recorded::unmet_nbd(&session.host).map(|unmet| format!("{} is missing", unmet.what)),
+            Attachment::Nbd => {
+                let missing = recorded::unmet_nbd(&session.host)?.what;
+                Some(format!("{missing} is missing; a guest has it (--guest)"))
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `cut --guest`: power cuts in a guest, whose recorded disks have FUA.
 
 use super::ground::{SUITE, guest, pgstrata, qemu_of, said, set_mode, stderr};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -168,4 +169,37 @@ fn mistakes_in_a_plan_come_out_with_their_exit_code() {
     let output = desk.cut(&[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(stderr(&output).contains("shared_bufers"), "{}", said(&output));
+}
+
+/// Kills a recording whose server runs on an NBD device, and cleans up. Prints what is left.
+const KILLED: &str = r#"
+cd /root
+cat > plan.toml
+pgstrata cut plan.toml --disks nbd --seconds 600 --states 0 > cut.out 2>&1 &
+pid=$!
+until grep -q '^/dev/nbd' /proc/mounts && pgrep -f postgres: > /dev/null; do
+    kill -0 $pid || { cat cut.out; exit 9; }
+    sleep 0.2
+done
+kill -9 $pid
+wait $pid
+pgstrata clean
+echo "clean $?"
+grep '^/dev/nbd' /proc/mounts
+cat /sys/block/nbd*/backend 2> /dev/null
+pgrep -f postgres:
+echo end
+"#;
+
+#[test]
+fn what_a_killed_recording_leaves_on_nbd_devices_is_cleaned_up() {
+    const TEST: &str = "what_a_killed_recording_leaves_on_nbd_devices_is_cleaned_up";
+    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let mut command = pgstrata(&["guest", "run", "--suite", SUITE, "--limit", "20min", "--", "sh", "-c", KILLED]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(PLAN.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text.split_once("clean 0\n").map(|(_, left)| left), Some("end\n"), "{}", said(&output));
 }
