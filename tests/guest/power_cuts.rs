@@ -177,7 +177,7 @@ cd /root
 cat > plan.toml
 pgstrata cut plan.toml --disks nbd --seconds 600 --states 0 > cut.out 2>&1 &
 pid=$!
-until grep -q '^/dev/nbd' /proc/mounts && pgrep -f postgres: > /dev/null; do
+until grep -q '^/dev/nbd' /proc/mounts && pgrep -f '[p]ostgres:' > /dev/null; do
     kill -0 $pid || { cat cut.out; exit 9; }
     sleep 0.2
 done
@@ -187,7 +187,7 @@ pgstrata clean
 echo "clean $?"
 grep '^/dev/nbd' /proc/mounts
 cat /sys/block/nbd*/backend 2> /dev/null
-pgrep -f postgres:
+pgrep -f '[p]ostgres:'
 echo end
 "#;
 
