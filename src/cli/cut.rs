@@ -1,10 +1,12 @@
 //! `pgstrata cut`: what a power cut would cost each stack of a plan.
 
+use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use crate::cut::session::cut;
-use crate::cut::{CaseResult, Cutting, Told, Verdict, replay};
+use crate::cut::{Attachment, CaseResult, Cutting, Told, Verdict, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
+use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::record::case::{CaseSpec, by_stack_and_server};
@@ -27,9 +29,11 @@ use std::time::Duration;
   pgstrata cut plan.toml --states 2000        more states
   pgstrata cut plan.toml --json               the same for programs
   pgstrata cut results/2026-11-21-0241-which  the cases of a run, for its report
+  pgstrata cut plan.toml --guest              in a throw-away virtual machine: ZFS and others, and disks with FUA
   pgstrata cut replay results/cut-1a2b3c4d/ext4
 
-Each case's stack is built on loop images that pgstrata records (FUSE, root): every write and flush, in order. Clients \
+Each case's stack is built on disks that pgstrata records, in place of its loop images: every write and flush, in order. \
+They are loop devices (FUSE, root), which have no FUA, or with --disks nbd the kernel's NBD devices, which have it. Clients \
 commit real transactions and note what was acknowledged. A case is convicted if a power cut could lose an acknowledged \
 commit. On each state WAL is read to its end; one of twenty also goes through the filesystem's checker, recovery, amcheck \
 and pg_checksums. The workload of the plan is not used. Cases on other layers than loop images are `not measured`.
@@ -54,11 +58,29 @@ pub struct Args {
     /// The same seed tries the same states of a recording
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Attach the recorded disks as loop devices, or by the kernel's NBD client [default: loop; with --guest nbd]
+    #[arg(long, value_name = "KIND")]
+    disks: Option<DisksArg>,
+    /// Do it in a guest: a throw-away virtual machine with kernel, ZFS and PostgreSQL of a Debian suite [default: trixie]
+    #[arg(long, value_name = "SUITE", num_args = 0..=1, require_equals = true)]
+    guest: Option<Option<Suite>>,
+    /// This is the guest: print lines of JSON for the program on the host
+    #[arg(long, hide = true, conflicts_with_all = ["guest", "json"])]
+    inside: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     places: PlaceArgs,
+}
+
+/// How recorded disks are attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum DisksArg {
+    /// Loop devices on files shown through FUSE: without FUA
+    Loop,
+    /// The kernel's NBD client (module nbd, Linux 5.14 or newer): with FUA
+    Nbd,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -90,30 +112,74 @@ pub fn run(args: &Args) -> Result<u8> {
         return Ok(if finding.convicts() { EXIT_REQUIREMENT } else { 0 });
     }
     let path = args.plan.as_ref().ok_or_else(|| Error::user("name a plan"))?;
+    if let Some(suite) = &args.guest {
+        return in_guest(args, path, suite.clone().unwrap_or_default(), &host);
+    }
     let subject = Subject::of(path)?;
     let places = args.places.places()?;
     let (clients, states, seed) = (args.clients, args.states, args.seed);
-    let cutting = Cutting { clients, time: Duration::from_secs(args.seconds), states, seed, ..Cutting::default() };
-    let interrupt = Interrupt::listen()?;
-    let shows = std::io::stderr().is_terminal();
-    let show = |text: &str| {
-        if shows {
-            out::passing(text);
-        }
+    let attachment = match args.disks {
+        Some(DisksArg::Nbd) => Attachment::Nbd,
+        Some(DisksArg::Loop) | None => Attachment::Loop,
     };
-    let results = cut(&host, subject.cases(), &places, cutting, &interrupt, &|told| show(&said(&told)));
-    show("");
+    let time = Duration::from_secs(args.seconds);
+    let cutting = Cutting { clients, time, states, seed, attachment, ..Cutting::default() };
+    let interrupt = Interrupt::listen()?;
+    let told = |told: Told<'_>| show(args, &said(&told));
+    let results = cut(&host, subject.cases(), &places, cutting, &interrupt, &told);
+    show(args, "");
     let results = results?;
     if results.is_empty() {
         return Err(Error::user("the plan has no case with a server"));
     }
     subject.keep(&results, clients)?;
-    if args.json {
-        out::json(&results)?;
+    if args.inside {
+        out::line(&cut_guest::Line::Results(results.clone()).text()?)?;
     } else {
-        out::fitted(|| shown(&results))?;
+        print(args, &results)?;
     }
     Ok(exit_code(&results))
+}
+
+fn print(args: &Args, results: &[CaseResult]) -> Result<()> {
+    if args.json { out::json(&results) } else { out::fitted(|| shown(results)) }
+}
+
+/// Shows what goes on: on a terminal, or to the host.
+fn show(args: &Args, text: &str) {
+    if args.inside {
+        // Where the host is gone, the guest ends, too.
+        drop(cut_guest::Line::Told(text.to_owned()).text().and_then(|line| out::line(&line)));
+    } else if std::io::stderr().is_terminal() {
+        out::passing(text);
+    }
+}
+
+/// The same in a guest. What comes out is printed here.
+fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
+    if path.join("run.json").is_file() {
+        return Err(Error::user("--guest takes a plan, not a run folder")
+            .hint("name the plan of the run: the run folder has it as plan.toml"));
+    }
+    of_this_machine(&super::plan::parsed(path)?.cases, "copy the plan and remove `guest` from it")?;
+    let disks = match args.disks {
+        Some(DisksArg::Loop) => "loop",
+        Some(DisksArg::Nbd) | None => "nbd",
+    };
+    let flags = [
+        ("--disks", disks.to_owned()),
+        ("--states", args.states.to_string()),
+        ("--seconds", args.seconds.to_string()),
+        ("--clients", args.clients.to_string()),
+        ("--seed", args.seed.to_string()),
+    ];
+    let flags: Vec<String> = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
+    let request = cut_guest::Request { plan: path, suite, flags, results: &args.places.places()?.results };
+    let outcome = cut_guest::run(host, &request, &|text| show(args, text))?;
+    if let Some(results) = &outcome.results {
+        print(args, results)?;
+    }
+    Ok(outcome.code)
 }
 
 /// Whose cases are cut.
@@ -126,7 +192,7 @@ impl Subject {
     fn of(path: &Path) -> Result<Subject> {
         if !path.join("run.json").is_file() {
             let cases = super::plan::read(path, false, None, None)?.plan.cases;
-            of_this_machine(&cases, "copy the plan and remove `guest` from it")?;
+            of_this_machine(&cases, "copy the plan, remove `guest` from it, and name the suite: --guest=SUITE")?;
             return Ok(Subject::Plan(cases));
         }
         let folder = RunFolder::open(path)?;
@@ -164,10 +230,10 @@ impl Subject {
 /// Refuses cases that run in guests.
 fn of_this_machine(cases: &[CaseSpec], hint: &str) -> Result<()> {
     match cases.iter().any(|case| case.guest.is_some()) {
-        true => {
-            Err(Error::user("the plan's cases run in guests, and `cut` records stacks of this machine alone")
-                .hint(hint))
-        }
+        true => Err(Error::user(
+            "the plan's cases run in guests that it names itself, and `cut` runs all cases in one place",
+        )
+        .hint(hint)),
         false => Ok(()),
     }
 }

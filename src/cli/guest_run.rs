@@ -193,16 +193,10 @@ impl Trip<'_> {
         let image = self.images.iter().find(|image| image.suite == *suite);
         let image = image.ok_or_else(|| Error::bug(format!("the run was handed over to the guest {suite}")))?;
         let (crash, disk) = after.unzip();
-        let mut shape = Shape::usual(self.cache)?;
-        shape.scratch = Some(match disk {
-            Some(disk) => Scratch::Left(disk),
-            None => {
-                // What the host has no room for must not look free inside.
-                let free = files::free_bytes(&files::nearest_existing(self.cache.parent()))?;
-                Scratch::Empty(Bytes(free.min(SCRATCH.0) >> 20 << 20))
-            }
-        });
-        shape.shares.push(sitting.outlet.shared());
+        let mut shape = shape(self.cache, sitting.outlet)?;
+        if let Some(disk) = disk {
+            shape.scratch = Some(Scratch::Left(disk));
+        }
         let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
         let crashed = crash.map(CrashRequest::crashed);
         let argv = self.argv(suite, died, crashed.as_ref(), sitting.outlet)?;
@@ -265,6 +259,19 @@ impl Trip<'_> {
         }
         Ok(argv)
     }
+}
+
+/// A guest with a scratch disk and a way out.
+///
+/// # Errors
+/// When this program cannot be found, or the free space below the cache.
+pub(super) fn shape(cache: &Cache, outlet: &Outlet) -> Result<Shape> {
+    let mut shape = Shape::usual(cache)?;
+    // What the host has no room for must not look free inside.
+    let free = files::free_bytes(&files::nearest_existing(cache.parent()))?;
+    shape.scratch = Some(Scratch::Empty(Bytes(free.min(SCRATCH.0) >> 20 << 20)));
+    shape.shares.push(outlet.shared());
+    Ok(shape)
 }
 
 fn json(value: &impl Serialize) -> Result<String> {

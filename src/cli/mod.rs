@@ -9,6 +9,7 @@ mod clean;
 mod compare;
 mod completions;
 mod cut;
+mod cut_guest;
 mod doctor;
 mod estimate;
 mod follow;

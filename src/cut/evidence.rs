@@ -1,5 +1,6 @@
 //! What a conviction leaves behind: the recording, the state that failed, and what it takes to see it fail again.
 
+use super::disks;
 use super::history::History;
 use super::ladder::{Checked, Checker, Finding};
 use super::record::Recorded;
@@ -7,10 +8,9 @@ use super::session::{Cutting, Session};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders, paths};
-use crate::provision::recorded;
 use crate::record::case::CaseSpec;
 use crate::record::verdict::Verdict;
-use crate::recorder::{DeviceModel, Durable, Exports, Recording, State};
+use crate::recorder::{DeviceModel, Durable, Recording, State};
 use crate::run::session::Places;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Format of the file.
 const FORMAT: u32 = 1;
 /// Its name in the folder of the evidence.
-const FILE: &str = "evidence.json";
+pub const FILE: &str = "evidence.json";
 /// The log beside it.
 const LOG: &str = "log";
 
@@ -91,12 +91,12 @@ pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt
 }
 
 fn check(session: &Session<'_>, evidence: &Evidence, recording: &Recording, state: &State) -> Result<Verdict> {
-    let exports = Exports::mount(&recorded::prepare(&session.ledger, &session.folder)?, recorded::SOURCE)?;
+    let exports = disks::serve(session)?;
     let nodes: Vec<String> = evidence.disks.iter().map(|(node, _)| node.clone()).collect();
     let of = Checked {
         session,
         case: &evidence.case,
-        exports: &exports,
+        exports: exports.as_ref(),
         nodes: &nodes,
         history: &evidence.history,
         work: &session.work,

@@ -1,6 +1,7 @@
 //! A recording that is judged: by arithmetic, under each model of the device, and by states.
 
 use super::arithmetic::{self, Loss};
+use super::disks::Disks;
 use super::pages::{Content, PageWrites, content_of};
 use super::record::Recorded;
 use super::seams::Blocks;
@@ -9,7 +10,7 @@ use super::tried;
 use crate::error::{Context, Result};
 use crate::record::case::CaseSpec;
 use crate::record::verdict::Verdict;
-use crate::recorder::{Class, DeviceModel, Durable, Entry, Exports, Op, State, Written};
+use crate::recorder::{Class, DeviceModel, Durable, Entry, Op, State, Written};
 use std::path::Path;
 
 /// A recording that is judged.
@@ -17,7 +18,7 @@ use std::path::Path;
 pub(super) struct Judged<'a> {
     pub session: &'a Session<'a>,
     pub case: &'a CaseSpec,
-    pub exports: &'a Exports,
+    pub exports: &'a dyn Disks,
     pub recorded: &'a Recorded,
     pub work: &'a Path,
 }

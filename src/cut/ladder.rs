@@ -5,6 +5,7 @@
 //! is repaired: what cannot be mounted or started as it is, is a finding. Loop devices stay from state to state; what stands
 //! behind them changes.
 
+use super::disks::Disks;
 use super::filesystem_check;
 use super::history::History;
 use super::invariants::{self, Found};
@@ -19,7 +20,7 @@ use crate::provision::undo::{Undoers, undo_from};
 use crate::provision::{Ground, Site, layer};
 use crate::record::case::CaseSpec;
 use crate::record::stack::GroundName;
-use crate::recorder::{Exports, Image, Recorder, Seq, name_of};
+use crate::recorder::{Image, Recorder, Seq, name_of};
 use crate::run::undo;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,7 @@ impl Finding {
 pub struct Checked<'a> {
     pub session: &'a Session<'a>,
     pub case: &'a CaseSpec,
-    pub exports: &'a Exports,
+    pub exports: &'a dyn Disks,
     /// Node of each disk.
     pub nodes: &'a [String],
     pub history: &'a History,
@@ -77,9 +78,16 @@ impl<'a> Checker<'a> {
         let mark = of.session.ledger.mark();
         let recorder = Arc::new(overlay(&of, images)?);
         let shown = of.nodes.iter().zip(0..);
-        let files = shown.map(|(node, disk)| (node.clone(), of.exports.add(&name_of(node), &recorder, disk))).collect();
-        let mut checker = Checker { of, files, loops: Grounds::new(), mark, left_out: RefCell::default() };
-        match checker.attach_loops() {
+        let files: Result<BTreeMap<String, PathBuf>> = shown
+            .map(|(node, disk)| Ok((node.clone(), of.exports.show(of.session, &name_of(node), &recorder, disk)?)))
+            .collect();
+        let mut checker =
+            Checker { of, files: BTreeMap::new(), loops: Grounds::new(), mark, left_out: RefCell::default() };
+        let attached = files.and_then(|files| {
+            checker.files = files;
+            checker.attach_loops()
+        });
+        match attached {
             Ok(loops) => {
                 checker.loops = loops;
                 Ok(checker)
@@ -115,7 +123,7 @@ impl<'a> Checker<'a> {
         let Checked { session, exports, nodes, .. } = self.of;
         let undone = undo::undo(&session.ledger, self.mark, &session.host);
         for node in nodes {
-            exports.remove(&name_of(node));
+            exports.hide(&name_of(node));
         }
         undone.map(|()| self.left_out.into_inner().into_iter().collect())
     }
@@ -156,7 +164,7 @@ impl<'a> Checker<'a> {
         let Checked { session, exports, nodes, .. } = &self.of;
         let recorder = Arc::new(overlay(&self.of, images)?);
         for (node, disk) in nodes.iter().zip(0..) {
-            exports.swap(&name_of(node), &recorder, disk);
+            exports.put_behind(&name_of(node), &recorder, disk);
         }
         for ground in self.loops.values() {
             let Ground::Device(device) = ground else { continue };

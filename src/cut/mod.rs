@@ -8,6 +8,7 @@
 mod arithmetic;
 mod commits;
 mod crc32c;
+mod disks;
 mod evidence;
 mod filesystem_check;
 mod history;
@@ -30,6 +31,7 @@ mod tester_tests;
 mod tests;
 
 pub(crate) use crate::record::verdict::Verdict;
-pub(crate) use evidence::replay;
+pub(crate) use disks::Attachment;
+pub(crate) use evidence::{FILE as EVIDENCE_FILE, replay};
 pub(crate) use session::{CaseResult, Cutting, Told};
 pub(crate) use stored::quick;

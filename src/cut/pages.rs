@@ -1,6 +1,6 @@
 //! What a write to a disk holds, by the headers of PostgreSQL's pages: WAL, data, or anything else.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Kinds of content, as strata of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn content_of(bytes: &[u8]) -> Content {
 }
 
 /// Pages of data that were written, and how they reached the disk.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageWrites {
     pub pages: usize,
     /// Of these, those that did not lie in one request as a whole: a power cut tears them on any disk.

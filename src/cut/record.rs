@@ -1,6 +1,7 @@
 //! One recording: a case's stack on recorded disks, a server on it, and the clients' commits.
 
 use super::commits::{self, Load};
+use super::disks::Disks;
 use super::history::History;
 use super::session::Session;
 use crate::cluster::install;
@@ -11,7 +12,7 @@ use crate::provision::Site;
 use crate::provision::stack::{self, BuiltStack};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::stack::{End, GroundName, StackSpec};
-use crate::recorder::{Exports, Recorder, Recording, Seq, create_base, name_of};
+use crate::recorder::{Recorder, Recording, Seq, create_base, name_of};
 use crate::run::undo;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -79,23 +80,23 @@ fn wal_disks(stack: &StackSpec, disks: &[(String, u64)]) -> Vec<u16> {
 ///
 /// # Errors
 /// What failed, with the tool's own words; a log that is full; interrupted.
-pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &Exports, work: &Path) -> Result<Recorded> {
+pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work: &Path) -> Result<Recorded> {
     let disks = disks_of(&case.stack);
     let bases: Vec<PathBuf> = disks.iter().map(|(node, _)| work.join(format!("base-{node}.img"))).collect();
     let files = bases.iter().zip(&disks).map(|(path, (_, size))| Ok((create_base(path, *size)?, *size)));
     let recorder = Arc::new(Recorder::filling(files.collect::<Result<_>>()?));
-    let images: BTreeMap<String, PathBuf> = disks
-        .iter()
-        .zip(0..)
-        .map(|((node, _), number)| (node.clone(), exports.add(&name_of(node), &recorder, number)))
-        .collect();
     let mark = session.ledger.mark();
     let log = work.join("log");
-    let done = on_disks(session, case, &images, &recorder, &log);
+    let shown = disks
+        .iter()
+        .zip(0..)
+        .map(|((node, _), number)| Ok((node.clone(), exports.show(session, &name_of(node), &recorder, number)?)));
+    let images: Result<BTreeMap<String, PathBuf>> = shown.collect();
+    let done = images.and_then(|images| on_disks(session, case, &images, &recorder, &log));
     // A recorder that fails makes everything above it fail: its reason is the one that counts.
     let undone = undo::undo(&session.ledger, mark, &session.host);
     for (node, _) in &disks {
-        exports.remove(&name_of(node));
+        exports.hide(&name_of(node));
     }
     if let Some(failure) = recorder.failure() {
         return Err(Error::host(failure));

@@ -1,5 +1,6 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
+use super::disks::{self, Attachment};
 use super::evidence;
 use super::judge::Judged;
 use super::pages::PageWrites;
@@ -8,17 +9,16 @@ use crate::error::{Kind, Result};
 use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
 use crate::host::users::{self, User};
-use crate::host::{Host, files, folders, paths};
+use crate::host::{Host, files, folders};
 use crate::provision::ledger::Ledger;
-use crate::provision::{folder, layer, recorded};
+use crate::provision::{folder, layer};
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::record::durability;
 use crate::record::verdict::Verdict;
-use crate::recorder::Exports;
 use crate::run::session::Places;
 use crate::run::undo;
-use serde::Serialize;
-use std::path::{Path, PathBuf};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How thoroughly cases are cut.
@@ -30,6 +30,8 @@ pub struct Cutting {
     /// States of each case whose WAL is read to its end; 0 for the arithmetic alone.
     pub states: usize,
     pub seed: u64,
+    /// How the recorded disks are attached.
+    pub attachment: Attachment,
     /// Whether the recording of a convicted case is kept.
     pub keeps_evidence: bool,
 }
@@ -49,7 +51,14 @@ const MOST_WHOLE: usize = 100;
 
 impl Default for Cutting {
     fn default() -> Cutting {
-        Cutting { clients: 4, time: Duration::from_secs(3), states: 0, seed: 1, keeps_evidence: true }
+        Cutting {
+            clients: 4,
+            time: Duration::from_secs(3),
+            states: 0,
+            seed: 1,
+            attachment: Attachment::default(),
+            keeps_evidence: true,
+        }
     }
 }
 
@@ -72,10 +81,9 @@ pub enum Told<'a> {
 }
 
 /// What is known of a case.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CaseResult {
     pub case: String,
-    #[serde(flatten)]
     pub verdict: Verdict,
     /// Acknowledged commits.
     pub commits: usize,
@@ -127,7 +135,7 @@ impl CaseResult {
 }
 
 /// States that went through a check, and what it took.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Pass {
     pub states: usize,
     /// Microseconds for all of them.
@@ -135,19 +143,18 @@ pub struct Pass {
 }
 
 /// States of one class.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tried {
-    pub class: &'static str,
+    pub class: String,
     pub tried: usize,
     /// How many there are; of samples and torn writes, how many were drawn.
     pub of: usize,
 }
 
 /// A verdict for another device than the recorded one.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OnDevice {
     pub device: String,
-    #[serde(flatten)]
     pub verdict: Verdict,
 }
 
@@ -247,20 +254,21 @@ pub(super) fn cut_case(
     places: &Places,
     tell: &dyn Fn(Told<'_>),
 ) -> Result<CaseResult> {
-    if let Some(verdict) = without_recording(&session.host, case) {
+    if let Some(verdict) = without_recording(session, case) {
         return Ok(CaseResult::of(case, verdict));
     }
     tell(Told::Recording { case: &case.id });
     let work = session.work.join(&case.id);
     files::make_folder(&work, 0o711)?;
-    let exports = Exports::mount(&recorded::prepare(&session.ledger, &session.folder)?, recorded::SOURCE)?;
-    let recorded = match record::record(session, case, &exports, &work) {
+    let exports = disks::serve(session)?;
+    let recorded = match record::record(session, case, exports.as_ref(), &work) {
         Ok(recorded) => recorded,
         Err(e) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
         Err(e) if e.kind() == Kind::Bug => return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() })),
         Err(e) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
     };
-    let mut result = Judged { session, case, exports: &exports, recorded: &recorded, work: &work }.judge(tell)?;
+    let mut result =
+        Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(tell)?;
     if result.0.verdict.convicts() && session.cutting.keeps_evidence {
         let folder = places.results.join(format!("cut-{}", session.id)).join(&case.id);
         evidence::keep(&folder, case, &result.0.verdict, result.1, &recorded)?;
@@ -272,7 +280,7 @@ pub(super) fn cut_case(
 }
 
 /// What can be said of a case that cannot be recorded.
-fn without_recording(host: &Host, case: &CaseSpec) -> Option<Verdict> {
+fn without_recording(session: &Session<'_>, case: &CaseSpec) -> Option<Verdict> {
     let others = record::not_recorded(&case.stack);
     if let Some(memory) = others.iter().find(|layer| durability::memory_filesystem(layer).is_some()) {
         return Some(Verdict::LosesAll { why: format!("{memory} is in memory") });
@@ -281,10 +289,16 @@ fn without_recording(host: &Host, case: &CaseSpec) -> Option<Verdict> {
         let why = format!("only loop images are recorded, not {}", others.join(", "));
         return Some(Verdict::NotMeasured { why });
     }
-    if !paths::exists(Path::new("/dev/fuse")) {
-        return Some(Verdict::NotMeasured { why: "this machine has no /dev/fuse".to_owned() });
+    if let Some(why) = session.cutting.attachment.lacking(session) {
+        return Some(Verdict::NotMeasured { why });
     }
     let nodes = case.stack.nodes.iter();
-    let missing = nodes.filter_map(|node| Some(layer(&node.layer)?.unmet(host, &node.options))).flatten().next()?;
-    Some(Verdict::NotMeasured { why: format!("{} is missing", missing.what) })
+    let missing =
+        nodes.filter_map(|node| Some(layer(&node.layer)?.unmet(&session.host, &node.options))).flatten().next()?;
+    // NBD is what guests have by default.
+    let elsewhere = match session.cutting.attachment {
+        Attachment::Loop => "; a guest may have it (--guest)",
+        Attachment::Nbd => "",
+    };
+    Some(Verdict::NotMeasured { why: format!("{} is missing{elsewhere}", missing.what) })
 }

@@ -33,7 +33,7 @@ impl CaseResult {
     pub fn record(&self, cases: Vec<String>, clients: u16) -> VerdictRecord {
         let count = |n: usize| n as u64;
         let states = |Tried { class, tried, of }: &Tried| StatesTried {
-            class: (*class).to_owned(),
+            class: class.clone(),
             tried: count(*tried),
             of: count(*of),
         };

@@ -69,7 +69,7 @@ impl Trying<'_> {
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
         let of = |class: &Class| coverage.classes.get(class).copied().unwrap_or_default();
-        let tried = |class: &Class| Tried { class: class.word(), tried: of(class).0, of: of(class).1 };
+        let tried = |class: &Class| Tried { class: class.word().to_owned(), tried: of(class).0, of: of(class).1 };
         result.classes = Class::ALL.iter().map(tried).collect();
         (self.tell)(Told::Checking { case: &self.judged.case.id, states: states.len() });
         if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {

@@ -41,6 +41,8 @@ pub struct Outlet {
     folder: PathBuf,
     /// The events of the run, locked as by a program that writes them: the guest's own lock is not seen here.
     live: OnceLock<File>,
+    /// Whether something is in it that is nowhere else.
+    keeps: bool,
 }
 
 impl Outlet {
@@ -93,6 +95,31 @@ impl Outlet {
         Ok(outlet)
     }
 
+    /// Copies the folders whose names begin with `prefix` to their place, as ours; their paths there.
+    ///
+    /// # Errors
+    /// When one cannot be copied; all then stay where they are.
+    pub fn take_folders(mut self, host: &Host, prefix: &str) -> Result<Vec<PathBuf>> {
+        self.keeps = true;
+        let mut places = Vec::new();
+        for inside in folders::list(&self.folder)? {
+            let Some(name) = inside.file_name().filter(|name| name.to_string_lossy().starts_with(prefix)) else {
+                continue;
+            };
+            let place = self.results.join(name);
+            let part = free(files::beside(&place))?;
+            let copy = Command::new("cp").args(["-r", "--no-preserve=ownership", "--sparse=always", "--"]);
+            host.run(&copy.arg(&inside).arg(&part)).map_err(|e| {
+                let hint = format!("what came out of the guest is in {}", self.folder.display());
+                if e.hint_text().is_some() { e } else { e.hint(hint) }
+            })?;
+            folders::rename(&part, &place)?;
+            places.push(place);
+        }
+        self.keeps = false;
+        Ok(places)
+    }
+
     fn empty(results: &Path, user: &User) -> Result<Outlet> {
         if let Some(closed) = paths::closed_to(results, user) {
             let why = format!("QEMU runs as {} and may not enter {}", user.name, closed.display());
@@ -101,7 +128,7 @@ impl Outlet {
         let folder = results.join(format!("{PREFIX}{}", files::random_id()?));
         files::make_folder(&folder, 0o755)?;
         files::give_to(&folder, user)?;
-        Ok(Outlet { results: results.to_path_buf(), folder, live: OnceLock::new() })
+        Ok(Outlet { results: results.to_path_buf(), folder, live: OnceLock::new(), keeps: false })
     }
 
     #[must_use]
@@ -164,7 +191,7 @@ impl Drop for Outlet {
         let kept = name.is_some_and(|name| {
             !matches!(paths::look_for(&self.results.join(name)), Ok(Some(found)) if found.kind == paths::Kind::Directory)
         });
-        if !kept {
+        if !kept && !self.keeps {
             drop(folders::remove_all(&self.folder));
         }
     }
@@ -244,6 +271,20 @@ mod tests {
         let error = Outlet::around(&Host::this(), &folder).unwrap_err();
         assert!(error.to_string().contains("another pgstrata is writing"), "{error}");
         assert_eq!(folders::list(results.path()).unwrap(), [folder]);
+    }
+
+    #[test]
+    fn folders_come_out_by_name_and_what_else_lies_there_does_not() {
+        let results = tempfile::tempdir().unwrap();
+        files::set_mode(results.path(), 0o755).unwrap();
+        let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();
+        let evidence = outlet.shared().folder.join("cut-1a2b/ext4");
+        std::fs::create_dir_all(&evidence).unwrap();
+        std::fs::write(evidence.join("log"), "x").unwrap();
+        let taken = outlet.take_folders(&Host::this(), "cut-").unwrap();
+        assert_eq!(taken, [results.path().join("cut-1a2b")]);
+        assert_eq!(std::fs::read_to_string(taken[0].join("ext4/log")).unwrap(), "x");
+        assert_eq!(folders::list(results.path()).unwrap(), taken);
     }
 
     #[test]

@@ -350,10 +350,35 @@ pub(crate) fn add_name(path: &Path, name: &Path) -> io::Result<()> {
 /// Moves a file, to another filesystem too; nothing may have the new name yet.
 pub(crate) fn move_to(path: &Path, to: &Path) -> Result<()> {
     let moved = match fs::rename(path, to) {
-        Err(e) if e.kind() == ErrorKind::CrossesDevices => fs::copy(path, to).and_then(|_| fs::remove_file(path)),
+        Err(e) if e.kind() == ErrorKind::CrossesDevices => copy_data(path, to).and_then(|()| fs::remove_file(path)),
         moved => moved,
     };
     moved.or_store(|| format!("move {} to {}", path.display(), to.display()))
+}
+
+/// Copies a file with its holes: what nothing was written to is not read, and takes no space.
+fn copy_data(path: &Path, to: &Path) -> io::Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let (from, to) = (File::open(path)?, File::create(to)?);
+    let facts = from.metadata()?;
+    to.set_permissions(facts.permissions())?;
+    to.set_len(facts.len())?;
+    let mut end = 0;
+    let mut bytes = Vec::new();
+    loop {
+        let start = match rustix::fs::seek(&from, rustix::fs::SeekFrom::Data(end)) {
+            Ok(start) => start,
+            // There are no data from here on.
+            Err(Errno::NXIO) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        };
+        end = rustix::fs::seek(&from, rustix::fs::SeekFrom::Hole(start))?;
+        for at in (start..end).step_by(PIECE as usize) {
+            bytes.resize((end - at).min(PIECE) as usize, 0);
+            from.read_exact_at(&mut bytes, at)?;
+            to.write_all_at(&bytes, at)?;
+        }
+    }
 }
 
 /// Makes the symbolic link `link` to `target`.
@@ -443,6 +468,24 @@ mod tests {
         fs::create_dir(beside(&path)).unwrap();
         assert!(write_whole(&path, b"two").is_err());
         assert_eq!(fs::read(&path).unwrap(), b"one");
+    }
+
+    #[test]
+    fn a_copy_has_the_data_and_the_holes() {
+        use std::os::unix::fs::MetadataExt;
+        const SIZE: u64 = 64 << 20;
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        for pieces in [vec![], vec![(0, 5000)], vec![(4096, 3 << 20), (20 << 20, 1), (SIZE - 3, 3)]] {
+            let file = File::create(&from).unwrap();
+            file.set_len(SIZE).unwrap();
+            for (at, length) in &pieces {
+                file.write_all_at(&vec![7; *length], *at).unwrap();
+            }
+            copy_data(&from, &to).unwrap();
+            assert!(fs::read(&to).unwrap() == fs::read(&from).unwrap(), "{pieces:?}");
+            assert!(fs::metadata(&to).unwrap().blocks() * 512 < SIZE / 2, "{pieces:?}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub(crate) mod loops;
 pub mod machine;
 pub(crate) mod mapped;
 pub(crate) mod mount_options;
+pub(crate) mod nbd;
 pub(crate) mod paths;
 pub(crate) mod processes;
 pub(crate) mod reflinks;

@@ -11,7 +11,7 @@ use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
     Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, folder, guard, image_file, images, knobs, mount,
-    needs,
+    needs, recorded,
 };
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
@@ -121,6 +121,7 @@ impl Layer for LoopImage {
         let direct_io = options.boolean("direct_io").unwrap_or(true);
         let sparse = is_sparse(options);
         let image = match site.image {
+            Some(device) if recorded::is_device(device) => return recorded_ground(site, device, options),
             Some(written) => {
                 free_for_reuse(site.host, written)?;
                 written.to_path_buf()
@@ -136,6 +137,9 @@ impl Layer for LoopImage {
     /// Attaches the image that is there.
     fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
+        if recorded::is_device(image) {
+            return recorded_ground(site, image, options);
+        }
         let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
         let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site.host, image) };
         let device = attach(site, image, &wish)?;
@@ -178,6 +182,14 @@ impl Layer for LoopImage {
             kind => Err(Error::bug(format!("the layer `loop` does not create a {kind}"))),
         }
     }
+}
+
+/// A recorded disk that is a block device already, in place of a loop device on an image.
+fn recorded_ground(site: &Site<'_>, device: &Path, options: &Options) -> Result<Built> {
+    if !is_sparse(options) {
+        refuse_discards(site.host, guard::BlockDevice::find(device)?.node);
+    }
+    recorded::ground(site.host, device)
 }
 
 /// An image for this stack alone: a sparse one, or one that nobody has written before.

@@ -1,12 +1,18 @@
-//! The mount point at which recorded disks are shown as files, and its undoing.
+//! Recorded disks on the machine: the mount point at which they are shown as files, the kernel's NBD devices on them, and
+//! the undoing of both.
 //!
-//! Whoever shows them enters it here first. After a kill the kernel answers every request below it with an error, so that
-//! what stands on it can still be unmounted and detached.
+//! Whoever shows them enters it here first. After a kill the kernel answers every request below them with an error, so that
+//! what stands on them can still be unmounted and detached. A device is known as ours by its backend's identifier, since its
+//! number may be another's by then.
 
 use super::ledger::{Ledger, Thing};
-use super::{folder, mount};
-use crate::error::Result;
-use crate::host::{Host, paths};
+use super::sysfs::DeviceNumber;
+use super::{Built, Ground, Unmet, folder, guard, kernel_module, mount};
+use crate::error::{Context, Error, Result};
+use crate::host::time::sleep;
+use crate::host::{Host, files, folders, nbd, paths};
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 /// Its owner in the ledger.
@@ -17,6 +23,9 @@ pub(crate) const SOURCE: &str = "pgstrata-disks";
 
 /// The type that it shows.
 const TYPE: &str = "fuse";
+
+/// Block size of NBD devices, as loop devices have it.
+const BLOCK: u64 = 512;
 
 /// Makes the mount point below `parent` and enters it and the mount that is to come.
 ///
@@ -31,7 +40,117 @@ pub fn prepare(ledger: &Ledger, parent: &Path) -> Result<PathBuf> {
     Ok(target)
 }
 
-/// Unmounts it.
+/// What the kernel lacks to attach disks by NBD.
+#[must_use]
+pub fn unmet_nbd(host: &Host) -> Option<Unmet> {
+    kernel_module::unmet(host, "NBD", "nbd", |host| DeviceNumber::named(host, "nbd0").is_some())
+}
+
+/// Hands an NBD connection to the kernel, entered into the ledger first; its block device, which takes flushes and FUA.
+///
+/// # Errors
+/// When the kernel has no such driver or refuses, or the device takes no FUA.
+pub fn attach_nbd(
+    host: &Host,
+    ledger: &Ledger,
+    connection: BorrowedFd<'_>,
+    (size, flags): (u64, u16),
+) -> Result<PathBuf> {
+    let identifier = format!("pgstrata-{}", files::random_id()?);
+    let doing = || "attach a recorded disk by NBD".to_owned();
+    kernel_module::load(host, "nbd", &[])?;
+    ledger.enter(Thing::new(OWNER, "nbd").with("backend", identifier.clone()))?;
+    let wish = nbd::Wish { size, block_size: BLOCK, flags, identifier: &identifier };
+    let number = nbd::connect(connection, &wish).or_host(doing)?;
+    let device = PathBuf::from(format!("/dev/nbd{number}"));
+    if found(host, &identifier) != Some(number) {
+        // Nothing by which it could be found again: it goes at once.
+        nbd::disconnect(number).or_host(doing)?;
+        return Err(Error::host(format!("the kernel does not report what {} is connected to", device.display()))
+            .hint("Linux 5.14 or newer does"));
+    }
+    let node = guard::BlockDevice::find(&device)?.node;
+    let cache = node.attribute(host, "queue/write_cache");
+    if cache.as_deref() != Some("write back") || node.flag(host, "queue/fua") != Some(true) {
+        let cache = cache.unwrap_or_else(|| "unknown".to_owned());
+        return Err(Error::host(format!("{} takes no flushes or no FUA (write cache: {cache})", device.display())));
+    }
+    Ok(device)
+}
+
+/// Whether an image is such a device: a stack then stands on it as it is.
+pub(super) fn is_device(image: &Path) -> bool {
+    paths::stat(image).is_ok_and(|found| found.kind == paths::Kind::BlockDevice)
+}
+
+/// The ground that a recorded disk offers.
+pub(super) fn ground(host: &Host, device: &Path) -> Result<Built> {
+    let node = guard::BlockDevice::find(device)?.node;
+    let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
+    let details = BTreeMap::from([
+        ("device".to_owned(), device.display().to_string()),
+        ("write cache".to_owned(), attribute("queue/write_cache")),
+        ("FUA".to_owned(), attribute("queue/fua")),
+    ]);
+    Ok(Built::one(Ground::Device(device.to_owned()), details))
+}
+
+/// The number of the device with this backend.
+fn found(host: &Host, identifier: &str) -> Option<u32> {
+    let names = folders::list(&host.path("/sys/block")).unwrap_or_default();
+    let mut numbers = names.iter().filter_map(|path| path.file_name()?.to_str()?.strip_prefix("nbd")?.parse().ok());
+    numbers.find(|number: &u32| {
+        let backend = host.read(format!("/sys/block/nbd{number}/backend"));
+        backend.is_ok_and(|backend| backend.trim() == identifier)
+    })
+}
+
+/// Unmounts the files, or has the kernel let a device go.
 pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
-    mount::undo(host, thing)
+    match thing.kind.as_str() {
+        "nbd" => detach_nbd(host, thing.mark("backend")?),
+        _ => mount::undo(host, thing),
+    }
+}
+
+fn detach_nbd(host: &Host, identifier: &str) -> Result<()> {
+    for attempt in 0.. {
+        let Some(number) = found(host, identifier) else { return Ok(()) };
+        let path = PathBuf::from(format!("/dev/nbd{number}"));
+        let device = guard::BlockDevice::find(&path)?;
+        if guard::is_mounted(host, &device)? {
+            return Err(Error::host(format!("{} is mounted", path.display())));
+        }
+        if let Some(holder) = device.node.holders(host).first() {
+            return Err(Error::host(format!("{} is in use: {holder} uses it", path.display())));
+        }
+        if attempt == 0 {
+            nbd::disconnect(number).or_host(|| format!("detach {}", path.display()))?;
+        } else if attempt >= mount::BUSY_TRIES {
+            return Err(Error::host(format!("{} is held open by another process", path.display())));
+        } else {
+            sleep(mount::BUSY_PAUSE);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_found_by_its_backend_and_not_by_its_number() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::rooted(root.path());
+        for (name, backend) in [("nbd0", "somebody's\n"), ("nbd3", "pgstrata-1\n"), ("loop0", "pgstrata-2\n")] {
+            let folder = root.path().join("sys/block").join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("backend"), backend).unwrap();
+        }
+        assert_eq!(found(&host, "pgstrata-1"), Some(3));
+        assert_eq!((found(&host, "pgstrata"), found(&host, "pgstrata-2")), (None, None));
+        // What is not there any more needs no undoing.
+        undo(&host, &Thing::new(OWNER, "nbd").with("backend", "pgstrata-9")).unwrap();
+    }
 }

@@ -52,6 +52,21 @@ pub struct Recording {
     bases: Vec<(Image, u8)>,
 }
 
+/// A request that changes a disk, or flushes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Change {
+    pub disk: u16,
+    pub op: Op,
+    pub offset: u64,
+    /// Bytes; 0 for a flush.
+    pub length: u64,
+    pub fua: bool,
+}
+
+/// The place at which a request was submitted; none before the recording begins.
+#[derive(Debug)]
+pub(super) struct Submitted(Option<Seq>);
+
 impl Recorder {
     /// Disks on these base files, of these sizes. The files are written to until the recording begins.
     #[must_use]
@@ -170,19 +185,42 @@ impl Recorder {
     }
 
     pub(super) fn write(&self, disk: u16, offset: u64, content: &[u8], fua: bool) -> io::Result<()> {
-        self.inner().take(disk, Op::Write, offset, content.len() as u64, content, fua)
+        self.at_once(&Change { disk, op: Op::Write, offset, length: content.len() as u64, fua }, content)
     }
 
     pub(super) fn flush(&self, disk: u16) -> io::Result<()> {
-        self.inner().take(disk, Op::Flush, 0, 0, &[], false)
+        self.at_once(&Change { disk, op: Op::Flush, offset: 0, length: 0, fua: false }, &[])
     }
 
     pub(super) fn discard(&self, disk: u16, offset: u64, length: u64) -> io::Result<()> {
-        self.inner().take(disk, Op::Discard, offset, length, &[], false)
+        self.at_once(&Change { disk, op: Op::Discard, offset, length, fua: false }, &[])
     }
 
     pub(super) fn write_zeroes(&self, disk: u16, offset: u64, length: u64) -> io::Result<()> {
-        self.inner().take(disk, Op::WriteZeroes, offset, length, &[], false)
+        self.at_once(&Change { disk, op: Op::WriteZeroes, offset, length, fua: false }, &[])
+    }
+
+    /// Submits a request and completes it before any other.
+    fn at_once(&self, change: &Change, content: &[u8]) -> io::Result<()> {
+        let mut inner = self.inner();
+        let submitted = inner.submit(change)?;
+        inner.complete(change, submitted, content)
+    }
+
+    /// Gives a request its place of submission. Whoever submits a request completes it.
+    ///
+    /// # Errors
+    /// When it lies beyond the end of the disk, there is no such disk, or the recording has failed or ended.
+    pub(super) fn submit(&self, change: &Change) -> io::Result<Submitted> {
+        self.inner().submit(change)
+    }
+
+    /// Logs a request that was submitted and carries it out, in that order. `content` has as many bytes as a write.
+    ///
+    /// # Errors
+    /// When the recording has failed or ended, or fails now.
+    pub(super) fn complete(&self, change: &Change, submitted: Submitted, content: &[u8]) -> io::Result<()> {
+        self.inner().complete(change, submitted, content)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -195,33 +233,40 @@ impl Inner {
         self.disks.get(usize::from(disk)).map(|disk| &disk.image).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Logs a request and carries it out, in that order.
-    fn take(&mut self, disk: u16, op: Op, offset: u64, length: u64, content: &[u8], fua: bool) -> io::Result<()> {
+    fn submit(&mut self, change: &Change) -> io::Result<Submitted> {
         if let Some(failed) = &self.failed {
             return Err(io::Error::other(failed.to_string()));
         }
-        let size = self.image(disk)?.size();
-        if offset.checked_add(length).is_none_or(|end| end > size) {
+        let size = self.image(change.disk)?.size();
+        if change.offset.checked_add(change.length).is_none_or(|end| end > size) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let Inner { disks, log, next, began, failed } = self;
-        let of = &mut disks[usize::from(disk)];
-        let Some(log) = log else { return fill(&of.base, op, offset, length, content) };
-        let entry = Entry {
-            disk,
-            op,
-            fua,
-            submitted: *next,
-            completed: *next + 1,
-            at_us: micros(began.elapsed()),
-            offset,
-            length,
-            hash: Hash::default(),
-            stored: 0,
-        };
+        Ok(Submitted(self.log.is_some().then(|| self.place())))
+    }
+
+    fn place(&mut self) -> Seq {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn complete(&mut self, change: &Change, Submitted(submitted): Submitted, content: &[u8]) -> io::Result<()> {
+        if let Some(failed) = &self.failed {
+            return Err(io::Error::other(failed.to_string()));
+        }
+        let Change { disk, op, offset, length, fua } = *change;
+        if self.log.is_none() {
+            return fill(&self.disks[usize::from(disk)].base, op, offset, length, content);
+        }
+        // What was submitted before the recording began is part of it when it completes later.
+        let submitted = submitted.unwrap_or_else(|| self.place());
+        let completed = self.place();
+        let Inner { disks, log, began, failed, .. } = self;
+        let (of, Some(log)) = (&mut disks[usize::from(disk)], log) else { return Ok(()) };
+        let at_us = micros(began.elapsed());
+        let hash = Hash::default();
+        let entry = Entry { disk, op, fua, submitted, completed, at_us, offset, length, hash, stored: 0 };
         match log.append(entry, content) {
             Ok(entry) => {
-                *next += 2;
                 of.image.apply(op, offset, 0..length, entry.stored, of.store);
                 Ok(())
             }

@@ -97,7 +97,7 @@ impl Exports {
 
 /// Starts what serves disks, in threads that do not wait for writeback when they need memory: it may be these disks' own
 /// (prctl(2), `PR_SET_IO_FLUSHER`). Threads inherit it from the one that makes them.
-fn served<T>(start: impl FnOnce() -> T) -> T {
+pub(super) fn served<T>(start: impl FnOnce() -> T) -> T {
     let flushes = |on| rustix::process::configure_io_flusher_behavior(on);
     // Without the right to (CAP_SYS_RESOURCE) it works where memory is not scarce.
     let was = rustix::process::is_io_flusher().unwrap_or(false);

@@ -2,7 +2,7 @@
 //! of them.
 //!
 //! Owns the log with its one sequence over all disks, the durable set under each device model, the states that a power
-//! cut can leave, and the views of them that a kernel can mount (through FUSE). Absent on purpose: PostgreSQL, stacks, and
+//! cut can leave, and the views of them that a kernel can mount (through FUSE or NBD). Absent on purpose: PostgreSQL, stacks, and
 //! what a state means for the commits. Why it is built this way: `docs/adr/0026-power-cuts-from-a-recording.md`.
 
 mod disk;
@@ -11,6 +11,7 @@ mod entry;
 mod fuse;
 mod image;
 mod log;
+mod nbd;
 mod states;
 
 #[cfg(test)]
@@ -24,4 +25,5 @@ pub use durable::{DeviceModel, Durable};
 pub use entry::{Entry, NEVER, Op, Seq};
 pub use fuse::{Exports, name_of};
 pub use image::Image;
+pub use nbd::{NbdServer, open};
 pub use states::{Class, Coverage, Pick, State, Written, select};

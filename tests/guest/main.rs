@@ -11,4 +11,5 @@ mod deaths;
 mod ground;
 mod layers;
 mod plans;
+mod power_cuts;
 mod refusals;

@@ -1,0 +1,210 @@
+//! `pgstrata cut --guest`: the same program in a guest, and what comes out of it.
+
+use super::guest_run;
+use super::out;
+use crate::cut::{self, CaseResult};
+use crate::error::{Error, Result};
+use crate::guest::build;
+use crate::guest::cache::Cache;
+use crate::guest::channel::Stream;
+use crate::guest::outlet::{INSIDE, Outlet};
+use crate::guest::suite::Suite;
+use crate::guest::vm::Vm;
+use crate::guest::wire::{Ended, Order};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::host::{folders, paths};
+use crate::run::session::give_to_person;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// How names of folders of evidence begin.
+const EVIDENCE: &str = "cut-";
+
+/// What is to be done.
+pub struct Request<'a> {
+    pub plan: &'a Path,
+    pub suite: Suite,
+    /// Flags for the program inside.
+    pub flags: Vec<String>,
+    pub results: &'a Path,
+}
+
+/// How it ended.
+pub struct Outcome {
+    /// The exit code of the program inside.
+    pub code: u8,
+    /// What it found, with paths of this machine; `None` where it ended early.
+    pub results: Option<Vec<CaseResult>>,
+}
+
+/// A line that the program inside prints.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// What goes on.
+    Told(String),
+    /// All that was found.
+    Results(Vec<CaseResult>),
+}
+
+impl Line {
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|e| Error::bug(e.to_string()))
+    }
+}
+
+/// Cuts a plan's cases in a guest; evidence comes out into the folder of results.
+///
+/// # Errors
+/// When the guest is not built, does not boot, or ends before the program inside.
+pub fn run(host: &Host, request: &Request<'_>, show: &dyn Fn(&str)) -> Result<Outcome> {
+    let interrupt = Interrupt::listen()?;
+    let cache = Cache::of_user()?;
+    let image = build::require(&cache, &request.suite)?;
+    let (name, text) = guest_run::text_of(request.plan)?;
+    let outlet = Outlet::make(host, request.results, (&name, &text))?;
+    let shape = guest_run::shape(&cache, &outlet)?;
+    show(&format!("booting the guest {}", request.suite));
+    let mut heard = Heard::default();
+    let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {
+        let argv = argv(&name, &request.flags);
+        let env = vec![("HOME".to_owned(), "/root".to_owned())];
+        let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
+        let ended = vm.run(&order, None, &interrupt, &mut |stream, bytes| {
+            match stream {
+                Stream::Output => heard.take(bytes, show),
+                Stream::Errors => heard.errors.extend_from_slice(bytes),
+            }
+            Ok(())
+        })?;
+        vm.power_off();
+        Ok(ended)
+    });
+    show("");
+    // Of a guest that died there may be evidence, too.
+    let taken = outlet.take_folders(host, EVIDENCE)?;
+    for folder in &taken {
+        keep_whole(folder)?;
+        give_to_person(folder)?;
+    }
+    // Where nothing came out, nothing is left.
+    folders::remove_empty(request.results).ok();
+    let ended = ended.map_err(|e| e.while_doing(format!("cut the plan in the guest {}", request.suite)))?;
+    out::to_stderr_bytes(&heard.errors);
+    let code = match ended {
+        Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        Ended::Killed { signal } => {
+            return Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}")));
+        }
+        Ended::TimedOut => return Err(Error::bug("a command without a limit was at its limit")),
+    };
+    let mut results = heard.results.transpose()?;
+    for evidence in results.iter_mut().flatten().filter_map(|result| result.evidence.as_mut()) {
+        *evidence = outside(evidence, request.results);
+    }
+    Ok(Outcome { code, results })
+}
+
+/// Keeps the evidence of each case that has all of its files, of which the one that tells of the others is written last.
+fn keep_whole(folder: &Path) -> Result<()> {
+    for case in folders::list(folder)? {
+        if !paths::exists(&case.join(cut::EVIDENCE_FILE)) {
+            folders::remove_all(&case)?;
+        }
+    }
+    // With a case in it, it stays.
+    folders::remove_empty(folder).ok();
+    Ok(())
+}
+
+fn argv(plan: &str, flags: &[String]) -> Vec<String> {
+    let mut argv: Vec<String> = ["pgstrata", "cut", plan, "--inside", "--results", INSIDE].map(str::to_owned).into();
+    argv.extend_from_slice(flags);
+    argv
+}
+
+/// The path on this machine of what came out of the guest.
+fn outside(path: &Path, results: &Path) -> PathBuf {
+    path.strip_prefix(INSIDE).map_or_else(|_| path.to_owned(), |inside| results.join(inside))
+}
+
+/// What the program inside has said.
+#[derive(Default)]
+struct Heard {
+    /// The part of a line that has come.
+    line: Vec<u8>,
+    errors: Vec<u8>,
+    results: Option<Result<Vec<CaseResult>>>,
+}
+
+impl Heard {
+    fn take(&mut self, bytes: &[u8], show: &dyn Fn(&str)) {
+        self.line.extend_from_slice(bytes);
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            match serde_json::from_slice(&line) {
+                Ok(Line::Told(text)) => show(&out::harmless(&text)),
+                Ok(Line::Results(results)) => self.results = Some(Ok(results)),
+                Err(e) => {
+                    let doing = "read what the program in the guest found";
+                    self.results = Some(Err(Error::tool(e.to_string()).while_doing(doing)));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cut::Verdict;
+
+    fn result() -> CaseResult {
+        let devices = r#"[{"device":"FUA ignored","verdict":{"verdict":"loses","commits":2,"us":9}}]"#;
+        let counts =
+            r#""commits":10,"writes":1,"flushes":1,"bytes":1,"page_writes":{"pages":0,"split":0,"misaligned":0}"#;
+        let states =
+            r#""classes":[],"tails":{"states":0,"us":0},"wholes":{"states":0,"us":0},"torn_pages":0,"torn_sectors":0"#;
+        let text = format!(
+            r#"{{"case":"ext4","verdict":{{"verdict":"loses","commits":3,"us":20}},{counts},{states},"left_out":[],"devices":{devices},"evidence":"{INSIDE}/cut-1/ext4"}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn evidence_that_was_cut_off_is_not_kept() {
+        let results = tempfile::tempdir().unwrap();
+        let folder = results.path().join("cut-1");
+        for case in ["done", "under-way"] {
+            std::fs::create_dir_all(folder.join(case)).unwrap();
+            std::fs::write(folder.join(case).join("log"), "x").unwrap();
+        }
+        std::fs::write(folder.join("done").join(cut::EVIDENCE_FILE), "{}").unwrap();
+        keep_whole(&folder).unwrap();
+        assert_eq!(folders::list(&folder).unwrap(), [folder.join("done")]);
+        std::fs::remove_file(folder.join("done").join(cut::EVIDENCE_FILE)).unwrap();
+        keep_whole(&folder).unwrap();
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_is_found_inside_comes_out_as_it_was_in_whatever_pieces() {
+        let lines = [Line::Told("recording".to_owned()), Line::Results(vec![result()])];
+        let (mut heard, told) = (Heard::default(), std::cell::RefCell::new(Vec::new()));
+        for line in lines {
+            for byte in format!("{}\n", line.text().unwrap()).as_bytes() {
+                heard.take(&[*byte], &|text| told.borrow_mut().push(text.to_owned()));
+            }
+        }
+        assert_eq!(*told.borrow(), ["recording"]);
+        let found = &heard.results.take().unwrap().unwrap()[0];
+        assert_eq!((found.commits, &found.verdict), (10, &Verdict::Loses { commits: 3, us: 20 }));
+        let evidence = found.evidence.as_deref().unwrap();
+        assert_eq!(outside(evidence, Path::new("/r")), Path::new("/r/cut-1/ext4"));
+        heard.take(b"no JSON\n", &|_| ());
+        assert!(heard.results.unwrap().is_err());
+    }
+}

@@ -1,0 +1,98 @@
+//! How recorded disks come to stand on the machine: as files for loop devices, or as devices of the kernel's NBD client.
+//!
+//! Both fill the same log. A loop device has no FUA, and needs FUSE alone; an NBD device passes FUA on, and needs its driver.
+
+use super::session::Session;
+use crate::error::Result;
+use crate::host::paths;
+use crate::provision::recorded;
+use crate::recorder::{Exports, NbdServer, Recorder, open};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How recorded disks are attached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Attachment {
+    /// Loop devices on files shown through FUSE: without FUA.
+    #[default]
+    Loop,
+    /// The kernel's NBD client: with FUA.
+    Nbd,
+}
+
+impl Attachment {
+    /// What this machine lacks for it.
+    #[must_use]
+    pub fn lacking(self, session: &Session<'_>) -> Option<String> {
+        match self {
+            Attachment::Loop => {
+                (!paths::exists(Path::new("/dev/fuse"))).then(|| "this machine has no /dev/fuse".to_owned())
+            }
+            Attachment::Nbd => {
+                let missing = recorded::unmet_nbd(&session.host)?.what;
+                Some(format!("{missing} is missing; a guest has it (--guest)"))
+            }
+        }
+    }
+}
+
+/// Recorded disks that stand on the machine, by name.
+pub trait Disks {
+    /// Shows a disk: the path of an image for a loop device, or of a device. What it makes is in the session's ledger.
+    ///
+    /// # Errors
+    /// When it cannot be attached.
+    fn show(&self, session: &Session<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf>;
+
+    /// Puts another disk of the same size behind a name. Nobody may have anything of the old one in a cache.
+    fn put_behind(&self, name: &str, recorder: &Arc<Recorder>, disk: u16);
+
+    /// Takes a disk away that nothing stands on any more.
+    fn hide(&self, name: &str);
+}
+
+impl Disks for Exports {
+    fn show(&self, _: &Session<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf> {
+        Ok(self.add(name, recorder, disk))
+    }
+
+    fn put_behind(&self, name: &str, recorder: &Arc<Recorder>, disk: u16) {
+        self.swap(name, recorder, disk);
+    }
+
+    fn hide(&self, name: &str) {
+        self.remove(name);
+    }
+}
+
+impl Disks for NbdServer {
+    fn show(&self, session: &Session<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf> {
+        use std::os::fd::AsFd;
+        self.add(name, recorder, disk)?;
+        let opened = open(self.socket(), name)?;
+        // The kernel keeps its own reference to the connection.
+        recorded::attach_nbd(&session.host, &session.ledger, opened.stream.as_fd(), (opened.size, opened.flags))
+    }
+
+    fn put_behind(&self, name: &str, recorder: &Arc<Recorder>, disk: u16) {
+        self.swap(name, recorder, disk);
+    }
+
+    fn hide(&self, name: &str) {
+        self.remove(name);
+    }
+}
+
+/// Begins to serve disks, as the session wants them attached.
+///
+/// # Errors
+/// When the kernel does not let us mount, or the socket cannot be made.
+pub fn serve(session: &Session<'_>) -> Result<Box<dyn Disks>> {
+    Ok(match session.cutting.attachment {
+        Attachment::Loop => {
+            Box::new(Exports::mount(&recorded::prepare(&session.ledger, &session.folder)?, recorded::SOURCE)?)
+        }
+        // The folder is private and goes with the session.
+        Attachment::Nbd => Box::new(NbdServer::listen(&session.folder.join("nbd"))?),
+    })
+}

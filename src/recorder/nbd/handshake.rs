@@ -1,0 +1,203 @@
+//! The handshake, from both sides: options until the client has an export or goes.
+
+use super::{EXPORT_FLAGS, Shared};
+use crate::error::{Context, Error, Result};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+const MAGIC: &[u8; 8] = b"NBDMAGIC";
+const OPTION_MAGIC: &[u8; 8] = b"IHAVEOPT";
+const REPLY_MAGIC: u64 = 0x0003_E889_0455_65A9;
+
+/// Flags of both sides: fixed newstyle, no 124 zeros after the export's flags.
+const FIXED_NEWSTYLE: u16 = 1;
+const NO_ZEROES: u16 = 2;
+
+/// Options.
+const EXPORT_NAME: u32 = 1;
+const ABORT: u32 = 2;
+const LIST: u32 = 3;
+const INFO: u32 = 6;
+const GO: u32 = 7;
+
+/// Replies to options.
+const ACK: u32 = 1;
+const SERVER: u32 = 2;
+const INFORMATION: u32 = 3;
+const UNSUPPORTED: u32 = 1 << 31 | 1;
+const INVALID: u32 = 1 << 31 | 3;
+const UNKNOWN: u32 = 1 << 31 | 6;
+const TOO_BIG: u32 = 1 << 31 | 9;
+
+/// Kinds of information about an export.
+const ABOUT_EXPORT: u16 = 0;
+const ABOUT_NAME: u16 = 1;
+const ABOUT_BLOCKS: u16 = 3;
+
+/// A name is no longer (the protocol's limit for strings).
+const MOST_NAME: usize = 4096;
+/// Bytes of an option that are read and refused in peace; what is longer ends the connection.
+const MOST_OPTION: u32 = 64 << 10;
+/// Bytes of the data of an option that has a name and a list of what is asked for.
+const MOST_ASKED: usize = MOST_NAME + 1024;
+
+/// Smallest, preferred and largest request, in bytes.
+const BLOCKS: [u32; 3] = [1, 4096, super::transmission::MOST_PAYLOAD];
+
+/// What the data of INFO and GO ask for.
+struct Asked<'d> {
+    name: &'d str,
+    information: Vec<u16>,
+}
+
+/// Serves options; the export that transmission begins with, `None` where the client is done.
+pub(super) fn negotiate(mut stream: &UnixStream, shared: &Shared) -> io::Result<Option<String>> {
+    let ours = FIXED_NEWSTYLE | NO_ZEROES;
+    stream.write_all(&[MAGIC.as_slice(), OPTION_MAGIC, &ours.to_be_bytes()].concat())?;
+    let theirs = u32::from_be_bytes(read(stream)?);
+    if theirs & !u32::from(ours) != 0 {
+        return Ok(None);
+    }
+    let zeroes = theirs & u32::from(NO_ZEROES) == 0;
+    loop {
+        if read::<8>(stream)? != *OPTION_MAGIC {
+            return Ok(None);
+        }
+        let (option, length) = (u32::from_be_bytes(read(stream)?), u32::from_be_bytes(read(stream)?));
+        if length > MOST_OPTION {
+            return Ok(None);
+        }
+        let mut data = vec![0; length as usize];
+        stream.read_exact(&mut data)?;
+        match option {
+            EXPORT_NAME => return export_by_name(stream, shared, &data, zeroes),
+            ABORT => {
+                reply(stream, option, ACK, &[])?;
+                return Ok(None);
+            }
+            LIST if data.is_empty() => {
+                for name in shared.names() {
+                    let length = u32::try_from(name.len()).unwrap_or(u32::MAX).to_be_bytes();
+                    reply(stream, option, SERVER, &[&length, name.as_bytes()].concat())?;
+                }
+                reply(stream, option, ACK, &[])?;
+            }
+            LIST => reply(stream, option, INVALID, b"LIST takes no data")?,
+            INFO | GO if data.len() > MOST_ASKED => reply(stream, option, TOO_BIG, b"the option is too long")?,
+            INFO | GO => match asked(&data) {
+                None => reply(stream, option, INVALID, b"the option's data are malformed")?,
+                Some(asked) => {
+                    if inform(stream, option, shared, &asked)? && option == GO {
+                        return Ok(Some(asked.name.to_owned()));
+                    }
+                }
+            },
+            _ => reply(stream, option, UNSUPPORTED, b"this option is not supported")?,
+        }
+    }
+}
+
+/// The oldest way to an export, which knows no error but the end of the connection.
+fn export_by_name(mut stream: &UnixStream, shared: &Shared, data: &[u8], zeroes: bool) -> io::Result<Option<String>> {
+    let name = std::str::from_utf8(data).unwrap_or_default();
+    let Some(size) = shared.export(name).and_then(|export| export.size()) else { return Ok(None) };
+    let mut answer = [&size.to_be_bytes()[..], &EXPORT_FLAGS.to_be_bytes()].concat();
+    answer.extend(std::iter::repeat_n(0, if zeroes { 124 } else { 0 }));
+    stream.write_all(&answer)?;
+    Ok(Some(name.to_owned()))
+}
+
+/// Length and name, number of kinds and kinds of information: nothing more and nothing less.
+fn asked(data: &[u8]) -> Option<Asked<'_>> {
+    let (length, rest) = data.split_first_chunk::<4>()?;
+    let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    let (count, rest) = rest.split_first_chunk::<2>()?;
+    if name.len() > MOST_NAME || rest.len() != usize::from(u16::from_be_bytes(*count)) * 2 {
+        return None;
+    }
+    let information = rest.chunks_exact(2).map(|two| u16::from_be_bytes([two[0], two[1]])).collect();
+    Some(Asked { name: std::str::from_utf8(name).ok()?, information })
+}
+
+/// Tells of an export; whether there is one.
+fn inform(stream: &UnixStream, option: u32, shared: &Shared, asked: &Asked<'_>) -> io::Result<bool> {
+    let Some(size) = shared.export(asked.name).and_then(|export| export.size()) else {
+        reply(stream, option, UNKNOWN, b"there is no such export")?;
+        return Ok(false);
+    };
+    let tell = |kind: u16, data: &[u8]| reply(stream, option, INFORMATION, &[&kind.to_be_bytes(), data].concat());
+    tell(ABOUT_EXPORT, &[&size.to_be_bytes()[..], &EXPORT_FLAGS.to_be_bytes()].concat())?;
+    if asked.information.contains(&ABOUT_NAME) {
+        tell(ABOUT_NAME, asked.name.as_bytes())?;
+    }
+    if asked.information.contains(&ABOUT_BLOCKS) {
+        tell(ABOUT_BLOCKS, &BLOCKS.map(u32::to_be_bytes).concat())?;
+    }
+    reply(stream, option, ACK, &[])?;
+    Ok(true)
+}
+
+fn reply(mut stream: &UnixStream, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    let head = [&REPLY_MAGIC.to_be_bytes()[..], &option.to_be_bytes(), &kind.to_be_bytes(), &length.to_be_bytes()];
+    stream.write_all(&[&head.concat(), data].concat())
+}
+
+fn read<const N: usize>(mut stream: &UnixStream) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// An export that a client of ours has opened: what the kernel's driver takes over.
+#[derive(Debug)]
+pub struct Opened {
+    pub stream: UnixStream,
+    pub size: u64,
+    pub flags: u16,
+}
+
+/// Opens an export of a server at a socket, up to the first request.
+///
+/// # Errors
+/// When nobody listens there, it is no NBD server, or it has no such export.
+pub fn open(socket: &Path, name: &str) -> Result<Opened> {
+    let doing = || format!("open the export {name} at {}", socket.display());
+    let stream = UnixStream::connect(socket).or_host(doing)?;
+    let (size, flags) = go(&stream, name).or_host(doing)?.map_err(|why| Error::host(why).while_doing(doing()))?;
+    Ok(Opened { stream, size, flags })
+}
+
+/// Size and flags of the export, or why there is none.
+fn go(mut stream: &UnixStream, name: &str) -> io::Result<std::result::Result<(u64, u16), String>> {
+    if read::<8>(stream)? != *MAGIC || read::<8>(stream)? != *OPTION_MAGIC {
+        return Ok(Err("it is no NBD server of the newstyle".to_owned()));
+    }
+    let flags = u16::from_be_bytes(read(stream)?) & (FIXED_NEWSTYLE | NO_ZEROES);
+    let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+    let data = [&length.to_be_bytes()[..], name.as_bytes(), &0_u16.to_be_bytes()].concat();
+    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    stream.write_all(&u32::from(flags).to_be_bytes())?;
+    stream.write_all(&[&OPTION_MAGIC[..], &GO.to_be_bytes(), &length.to_be_bytes(), &data].concat())?;
+    let mut export = None;
+    loop {
+        let [magic, head] = [read::<8>(stream)?, read::<8>(stream)?];
+        let (kind, length) = (&head[4..], u32::from_be_bytes(read(stream)?));
+        let kind = kind.iter().fold(0_u32, |kind, byte| kind << 8 | u32::from(*byte));
+        if u64::from_be_bytes(magic) != REPLY_MAGIC || length > MOST_OPTION {
+            return Ok(Err("its reply is malformed".to_owned()));
+        }
+        let mut data = vec![0; length as usize];
+        stream.read_exact(&mut data)?;
+        match (kind, data.as_slice()) {
+            (INFORMATION, [0, 0, size @ .., high, low]) if size.len() == 8 => {
+                let size = size.iter().fold(0_u64, |size, byte| size << 8 | u64::from(*byte));
+                export = Some((size, u16::from_be_bytes([*high, *low])));
+            }
+            (INFORMATION, _) => {}
+            (ACK, _) => return Ok(export.ok_or_else(|| "it tells no size".to_owned())),
+            (_, why) => return Ok(Err(format!("it refuses: {}", String::from_utf8_lossy(why)))),
+        }
+    }
+}
