@@ -18,6 +18,7 @@ mod full;
 mod json;
 mod latencies;
 pub mod layout;
+pub(crate) mod limits;
 mod markdown;
 pub(crate) mod page;
 mod power_cuts;

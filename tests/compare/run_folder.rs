@@ -28,6 +28,11 @@ const CASES: [(&str, &str, &str, i64, f64); 5] = [
 
 /// Makes it below `folder`.
 pub fn make(folder: &Path) -> PathBuf {
+    make_as(folder, "0badcafe", 1.0)
+}
+
+/// Makes one with another id, in which everything is so many times as fast.
+pub fn make_as(folder: &Path, id: &str, times: f64) -> PathBuf {
     let cases: Vec<CaseSpec> =
         CASES.iter().map(|(id, stack, fpw, clients, _)| case(id, stack, fpw, *clients)).collect();
     let keys =
@@ -35,7 +40,7 @@ pub fn make(folder: &Path) -> PathBuf {
     let record = RunRecord {
         format: 1,
         tool_version: "0.1.0".to_owned(),
-        id: "0badcafe".to_owned(),
+        id: id.to_owned(),
         name: "which".to_owned(),
         plan_sha256: "00".to_owned(),
         seed: 1,
@@ -61,7 +66,8 @@ pub fn make(folder: &Path) -> PathBuf {
             doc: String::new(),
         };
         SecondsWriter::create(&staging.seconds(), vec![column]).unwrap().finish().unwrap();
-        staging.commit(&trial(&cases[place], key.trial, CASES[place].4)).unwrap();
+        let trial = trial(&cases[place], key.trial, CASES[place].4 * times);
+        staging.commit(&TrialRecord { run: id.to_owned(), ..trial }).unwrap();
     }
     writer.folder().path().to_path_buf()
 }
