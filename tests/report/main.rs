@@ -5,6 +5,7 @@ mod chromium;
 mod facts;
 mod layout;
 mod live;
+mod openmetrics;
 mod over_time;
 mod over_time_page;
 mod page;
