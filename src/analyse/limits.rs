@@ -7,7 +7,7 @@
 use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
 use super::compare::side::{Figure, Measure, Side};
-use super::compare::{facts, ratio};
+use super::compare::{estimate, facts, ratio};
 use super::findings::Estimate;
 pub use super::probe::requirements::Outcome;
 use serde::Serialize;
@@ -245,7 +245,7 @@ fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &M
         finding.how = "not compared: no operations were done".to_owned();
         return finding;
     };
-    let trials = [measure, expected].map(Measure::trials).into_iter().min().unwrap_or(0);
+    let trials = [measure, expected].map(|measure| estimate(measure).trials).into_iter().min().unwrap_or(0);
     let less_one = |ratio: f64| ratio - 1.0;
     let change = less_one(comparison.ratio);
     let (low, high) = (comparison.low.map(less_one), comparison.high.map(less_one));

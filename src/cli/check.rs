@@ -1,7 +1,7 @@
 //! `pgstrata check`: whether a run keeps limits against a baseline.
 
-use super::compare::folder_and_case;
 use super::out;
+use super::places::folder_and_case;
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
 use crate::analyse::limits::{self, Checked, Limit, Outcome};

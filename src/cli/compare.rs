@@ -3,6 +3,7 @@
 mod outputs;
 
 use super::out;
+use super::places::folder_and_case;
 use super::probe::{ProbeProgress, interrupt, seconds};
 use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
@@ -226,16 +227,6 @@ fn resolve(argument: usize, text: &str) -> Result<Found> {
         Some((folder, case)) => of_path(argument, folder, Path::new(folder), case),
         None => Err(missing(text)),
     }
-}
-
-/// `FOLDER` or `FOLDER:CASE`; `None` where there is no such path. A case's name may hold a colon, and so may a folder's: the
-/// longest folder that is there wins.
-pub(super) fn folder_and_case(text: &str) -> Option<(&str, Option<&str>)> {
-    if Path::new(text).exists() {
-        return Some((text, None));
-    }
-    let colons = text.rmatch_indices(':').map(|(at, _)| (&text[..at], Some(&text[at + 1..])));
-    colons.filter(|(folder, _)| !folder.is_empty()).find(|(folder, _)| Path::new(folder).exists())
 }
 
 fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Result<Found> {

@@ -31,6 +31,7 @@ mod progress;
 mod pull;
 mod report;
 mod run;
+mod serve;
 mod shelf;
 mod status;
 mod witness;
@@ -95,6 +96,7 @@ enum Command {
     Check(check::Args),
     Import(import::Args),
     Report(report::Args),
+    Serve(serve::Args),
     Shelf(shelf::Args),
     Clean(clean::Args),
     Guest(guest::Args),
@@ -122,6 +124,7 @@ impl Command {
             Command::Check(args) => check::run(args),
             Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Guest(args) => guest::run(args),

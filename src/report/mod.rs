@@ -25,6 +25,7 @@ pub(crate) mod page;
 mod power_cuts;
 pub(crate) mod probe;
 mod rankings;
+pub(crate) mod serve;
 pub(crate) mod shelf;
 mod snapshots;
 mod stages;

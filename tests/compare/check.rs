@@ -42,10 +42,10 @@ fn two_runs_are_unpaired_and_said_to_be_and_a_ci_server_gets_its_file() {
     let limits = ["--limit", "tps -5 %", "--limit", "tps -60 %"];
     let args = [&[new.as_str(), "--against", old.as_str(), "--junit", "check.xml"][..], &limits].concat();
     let output = check(folder.path(), &args);
-    let text = stdout(&output);
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(output.status.code(), Some(6), "{text}{}", stderr(&output));
     assert!(text.starts_with("FAIL: ") && text.contains("their trials are not paired"), "{text}");
-    let found = findings(folder.path(), &args[..args.len()], 6);
+    let found = findings(folder.path(), &args, 6);
     let of = |limit: &str, outcome: &str| {
         let all = found["limits"].as_array().unwrap().iter();
         all.filter(|one| one["limit"] == limit && one["outcome"] == outcome).count()

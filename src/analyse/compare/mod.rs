@@ -125,9 +125,14 @@ fn family_rank(family: &str) -> usize {
     ORDER.iter().position(|known| *known == family).unwrap_or(ORDER.len())
 }
 
-fn estimate(measure: &Measure) -> Estimate {
+pub(crate) fn estimate(measure: &Measure) -> Estimate {
+    let trials = match &measure.spread {
+        Spread::Trials { means, .. } => u32::try_from(means.len()).unwrap_or(u32::MAX),
+        Spread::Together { trials, .. } => u32::try_from(*trials).unwrap_or(u32::MAX),
+        Spread::Slices(_) | Spread::None => 1,
+    };
     let (low, high) = (measure.ends.map(|ends| ends.0), measure.ends.map(|ends| ends.1));
-    Estimate { value: measure.value, low, high, trials: measure.trials() }
+    Estimate { value: measure.value, low, high, trials }
 }
 
 /// The figures of two runs: an interval from two says less than the two.

@@ -234,16 +234,6 @@ impl Measure {
         (&self.family, &self.item)
     }
 
-    /// Trials that it rests on.
-    #[must_use]
-    pub fn trials(&self) -> u32 {
-        match &self.spread {
-            Spread::Trials { means, .. } => u32::try_from(means.len()).unwrap_or(u32::MAX),
-            Spread::Together { trials, .. } => u32::try_from(*trials).unwrap_or(u32::MAX),
-            Spread::Slices(_) | Spread::None => 1,
-        }
-    }
-
     /// Whether more of it is better.
     #[must_use]
     pub fn more_is_better(&self) -> bool {
