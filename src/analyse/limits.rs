@@ -200,7 +200,7 @@ pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> Limit
         run: run.label.to_owned(),
         baseline: baseline.label.to_owned(),
         paired,
-        notes: notes(run, baseline, &found, new),
+        notes: notes(run, baseline, &found, &new),
         limits: found,
         facts_that_differ,
     }
@@ -266,7 +266,7 @@ fn only_here(limits: &[Limit], side: &Side, reference: &Side) -> Vec<String> {
     named.filter(|measure| !known(measure)).map(|measure| format!("{} of {}", measure.key(), side.name)).collect()
 }
 
-fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: Vec<String>) -> Vec<String> {
+fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     if run.id != baseline.id {
         notes.push(format!(

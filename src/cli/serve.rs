@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::host::time::wall_us;
 use crate::report::serve::{ICON, LIVE_SCRIPT, ListView, LiveView, RunRow, list, live, message, style};
 use crate::report::{self, ALL};
-use crate::serve::{Policy, Request, Response, Server};
+use crate::serve::{Answer, Policy, Request, Response, Server};
 use crate::store::folder::RunFolder;
 use crate::store::results::Results;
 use crate::units::significant;
@@ -77,7 +77,8 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     out::line(&format!("serving http://{address}/"))?;
     let site = Site { results, folder: args.results.display().to_string(), computing: Mutex::new(()) };
-    server.run(Arc::new(move |request: &Request| site.answer(request)));
+    let answer: Arc<Answer> = Arc::new(move |request: &Request| site.answer(request));
+    server.run(&answer);
     Ok(0)
 }
 
@@ -261,7 +262,7 @@ fn live_view(name: &str, status: &Status) -> LiveView {
         trials: status.trials,
         not_run: status.not_run + status.damaged,
         now: now.unwrap_or_else(nothing),
-        left: status.left_us.map_or_else(nothing, |left| rounded(left).to_string()),
+        left: status.left_us.map_or_else(nothing, rounded),
         last: last.unwrap_or_else(nothing),
         warnings: status.warnings.clone(),
     }

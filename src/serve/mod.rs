@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// Answers requests until the process is ended.
-    pub fn run(&self, answer: Arc<Answer>) {
+    pub fn run(&self, answer: &Arc<Answer>) {
         let open = Arc::new(AtomicUsize::new(0));
         // A connection that was gone before it was accepted is the client's affair.
         for stream in self.listener.incoming().flatten() {
@@ -68,7 +68,7 @@ impl Server {
                 open.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
-            let (open, names, answer) = (Arc::clone(&open), Arc::clone(&self.names), Arc::clone(&answer));
+            let (open, names, answer) = (Arc::clone(&open), Arc::clone(&self.names), Arc::clone(answer));
             std::thread::spawn(move || {
                 let _place = Place(open);
                 serve(stream, &names, &*answer);

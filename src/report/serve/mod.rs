@@ -80,7 +80,7 @@ pub struct LiveView {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn list(view: &ListView) -> Result<String> {
-    render("Runs", LIST, None, minijinja::Value::from_serialize(view))
+    render("Runs", LIST, None, &minijinja::Value::from_serialize(view))
 }
 
 /// The page of a run that goes on.
@@ -88,7 +88,7 @@ pub fn list(view: &ListView) -> Result<String> {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn live(view: &LiveView) -> Result<String> {
-    render(&view.name, LIVE, Some(LIVE_ADDRESS), minijinja::Value::from_serialize(view))
+    render(&view.name, LIVE, Some(LIVE_ADDRESS), &minijinja::Value::from_serialize(view))
 }
 
 /// A page that says why there is nothing else.
@@ -96,10 +96,10 @@ pub fn live(view: &LiveView) -> Result<String> {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn message(title: &str, text: &str, hint: Option<&str>) -> Result<String> {
-    render(title, MESSAGE, None, context! { text => text, hint => hint })
+    render(title, MESSAGE, None, &context! { text => text, hint => hint })
 }
 
-fn render(title: &str, template: &'static str, script: Option<&str>, view: minijinja::Value) -> Result<String> {
+fn render(title: &str, template: &'static str, script: Option<&str>, view: &minijinja::Value) -> Result<String> {
     let bug = |e: minijinja::Error| Error::bug(format!("a page of the server does not render: {e:#}"));
     let mut environment = Environment::new();
     environment.set_formatter(write_visible);
