@@ -48,7 +48,7 @@ fn read(text: &str) -> Result<Vec<Sample>, String> {
         };
         let key = format!("{name}{labels:?}");
         match &last {
-            Some((known, before)) if *known == key && !(at > *before) => return Err(format!("times go back: {line}")),
+            Some((known, before)) if *known == key && at <= *before => return Err(format!("times go back: {line}")),
             Some((known, _)) if *known == key => {}
             _ if !ended.insert(key.clone()) => return Err(format!("samples of one metric are apart: {line}")),
             _ => {}
