@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo plans check test guest-full bench validate install clean
+.PHONY: help setup build demo plans check test guest-full bench validate install release clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -63,6 +63,10 @@ install: build ## install the program, manual pages and shell completions below 
 	target/release/pgstrata completions bash > $(DEST)/share/bash-completion/completions/pgstrata
 	target/release/pgstrata completions zsh > $(DEST)/share/zsh/site-functions/_pgstrata
 	target/release/pgstrata completions fish > $(DEST)/share/fish/vendor_completions.d/pgstrata.fish
+
+release: ## make package, static tarball, SBOM and sums in target/dist and check them (Debian bookworm, root for all checks; 20 minutes)
+	@scripts/setup release
+	scripts/release
 
 clean: ## remove what was built (what a run left on the machine is undone by `pgstrata clean`)
 	cargo clean

@@ -38,14 +38,15 @@ impl Kind {
 }
 
 /// Every exit code of the program, with its meaning: the one table of the help and of the manual pages.
-pub const EXIT_CODES: [(u8, &str); 9] = [
+pub const EXIT_CODES: [(u8, &str); 10] = [
     (0, "done"),
     (1, "incomplete: trials not run, nothing to compare, a failed sync, cleanup incomplete"),
     (2, "wrong usage, or an error in a plan or other input file"),
     (3, "the machine lacks or refuses something needed"),
     (4, "an external program failed"),
     (5, "results cannot be read or written"),
-    (6, "a requirement is not met or undecided, or a power cut loses commits"),
+    (6, "a requirement is not met, a limit is exceeded, or a power cut loses commits"),
+    (7, "a requirement or limit is undecided, and none is known to be missed"),
     (70, "internal error in pgstrata"),
     (130, "interrupted"),
 ];
@@ -53,8 +54,11 @@ pub const EXIT_CODES: [(u8, &str); 9] = [
 /// Exit code of a run that went to its end although some of its trials were not run or failed.
 pub const EXIT_INCOMPLETE: u8 = 1;
 
-/// Exit code of a check against requirements of which one is not met or could not be decided.
+/// Exit code of a check against requirements or limits of which one is not met.
 pub const EXIT_REQUIREMENT: u8 = 6;
+
+/// Exit code of a check that none fails and that could not decide one of them.
+pub const EXIT_UNDECIDED: u8 = 7;
 
 /// An error with its kind, what led to it and, where there is one, what to do about it.
 ///
@@ -190,7 +194,7 @@ mod tests {
     fn every_kind_has_an_exit_code_of_its_own() {
         let mut codes: Vec<u8> =
             [Kind::User, Kind::Host, Kind::Tool, Kind::Store, Kind::Interrupted, Kind::Bug].map(Kind::exit_code).into();
-        codes.extend([0, EXIT_INCOMPLETE, EXIT_REQUIREMENT]);
+        codes.extend([0, EXIT_INCOMPLETE, EXIT_REQUIREMENT, EXIT_UNDECIDED]);
         codes.sort_unstable();
         codes.dedup();
         assert_eq!(codes, EXIT_CODES.map(|(code, _)| code));

@@ -25,6 +25,7 @@ pub mod record;
 mod recorder;
 pub mod report;
 pub mod run;
+mod serve;
 pub mod stats;
 pub mod store;
 pub mod telemetry;

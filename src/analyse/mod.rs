@@ -26,6 +26,7 @@ pub(crate) mod headline;
 mod heat;
 mod image_cost;
 pub(crate) mod input;
+pub(crate) mod limits;
 pub mod load;
 pub mod look;
 pub(crate) mod machines;

@@ -3,6 +3,7 @@
 mod outputs;
 
 use super::out;
+use super::places::folder_and_case;
 use super::probe::{ProbeProgress, interrupt, seconds};
 use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
@@ -222,15 +223,8 @@ fn resolve(argument: usize, text: &str) -> Result<Found> {
         let record = shelf::open(name)?.record;
         return of_import(argument, &format!("{SHELF}{name}"), &record, case);
     }
-    let whole = Path::new(text);
-    if whole.exists() {
-        return of_path(argument, text, whole, None);
-    }
-    // A case's name may hold a colon, and so may a folder's: the longest folder that is there wins.
-    let colons = text.rmatch_indices(':').map(|(at, _)| (&text[..at], &text[at + 1..]));
-    let found = colons.filter(|(folder, _)| !folder.is_empty()).find(|(folder, _)| Path::new(folder).exists());
-    match found {
-        Some((folder, case)) => of_path(argument, folder, Path::new(folder), Some(case)),
+    match folder_and_case(text) {
+        Some((folder, case)) => of_path(argument, folder, Path::new(folder), case),
         None => Err(missing(text)),
     }
 }

@@ -5,6 +5,7 @@
 
 mod built;
 mod catalogue;
+mod check;
 mod clean;
 mod compare;
 mod completions;
@@ -31,6 +32,7 @@ mod progress;
 mod pull;
 mod report;
 mod run;
+mod serve;
 mod shelf;
 mod status;
 mod witness;
@@ -59,7 +61,9 @@ Exit status:
   3    the machine lacks or refuses something needed
   4    an external program failed
   5    results cannot be read or written
-  6    a requirement is not met or undecided, or a power cut loses commits
+  6    a requirement is not met, a limit is exceeded, or a power cut
+       loses commits
+  7    a requirement or limit is undecided, and none is known to be missed
   70   internal error in pgstrata
   130  interrupted";
 
@@ -90,8 +94,10 @@ enum Command {
     Pull(pull::Args),
     Witness(witness::Args),
     Compare(compare::Args),
+    Check(check::Args),
     Import(import::Args),
     Report(report::Args),
+    Serve(serve::Args),
     Shelf(shelf::Args),
     Clean(clean::Args),
     Guest(guest::Args),
@@ -116,8 +122,10 @@ impl Command {
             Command::Pull(args) => pull::run(args),
             Command::Witness(args) => witness::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::Check(args) => check::run(args),
             Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Guest(args) => guest::run(args),

@@ -1,8 +1,8 @@
-//! Where runs put things, as flags.
+//! Where runs put things, as flags, and how a run and its case are named.
 
 use crate::error::{Context, Result};
 use crate::run::session::Places;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Flags that say where things go.
 #[derive(Debug, clap::Args)]
@@ -49,4 +49,14 @@ fn state(named: Option<&PathBuf>) -> Result<PathBuf> {
         Some(folder) => std::path::absolute(folder).or_user(|| "find the folder for ledgers".to_owned()),
         None => crate::provision::ledger::default_state(),
     }
+}
+
+/// `FOLDER` or `FOLDER:CASE`; `None` where there is no such path. A case's name may hold a colon, and so may a folder's: the
+/// longest folder that is there wins.
+pub(super) fn folder_and_case(text: &str) -> Option<(&str, Option<&str>)> {
+    if Path::new(text).exists() {
+        return Some((text, None));
+    }
+    let colons = text.rmatch_indices(':').map(|(at, _)| (&text[..at], Some(&text[at + 1..])));
+    colons.filter(|(folder, _)| !folder.is_empty()).find(|(folder, _)| Path::new(folder).exists())
 }

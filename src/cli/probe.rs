@@ -5,7 +5,7 @@ use crate::analyse;
 use crate::analyse::probe::findings::ProbeFindings;
 use crate::analyse::probe::requirements::{self, Outcome, Requirement, RequirementFinding};
 use crate::cluster::install;
-use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
+use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, wall_us};
@@ -32,7 +32,7 @@ const NEWEST_SERVER: u32 = 18;
   pgstrata probe /var/lib/postgresql                ten seconds; needs neither root nor PostgreSQL
   pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is within ±1 %
   pgstrata probe . --rows all                       every row, including those of pg_test_fsync
-  pgstrata probe . --require durable,p99=5ms,rate=1000    for CI: exit code 6 unless all are met
+  pgstrata probe . --require durable,p99=5ms,rate=1000    for CI: exit code 0 only if all are met
   pgstrata probe . --json | jq .findings.credibility    record and findings as JSON
   pgstrata probe . --format pg_test_fsync           output format of pg_test_fsync 18
 
@@ -59,8 +59,8 @@ fails if none of it does, and is otherwise undecided, which is not a pass. A pro
 may leave percentiles undecided.
 
 Exit code: 0 measured, 1 measured but a sync or write failed or files are left, 2 DIR is not a directory,
-3 DIR is not writable, is full or disappeared, 6 a requirement is not met or undecided,
-130 interrupted.")]
+3 DIR is not writable, is full or disappeared, 6 a requirement is not met, 7 one is undecided and
+the others are met, 130 interrupted.")]
 pub struct Args {
     /// Folder on the filesystem to probe
     #[arg(value_name = "DIR")]
@@ -205,7 +205,8 @@ pub fn run(args: &Args) -> Result<u8> {
     let record = measured?;
     let findings = analyse::probe::find(&record, server);
     let requirements = requirements::judge(&record, &findings, &args.require);
-    let is_met = requirements.iter().all(|one| one.outcome == Outcome::Pass);
+    let any = |outcome| requirements.iter().any(|one| one.outcome == outcome);
+    let (missed, undecided) = (any(Outcome::Fail), any(Outcome::Undecided));
     if format != "txt" {
         record.notes.iter().chain(&record.left_behind).for_each(|note| out::remark(&out::harmless(note)));
         requirements.iter().for_each(|one| out::remark(report::probe::requirement(one).trim_end()));
@@ -220,7 +221,8 @@ pub fn run(args: &Args) -> Result<u8> {
         || record.growth_failure.is_some()
         || record.rows.iter().any(|row| row.failure.is_some());
     Ok(match failed {
-        _ if !is_met => EXIT_REQUIREMENT,
+        _ if missed => EXIT_REQUIREMENT,
+        _ if undecided => EXIT_UNDECIDED,
         true => EXIT_INCOMPLETE,
         false => 0,
     })

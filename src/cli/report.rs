@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
   pgstrata report results/... --json | jq .rankings                the findings as JSON
   pgstrata report results/... --csv -o ranking.csv                 one row per case and metric
   pgstrata report results/... --format md                          Markdown for a ticket: answer, tables, conditions
+  pgstrata report results/... --format openmetrics                 findings and seconds for Prometheus
 
 Works anywhere, without root or PostgreSQL: every number comes from the run folder.")]
 pub struct Args {
     /// Run folder
     folder: PathBuf,
     /// Output format
-    #[arg(long, value_parser = ["txt", "html", "json", "csv", "md"])]
+    #[arg(long, value_parser = ["txt", "html", "json", "csv", "md", "openmetrics"])]
     format: Option<String>,
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
@@ -75,7 +76,7 @@ fn format_of(path: &Path) -> Result<&'static str> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     report::ALL.iter().map(|renderer| renderer.extension()).find(|name| *name == extension).ok_or_else(|| {
         Error::user(format!("the file name {} does not show which format to write", path.display()))
-            .hint("use .html, .json, .csv, .md or .txt, or add --format")
+            .hint("use .html, .json, .csv, .md, .openmetrics or .txt, or add --format")
     })
 }
 

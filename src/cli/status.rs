@@ -35,7 +35,7 @@ pub struct Args {
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+pub(super) enum State {
     Running,
     Complete,
     /// It went to its end, and some trials have no figures.
@@ -47,41 +47,41 @@ enum State {
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Status {
-    run: String,
-    name: String,
-    state: State,
+pub(super) struct Status {
+    pub(super) run: String,
+    pub(super) name: String,
+    pub(super) state: State,
     /// When the first sitting began, RFC 3339.
-    started: String,
-    trials: usize,
-    measured: usize,
+    pub(super) started: String,
+    pub(super) trials: usize,
+    pub(super) measured: usize,
     /// Of the others: tried without figures, damaged.
-    not_run: usize,
-    damaged: usize,
+    pub(super) not_run: usize,
+    pub(super) damaged: usize,
     /// The trial that goes on, or was cut short, and what it is at.
-    current: Option<CurrentTrial>,
+    pub(super) current: Option<CurrentTrial>,
     /// While it runs: microseconds left, and when it will end, RFC 3339.
-    left_us: Option<u64>,
-    ends: Option<String>,
+    pub(super) left_us: Option<u64>,
+    pub(super) ends: Option<String>,
     /// The trial that was measured last, and its operations a second.
-    last: Option<LastTrial>,
+    pub(super) last: Option<LastTrial>,
     /// Warnings of the last sitting.
-    warnings: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct CurrentTrial {
-    trial: TrialKey,
-    step: String,
+pub(super) struct CurrentTrial {
+    pub(super) trial: TrialKey,
+    pub(super) step: String,
     /// For how long, and how long it should take, microseconds.
-    since_us: u64,
-    expected_us: Option<u64>,
+    pub(super) since_us: u64,
+    pub(super) expected_us: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
-struct LastTrial {
-    trial: TrialKey,
-    rate: Option<f64>,
+pub(super) struct LastTrial {
+    pub(super) trial: TrialKey,
+    pub(super) rate: Option<f64>,
 }
 
 /// Shows it.
@@ -100,7 +100,11 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(if matches!(status.state, State::Running | State::Complete) { 0 } else { EXIT_INCOMPLETE })
 }
 
-fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
+/// Where a run stands at a moment.
+///
+/// # Errors
+/// When its events cannot be read.
+pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     // Before the events: a run that ends meanwhile is then seen as running, and not as killed.
     let live = folder.is_live();
     let record = folder.record();

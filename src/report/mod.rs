@@ -18,11 +18,14 @@ mod full;
 mod json;
 mod latencies;
 pub mod layout;
+pub(crate) mod limits;
 mod markdown;
+mod openmetrics;
 pub(crate) mod page;
 mod power_cuts;
 pub(crate) mod probe;
 mod rankings;
+pub(crate) mod serve;
 pub(crate) mod shelf;
 mod snapshots;
 mod stages;
@@ -36,11 +39,12 @@ use crate::analyse::findings::Findings;
 use crate::error::Result;
 use std::io::Write;
 
-pub const ALL: &[&dyn Renderer] = &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv, &markdown::Markdown];
+pub const ALL: &[&dyn Renderer] =
+    &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv, &markdown::Markdown, &openmetrics::OpenMetrics];
 
 /// One form of a report.
 pub trait Renderer: Sync {
-    /// File extension and name for `--format`: `html`, `json`, `txt`, `csv`, `md`.
+    /// File extension and name for `--format`: `html`, `json`, `txt`, `csv`, `md`, `openmetrics`.
     fn extension(&self) -> &'static str;
     /// Writes the report.
     ///

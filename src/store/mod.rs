@@ -17,6 +17,7 @@ pub mod folder;
 pub(crate) mod import;
 pub mod latency;
 mod presence;
+pub(crate) mod results;
 pub mod seconds;
 pub(crate) mod staging;
 mod verdicts;

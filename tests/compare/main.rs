@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod again;
+mod check;
 mod outputs;
 mod run_folder;
 

@@ -28,14 +28,26 @@ const CASES: [(&str, &str, &str, i64, f64); 5] = [
 
 /// Makes it below `folder`.
 pub fn make(folder: &Path) -> PathBuf {
+    make_as(folder, "0badcafe", 1.0)
+}
+
+/// Makes one with another id, in which everything is so many times as fast.
+pub fn make_as(folder: &Path, id: &str, times: f64) -> PathBuf {
+    let writer = begin(folder, id);
+    let keys = writer.folder().record().order.clone();
+    keys.iter().for_each(|key| measure(&writer, key, times));
+    writer.folder().path().to_path_buf()
+}
+
+/// Begins a run of which nothing is measured yet; while the writer is there, it goes on.
+pub fn begin(folder: &Path, id: &str) -> Writer {
     let cases: Vec<CaseSpec> =
         CASES.iter().map(|(id, stack, fpw, clients, _)| case(id, stack, fpw, *clients)).collect();
-    let keys =
-        || (1..=BLOCKS).flat_map(|trial| cases.iter().map(move |case| TrialKey { case: case.id.clone(), trial }));
+    let keys = (1..=BLOCKS).flat_map(|trial| cases.iter().map(move |case| TrialKey { case: case.id.clone(), trial }));
     let record = RunRecord {
         format: 1,
         tool_version: "0.1.0".to_owned(),
-        id: "0badcafe".to_owned(),
+        id: id.to_owned(),
         name: "which".to_owned(),
         plan_sha256: "00".to_owned(),
         seed: 1,
@@ -46,24 +58,27 @@ pub fn make(folder: &Path) -> PathBuf {
         durability: None,
         extended: Vec::new(),
         started: "2026-03-02T09:14:33Z".to_owned(),
+        order: keys.collect(),
         cases: cases.clone(),
-        order: keys().collect(),
     };
-    let writer = Writer::create(&folder.join("results"), record, "name = \"which\"\n").unwrap();
-    for key in keys() {
-        let place = CASES.iter().position(|(id, ..)| *id == key.case).unwrap();
-        let staging = writer.stage(&key).unwrap();
-        let column = Column {
-            name: "mem_dirty_bytes".to_owned(),
-            unit: "bytes".to_owned(),
-            kind: ColumnKind::Gauge,
-            of: ColumnType::Count,
-            doc: String::new(),
-        };
-        SecondsWriter::create(&staging.seconds(), vec![column]).unwrap().finish().unwrap();
-        staging.commit(&trial(&cases[place], key.trial, CASES[place].4)).unwrap();
-    }
-    writer.folder().path().to_path_buf()
+    Writer::create(&folder.join("results"), record, "name = \"which\"\n").unwrap()
+}
+
+/// Measures one of its trials.
+pub fn measure(writer: &Writer, key: &TrialKey, times: f64) {
+    let record = writer.folder().record();
+    let place = CASES.iter().position(|(id, ..)| *id == key.case).unwrap();
+    let staging = writer.stage(key).unwrap();
+    let column = Column {
+        name: "mem_dirty_bytes".to_owned(),
+        unit: "bytes".to_owned(),
+        kind: ColumnKind::Gauge,
+        of: ColumnType::Count,
+        doc: String::new(),
+    };
+    SecondsWriter::create(&staging.seconds(), vec![column]).unwrap().finish().unwrap();
+    let trial = trial(&record.cases[place], key.trial, CASES[place].4 * times);
+    staging.commit(&TrialRecord { run: record.id.clone(), ..trial }).unwrap();
 }
 
 fn case(id: &str, stack: &str, full_page_writes: &str, clients: i64) -> CaseSpec {

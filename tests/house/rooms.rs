@@ -86,6 +86,7 @@ const ROOMS: &[Room] = &[
     room("stats", &[]),
     room("analyse", &["units", "error", "record", "store", "stats"]),
     room("report", &["units", "error", "analyse"]).tests_use(&["record"]),
+    room("serve", &["error", "host::time"]),
 ];
 
 fn find(name: &str) -> Option<&'static Room> {

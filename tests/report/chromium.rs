@@ -111,6 +111,12 @@ impl Chromium {
         self.wait_until("location.protocol === 'file:' && document.readyState === 'complete'");
     }
 
+    /// Goes to an address and waits until its page has loaded.
+    pub fn go(&mut self, url: &str) {
+        self.call("Page.navigate", json!({"url": url}));
+        self.wait_until(&format!("location.href === {url:?} && document.readyState === 'complete'"));
+    }
+
     /// Waits until an expression is true.
     pub fn wait_until(&mut self, expression: &str) {
         let start = Instant::now();

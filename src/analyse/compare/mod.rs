@@ -125,7 +125,7 @@ fn family_rank(family: &str) -> usize {
     ORDER.iter().position(|known| *known == family).unwrap_or(ORDER.len())
 }
 
-fn estimate(measure: &Measure) -> Estimate {
+pub(crate) fn estimate(measure: &Measure) -> Estimate {
     let trials = match &measure.spread {
         Spread::Trials { means, .. } => u32::try_from(means.len()).unwrap_or(u32::MAX),
         Spread::Together { trials, .. } => u32::try_from(*trials).unwrap_or(u32::MAX),

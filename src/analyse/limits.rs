@@ -1,0 +1,435 @@
+//! Limits on how far the figures of a run may be from those of a baseline: `pgstrata check`.
+//!
+//! A limit is kept only where the whole 95 % interval of the ratio lies inside it, and exceeded only where all of it lies
+//! beyond; between the two the trials cannot decide. Figures are matched, refused and compared as `compare` does it. Each
+//! limit is decided by its own interval: there is no correction for their number, and the findings say so.
+
+use super::compare::findings::{Comparison, FactDifference};
+use super::compare::judge::{self, reason_title};
+use super::compare::side::{Figure, Measure, Side};
+use super::compare::{estimate, facts, ratio};
+use super::findings::Estimate;
+pub use super::probe::requirements::Outcome;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Version of this document. 1: the first.
+pub const FORMAT: u32 = 1;
+
+/// Latencies by their names in the CSV of a report, with what `compare` calls them.
+const LATENCIES: [(&str, &str); 5] = [
+    ("latency_us_mean", "mean"),
+    ("latency_us_p50", "p50"),
+    ("latency_us_p95", "p95"),
+    ("latency_us_p99", "p99"),
+    ("latency_us_p999", "p99.9"),
+];
+
+/// How far a figure may be from the baseline's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// Name of the figure: `tps`, `latency_us_p99`, `fdatasync`, or a measure as `compare` names it.
+    pub figure: String,
+    /// Allowed change as a share: -0.05 is a fall of 5 %.
+    pub change: f64,
+    /// Whether it limits a fall; else a rise.
+    pub is_fall: bool,
+}
+
+impl Limit {
+    /// Reads `tps -5 %`, `latency_us_p99 +10 %`.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn parse(text: &str) -> Result<Limit, String> {
+        let form = "expected FIGURE and a signed percentage: 'tps -5 %' or 'latency_us_p99 +10 %'";
+        let (rest, _) = text.trim().rsplit_once('%').filter(|(_, rest)| rest.is_empty()).ok_or(form)?;
+        let at = rest.rfind(['+', '-']).ok_or(form)?;
+        let (figure, percent) = (rest[..at].trim(), rest[at + 1..].trim());
+        let percent: f64 = percent.parse().map_err(|_| form.to_owned())?;
+        let is_fall = rest[at..].starts_with('-');
+        if figure.is_empty() || !percent.is_finite() || percent < 0.0 {
+            return Err(form.to_owned());
+        }
+        if is_fall && percent >= 100.0 {
+            return Err("nothing falls by 100 % or more; a limit on a fall is below that".to_owned());
+        }
+        if figure == "latency_us_max" {
+            return Err(
+                "latency_us_max has no interval, so no limit on it can be decided; use latency_us_p999".to_owned()
+            );
+        }
+        let share = percent / 100.0;
+        Ok(Limit { figure: figure.to_owned(), change: if is_fall { -share } else { share }, is_fall })
+    }
+
+    fn words(&self) -> String {
+        let sign = if self.is_fall { "-" } else { "+" };
+        format!("{} {sign}{} %", self.figure, shortest(self.change.abs() * 100.0))
+    }
+
+    fn names(&self, measure: &Measure) -> bool {
+        let of_latency = |name: &str| measure.item == "latency" && figure_name(measure) == Some(name);
+        match LATENCIES.iter().find(|(name, _)| *name == self.figure) {
+            Some((name, _)) => of_latency(name),
+            None => measure.key() == self.figure || (measure.more_is_better() && measure.item == self.figure),
+        }
+    }
+
+    fn decide(&self, comparison: &Comparison) -> Outcome {
+        let edge = 1.0 + self.change;
+        let ends = comparison.low.zip(comparison.high).filter(|_| !comparison.method.is_of_single_runs());
+        match (ends, self.is_fall) {
+            (Some((low, _)), true) if low >= edge => Outcome::Pass,
+            (Some((_, high)), true) if high < edge => Outcome::Fail,
+            (Some((_, high)), false) if high <= edge => Outcome::Pass,
+            (Some((low, _)), false) if low > edge => Outcome::Fail,
+            _ => Outcome::Undecided,
+        }
+    }
+}
+
+/// 5 and not 5.000000000000004: a share times 100 has no more digits than were typed.
+fn shortest(percent: f64) -> f64 {
+    (percent * 1e9).round() / 1e9
+}
+
+/// The name that a limit has for a figure; `None` for one without an interval.
+fn figure_name(measure: &Measure) -> Option<&str> {
+    let latency = |which: &str| LATENCIES.iter().find(|(_, known)| *known == which).map(|(name, _)| *name);
+    match &measure.figure {
+        Figure::Rate => Some(&measure.item),
+        Figure::Mean => latency("mean"),
+        Figure::Percentile(which) => latency(which),
+    }
+}
+
+/// One of the two runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    /// What it is called: `results/x`.
+    pub label: &'a str,
+    /// Its id; the trials of one run have blocks in common.
+    pub id: &'a str,
+    /// When it began, RFC 3339.
+    pub started: &'a str,
+    /// Trials that it planned and that it measured.
+    pub trials: (u32, u32),
+    pub sides: &'a [Side],
+}
+
+/// What a check concludes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LimitFindings {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of pgstrata that checked.
+    pub checked_by: String,
+    /// Fail where one fails, else undecided where one is undecided.
+    pub outcome: Outcome,
+    pub run: String,
+    pub baseline: String,
+    /// Whether both are cases of one run, whose trials ran in common blocks.
+    pub paired: bool,
+    pub limits: Vec<LimitFinding>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// Facts of which the two tell different values, the baseline's first: the candidate causes.
+    pub facts_that_differ: Vec<FactDifference>,
+}
+
+/// One limit on one figure of one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LimitFinding {
+    pub outcome: Outcome,
+    pub case: String,
+    /// As `compare` names it: `pgbench/tpcb-like/scale 10/clients 4/tps`.
+    pub measure: String,
+    /// As it was asked for: `tps -5 %`.
+    pub limit: String,
+    pub unit: String,
+    /// The figure; `None` where the run has none.
+    pub value: Option<f64>,
+    /// That of the baseline.
+    pub baseline: Option<f64>,
+    /// Ratio of the two less 1, with its 95 % interval; `None` where they are not compared.
+    pub change: Option<Estimate>,
+    /// How the interval was had, or why there is none.
+    pub how: String,
+}
+
+/// Figures that limits ask for and neither run has, with the names that there are.
+#[must_use]
+pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(String, Vec<String>)> {
+    let measures = || sides.iter().chain(others).flat_map(|side| &side.measures);
+    let missing = limits.iter().find(|limit| !measures().any(|measure| limit.names(measure)))?;
+    let short = measures().filter(|measure| measure.more_is_better() || measure.item == "latency");
+    let names: BTreeSet<&str> = short.filter_map(figure_name).collect();
+    Some((missing.figure.clone(), names.into_iter().map(str::to_owned).collect()))
+}
+
+/// Holds a run against a baseline.
+#[must_use]
+pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> LimitFindings {
+    let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
+    let alone = run.sides.len() == 1 && baseline.sides.len() == 1;
+    let same = |one: &Side, other: &Side| alone || one.name == other.name;
+    for reference in baseline.sides {
+        let side = run.sides.iter().find(|side| same(side, reference));
+        found.extend(limits.iter().flat_map(|limit| of_side(limit, side, reference)));
+        if let Some(side) = side {
+            new.extend(only_here(limits, side, reference));
+            let (differing, _) = facts::differences(&[reference.clone(), side.clone()]);
+            facts_that_differ
+                .extend(differing.into_iter().filter(|fact| !facts_that_differ.contains(fact)).collect::<Vec<_>>());
+        }
+    }
+    let unmatched = run.sides.iter().filter(|side| !baseline.sides.iter().any(|other| same(side, other)));
+    new.extend(unmatched.map(|side| format!("case {}", side.name)));
+    let any = |outcome| found.iter().any(|one: &LimitFinding| one.outcome == outcome);
+    let outcome = match () {
+        () if any(Outcome::Fail) => Outcome::Fail,
+        () if any(Outcome::Undecided) || found.is_empty() => Outcome::Undecided,
+        () => Outcome::Pass,
+    };
+    let paired = run.id == baseline.id;
+    LimitFindings {
+        format: FORMAT,
+        checked_by: env!("CARGO_PKG_VERSION").to_owned(),
+        outcome,
+        run: run.label.to_owned(),
+        baseline: baseline.label.to_owned(),
+        paired,
+        notes: notes(run, baseline, &found, &new),
+        limits: found,
+        facts_that_differ,
+    }
+}
+
+/// A limit on every figure of a case that it names.
+fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFinding> {
+    let named = reference.measures.iter().filter(|measure| measure.absent.is_none() && limit.names(measure));
+    named.map(|measure| of_measure(limit, side, reference, measure)).collect()
+}
+
+fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &Measure) -> LimitFinding {
+    let has = |measure: &&Measure| measure.absent.is_none() && measure.subject() == expected.subject();
+    let same = |measure: &&Measure| has(measure) && judge::same_measure(measure, expected);
+    let mut finding = LimitFinding {
+        outcome: Outcome::Undecided,
+        case: reference.name.clone(),
+        measure: expected.key(),
+        limit: limit.words(),
+        unit: expected.unit.clone(),
+        value: None,
+        baseline: Some(expected.value),
+        change: None,
+        how: String::new(),
+    };
+    let Some(side) = side else {
+        finding.how = "the run has no such case".to_owned();
+        return finding;
+    };
+    finding.case.clone_from(&side.name);
+    let Some(measure) = side.measures.iter().find(same) else {
+        finding.how = "the run has no such figure".to_owned();
+        return finding;
+    };
+    finding.value = Some(measure.value);
+    if let Some(objection) = judge::objection(measure, expected) {
+        let (run, baseline) = objection.values;
+        finding.how = format!("not compared: {}: {run}; baseline: {baseline}", reason_title(objection.reason));
+        return finding;
+    }
+    let Some(comparison) = ratio::compare(measure, expected) else {
+        finding.how = "not compared: no operations were done".to_owned();
+        return finding;
+    };
+    let trials = [measure, expected].map(|measure| estimate(measure).trials).into_iter().min().unwrap_or(0);
+    let less_one = |ratio: f64| ratio - 1.0;
+    let change = less_one(comparison.ratio);
+    let (low, high) = (comparison.low.map(less_one), comparison.high.map(less_one));
+    finding.change = Some(Estimate { value: change, low, high, trials });
+    finding.outcome = limit.decide(&comparison);
+    let single = finding.outcome == Outcome::Undecided && comparison.method.is_of_single_runs() && low.is_some();
+    finding.how = if single { format!("{}: single runs decide no limit", comparison.how) } else { comparison.how };
+    finding
+}
+
+/// Figures that a limit names and only the run has.
+fn only_here(limits: &[Limit], side: &Side, reference: &Side) -> Vec<String> {
+    let known = |measure: &Measure| {
+        let same = |other: &&Measure| other.subject() == measure.subject() && judge::same_measure(measure, other);
+        reference.measures.iter().any(|other| other.absent.is_none() && same(&other))
+    };
+    let named = side.measures.iter().filter(|measure| limits.iter().any(|limit| limit.names(measure)));
+    named.filter(|measure| !known(measure)).map(|measure| format!("{} of {}", measure.key(), side.name)).collect()
+}
+
+fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &[String]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if run.id != baseline.id {
+        notes.push(format!(
+            "The runs began at {} (baseline) and {}; their trials are not paired, so whatever changed on the machine \
+             between them counts as a change. Two variants in one plan are paired: check RUN:NEW --against RUN:OLD",
+            baseline.started, run.started
+        ));
+    }
+    for (what, one) in [("run", run), ("baseline", baseline)] {
+        let (planned, measured) = one.trials;
+        if measured < planned {
+            notes.push(format!("The {what} has {measured} of {planned} trials"));
+        }
+    }
+    if !new.is_empty() {
+        notes.push(format!("Not checked, because the baseline has no such figure: {}", new.join("; ")));
+    }
+    if found.iter().filter(|one| one.change.is_some()).count() > 1 {
+        notes.push(
+            "Each limit is decided by its own 95 % interval; the more limits and cases, the more often one fails by \
+             chance"
+                .to_owned(),
+        );
+    }
+    if found
+        .iter()
+        .any(|one| one.outcome == Outcome::Undecided && one.change.is_some_and(|change| change.low.is_some()))
+    {
+        notes
+            .push("More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N".to_owned());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compare::side::{Condition, ConditionKind, Medium, Origin, Spread};
+    use super::*;
+    use crate::stats::interval::TrialMean;
+    use crate::stats::ratio::BlockMean;
+
+    fn tps(run: &str, means: &[f64]) -> Measure {
+        let clients = Condition::named(ConditionKind::Clients, Some("4".to_owned()));
+        let value = means.iter().sum::<f64>() / means.len() as f64;
+        let mean = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
+        let spread = Spread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false };
+        Measure {
+            spread,
+            medium: Medium::Disk,
+            ..Measure::new("pgbench", vec![clients], "tps", Figure::Rate, "tps", value)
+        }
+    }
+
+    fn side(name: &str, measures: Vec<Measure>) -> Side {
+        Side {
+            argument: 0,
+            label: name.to_owned(),
+            name: name.to_owned(),
+            origin: Origin::Run,
+            facts: [("host.kernel".to_owned(), "6.1".to_owned())].into(),
+            measures,
+            caveats: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    fn of<'a>(id: &'a str, sides: &'a [Side]) -> Checked<'a> {
+        Checked { label: id, id, started: "2026-03-02T09:14:33Z", trials: (3, 3), sides }
+    }
+
+    fn limits(texts: &[&str]) -> Vec<Limit> {
+        texts.iter().map(|text| Limit::parse(text).unwrap()).collect()
+    }
+
+    /// Outcome of one limit on rates of two runs.
+    fn outcome(new: &[f64], old: &[f64], limit: &str) -> Outcome {
+        let (new, old) = ([side("ext4", vec![tps("new", new)])], [side("ext4", vec![tps("old", old)])]);
+        let found = check(of("new", &new), of("old", &old), &limits(&[limit]));
+        assert_eq!(found.limits.len(), 1);
+        assert_eq!(found.outcome, found.limits[0].outcome);
+        found.outcome
+    }
+
+    #[test]
+    fn a_limit_is_read_with_its_sign_and_anything_else_is_refused() {
+        let read = |text| Limit::parse(text).map(|limit| (limit.figure.clone(), limit.is_fall, limit.words()));
+        assert_eq!(read("tps -5 %"), Ok(("tps".to_owned(), true, "tps -5 %".to_owned())));
+        assert_eq!(
+            read(" latency_us_p99+2.5%"),
+            Ok(("latency_us_p99".to_owned(), false, "latency_us_p99 +2.5 %".to_owned()))
+        );
+        assert_eq!(read("pgbench/a-b/tps -0 %").map(|it| it.2), Ok("pgbench/a-b/tps -0 %".to_owned()));
+        for bad in [
+            "tps",
+            "tps 5 %",
+            "tps -5",
+            "-5 %",
+            "tps -x %",
+            "tps -100 %",
+            "tps -nan %",
+            "tps -5 % or so",
+            "latency_us_max +5 %",
+        ] {
+            assert!(Limit::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_whole_interval_decides_and_one_that_holds_the_limit_does_not() {
+        let steady = [1000.0, 1002.0, 998.0];
+        assert_eq!(outcome(&[1001.0, 999.0, 1003.0], &steady, "tps -5 %"), Outcome::Pass);
+        assert_eq!(outcome(&[901.0, 899.0, 903.0], &steady, "tps -5 %"), Outcome::Fail);
+        assert_eq!(outcome(&[950.0, 960.0, 940.0], &steady, "tps -5 %"), Outcome::Undecided);
+        // A rate may rise as it likes, unless that is what is limited.
+        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps -5 %"), Outcome::Pass);
+        assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps +5 %"), Outcome::Fail);
+    }
+
+    #[test]
+    fn a_single_trial_decides_nothing() {
+        assert_eq!(outcome(&[500.0], &[1000.0, 1001.0, 999.0], "tps -5 %"), Outcome::Undecided);
+        assert_eq!(outcome(&[500.0], &[1000.0], "tps -5 %"), Outcome::Undecided);
+    }
+
+    #[test]
+    fn a_case_that_the_run_lacks_is_undecided_and_a_new_one_is_told() {
+        let means = [1000.0, 1002.0, 998.0];
+        let new = [side("ext4", vec![tps("new", &means)]), side("btrfs", vec![tps("new", &means)])];
+        let old = [side("ext4", vec![tps("old", &means)]), side("xfs", vec![tps("old", &means)])];
+        let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
+        let outcomes: Vec<(&str, Outcome)> = found.limits.iter().map(|it| (it.case.as_str(), it.outcome)).collect();
+        assert_eq!(outcomes, [("ext4", Outcome::Pass), ("xfs", Outcome::Undecided)]);
+        assert_eq!(found.outcome, Outcome::Undecided);
+        assert!(found.notes.iter().any(|note| note.ends_with("no such figure: case btrfs")), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn what_compare_refuses_is_undecided_with_the_reason() {
+        let means = [1000.0, 1002.0, 998.0];
+        let in_memory = Measure { medium: Medium::Memory, ..tps("new", &means) };
+        let (new, old) = ([side("a", vec![in_memory])], [side("a", vec![tps("old", &means)])]);
+        let found = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
+        assert_eq!(found.outcome, Outcome::Undecided);
+        assert_eq!(found.limits[0].how, "not compared: memory vs. disk: in memory; baseline: on a device");
+    }
+
+    #[test]
+    fn runs_of_their_own_are_called_unpaired_and_cases_of_one_run_are_not() {
+        let means = [1000.0, 1002.0, 998.0];
+        let sides = [side("ext4", vec![tps("one", &means)])];
+        let others = [side("xfs", vec![tps("one", &[1001.0, 1003.0, 999.5])])];
+        let apart = check(of("new", &sides), of("old", &others), &limits(&["tps -5 %"]));
+        assert!(!apart.paired && apart.notes[0].contains("not paired"), "{:?}", apart.notes);
+        let one = check(of("one", &sides), of("one", &others), &limits(&["tps -5 %"]));
+        assert!(one.paired && !one.notes.iter().any(|note| note.contains("paired")), "{:?}", one.notes);
+        assert_eq!(one.limits[0].how, "paired over 3 blocks");
+    }
+
+    #[test]
+    fn a_figure_that_nobody_has_is_named_with_those_that_there_are() {
+        let sides = [side("ext4", vec![tps("one", &[1.0])])];
+        let found = unknown(&limits(&["tps -5 %", "qps -5 %"]), &sides, &[]);
+        assert_eq!(found, Some(("qps".to_owned(), vec!["tps".to_owned()])));
+        assert_eq!(unknown(&limits(&["tps -5 %"]), &sides, &[]), None);
+    }
+}

@@ -1,0 +1,313 @@
+//! `pgstrata serve`: the runs of a folder in a browser, read-only.
+
+use super::estimate::rounded;
+use super::out;
+use super::progress::named;
+use super::status::{State, Status, status};
+use crate::analyse::compare::from_run::{self, RunSource};
+use crate::analyse::{compare, load};
+use crate::error::{Error, Kind, Result};
+use crate::host::time::wall_us;
+use crate::report::serve::{ICON, LIVE_SCRIPT, ListView, LiveView, RunRow, list, live, message, style};
+use crate::report::{self, ALL};
+use crate::serve::{Answer, Policy, Request, Response, Server};
+use crate::store::folder::RunFolder;
+use crate::store::results::Results;
+use crate::units::significant;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs on one page of the list.
+const ROWS: usize = 100;
+/// Where it listens unless told otherwise.
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const PORT: u16 = 8432;
+
+/// Show the runs of a folder in a browser: list, search, reports, comparison, live progress
+///
+/// Read-only: it answers GET and HEAD and changes nothing. Reports are computed from the run folders when they are asked
+/// for.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata serve                            the runs in results/, at http://127.0.0.1:8432/
+  pgstrata serve /srv/results --listen 127.0.0.1:0
+  pgstrata serve --listen 0.0.0.0:8432 --allow-host db1.example    for a whole network
+  ssh -L 8432:127.0.0.1:8432 db1            from another machine, without opening a port
+
+There is no password: whoever reaches the address can read every run of the folder. It is a loopback address unless --listen \
+says otherwise. A request must call the server by IP address, as localhost or by a name given with --allow-host, so that no \
+other site's page can read the answers. Only run folders directly in the folder are shown, links are not followed.
+
+Ends with Ctrl-C. Exit code: 130 interrupted, 2 not a folder of runs, 3 the address cannot be had.")]
+pub struct Args {
+    /// Folder in which the runs are
+    #[arg(value_name = "RESULTS", default_value = "results")]
+    results: PathBuf,
+    /// Address and port to listen at: ADDRESS, ADDRESS:PORT or :PORT; port 0 takes any free one [default: 127.0.0.1:8432]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<SocketAddr>,
+    /// Name by which browsers may call this server; may be given several times
+    #[arg(long = "allow-host", value_name = "NAME")]
+    names: Vec<String>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a port"));
+    match text.strip_prefix(':') {
+        Some(rest) => Ok(SocketAddr::new(LOOPBACK, port(rest)?)),
+        None => text
+            .parse()
+            .or_else(|_| text.trim_matches(['[', ']']).parse().map(|ip: IpAddr| SocketAddr::new(ip, PORT)))
+            .map_err(|_| "expected an IP address with or without a port: 127.0.0.1:8432, [::1]:8432, :8432".to_owned()),
+    }
+}
+
+/// Serves until the process is ended.
+///
+/// # Errors
+/// When there is no such folder, or the address cannot be had.
+pub fn run(args: &Args) -> Result<u8> {
+    let results = Results::open(&args.results)?;
+    let server = Server::listen(args.listen.unwrap_or(SocketAddr::new(LOOPBACK, PORT)), &args.names)?;
+    let address = server.address()?;
+    if !address.ip().is_loopback() {
+        out::remark(&format!("warning: whoever reaches {address} can read every run; there is no password"));
+    }
+    out::line(&format!("serving http://{address}/"))?;
+    let site = Site { results, folder: args.results.display().to_string(), computing: Mutex::new(()) };
+    let answer: Arc<Answer> = Arc::new(move |request: &Request| site.answer(request));
+    server.run(&answer);
+    Ok(0)
+}
+
+/// What is served.
+struct Site {
+    results: Results,
+    folder: String,
+    /// Held while a report is computed: it takes all CPUs, and a run may be going on beside.
+    computing: Mutex<()>,
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+
+impl Site {
+    fn answer(&self, request: &Request) -> Response {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
+        let found = match path.as_slice() {
+            [] => self.list(request).map(Some),
+            ["assets", "style.css"] => Ok(Some(Response::new("text/css; charset=utf-8", style()))),
+            ["assets", "icon.svg"] | ["favicon.ico"] => Ok(Some(Response::new("image/svg+xml", ICON))),
+            ["assets", "live.js"] => Ok(Some(Response::new("text/javascript; charset=utf-8", LIVE_SCRIPT))),
+            ["compare"] => self.compare(request),
+            ["runs", name] => self.run(name),
+            ["runs", name, "status.json"] => self.status(name),
+            ["runs", name, file] => self.report(name, file),
+            _ => Ok(None),
+        };
+        let refused = |status, title: &str, text: &str, hint: Option<&str>| match message(title, text, hint) {
+            Ok(page) => Response { status, ..Response::new(HTML, page) },
+            Err(bug) => Response::plain(500, bug.to_string()),
+        };
+        match found {
+            Ok(Some(response)) => response,
+            Ok(None) => refused(404, "Not found", "There is no such page, or no such run in this folder.", None),
+            Err(error) => {
+                let status = if error.kind() == Kind::Bug { 500 } else { 403 };
+                refused(status, "This run cannot be shown", &error.chain(), error.hint_text())
+            }
+        }
+    }
+
+    fn list(&self, request: &Request) -> Result<Response> {
+        let query = request.value("q").unwrap_or_default().to_owned();
+        let from: usize = request.value("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+        let first = request.value("a").filter(|name| self.results.path(name).is_some());
+        let names = self.results.names()?;
+        let all = names.len();
+        let runs = names.into_iter().map(|name| {
+            let opened = self.results.run(&name).transpose();
+            (name, opened)
+        });
+        let matching: Vec<_> = runs.filter(|(name, run)| matches(&query, name, run.as_ref())).collect();
+        let found = matching.len();
+        let rows = matching.into_iter().skip(from).take(ROWS).map(|(name, run)| row(name, run)).collect();
+        let next = from.saturating_add(ROWS);
+        let more = (next < found).then(|| {
+            let first = first.map_or_else(String::new, |first| format!("&a={}", encoded(first)));
+            format!("/?q={}&from={next}{first}", encoded(&query))
+        });
+        let first = first.map(|name| (name.to_owned(), encoded(name)));
+        let view = ListView { folder: self.folder.clone(), query, first, rows, all, found, more };
+        Ok(Response::new(HTML, list(&view)?))
+    }
+
+    /// A run that goes on has a page of its own; any other is its report.
+    fn run(&self, name: &str) -> Result<Option<Response>> {
+        let Some(folder) = self.results.run(name)? else { return Ok(None) };
+        let view = live_view(name, &status(&folder, wall_us())?);
+        match view.is_live {
+            true => Ok(Some(Response::new(HTML, live(&view)?))),
+            false => Ok(Some(Response::see(format!("/runs/{}/report", encoded(name))))),
+        }
+    }
+
+    fn status(&self, name: &str) -> Result<Option<Response>> {
+        let Some(folder) = self.results.run(name)? else { return Ok(None) };
+        let view = live_view(name, &status(&folder, wall_us())?);
+        let text = serde_json::to_string(&view).map_err(|e| Error::bug(e.to_string()))?;
+        Ok(Some(Response::new("application/json", text)))
+    }
+
+    /// `report` is the page, `report.csv` and so on are the other forms.
+    fn report(&self, name: &str, file: &str) -> Result<Option<Response>> {
+        let extension = match file.strip_prefix("report") {
+            Some("") => "html",
+            Some(rest) => rest.strip_prefix('.').unwrap_or_default(),
+            None => return Ok(None),
+        };
+        let Some(renderer) = ALL.iter().find(|renderer| renderer.extension() == extension) else { return Ok(None) };
+        let Some(folder) = self.results.run(name)? else { return Ok(None) };
+        let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
+        let findings = load::findings(folder.path())?;
+        let mut body = Vec::new();
+        renderer.render(&findings, &mut body)?;
+        Ok(Some(match extension {
+            "html" => Response { policy: Policy::OfPage, ..Response::new(HTML, body) },
+            "json" => Response::new("application/json", body),
+            "csv" => Response::new("text/csv; charset=utf-8", body),
+            "openmetrics" => Response::new("application/openmetrics-text; version=1.0.0; charset=utf-8", body),
+            _ => Response::new("text/plain; charset=utf-8", body),
+        }))
+    }
+
+    fn compare(&self, request: &Request) -> Result<Option<Response>> {
+        let (Some(a), Some(b)) = (request.value("a"), request.value("b")) else { return Ok(None) };
+        let mut sides = Vec::new();
+        let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
+        for (argument, name) in [a, b].into_iter().enumerate() {
+            let Some(folder) = self.results.run(name)? else { return Ok(None) };
+            let source = RunSource::load(folder.path())?;
+            sides.extend(from_run::sides(argument, name, &source, None));
+        }
+        let page = report::compare::page(&compare::compare(&sides))?;
+        Ok(Some(Response { policy: Policy::OfPage, ..Response::new(HTML, page) }))
+    }
+}
+
+type Opened = Option<Result<RunFolder>>;
+
+/// Whether every word of a search stands in a run's name, its plan's, or those of its stacks and workloads.
+fn matches(query: &str, name: &str, run: Option<&Result<RunFolder>>) -> bool {
+    let mut text = name.to_lowercase();
+    if let Some(Ok(run)) = run {
+        let record = run.record();
+        let cases = record.cases.iter().flat_map(|case| [&case.stack.name, &case.workload.name]);
+        for word in std::iter::once(&record.name).chain(cases.collect::<BTreeSet<_>>()) {
+            text.push(' ');
+            text.push_str(&word.to_lowercase());
+        }
+    }
+    query.to_lowercase().split_whitespace().all(|word| text.contains(word))
+}
+
+fn row(name: String, run: Opened) -> RunRow {
+    let shown =
+        run.unwrap_or_else(|| Err(Error::store("it is gone"))).and_then(|run| Ok((status(&run, wall_us())?, run)));
+    let address = encoded(&name);
+    match shown {
+        Ok((status, run)) => {
+            let stacks: Vec<&str> = run.record().cases.iter().map(|case| case.stack.name.as_str()).collect();
+            let mut seen = BTreeSet::new();
+            let stacks: Vec<&str> = stacks.into_iter().filter(|stack| seen.insert(*stack)).collect();
+            RunRow {
+                name,
+                address,
+                plan: status.name.clone(),
+                stacks: stacks.join(", "),
+                state: state_word(status.state).to_owned(),
+                measured: status.measured,
+                trials: status.trials,
+                problem: None,
+            }
+        }
+        Err(error) => RunRow {
+            name,
+            address,
+            plan: String::new(),
+            stacks: String::new(),
+            state: String::new(),
+            measured: 0,
+            trials: 0,
+            problem: Some(error.chain()),
+        },
+    }
+}
+
+fn live_view(name: &str, status: &Status) -> LiveView {
+    let nothing = || "–".to_owned();
+    let now = status.current.as_ref().map(|current| format!("{}, {}", named(&current.trial), current.step));
+    let last = status.last.as_ref().map(|last| {
+        let rate = last.rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
+        format!("{}, {rate}", named(&last.trial))
+    });
+    LiveView {
+        name: name.to_owned(),
+        address: encoded(name),
+        plan: status.name.clone(),
+        state: state_word(status.state).to_owned(),
+        is_live: status.state == State::Running,
+        measured: status.measured,
+        trials: status.trials,
+        not_run: status.not_run + status.damaged,
+        now: now.unwrap_or_else(nothing),
+        left: status.left_us.map_or_else(nothing, rounded),
+        last: last.unwrap_or_else(nothing),
+        warnings: status.warnings.clone(),
+    }
+}
+
+fn state_word(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Complete => "complete",
+        State::Incomplete => "incomplete",
+        State::Interrupted => "interrupted",
+        State::Killed => "killed",
+    }
+}
+
+/// A name as one part of an address or one value of a query.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_lack_its_port_or_itself() {
+        let at = |text| address(text).map(|at| at.to_string());
+        assert_eq!(at(":0"), Ok("127.0.0.1:0".to_owned()));
+        assert_eq!(at("10.0.0.7"), Ok("10.0.0.7:8432".to_owned()));
+        assert_eq!(at("[::1]"), Ok("[::1]:8432".to_owned()));
+        assert_eq!(at("[::1]:80"), Ok("[::1]:80".to_owned()));
+        for bad in ["", "localhost", "127.0.0.1:99999", ":x"] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_encoded_for_addresses() {
+        assert_eq!(encoded("2026-03-02 a/b?c&d\"<é"), "2026-03-02%20a%2Fb%3Fc%26d%22%3C%C3%A9");
+    }
+
+    #[test]
+    fn a_search_needs_all_of_its_words() {
+        let found = |query| matches(query, "2026-03-02-Which-filesystem", None);
+        assert!(found("") && found("which 2026") && found("FILE") && !found("which zfs"));
+    }
+}

@@ -1,0 +1,61 @@
+//! Limits as a JUnit file, which CI servers show as tests: an exceeded limit is a failure, an undecided one an error.
+
+use super::super::terminal::is_invisible;
+use super::{change, summary};
+use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
+
+/// The whole file.
+#[must_use]
+pub fn junit(findings: &LimitFindings) -> String {
+    let count = |outcome| findings.limits.iter().filter(|one| one.outcome == outcome).count();
+    let counts = format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
+        findings.limits.len(),
+        count(Outcome::Fail),
+        count(Outcome::Undecided)
+    );
+    let name = escaped(&format!("{} against {}", findings.run, findings.baseline));
+    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
+    text.push_str(&format!("<testsuites name=\"pgstrata check\" {counts}>\n"));
+    text.push_str(&format!("  <testsuite name=\"{name}\" {counts}>\n"));
+    findings.limits.iter().for_each(|finding| text.push_str(&case(finding)));
+    let notes: Vec<&str> = findings.notes.iter().map(String::as_str).collect();
+    let said = [&[summary(findings).as_str()], notes.as_slice()].concat().join("\n");
+    text.push_str(&format!("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n", escaped(&said)));
+    text
+}
+
+fn case(finding: &LimitFinding) -> String {
+    let name = escaped(&format!("{} ({})", finding.limit, finding.measure));
+    let open = format!("    <testcase classname=\"{}\" name=\"{name}\"", escaped(&finding.case));
+    let message = escaped(&format!("{}; {}", change(finding), finding.how));
+    match finding.outcome {
+        Outcome::Pass => format!("{open}/>\n"),
+        Outcome::Fail => {
+            format!("{open}>\n      <failure type=\"exceeded\" message=\"{message}\"/>\n    </testcase>\n")
+        }
+        Outcome::Undecided => {
+            format!("{open}>\n      <error type=\"undecided\" message=\"{message}\"/>\n    </testcase>\n")
+        }
+    }
+}
+
+/// Text for XML 1.0: markup escaped; what may not stand there, or cannot be seen, as its code.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '&' => shown.push_str("&amp;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&apos;"),
+            '\n' | '\t' => shown.push(c),
+            c if c.is_control() || is_invisible(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+                shown.push_str(&format!("{{U+{:04X}}}", c as u32));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}

@@ -1,0 +1,47 @@
+//! Limits against a baseline as text for a terminal and as a JUnit file. JSON is the findings themselves.
+
+mod junit;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub use junit::junit;
+pub use terminal::terminal;
+
+use crate::analyse::digits::rounded;
+use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
+
+/// An outcome in one word.
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "FAIL",
+        Outcome::Undecided => "undecided",
+    }
+}
+
+/// How many limits there are of each outcome: "1 of 3 limits exceeded, 1 undecided".
+fn summary(findings: &LimitFindings) -> String {
+    let count = |outcome| findings.limits.iter().filter(|one| one.outcome == outcome).count();
+    let (all, exceeded, undecided) = (findings.limits.len(), count(Outcome::Fail), count(Outcome::Undecided));
+    match (all, exceeded, undecided) {
+        (0, ..) => "nothing to check: the baseline has no figure that a limit names".to_owned(),
+        (_, 0, 0) => format!("{all} of {all} limits kept"),
+        (_, 0, _) => format!("{undecided} of {all} limits undecided, none exceeded"),
+        (_, _, 0) => format!("{exceeded} of {all} limits exceeded"),
+        _ => format!("{exceeded} of {all} limits exceeded, {undecided} undecided"),
+    }
+}
+
+/// The change with its interval: `-8.1 % (-9.9 to -6.2 %)`.
+fn change(finding: &LimitFinding) -> String {
+    let Some(change) = finding.change else { return "not compared".to_owned() };
+    let percent = |share: f64| {
+        let text = rounded(share * 100.0, -1);
+        if text.starts_with('-') { text } else { format!("+{text}") }
+    };
+    match change.low.zip(change.high) {
+        Some((low, high)) => format!("{} % ({} to {} %)", percent(change.value), percent(low), percent(high)),
+        None => format!("{} % (no interval)", percent(change.value)),
+    }
+}

@@ -1,0 +1,260 @@
+//! The findings and the seconds of the trials as OpenMetrics text, for Prometheus and what reads its format.
+//!
+//! Every sample has the time at which it was measured, so that a run can be loaded afterwards
+//! (`promtool tsdb create-blocks-from openmetrics`): findings that of the run's start, seconds their own. Units are base
+//! units (seconds, bytes, shares). Names of series come from one list below; what was called by people stands in labels.
+
+use super::Renderer;
+use super::words::class_key;
+use crate::analyse::findings::{
+    CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, Verdict,
+};
+use crate::error::{Context, Result};
+use std::io::Write;
+
+/// `--format openmetrics`.
+pub(super) struct OpenMetrics;
+
+impl Renderer for OpenMetrics {
+    fn extension(&self) -> &'static str {
+        "openmetrics"
+    }
+
+    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
+        out.write_all(text(findings).as_bytes()).or_host(|| "write the report as OpenMetrics".to_owned())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Info,
+    Gauge,
+    Counter,
+}
+
+/// A metric family: name, kind, unit (the end of the name) and what it is.
+type Family = (&'static str, Kind, &'static str, &'static str);
+
+/// Every family, in the order of the text; those of telemetry by the unit that findings have.
+const FAMILIES: [Family; 22] = [
+    ("pgstrata_run", Kind::Info, "", "The run."),
+    ("pgstrata_run_trials_planned", Kind::Gauge, "", "Trials that the run planned."),
+    ("pgstrata_run_trials_measured", Kind::Gauge, "", "Trials that were measured."),
+    ("pgstrata_case", Kind::Info, "", "A case with its durability class."),
+    ("pgstrata_case_axis", Kind::Info, "", "Where a case lies in the matrix of the plan."),
+    (RATE, Kind::Gauge, "", "Operations per second, the geometric mean over trials."),
+    (RATE_LOW, Kind::Gauge, "", "Lower end of the 95 % interval of the rate."),
+    (RATE_HIGH, Kind::Gauge, "", "Upper end of the 95 % interval of the rate."),
+    (LATENCY_MEAN, Kind::Gauge, "seconds", "Mean latency."),
+    (LATENCY, Kind::Gauge, "seconds", "Percentile of the latency, over trials."),
+    (LATENCY_LOW, Kind::Gauge, "seconds", "Lower end of the 95 % interval of a percentile."),
+    (LATENCY_HIGH, Kind::Gauge, "seconds", "Upper end of the 95 % interval of a percentile."),
+    (LATENCY_MAX, Kind::Gauge, "seconds", "Slowest operation of all trials."),
+    ("pgstrata_case_operations", Kind::Counter, "", "Operations over all trials, by outcome."),
+    ("pgstrata_case_database_size_bytes", Kind::Gauge, "bytes", "Size of the database, at the largest trial."),
+    (THROUGHPUT, Kind::Gauge, "", "Operations per second of a trial, second by second."),
+    (SLOWEST, Kind::Gauge, "seconds", "Slowest operation of each second of a trial."),
+    ("pgstrata_trial_telemetry_bytes_per_second", Kind::Gauge, "", "Telemetry of a trial, by series."),
+    ("pgstrata_trial_telemetry_size_bytes", Kind::Gauge, "bytes", "Telemetry of a trial, by series."),
+    ("pgstrata_trial_telemetry_seconds", Kind::Gauge, "seconds", "Telemetry of a trial, by series."),
+    ("pgstrata_trial_telemetry_ratio", Kind::Gauge, "ratio", "Telemetry of a trial, by series; 1 is all."),
+    ("pgstrata_trial_telemetry", Kind::Gauge, "", "Telemetry of a trial, by series, in the unit of its label."),
+];
+const RATE: &str = "pgstrata_case_operations_per_second";
+const RATE_LOW: &str = "pgstrata_case_operations_per_second_low";
+const RATE_HIGH: &str = "pgstrata_case_operations_per_second_high";
+const LATENCY: &str = "pgstrata_case_latency_seconds";
+const LATENCY_MEAN: &str = "pgstrata_case_latency_mean_seconds";
+const LATENCY_LOW: &str = "pgstrata_case_latency_low_seconds";
+const LATENCY_HIGH: &str = "pgstrata_case_latency_high_seconds";
+const LATENCY_MAX: &str = "pgstrata_case_latency_max_seconds";
+const THROUGHPUT: &str = "pgstrata_trial_operations_per_second";
+const SLOWEST: &str = "pgstrata_trial_slowest_operation_seconds";
+
+/// The family of a series in this unit, and what makes its base unit of it.
+fn telemetry_family(unit: &str) -> (&'static str, f64) {
+    const MIB: f64 = (1u64 << 20) as f64;
+    match unit {
+        "MiB/s" => ("pgstrata_trial_telemetry_bytes_per_second", MIB),
+        "MiB" => ("pgstrata_trial_telemetry_size_bytes", MIB),
+        "ms" => ("pgstrata_trial_telemetry_seconds", 1e-3),
+        "%" => ("pgstrata_trial_telemetry_ratio", 1e-2),
+        _ => ("pgstrata_trial_telemetry", 1.0),
+    }
+}
+
+type Labels<'a> = Vec<(&'static str, &'a str)>;
+
+/// The samples of all families.
+#[derive(Default)]
+struct Samples {
+    /// Family and lines, as they came; those of one family are put together at the end.
+    lines: Vec<(&'static str, String)>,
+}
+
+impl Samples {
+    fn add(&mut self, family: &'static str, labels: &Labels<'_>, value: f64, at_s: Option<f64>) {
+        if !value.is_finite() {
+            return;
+        }
+        let kind = FAMILIES.iter().find(|(name, ..)| *name == family).map_or(Kind::Gauge, |found| found.1);
+        let suffix = match kind {
+            Kind::Info => "_info",
+            Kind::Counter => "_total",
+            Kind::Gauge => "",
+        };
+        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let at = at_s.map_or_else(String::new, |at| format!(" {at:.3}"));
+        self.lines.push((family, format!("{family}{suffix}{{{}}} {value}{at}\n", labels.join(","))));
+    }
+
+    fn estimate(
+        &mut self,
+        families: [&'static str; 3],
+        labels: &Labels<'_>,
+        of: &Estimate,
+        factor: f64,
+        at: Option<f64>,
+    ) {
+        for (family, value) in families.into_iter().zip([Some(of.value), of.low, of.high]) {
+            value.into_iter().for_each(|value| self.add(family, labels, value * factor, at));
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, kind, unit, help) in FAMILIES {
+            let mut lines = self.lines.iter().filter(|(family, _)| *family == name).peekable();
+            if lines.peek().is_none() {
+                continue;
+            }
+            let kind = match kind {
+                Kind::Info => "info",
+                Kind::Gauge => "gauge",
+                Kind::Counter => "counter",
+            };
+            text.push_str(&format!("# TYPE {name} {kind}\n"));
+            if !unit.is_empty() {
+                text.push_str(&format!("# UNIT {name} {unit}\n"));
+            }
+            text.push_str(&format!("# HELP {name} {}\n", escaped(help)));
+            lines.for_each(|(_, line)| text.push_str(line));
+        }
+        text + "# EOF\n"
+    }
+}
+
+fn text(findings: &Findings) -> String {
+    let run = &findings.run;
+    let (id, at) = (run.id.as_str(), seconds(&run.started));
+    let mut samples = Samples::default();
+    let about = vec![("run", id), ("name", run.name.as_str()), ("pgstrata", run.measured_by.as_str())];
+    samples.add("pgstrata_run", &about, 1.0, at);
+    samples.add("pgstrata_run_trials_planned", &vec![("run", id)], f64::from(run.trials_planned), at);
+    samples.add("pgstrata_run_trials_measured", &vec![("run", id)], f64::from(run.trials_measured), at);
+    findings.cases.iter().for_each(|case| of_case(&mut samples, id, case, at));
+    findings.trials.iter().for_each(|trial| of_trial(&mut samples, id, trial));
+    samples.text()
+}
+
+fn of_case(samples: &mut Samples, run: &str, case: &CaseFinding, at: Option<f64>) {
+    let own: Labels<'_> = vec![("run", run), ("case", &case.id)];
+    let mut about = own.clone();
+    about.extend([("workload", case.workload_kind.as_str()), ("durability", class_key(case.durability.class))]);
+    let verdict = case.verdict.as_ref().map(Verdict::short);
+    about.extend(verdict.as_deref().map(|verdict| ("verdict", verdict)));
+    samples.add("pgstrata_case", &about, 1.0, at);
+    for (axis, value) in &case.axes {
+        let labels = [own.clone(), vec![("axis", axis.as_str()), ("value", value.as_str())]].concat();
+        samples.add("pgstrata_case_axis", &labels, 1.0, at);
+    }
+    for measure in &case.measures {
+        let labels = [own.clone(), vec![("measure", measure.name.as_str())]].concat();
+        of_measure(samples, &labels, measure, at);
+    }
+    if let Some(bytes) = case.database_bytes {
+        samples.add("pgstrata_case_database_size_bytes", &own, bytes as f64, at);
+    }
+}
+
+fn of_measure(samples: &mut Samples, labels: &Labels<'_>, measure: &MeasureFinding, at: Option<f64>) {
+    if let Some(rate) = &measure.rate {
+        samples.estimate([RATE, RATE_LOW, RATE_HIGH], labels, rate, 1.0, at);
+    }
+    let counts =
+        [("done", measure.done), ("failed", measure.failed), ("skipped", measure.skipped), ("late", measure.late)];
+    for (outcome, count) in counts {
+        let labels = [labels.clone(), vec![("outcome", outcome)]].concat();
+        samples.add("pgstrata_case_operations", &labels, count as f64, at);
+    }
+    if let Some(latency) = &measure.latency {
+        of_latency(samples, labels, latency, at);
+    }
+}
+
+fn of_latency(samples: &mut Samples, labels: &Labels<'_>, latency: &Latency, at: Option<f64>) {
+    const US: f64 = 1e-6;
+    samples.add(LATENCY_MEAN, labels, latency.mean_us * US, at);
+    for percentile in &latency.percentiles {
+        let labels = [labels.clone(), vec![("percentile", percentile.name.as_str())]].concat();
+        if let Some(over) = &percentile.over_trials {
+            samples.estimate([LATENCY, LATENCY_LOW, LATENCY_HIGH], &labels, over, US, at);
+        }
+    }
+    if let Some(max_us) = latency.max_us {
+        samples.add(LATENCY_MAX, labels, max_us as f64 * US, at);
+    }
+}
+
+fn of_trial(samples: &mut Samples, run: &str, trial: &TrialFinding) {
+    let number = trial.trial.to_string();
+    let labels: Labels<'_> = vec![("run", run), ("case", &trial.case), ("trial", &number)];
+    let before = trial.steps.iter().take_while(|time| time.step != Step::Measure);
+    let before_us: u64 = before.map(|time| time.wall_us).sum();
+    let from = seconds(&trial.started).map(|began| began + before_us as f64 / 1e6);
+    for (family, series, factor) in [(THROUGHPUT, &trial.throughput, 1.0), (SLOWEST, &trial.latency_ms_max, 1e-3)] {
+        series.iter().for_each(|series| of_series(samples, family, &labels, series, factor, from));
+    }
+    for series in &trial.telemetry {
+        let (family, factor) = telemetry_family(&series.unit);
+        let mut labels = labels.clone();
+        labels.extend([("group", series.group.as_str()), ("series", series.title.as_str())]);
+        if family == "pgstrata_trial_telemetry" {
+            labels.push(("unit", &series.unit));
+        }
+        of_series(samples, family, &labels, series, factor, from);
+    }
+}
+
+/// A series second by second; of buckets of several seconds the least and the most, at the bucket's end.
+fn of_series(
+    samples: &mut Samples,
+    family: &'static str,
+    labels: &Labels<'_>,
+    series: &Series,
+    factor: f64,
+    from: Option<f64>,
+) {
+    let whole = series.bucket_s <= 1;
+    let sides: &[(&str, &[Option<f32>])] =
+        if whole { &[("value", &series.min)] } else { &[("least", &series.min), ("most", &series.max)] };
+    for (stat, values) in sides {
+        let labels = [labels.clone(), vec![("stat", *stat)]].concat();
+        // A metric without times has one sample.
+        let room = if from.is_some() { values.len() } else { 1 };
+        for (value, bucket) in values.iter().zip(1u32..).take(room) {
+            let at = from.map(|from| from + f64::from(bucket) * f64::from(series.bucket_s));
+            value.iter().for_each(|value| samples.add(family, &labels, f64::from(*value) * factor, at));
+        }
+    }
+}
+
+/// A moment in RFC 3339 as seconds since 1970; `None` where it is none.
+fn seconds(rfc3339: &str) -> Option<f64> {
+    let at: jiff::Timestamp = rfc3339.parse().ok()?;
+    Some(at.as_millisecond() as f64 / 1e3)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"")
+}

@@ -1,0 +1,171 @@
+//! Pages of `pgstrata serve`: the list of runs, a run that goes on, a refusal. They have no script and no style of their
+//! own inside, so that the server can forbid both; names are escaped like everywhere.
+
+use super::page::STYLE;
+use super::words::write_visible;
+use crate::error::{Error, Result};
+use minijinja::{Environment, context};
+use serde::Serialize;
+
+const LIST: &str = concat!(include_str!("head.html"), include_str!("list.html"), include_str!("foot.html"));
+const LIVE: &str = concat!(include_str!("head.html"), include_str!("live.html"), include_str!("foot.html"));
+const MESSAGE: &str = concat!(include_str!("head.html"), include_str!("message.html"), include_str!("foot.html"));
+
+/// Address of the script of a run that goes on.
+const LIVE_ADDRESS: &str = "/assets/live.js";
+/// That script.
+pub const LIVE_SCRIPT: &str = include_str!("live.js");
+
+/// Icon of all pages: three strata.
+pub const ICON: &str = include_str!("icon.svg");
+
+/// The style sheet: that of reports, and what these pages have beyond it.
+#[must_use]
+pub fn style() -> String {
+    format!("{STYLE}{}", include_str!("style.css"))
+}
+
+/// The list of runs.
+#[derive(Debug, Serialize)]
+pub struct ListView {
+    /// The folder.
+    pub folder: String,
+    /// What is searched for.
+    pub query: String,
+    /// The run that was chosen to be compared, with its name in an address.
+    pub first: Option<(String, String)>,
+    pub rows: Vec<RunRow>,
+    /// Runs in the folder, and those that match.
+    pub all: usize,
+    pub found: usize,
+    /// Where the next ones are.
+    pub more: Option<String>,
+}
+
+/// A run in the list.
+#[derive(Debug, Serialize)]
+pub struct RunRow {
+    pub name: String,
+    /// The name as it stands in an address.
+    pub address: String,
+    pub plan: String,
+    pub stacks: String,
+    /// `running`, `complete`, ...; its key in the style sheet is the same.
+    pub state: String,
+    pub measured: usize,
+    pub trials: usize,
+    /// Why it cannot be shown.
+    pub problem: Option<String>,
+}
+
+/// A run that goes on: what its page shows first and then asks for again as JSON.
+#[derive(Debug, Serialize)]
+pub struct LiveView {
+    pub name: String,
+    pub address: String,
+    pub plan: String,
+    pub state: String,
+    pub is_live: bool,
+    pub measured: usize,
+    pub trials: usize,
+    pub not_run: usize,
+    pub now: String,
+    pub left: String,
+    pub last: String,
+    pub warnings: Vec<String>,
+}
+
+/// The page of the list.
+///
+/// # Errors
+/// A bug: a template that does not render.
+pub fn list(view: &ListView) -> Result<String> {
+    render("Runs", LIST, None, &minijinja::Value::from_serialize(view))
+}
+
+/// The page of a run that goes on.
+///
+/// # Errors
+/// A bug: a template that does not render.
+pub fn live(view: &LiveView) -> Result<String> {
+    render(&view.name, LIVE, Some(LIVE_ADDRESS), &minijinja::Value::from_serialize(view))
+}
+
+/// A page that says why there is nothing else.
+///
+/// # Errors
+/// A bug: a template that does not render.
+pub fn message(title: &str, text: &str, hint: Option<&str>) -> Result<String> {
+    render(title, MESSAGE, None, &context! { text => text, hint => hint })
+}
+
+fn render(title: &str, template: &'static str, script: Option<&str>, view: &minijinja::Value) -> Result<String> {
+    let bug = |e: minijinja::Error| Error::bug(format!("a page of the server does not render: {e:#}"));
+    let mut environment = Environment::new();
+    environment.set_formatter(write_visible);
+    environment.add_template("page.html", template).map_err(bug)?;
+    let page = environment.get_template("page.html").map_err(bug)?;
+    page.render(context! { title => title, script => script, version => env!("CARGO_PKG_VERSION"), view => view })
+        .map_err(bug)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_hold_no_script_and_no_style_and_names_are_text() {
+        let hostile = "<script>x</script>\"'\u{202e}";
+        let row = RunRow {
+            name: hostile.to_owned(),
+            address: "a".to_owned(),
+            plan: hostile.to_owned(),
+            stacks: hostile.to_owned(),
+            state: "complete".to_owned(),
+            measured: 1,
+            trials: 2,
+            problem: None,
+        };
+        let view = ListView {
+            folder: hostile.to_owned(),
+            query: hostile.to_owned(),
+            first: Some((hostile.to_owned(), "b".to_owned())),
+            rows: vec![row],
+            all: 2,
+            found: 1,
+            more: Some("/?from=1".to_owned()),
+        };
+        let pages = [list(&view).unwrap(), message(hostile, hostile, Some(hostile)).unwrap()];
+        for page in pages {
+            assert!(!page.contains("<script") && !page.contains("<style") && !page.contains(" style="), "{page}");
+            assert!(page.contains("&lt;script&gt;") && !page.contains('\u{202e}'), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_readable_before_any_script_runs() {
+        let view = LiveView {
+            name: "run".to_owned(),
+            address: "run".to_owned(),
+            plan: "which".to_owned(),
+            state: "running".to_owned(),
+            is_live: true,
+            measured: 3,
+            trials: 9,
+            not_run: 0,
+            now: "ext4 #2, measuring".to_owned(),
+            left: "2 min".to_owned(),
+            last: "\u{2013}".to_owned(),
+            warnings: vec!["<b>".to_owned()],
+        };
+        let page = live(&view).unwrap();
+        for part in [
+            "value=\"3\" max=\"9\"",
+            "ext4 #2, measuring",
+            "<li>&lt;b&gt;</li>",
+            "<script src=\"/assets/live.js\" defer>",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+}

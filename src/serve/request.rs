@@ -1,0 +1,84 @@
+//! The head of a request, read strictly: what is not plainly a GET or HEAD of a path is refused.
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Parts of the path between slashes, each decoded by itself: a part may hold a slash, and then names nothing.
+    pub path: Vec<String>,
+    /// Of the query, in order.
+    pub query: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The first value of this name that is not empty.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A request with what the server itself must know of it.
+pub(super) struct Parsed {
+    pub request: Request,
+    pub is_head: bool,
+    pub host: String,
+}
+
+/// Why a request is not answered.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub status: u16,
+    pub why: &'static str,
+}
+
+const BAD: Refusal = Refusal { status: 400, why: "not a request that this server understands" };
+
+/// Reads the lines before the empty one.
+pub(super) fn parse(head: &[u8]) -> Result<Parsed, Refusal> {
+    let text = std::str::from_utf8(head).map_err(|_| BAD)?;
+    let mut lines = text.split("\r\n");
+    let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    let [method, target, version] = words.as_slice() else { return Err(BAD) };
+    let is_head = match *method {
+        "GET" => false,
+        "HEAD" => true,
+        _ => return Err(Refusal { status: 405, why: "this server only reads: GET and HEAD" }),
+    };
+    if !matches!(*version, "HTTP/1.1" | "HTTP/1.0") {
+        return Err(Refusal { status: 505, why: "this server speaks HTTP/1.1" });
+    }
+    let mut hosts = lines.filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
+    });
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return Err(Refusal { status: 400, why: "a request must have one Host header" });
+    };
+    let request = target_of(target).ok_or(BAD)?;
+    Ok(Parsed { request, is_head, host })
+}
+
+fn target_of(target: &str) -> Option<Request> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = path.strip_prefix('/')?;
+    let parts = path.split('/').filter(|part| !part.is_empty()).map(decoded);
+    let query = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((decoded(&name.replace('+', " "))?, decoded(&value.replace('+', " "))?))
+    });
+    Some(Request { path: parts.collect::<Option<_>>()?, query: query.collect::<Option<_>>()? })
+}
+
+/// Percent-decoded text; `None` where it is no UTF-8 or has control characters.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: Option<u8>| (byte? as char).to_digit(16);
+        bytes.push(match byte {
+            b'%' => u8::try_from(digit(rest.next())? * 16 + digit(rest.next())?).ok()?,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains(char::is_control))
+}

@@ -1,0 +1,131 @@
+//! A folder of run folders, for whoever only reads: its runs by name, and nothing outside of it.
+
+use super::folder::RunFolder;
+use crate::error::{Context, Error, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// File that makes a folder a run folder.
+const RUN: &str = "run.json";
+/// Depth of the deepest file of a run folder: `trials/CASE/N/raw/...`, with room for what comes.
+const DEEPEST: u32 = 12;
+
+/// A folder of runs.
+#[derive(Debug, Clone)]
+pub struct Results {
+    root: PathBuf,
+}
+
+impl Results {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// When it is no folder, or is itself a run folder.
+    pub fn open(path: &Path) -> Result<Results> {
+        let root = fs::canonicalize(path).or_user(|| format!("find {}", path.display()))?;
+        if !root.is_dir() {
+            return Err(Error::user(format!("{} is not a folder", path.display()))
+                .hint("name the folder in which the runs are: results"));
+        }
+        if root.join(RUN).is_file() {
+            return Err(Error::user(format!("{} is a run folder", path.display()))
+                .hint("name the folder in which the runs are, usually the one above"));
+        }
+        Ok(Results { root })
+    }
+
+    /// Names of the runs, the last first: names begin with the date.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let entries = fs::read_dir(&self.root).or_store(|| format!("read {}", self.root.display()))?;
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| self.path(name).is_some()).collect();
+        names.sort_by(|a, b| b.cmp(a));
+        Ok(names)
+    }
+
+    /// The path of a run of this name; `None` where there is none: the name is no name, or that of a link.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+        let path = self.root.join(Some(name).filter(|_| is_name)?);
+        let is_folder = fs::symlink_metadata(&path).is_ok_and(|of| of.is_dir());
+        let is_run = fs::symlink_metadata(path.join(RUN)).is_ok_and(|of| of.is_file());
+        (is_folder && is_run).then_some(path)
+    }
+
+    /// Opens a run; `None` where there is none of this name.
+    ///
+    /// # Errors
+    /// When it is damaged or newer than this program, or holds a link: what that leads to may be anybody's.
+    pub fn run(&self, name: &str) -> Result<Option<RunFolder>> {
+        let Some(path) = self.path(name) else { return Ok(None) };
+        if let Some(link) = link_in(&path, DEEPEST) {
+            return Err(Error::store(format!("{} is a symbolic link, and links are not followed", link.display()))
+                .hint("replace it by what it leads to, if that belongs to the run"));
+        }
+        RunFolder::open(&path).map(Some)
+    }
+}
+
+/// A symbolic link below a folder. A folder that cannot be read cannot be shown either.
+fn link_in(folder: &Path, depth: u32) -> Option<PathBuf> {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        let found = match () {
+            () if kind.is_symlink() => Some(entry.path()),
+            () if kind.is_dir() && depth > 0 => link_in(&entry.path(), depth - 1),
+            () => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn names_that_lead_elsewhere_name_no_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (results, outside) = (folder.path().join("results"), folder.path().join("outside"));
+        for run in [results.join("2026-a"), results.join("2026-b"), outside.clone(), results.join("linked")] {
+            fs::create_dir_all(&run).unwrap();
+        }
+        for run in [results.join("2026-a"), results.join("2026-b"), outside.clone()] {
+            fs::write(run.join(RUN), "{}").unwrap();
+        }
+        symlink(&outside, results.join("link")).unwrap();
+        symlink(outside.join(RUN), results.join("linked").join(RUN)).unwrap();
+        let results = Results::open(&results).unwrap();
+        assert_eq!(results.names().unwrap(), ["2026-b", "2026-a"]);
+        for name in ["link", "linked", "..", ".", "", "../outside", "2026-a/../2026-b", "/etc", "2026-a\0", "none"] {
+            assert_eq!(results.path(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_with_a_link_inside_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let raw = folder.path().join("run/trials/case/1/raw");
+        fs::create_dir_all(&raw).unwrap();
+        fs::write(folder.path().join("run").join(RUN), "{}").unwrap();
+        symlink("/etc/passwd", raw.join("log")).unwrap();
+        let error = Results::open(folder.path()).unwrap().run("run").unwrap_err();
+        assert!(error.to_string().contains("raw/log is a symbolic link"), "{error}");
+    }
+
+    #[test]
+    fn a_run_folder_is_no_folder_of_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(RUN), "{}").unwrap();
+        assert!(Results::open(folder.path()).is_err());
+        assert!(Results::open(&folder.path().join(RUN)).is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! `pgstrata check` as a CI job calls it: its exit codes, its JSON, its JUnit file.
+
+use super::{run_folder, stderr, stdout};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn check(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pgstrata")).arg("check").args(args).current_dir(folder).output().unwrap()
+}
+
+/// The findings of a check that exits with `code`.
+fn findings(folder: &Path, args: &[&str], code: i32) -> Value {
+    let output = check(folder, &[args, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(code), "{}{}", stdout(&output), stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn cases_of_one_run_are_paired_and_the_whole_interval_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_folder::make(folder.path()).display().to_string();
+    let case = |name: &str| format!("{run}:{name}");
+    let (ext4, xfs) = (case("ext4-c4"), case("xfs-c4"));
+    let kept = findings(folder.path(), &[&xfs, "--against", &ext4, "--limit", "tps -5 %"], 0);
+    assert_eq!((&kept["outcome"], &kept["paired"]), (&"pass".into(), &true.into()));
+    let exceeded = findings(folder.path(), &[&ext4, "--against", &xfs, "--limit", "tps -5 %"], 6);
+    let limit = &exceeded["limits"][0];
+    assert_eq!((&limit["outcome"], &limit["how"]), (&"fail".into(), &"paired over 3 blocks".into()));
+    assert!(limit["change"]["high"].as_f64().unwrap() < -0.05, "{limit}");
+    // A third less: the interval of the change holds such a limit.
+    let within = limit["change"]["value"].as_f64().unwrap() * -100.0;
+    let held = findings(folder.path(), &[&ext4, "--against", &xfs, "--limit", &format!("tps -{within} %")], 7);
+    assert_eq!(held["outcome"], "undecided");
+}
+
+#[test]
+fn two_runs_are_unpaired_and_said_to_be_and_a_ci_server_gets_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = run_folder::make(&folder.path().join("old")).display().to_string();
+    let new = run_folder::make_as(&folder.path().join("new"), "0therrun", 0.4).display().to_string();
+    let limits = ["--limit", "tps -5 %", "--limit", "tps -60 %"];
+    let args = [&[new.as_str(), "--against", old.as_str(), "--junit", "check.xml"][..], &limits].concat();
+    let output = check(folder.path(), &args);
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.status.code(), Some(6), "{text}{}", stderr(&output));
+    assert!(text.starts_with("FAIL: ") && text.contains("their trials are not paired"), "{text}");
+    let found = findings(folder.path(), &args, 6);
+    let of = |limit: &str, outcome: &str| {
+        let all = found["limits"].as_array().unwrap().iter();
+        all.filter(|one| one["limit"] == limit && one["outcome"] == outcome).count()
+    };
+    // Every case fell to two fifths: far beyond the first limit, and the second lies in the middle of the interval.
+    assert_eq!((of("tps -5 %", "fail"), of("tps -60 %", "undecided")), (5, 5), "{found}");
+    let junit = std::fs::read_to_string(folder.path().join("check.xml")).unwrap();
+    assert!(junit.contains("tests=\"10\" failures=\"5\" errors=\"5\""), "{junit}");
+}
+
+#[test]
+fn what_cannot_be_checked_is_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_folder::make(folder.path()).display().to_string();
+    let refused = |args: &[&str], says: &str| {
+        let output = check(folder.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    };
+    refused(&[&run, "--against", &run, "--limit", "tsp -5 %"], "did you mean `tps`?");
+    refused(&[&run, "--against", &run, "--limit", "tps 5 %"], "expected FIGURE and a signed percentage");
+    refused(&[&run, "--against", "nowhere", "--limit", "tps -5 %"], "nowhere is not a run folder");
+    refused(&[&run, "--against", &format!("{run}:zfs"), "--limit", "tps -5 %"], "has no case `zfs`");
+    refused(&[&run, "--against", &run], "--limit");
+}
