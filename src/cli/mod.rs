@@ -3,6 +3,7 @@
 //! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose: how
 //! a step works.
 
+mod blocks;
 mod built;
 mod catalogue;
 mod clean;
@@ -19,6 +20,7 @@ mod guest_run;
 mod import;
 mod init;
 mod man;
+mod merge;
 mod on;
 pub(crate) mod out;
 mod places;
@@ -88,6 +90,7 @@ enum Command {
     Cut(cut::Args),
     Pull(pull::Args),
     Witness(witness::Args),
+    Merge(merge::Args),
     Compare(compare::Args),
     Import(import::Args),
     Report(report::Args),
@@ -114,6 +117,7 @@ impl Command {
             Command::Cut(args) => cut::run(args),
             Command::Pull(args) => pull::run(args),
             Command::Witness(args) => witness::run(args),
+            Command::Merge(args) => merge::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),

@@ -487,6 +487,7 @@ mod tests {
             cases,
             in_quick: None,
             quick: None,
+            share: None,
             at_least: None,
             durability: None,
             sha256: "00".into(),

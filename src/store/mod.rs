@@ -16,6 +16,7 @@
 pub mod folder;
 pub(crate) mod import;
 pub mod latency;
+pub mod merge;
 mod presence;
 pub mod seconds;
 pub(crate) mod staging;
