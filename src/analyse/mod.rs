@@ -20,6 +20,7 @@ mod disturbed;
 pub(crate) mod durability;
 mod epochs;
 pub mod findings;
+pub mod fleet;
 pub(crate) mod flush_share;
 mod full;
 pub(crate) mod headline;

@@ -33,6 +33,7 @@ mod pull;
 mod report;
 mod run;
 mod shelf;
+mod siblings;
 mod status;
 mod witness;
 
