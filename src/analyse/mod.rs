@@ -48,6 +48,7 @@ pub(crate) mod stages;
 pub(crate) mod steadiness;
 pub(crate) mod strata;
 mod synced;
+pub mod trial_table;
 mod waits_over_time;
 pub(crate) mod window;
 mod work;

@@ -8,6 +8,7 @@ use super::out;
 use super::places::PlaceArgs;
 use super::plan::guests;
 use super::progress::{Progress, count};
+use crate::analyse::trial_table;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
 use crate::guest::suite::Suite;
@@ -239,6 +240,7 @@ fn in_guests(args: &Args, suites: Vec<Suite>, host: &Host, follower: &Follower) 
         out::line(&format!("report      {}", report.display()))?;
     }
     super::report::write(&findings, "html", &report)?;
+    trial_table::write(&folder, &findings)?;
     session::give_to_person(&folder)?;
     if outcome.code == Kind::Interrupted.exit_code() && !args.json {
         out::line(&resume_with(&folder))?;
@@ -426,6 +428,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         out::line(&format!("report      {}", report.display()))?;
     }
     super::report::write(&findings, "html", &report)?;
+    trial_table::write(&ending.folder, &findings)?;
     if let Err(e) = session::give_to_person(&ending.folder) {
         out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
     }

@@ -20,5 +20,6 @@ pub mod merge;
 mod presence;
 pub mod seconds;
 pub(crate) mod staging;
+pub mod table;
 mod verdicts;
 pub mod waits;

@@ -5,6 +5,7 @@
 #[expect(dead_code, reason = "other tests make the usual one")]
 mod run_folder;
 
+mod duckdb;
 mod groups;
 
 use pgstrata::analyse::findings::{Findings, RankRow};
