@@ -1,18 +1,10 @@
 //! Runs on several machines: what is merged, what is left out, and that no pair of cases spans machines.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-#[path = "../compare/run_folder.rs"]
-#[expect(dead_code, reason = "other tests make the usual one")]
-mod run_folder;
-
-mod duckdb;
-mod groups;
-
+use crate::run_folder::{Made, make_as};
 use pgstrata::analyse::findings::{Findings, RankRow};
 use pgstrata::analyse::load;
 use pgstrata::record::case::TrialKey;
 use pgstrata::record::run::Share;
-use run_folder::{Made, make_as};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,11 +12,11 @@ use std::process::{Command, Output};
 
 const IDS: [&str; 3] = ["00000001", "00000002", "00000003"];
 
-fn pgstrata(folder: &Path, args: &[&str]) -> Output {
+pub fn pgstrata(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pgstrata")).args(args).current_dir(folder).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
