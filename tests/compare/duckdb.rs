@@ -54,7 +54,7 @@ fn duckdb_answers_each_documented_question_over_several_runs() {
     let answers: Vec<String> = questions().into_iter().map(|sql| ask(&results, sql)).collect();
     assert_eq!(answers.len(), 10, "a question more or less: say here what it answers");
     let has = |number: usize, part: &str| {
-        assert!(answers[number - 1].contains(part), "{number}: {part}\n{}", answers[number - 1])
+        assert!(answers[number - 1].contains(part), "{number}: {part}\n{}", answers[number - 1]);
     };
     has(1, "('which', 'measured', 44, 3, 3)\n('which', 'not_run', 1, 1, 1)");
     has(2, "'ext4', 'tpcb', 4,");
