@@ -112,7 +112,7 @@ mod tests {
         let (found, others) = simulated(20, 0.15, 1000, 1);
         // 887 are expected, standard deviation 10; with figures of several trials the noise of a machine is below 3 %.
         assert!((840..930).contains(&found), "{found}");
-        assert!(others < 60, "{others}");
+        assert!(others < 80, "{others}");
     }
 
     #[test]
