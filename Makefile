@@ -42,9 +42,10 @@ guest-full: ## build the guests of every tried suite, run in them what this mach
 	PGSTRATA_TEST_GUEST="trixie bookworm" PGSTRATA_TEST_GUEST_FULL=1 cargo test --locked --test guest -- --show-output
 
 bench: ## what the instrument costs: prints ratios and their goals (root; 45 minutes)
-	@scripts/setup demo
+	@scripts/setup test
 	cargo bench --locked --bench instrument
 	cargo bench --locked --bench report_scale
+	cargo bench --locked --bench fleet_scale
 	cargo bench --locked --bench probe_cost
 	cargo bench --locked --bench probe
 	cargo bench --locked --bench import

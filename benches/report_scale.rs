@@ -82,6 +82,8 @@ fn make(results: &Path) -> std::path::PathBuf {
         at_least: None,
         durability: None,
         extended: Vec::new(),
+        share: None,
+        merged: Vec::new(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         cases: cases.clone(),
         order,

@@ -57,6 +57,8 @@ fn make(results: &Path) -> PathBuf {
         at_least: None,
         durability: None,
         extended: Vec::new(),
+        share: None,
+        merged: Vec::new(),
         format: run::FORMAT,
         tool_version: "test".to_owned(),
         id: "0badcafe".to_owned(),

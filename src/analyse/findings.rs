@@ -111,6 +111,9 @@ pub struct RunSummary {
     /// Seed of the order.
     pub seed: u64,
     pub blocks: u32,
+    /// Where the plan's blocks were spread over machines: which of them these are, and where they come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_held: Option<String>,
     /// Trials planned, measured, not run, still to do.
     pub trials_planned: u32,
     pub trials_measured: u32,

@@ -45,7 +45,8 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
             StoredTrial::Damaged(why) => damaged.push((key, why)),
         }
     }
-    let (wall_us, measured_us) = spans(&events);
+    // Runs on several machines went on at the same time.
+    let (wall_us, measured_us) = if run.merged.is_empty() { spans(&events) } else { (None, None) };
     let plan_text = folder.plan_text()?;
     let lost_events = RunFolder::lost_events(&events, records.iter().map(|(key, _)| key));
     let path = as_word(folder.path());

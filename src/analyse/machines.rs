@@ -84,7 +84,13 @@ pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u
 
 /// What is to be said of a case whose trials ran on several machines, or beside those of another one.
 #[must_use]
-pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding], blocks: u32) -> Vec<Remark> {
+pub fn of_case(
+    case: &str,
+    contests: &[Contest<'_>],
+    machines: &[MachineFinding],
+    blocks: u32,
+    is_merged: bool,
+) -> Vec<Remark> {
     if machines.len() < 2 {
         return Vec::new();
     }
@@ -106,7 +112,8 @@ pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding]
         (!trials.is_empty()).then(|| format!("{} ({})", short(&machine.host), block_list(&trials)))
     };
     let own: Vec<String> = machines.iter().filter_map(of_machine).collect();
-    if own.len() > 1 {
+    // Blocks of a merged run are spread over machines on purpose.
+    if own.len() > 1 && !is_merged {
         let own = format!("its trials ran on different machines: {}", own.join("; "));
         remarks.push(Remark::plain(Weight::Unlike, "trials of a case ran on different machines").alone(own));
     }

@@ -20,6 +20,7 @@ mod disturbed;
 pub(crate) mod durability;
 mod epochs;
 pub mod findings;
+pub mod fleet;
 pub(crate) mod flush_share;
 mod full;
 pub(crate) mod headline;
@@ -31,6 +32,7 @@ pub mod load;
 pub mod look;
 pub(crate) mod machines;
 pub(crate) mod measures;
+pub mod merge;
 pub(crate) mod names;
 pub(crate) mod not_run;
 pub(crate) mod percentiles;
@@ -42,10 +44,12 @@ pub mod reads;
 pub(crate) mod remark;
 pub(crate) mod series;
 pub mod shelf;
+pub(crate) mod spread;
 pub(crate) mod stages;
 pub(crate) mod steadiness;
 pub(crate) mod strata;
 mod synced;
+pub mod trial_table;
 mod waits_over_time;
 pub(crate) mod window;
 mod work;
@@ -175,7 +179,8 @@ impl Analysis {
         );
         machines::mark(&mut contests, &machines, self.input.run.blocks);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
-            let of_machines = machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks);
+            let is_merged = !self.input.run.merged.is_empty();
+            let of_machines = machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks, is_merged);
             self.case_finding(case, judged, of_machines)
         });
         let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
@@ -185,6 +190,7 @@ impl Analysis {
             false => headline::answer(&contests, &found, &not_run),
         };
         answer.notes.extend(full::sentence(&self.full));
+        spread::name_machines(&mut answer, &self.input.run, machines.len());
         let mut headline = answer.text();
         if let Some(whole) = &self.input.run.quick {
             let quick = window::quick_sentence(&self.cases, &self.input.run, whole);
@@ -198,6 +204,7 @@ impl Analysis {
         let finished = self.input.pending.is_empty();
         let mut of_run = cautions::of_run(&machines, &self.cases, finished);
         of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Missing, lost.as_str())));
+        of_run.extend(spread::remark(&self.input.run));
         of_run.extend(self.disturbed.of_run(run.trials_planned));
         let cautions = remark::cautions(of_run, &self.cases, &remarks);
         Findings {
@@ -243,7 +250,7 @@ impl Analysis {
     /// Blocks in which a case was to be measured: where looks stop cases, those before the look that stopped it.
     fn blocks_of(&self, case: &str) -> u32 {
         let run = &self.input.run;
-        if run.at_least.is_none() {
+        if run.at_least.is_none() && !run.is_partial() {
             return run.blocks;
         }
         u32::try_from(run.order.iter().filter(|key| key.case == case).count()).unwrap_or(u32::MAX)
@@ -267,6 +274,7 @@ impl Analysis {
             analysed_by: env!("CARGO_PKG_VERSION").to_owned(),
             seed: run.seed,
             blocks: run.blocks,
+            blocks_held: spread::blocks_held(run),
             trials_planned: count(run.order.len()),
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
             trials_not_run: self.trials_not_run,

@@ -453,6 +453,8 @@ impl Story {
             at_least: None,
             durability: None,
             extended: Vec::new(),
+            share: None,
+            merged: Vec::new(),
             started: "2025-01-01T00:00:00Z".to_owned(),
             cases: Vec::new(),
             order: Vec::new(),

@@ -5,6 +5,7 @@ mod outputs;
 use super::out;
 use super::places::folder_and_case;
 use super::probe::{ProbeProgress, interrupt, seconds};
+use super::siblings::Grouping;
 use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
@@ -78,6 +79,8 @@ pub struct Args {
     /// What to compare; the first is the reference
     #[arg(value_name = "SIDE", required = true)]
     sides: Vec<String>,
+    #[command(flatten)]
+    grouping: Grouping,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
@@ -105,6 +108,9 @@ enum Found {
 /// # Errors
 /// When a side cannot be found, read or probed; interrupted.
 pub fn run(args: &Args) -> Result<u8> {
+    if let Some(compared) = args.grouping.run(&args.sides, args.json) {
+        return compared;
+    }
     if let Some(path) = &args.html {
         refuse_to_overwrite(path)?;
     }
@@ -117,10 +123,8 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let sides = measured(args, found)?;
     let findings = compare::compare(&sides);
-    match args.json {
-        true => out::json(&findings)?,
-        false => out::fitted(|| report::compare::terminal(&findings))?,
-    }
+    let text = || report::compare::terminal(&findings);
+    if args.json { out::json(&findings) } else { out::fitted(text) }?;
     if let Some(path) = &args.html {
         let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
         files::write_output(&whole, report::compare::page(&findings)?.as_bytes())?;
@@ -162,10 +166,8 @@ fn refuse_to_overwrite(path: &Path) -> Result<()> {
 /// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round: what
 /// changes on the machine meanwhile is then not taken for a difference between them.
 fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
-    let folders: Vec<PathBuf> = found
-        .iter()
-        .filter_map(|found| if let Found::Probe(folder) = found { Some(folder.clone()) } else { None })
-        .collect();
+    let to_probe = |found: &Found| if let Found::Probe(folder) = found { Some(folder.clone()) } else { None };
+    let folders: Vec<PathBuf> = found.iter().filter_map(to_probe).collect();
     let rounds = if folders.len() > 1 && args.seconds >= SHORTEST_ROUND * ROUNDS { ROUNDS } else { 1 };
     let interrupt = if folders.is_empty() { Interrupt::never() } else { interrupt()? };
     let mut records: Vec<Vec<ProbeRecord>> = vec![Vec::new(); folders.len()];
@@ -230,8 +232,7 @@ fn resolve(argument: usize, text: &str) -> Result<Found> {
 }
 
 fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Result<Found> {
-    let label = label.trim_end_matches('/');
-    let label = if label.is_empty() { "/" } else { label };
+    let label = if label.trim_end_matches('/').is_empty() { "/" } else { label.trim_end_matches('/') };
     if path.is_dir() && path.join(RUN).is_file() {
         let source = RunSource::load(path)?;
         let sides = from_run::sides(argument, label, &source, case);
@@ -256,10 +257,8 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
 /// A file with the output of a tool.
 fn raw(argument: usize, label: &str, path: &Path) -> Result<Found> {
     let mut file = File::open(path).or_user(|| format!("read {label}"))?;
-    let reading = foreign::read(label, &mut file).map_err(|e| match e.hint_text() {
-        Some(_) => e,
-        None => e.hint(FORMS),
-    })?;
+    let hinted = |e: Error| if e.hint_text().is_some() { e } else { e.hint(FORMS) };
+    let reading = foreign::read(label, &mut file).map_err(hinted)?;
     let case = ImportedCase { trials: vec![foreign::trial(vec![reading])], ..ImportedCase::default() };
     let record = ImportRecord { format: FORMAT, cases: vec![case], ..ImportRecord::default() };
     of_import(argument, label, &record, None)

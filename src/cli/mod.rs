@@ -3,6 +3,7 @@
 //! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose: how
 //! a step works.
 
+mod blocks;
 mod built;
 mod catalogue;
 mod check;
@@ -21,6 +22,7 @@ mod guest_run;
 mod import;
 mod init;
 mod man;
+mod merge;
 mod on;
 pub(crate) mod out;
 mod places;
@@ -34,6 +36,7 @@ mod report;
 mod run;
 mod serve;
 mod shelf;
+mod siblings;
 mod status;
 mod witness;
 
@@ -93,6 +96,7 @@ enum Command {
     Cut(cut::Args),
     Pull(pull::Args),
     Witness(witness::Args),
+    Merge(merge::Args),
     Compare(compare::Args),
     Check(check::Args),
     Import(import::Args),
@@ -121,6 +125,7 @@ impl Command {
             Command::Cut(args) => cut::run(args),
             Command::Pull(args) => pull::run(args),
             Command::Witness(args) => witness::run(args),
+            Command::Merge(args) => merge::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Check(args) => check::run(args),
             Command::Import(args) => import::run(args),

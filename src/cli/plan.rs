@@ -119,14 +119,15 @@ fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
 /// Plan file's mistakes, and what server or kernel refuse of it.
 pub fn read(file: &Path, quick: bool, on: Option<&str>, guest: Option<&str>) -> Result<Read> {
     let mut plan = parsed(file)?;
+    if quick {
+        // Makes the cases anew.
+        make_quick(&mut plan)?;
+    }
     if let Some(guest) = guest {
         plan.run_in(guest);
     }
     if plan.cases.iter().any(|case| case.guest.is_some()) {
         guests::refuse_builds(&plan.cases)?;
-    }
-    if quick {
-        make_quick(&mut plan)?;
     }
     if let Some(on) = on {
         on::put(&Host::this(), &mut plan.cases, on)?;
@@ -487,6 +488,7 @@ mod tests {
             cases,
             in_quick: None,
             quick: None,
+            share: None,
             at_least: None,
             durability: None,
             sha256: "00".into(),

@@ -68,6 +68,7 @@ fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
     let path = folder.join("report.html");
     let elsewhere = "write it somewhere else: pgstrata report FOLDER -o report.html";
     write(findings, "html", &path).map_err(|e| e.hint(elsewhere))?;
+    analyse::trial_table::write(folder, findings)?;
     out::line(&format!("\nreport      {}", path.display()))
 }
 

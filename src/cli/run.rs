@@ -1,5 +1,6 @@
 //! `pgstrata run`: executes a plan, or goes on with a run that stopped.
 
+use super::blocks::{self, BlocksArg};
 use super::built;
 use super::follow::Follower;
 use super::guest_run;
@@ -7,6 +8,7 @@ use super::out;
 use super::places::PlaceArgs;
 use super::plan::guests;
 use super::progress::{Progress, count};
+use crate::analyse::trial_table;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
 use crate::guest::suite::Suite;
@@ -17,6 +19,7 @@ use crate::provision::disk::{self, DiskContents};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
+use crate::record::run::Share;
 use crate::run::check;
 use crate::run::clean;
 use crate::run::crashed::Crashed;
@@ -40,6 +43,7 @@ use std::path::{Path, PathBuf};
   pgstrata run encryption --on /dev/disk/by-id/nvme-X   one on a disk of yours; ALL ITS DATA ARE LOST
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
+  pgstrata run plan.toml --blocks 2/3           blocks 2, 5, 8 ... of the plan; other machines have the others
   pgstrata run plan.toml --guest=bookworm       in a throw-away virtual machine (see pgstrata guest)
   pgstrata run --resume results/2026-11-22-0241-which-filesystem --guest
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
@@ -60,10 +64,12 @@ pub struct Args {
     /// Resume the run in this folder: complete trials are kept, the rest is run
     #[arg(long, value_name = "RUN_FOLDER")]
     resume: Option<PathBuf>,
-    /// With --resume: extend the run to N blocks in total; ranks are then decided by e-values, which stay valid however
-    /// often blocks are added
-    #[arg(long, value_name = "N", requires = "resume")]
-    blocks: Option<u32>,
+    /// Run share I of N of the plan's blocks (from 1), or the share that the environment of a job array says (`slurm`,
+    /// `slurm/N`, `kubernetes/N`; their indices count from 0); a share that was begun is resumed. With --resume and a number:
+    /// extend the run to so many blocks in total; ranks are then decided by e-values, which stay valid however often blocks
+    /// are added
+    #[arg(long, value_name = "I/N|slurm|kubernetes/N|TOTAL")]
+    blocks: Option<BlocksArg>,
     /// Print each event as one line of JSON instead of progress
     #[arg(long)]
     json: bool,
@@ -132,7 +138,7 @@ pub fn run(args: &Args) -> Result<u8> {
 fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
     let guest = args.inside.as_ref().map(|suite| suite.name().to_owned());
     let places = Places { guest, ..args.places.places()? };
-    let task = Task::of(args)?;
+    let task = Task::of(args, &places)?;
     check::places(host, task.cases(), &places.state)?;
     consent(host, task.cases(), args.yes)?;
     let interrupt = Interrupt::listen()?;
@@ -156,7 +162,7 @@ fn continuing(args: &Args) -> Result<Continuing> {
         args.died.as_ref().map(|list| serde_json::from_str(list).or_user(|| "read --died".to_owned())).transpose()?;
     let crashed = args.crashed.as_ref().map(|crash| serde_json::from_str(crash)).transpose();
     let crashed: Option<Crashed> = crashed.or_user(|| "read --crashed".to_owned())?;
-    Ok(Continuing { blocks: args.blocks, died, crashed })
+    Ok(Continuing { blocks: args.blocks.and_then(BlocksArg::total), died, crashed })
 }
 
 /// The guests that the run goes through, the one of the next trial first; none where it runs here.
@@ -178,7 +184,12 @@ fn guest_suites(args: &Args) -> Result<Vec<Suite>> {
             return Err(Error::user(format!("the plan names its guests itself: {}", named()))
                 .hint("leave out --guest, or remove `guest` from the plan"));
         }
+        (Some(_), None) if args.blocks.is_some() => {}
         (Some(suite), None) => return Ok(vec![suite.clone().unwrap_or_default()]),
+    }
+    if args.blocks.is_some_and(|blocks| blocks.total().is_none()) && (!suites.is_empty() || args.guest.is_some()) {
+        return Err(Error::user("blocks are spread over machines, and this plan runs in guests")
+            .hint("leave out --blocks, or run the plan without guests"));
     }
     if args.on.is_some() && !suites.is_empty() {
         return Err(Error::user("--on names a disk or folder of this machine, and the plan runs in guests")
@@ -215,7 +226,7 @@ fn in_guests(args: &Args, suites: Vec<Suite>, host: &Host, follower: &Follower) 
     let folder =
         args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
     let task = match (&args.plan, &folder) {
-        (_, Some(folder)) => guest_run::Task::Resume { folder, blocks: args.blocks },
+        (_, Some(folder)) => guest_run::Task::Resume { folder, blocks: args.blocks.and_then(BlocksArg::total) },
         (Some(plan), None) => {
             let (name, text) = guest_run::text_of(plan)?;
             guest_run::Task::Start { name, text, quick: args.quick }
@@ -235,6 +246,7 @@ fn in_guests(args: &Args, suites: Vec<Suite>, host: &Host, follower: &Follower) 
         out::line(&format!("report      {}", report.display()))?;
     }
     super::report::write(&findings, "html", &report)?;
+    trial_table::write(&folder, &findings)?;
     session::give_to_person(&folder)?;
     if outcome.code == Kind::Interrupted.exit_code() && !args.json {
         out::line(&resume_with(&folder))?;
@@ -274,14 +286,24 @@ enum Task {
 }
 
 impl Task {
-    fn of(args: &Args) -> Result<Task> {
+    fn of(args: &Args, places: &Places) -> Result<Task> {
         match (&args.plan, &args.resume) {
             (plan, Some(folder)) => {
-                session::stored(folder, plan.as_deref()).map(|stored| Task::Resume(Box::new(stored)))
+                let stored = session::stored(folder, plan.as_deref())?;
+                resumable(&stored, args.blocks)?;
+                Ok(Task::Resume(Box::new(stored)))
             }
             (Some(path), None) => {
+                let share = share(args.blocks)?;
                 let guest = args.inside.as_ref().map(Suite::name);
-                let read = super::plan::read(path, args.quick, args.on.as_deref(), guest)?;
+                let mut read = super::plan::read(path, args.quick, args.on.as_deref(), guest)?;
+                if let Some(share) = share {
+                    read.plan.keep_share(share)?;
+                    if let Some(begun) = blocks::begun(&places.results, &read.plan, share)? {
+                        let stored = session::stored(begun.path(), None)?;
+                        return Ok(Task::Resume(Box::new(stored)));
+                    }
+                }
                 super::plan::remark_servers(&read.checked);
                 Ok(Task::Start(Box::new(read.plan), path.clone()))
             }
@@ -313,6 +335,38 @@ impl Task {
             Task::Start(plan, _) => &plan.cases,
             Task::Resume(stored) => &stored.record().cases,
         }
+    }
+}
+
+/// The share of a run that begins.
+fn share(blocks: Option<BlocksArg>) -> Result<Option<Share>> {
+    if let Some(total) = blocks.and_then(BlocksArg::total) {
+        return Err(Error::user(format!("--blocks {total} extends a run, and no run is named"))
+            .hint("name its folder with --resume; a share of the plan's blocks is --blocks 1/3"));
+    }
+    Ok(blocks.map(BlocksArg::share).transpose()?.flatten())
+}
+
+/// Refuses to go on with a merged run, to give a share more blocks, and to go on with another share.
+fn resumable(stored: &RunFolder, blocks: Option<BlocksArg>) -> Result<()> {
+    let (folder, record) = (stored.path().display(), stored.record());
+    if !record.merged.is_empty() {
+        return Err(Error::user(format!("{folder} was merged from {} runs", record.merged.len()))
+            .hint("resume the run that lacks trials, then merge again: pgstrata merge DIR..."));
+    }
+    let Some(blocks) = blocks else { return Ok(()) };
+    let asked = blocks.share()?;
+    match (record.share, asked) {
+        (Some(share), None) => {
+            Err(Error::user(format!("{folder} has share {share} of its plan, which is not extended"))
+                .hint("for more blocks, raise `blocks` in the plan, and run and merge its shares"))
+        }
+        (held, Some(asked)) if held != Some(asked) => {
+            let has = held.map_or_else(|| "all blocks".to_owned(), |held| format!("share {held}"));
+            Err(Error::user(format!("{folder} has {has} of its plan, and --blocks asks for share {asked}"))
+                .hint("leave out --blocks to resume it; leave out --resume to run another share"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -380,6 +434,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         out::line(&format!("report      {}", report.display()))?;
     }
     super::report::write(&findings, "html", &report)?;
+    trial_table::write(&ending.folder, &findings)?;
     if let Err(e) = session::give_to_person(&ending.folder) {
         out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
     }

@@ -3,6 +3,7 @@
 use super::estimate::{Estimate, rounded};
 use super::out;
 use super::progress::{count, named};
+use crate::analyse::spread::blocks_held;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
 use crate::record::case::TrialKey;
@@ -53,6 +54,12 @@ pub(super) struct Status {
     pub(super) state: State,
     /// When the first sitting began, RFC 3339.
     pub(super) started: String,
+    /// Which blocks of the plan it has, where they are spread over machines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) blocks: Option<String>,
+    /// Whether it was merged from several runs.
+    #[serde(skip)]
+    pub(super) is_merged: bool,
     pub(super) trials: usize,
     pub(super) measured: usize,
     /// Of the others: tried without figures, damaged.
@@ -156,6 +163,8 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         name: record.name.clone(),
         state,
         started: record.started.clone(),
+        blocks: blocks_held(record),
+        is_merged: !record.merged.is_empty(),
         trials: due.len(),
         measured,
         not_run,
@@ -208,6 +217,9 @@ fn shown(status: &Status, folder: &Path, now_us: u64) -> String {
             |left| format!("running, {} left ({})", rounded(left), time_of_day(now_us.saturating_add(left), now_us)),
         ),
         State::Complete => "complete".to_owned(),
+        State::Incomplete if status.is_merged => {
+            "merged; some trials have no figures: resume the runs they come from, then merge again".to_owned()
+        }
         State::Incomplete => format!("ended; try the trials without figures again: {resume}"),
         State::Interrupted => format!("interrupted; resume it: {resume}"),
         State::Killed => format!("killed; clean up: pgstrata clean; then resume: {resume}"),
@@ -218,6 +230,9 @@ fn shown(status: &Status, folder: &Path, now_us: u64) -> String {
         if number > 0 {
             text.push_str(&format!(", {number} {what}"));
         }
+    }
+    if let Some(blocks) = &status.blocks {
+        text.push_str(&format!("\n  blocks: {blocks}"));
     }
     text.push('\n');
     if let Some(CurrentTrial { trial, step, since_us, expected_us }) = &status.current {

@@ -45,7 +45,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::{OptionProblem, OptionSpec, Options};
-use crate::record::run::QuickOf;
+use crate::record::run::{QuickOf, Share};
 use crate::record::stack::{GroundKind, Take};
 use crate::record::verdict::DurabilityCheck;
 use problem::{Problem, clean, refuse_unknown};
@@ -154,6 +154,8 @@ pub struct Plan {
     pub in_quick: Option<QuickPart>,
     /// Where its windows were made short ones: the plan that it is a part of.
     pub quick: Option<QuickOf>,
+    /// Which of its blocks `order` has, where they are spread over machines; `None`: all of them.
+    pub share: Option<Share>,
     /// SHA-256 of the file's bytes, hex.
     pub sha256: String,
     pub text: String,
@@ -256,6 +258,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         order,
         in_quick,
         quick: None,
+        share: None,
         sha256: sha256(text.as_bytes()),
         text: text.to_owned(),
     })
@@ -290,6 +293,33 @@ impl Plan {
         self.quick = Some(QuickOf { set: part.set, ..whole });
         self.order = order::of_cases(&part.cases, part.blocks, self.seed);
         (self.blocks, self.at_least, self.cases) = (part.blocks, None, part.cases);
+    }
+}
+
+impl Plan {
+    /// Leaves the trials of one share of the blocks.
+    ///
+    /// # Errors
+    /// Where the share would have no block, and where looks at all blocks decide how many there are.
+    pub fn keep_share(&mut self, share: Share) -> Result<()> {
+        if self.at_least.is_some() {
+            return Err(Error::user("the plan's blocks are adaptive: each look needs the trials of all machines")
+                .hint("to spread blocks, fix their number in the plan: blocks = 6"));
+        }
+        if share.part > self.blocks {
+            let message = format!("share {share} has no block: the plan has {}", self.blocks);
+            return Err(Error::user(message).hint(format!("use at most {} shares, or more blocks", self.blocks)));
+        }
+        self.order.retain(|key| share.has(key.trial));
+        self.share = Some(share);
+        Ok(())
+    }
+
+    /// How many blocks its order has; the most where they are adaptive.
+    #[must_use]
+    pub fn blocks_here(&self) -> u32 {
+        let here = (1..=self.blocks).filter(|block| self.share.is_none_or(|share| share.has(*block)));
+        u32::try_from(here.count()).unwrap_or(u32::MAX)
     }
 }
 

@@ -292,6 +292,7 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
         minor: node.minor,
         size_bytes: identity.size_bytes,
         model: identity.model,
+        firmware: firmware(host, node),
         serial: identity.serial,
         wwn: identity.wwn,
         rotational: flag("rotational"),
@@ -314,6 +315,12 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
         writes_before: counted.map(|(writes, _)| writes),
         flushes_before: counted.and_then(|(_, flushes)| flushes).filter(|_| !partition),
     }
+}
+
+/// Revision of the firmware, where the driver shows it: NVMe, then SCSI and SATA. A partition has its disk's.
+fn firmware(host: &Host, node: DeviceNumber) -> Option<String> {
+    let disk = node.whole_disk(host).unwrap_or(node);
+    ["device/firmware_rev", "device/rev"].iter().find_map(|name| disk.attribute(host, name))
 }
 
 fn write_cache(text: &str) -> Option<WriteCache> {

@@ -63,6 +63,9 @@ pub struct DeviceFacts {
     pub size_bytes: Option<u64>,
     /// Model as the device reports it.
     pub model: Option<String>,
+    /// Revision of its firmware as it reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
     /// Serial as the device reports it.
     pub serial: Option<String>,
     /// World wide name.

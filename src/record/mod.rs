@@ -18,6 +18,7 @@ pub mod facts;
 pub mod full;
 pub mod imported;
 pub mod latency;
+pub mod merged;
 pub mod operation;
 pub mod options;
 pub mod probe;

@@ -4,7 +4,7 @@ use super::case::{CaseSpec, TrialKey};
 use super::event::Event;
 use super::verdict::DurabilityCheck;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of the run folder. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -18,6 +18,43 @@ pub struct Extension {
     pub from: u32,
     /// Blocks from then on.
     pub to: u32,
+}
+
+/// Which blocks of a plan a run has, where they are spread over machines: of `of` shares the one numbered `part`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Number of this share, from 1.
+    pub part: u32,
+    /// Number of shares.
+    pub of: u32,
+}
+
+impl Share {
+    /// Whether a block belongs to it. Blocks are dealt out in turn: share 1 of 3 has blocks 1, 4, 7 ...
+    #[must_use]
+    pub fn has(self, block: u32) -> bool {
+        self.of > 0 && block > 0 && (block - 1) % self.of + 1 == self.part
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.part, self.of)
+    }
+}
+
+/// A run whose trials went into a merged run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedRun {
+    /// Its id, which its trials keep.
+    pub id: String,
+    /// Its share of the blocks; absent: it had all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// Host names of the machines on which its trials ran.
+    pub hosts: Vec<String>,
+    /// The blocks that were taken from it.
+    pub blocks: Vec<u32>,
 }
 
 /// One run.
@@ -43,6 +80,12 @@ pub struct RunRecord {
     /// Blocks that were added to the run after its plan, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extended: Vec<Extension>,
+    /// Which blocks it has, where the plan's blocks are spread over machines. Absent: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// Of a run that `pgstrata merge` made: the runs that its trials come from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedRun>,
     /// What the baseline cases have in their axes: `{stack: ext4}`. Empty = no comparison.
     pub baseline: BTreeMap<String, String>,
     /// The plan that a quick run (`--quick`) is a part of; its windows are short ones. `None`: a whole run.
@@ -55,7 +98,7 @@ pub struct RunRecord {
     pub started: String,
     /// The cases.
     pub cases: Vec<CaseSpec>,
-    /// Every trial in the order of execution.
+    /// Every trial in the order of execution; of a share its own, of a merged run those of the blocks that it has.
     pub order: Vec<TrialKey>,
 }
 
@@ -72,6 +115,25 @@ pub struct QuickOf {
 }
 
 impl RunRecord {
+    /// The blocks that its order has: all of them, unless it is a share or was merged.
+    #[must_use]
+    pub fn blocks_held(&self) -> BTreeSet<u32> {
+        self.order.iter().map(|key| key.trial).collect()
+    }
+
+    /// Whether its order has the plan's blocks in part.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.share.is_some() || !self.merged.is_empty()
+    }
+
+    /// Whether a trial with this run id may lie at a block: its own, or that of the run which the block was merged from.
+    #[must_use]
+    pub fn owns(&self, run: &str, block: u32) -> bool {
+        let source = |source: &MergedRun| source.id == run && source.blocks.contains(&block);
+        if self.merged.is_empty() { self.id == run } else { self.merged.iter().any(source) }
+    }
+
     /// The trials that a run is to have: those of its order, without those of cases that a look has stopped. The look
     /// at which a run ended before it was extended is taken again.
     #[must_use]
@@ -86,5 +148,22 @@ impl RunRecord {
         }
         let due = |key: &&TrialKey| looks.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case));
         self.order.iter().filter(due).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_belongs_to_exactly_one_share() {
+        for of in 1..=7 {
+            for block in 1..=30 {
+                let owners = (1..=of).filter(|part| Share { part: *part, of }.has(block)).count();
+                assert_eq!(owners, 1, "block {block} of {of} shares");
+            }
+        }
+        let blocks = |part| (1..=6).filter(|block| Share { part, of: 3 }.has(*block)).collect::<Vec<u32>>();
+        assert_eq!([blocks(1), blocks(2), blocks(3)], [[1, 4], [2, 5], [3, 6]]);
     }
 }

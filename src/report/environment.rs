@@ -6,7 +6,8 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::moment;
 use crate::analyse::findings::{
-    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
+    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, RunSummary, ServerFacts, StackFacts, TrialFinding,
+    WriteCache,
 };
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,7 +108,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("run", run.id.clone()),
         ("began", moment(&run.started)),
         ("seed of the order", run.seed.to_string()),
-        ("blocks (each case once a block, in a seeded order that balances predecessors)", run.blocks.to_string()),
+        ("blocks (each case once a block, in a seeded order that balances predecessors)", blocks(run)),
         ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
         ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
         ("intervals", "95 %; comparison intervals in rankings, individual CIs elsewhere".to_owned()),
@@ -118,6 +119,10 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         table.push(vec![Cell::text(name).style("name"), Cell::text(value).style("reason")]);
     }
     table
+}
+
+fn blocks(run: &RunSummary) -> String {
+    run.blocks_held.clone().unwrap_or_else(|| run.blocks.to_string())
 }
 
 /// The stacks: those of the data and those of pg_wal.

@@ -168,6 +168,7 @@ fn conditions(findings: &Findings) -> String {
         "- {} of {} trials measured in {} blocks; intervals are 95 %",
         run.trials_measured, run.trials_planned, run.blocks
     ));
+    lines.extend(run.blocks_held.as_ref().map(|held| format!("- Blocks: {}", plain(held))));
     lines.push(format!("- pgstrata {} (measured with {})", plain(&run.analysed_by), plain(&run.measured_by)));
     // A fence is longer than any run of backticks in what it holds.
     let fence = "`".repeat(2 + longest_run(&run.plan, '`').max(1));

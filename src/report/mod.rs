@@ -14,6 +14,7 @@ mod device_work;
 mod differences;
 mod embed;
 mod environment;
+pub(crate) mod fleet;
 mod full;
 mod json;
 mod latencies;

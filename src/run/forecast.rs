@@ -88,7 +88,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
     let once = writing.saturating_add(verdicts::expected_us(plan.durability, &plan.cases));
     let expected = |blocks| Ok::<u64, Error>(expected_us(plan, blocks, memory, &templates)?.saturating_add(once));
-    let (expected_us, least_us) = (expected(plan.blocks)?, plan.at_least.map(expected).transpose()?);
+    let (expected_us, least_us) = (expected(plan.blocks_here())?, plan.at_least.map(expected).transpose()?);
     let mut windows = Vec::new();
     for case in &plan.cases {
         let line = format!("{}: {}", case.workload.name, window::described(case)?);
@@ -334,7 +334,7 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
 /// # Errors
 /// For a workload that this program does not have.
 pub fn expected_without_images(plan: &Plan, memory: Bytes) -> Result<u64> {
-    expected_us(plan, plan.blocks, memory, &templates(plan, memory)?)
+    expected_us(plan, plan.blocks_here(), memory, &templates(plan, memory)?)
 }
 
 fn expected_us(plan: &Plan, blocks: u32, memory: Bytes, templates: &BTreeMap<String, u64>) -> Result<u64> {

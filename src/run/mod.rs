@@ -19,6 +19,7 @@ mod looks;
 pub(crate) mod measure;
 mod repeats;
 pub(crate) mod session;
+mod share;
 mod sitting;
 pub(crate) mod template;
 pub(crate) mod trial;

@@ -7,6 +7,7 @@ use super::forecast;
 use super::guests;
 use super::looks;
 use super::repeats;
+use super::share;
 use super::sitting::{Progress, case_of, count};
 use super::template::Templates;
 use super::undo;
@@ -116,6 +117,8 @@ pub struct Session<'a> {
     pub(super) tried: BTreeSet<TrialKey>,
     /// The trial that goes on after the crash of its guest.
     pub(super) crashed: Option<Crashed>,
+    /// Trials of a share whose block another machine has begun: measured again here.
+    pub(super) again: BTreeSet<TrialKey>,
 }
 
 /// A stack that serves several trials.
@@ -157,6 +160,8 @@ pub fn start(
         at_least: plan.at_least,
         durability: plan.durability,
         extended: Vec::new(),
+        share: plan.share,
+        merged: Vec::new(),
         started: time::rfc3339(time::wall_us()),
         cases: settled(host, &plan.cases, guest),
         order: plan.order.clone(),
@@ -174,7 +179,7 @@ pub fn start(
     let mut cases = BTreeMap::new();
     for case in &plan.cases {
         let expected_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
-        cases.insert(case.id.clone(), CaseLeft { trials: plan.blocks, expected_us });
+        cases.insert(case.id.clone(), CaseLeft { trials: plan.blocks_here(), expected_us });
     }
     let started = Event::RunStarted {
         run: writer.folder().record().id.clone(),
@@ -273,7 +278,7 @@ pub fn resume(
     let mut writer = more.writer(stored.path())?;
     let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
-    let (mut left, mut expected_us) = (0, 0);
+    let (mut done, mut left, mut expected_us) = (0, 0, 0);
     let mut cases: BTreeMap<String, CaseLeft> = BTreeMap::new();
     let mut elsewhere = Elsewhere::default();
     let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
@@ -281,7 +286,7 @@ pub fn resume(
     let events = writer.folder().events()?;
     let next_guest = places.guest.clone().filter(|_| more.died.is_some());
     let tried = if next_guest.is_some() { guests::tried(&events) } else { BTreeSet::new() };
-    let mut done = 0;
+    let again = share::begun_elsewhere(writer.folder(), &machine)?;
     // What the extension opens again is due, too.
     let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
     let mut whole = Vec::new();
@@ -295,10 +300,10 @@ pub fn resume(
             whole.push(key);
         }
         match &stored {
-            StoredTrial::Whole(trial) if trial.is_result() => {
+            StoredTrial::Whole(trial) if trial.is_result() && !again.contains(key) => {
                 done += 1;
-                // Another guest is another machine on purpose.
-                if trial.case.guest == places.guest {
+                // Another guest is another machine on purpose, and so may be another whole block of a share.
+                if trial.case.guest == places.guest && record.share.is_none() {
                     elsewhere.add(&trial.host, &machine);
                 }
             }
@@ -322,10 +327,12 @@ pub fn resume(
     let most_repeats = repeats::left(writer.folder())?;
     let resumed =
         Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };
+    damaged.extend(share::warning(&again));
     let ledger = more.ledger(host, &places.ledgers(), &record.id)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
     let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
     (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
+    session.again = again;
     session.run(opening, judge)
 }
 
@@ -418,6 +425,7 @@ impl<'a> Session<'a> {
             died: Vec::new(),
             tried: BTreeSet::new(),
             crashed: None,
+            again: BTreeSet::new(),
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
             record,

@@ -6,6 +6,7 @@ use super::guests::Guests;
 use super::looks::Looks;
 use super::repeats;
 use super::session::Session;
+use super::share;
 use super::trial;
 use super::verdicts::Judge;
 use crate::error::{Error, Kind, Result};
@@ -63,7 +64,8 @@ impl Session<'_> {
 
     /// Whether a trial has to be measured.
     fn is_missing(&self, key: &TrialKey, looks: &Looks) -> Result<bool> {
-        Ok(looks.goes_on(key) && !self.tried.contains(key) && !has_result(self.events.writer().folder(), key)?)
+        let stands = share::stands(self.events.writer().folder(), key, &self.again, &self.machine)?;
+        Ok(looks.goes_on(key) && !self.tried.contains(key) && !stands)
     }
 
     /// Whether a disturbed trial is to be measured once more.

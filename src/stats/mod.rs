@@ -12,6 +12,7 @@ pub mod interval;
 pub(crate) mod moments;
 pub(crate) mod noise;
 mod nominal;
+pub mod outliers;
 pub mod ratio;
 pub mod search;
 pub mod sequence;

@@ -92,7 +92,7 @@ impl RunFolder {
     }
 
     /// The folder of the trial that was set aside for another one with the same key, whether it is there or not.
-    fn aside_path(&self, key: &TrialKey) -> PathBuf {
+    pub(super) fn aside_path(&self, key: &TrialKey) -> PathBuf {
         self.path.join(SET_ASIDE).join(&key.case).join(key.trial.to_string())
     }
 
@@ -110,9 +110,8 @@ impl RunFolder {
             return Ok(None);
         }
         let record: TrialRecord = read_versioned(&path, trial::FORMAT)?;
-        if (record.run.as_str(), record.case.id.as_str(), record.trial)
-            != (self.record.id.as_str(), key.case.as_str(), key.trial)
-        {
+        let is_it = (record.case.id.as_str(), record.trial) == (key.case.as_str(), key.trial);
+        if !is_it || !self.record.owns(&record.run, key.trial) {
             let of = format!("trial {} of {} in run {}", record.trial, record.case.id, record.run);
             return Err(Error::store(format!("{} is of {of}", path.display())));
         }
@@ -225,13 +224,15 @@ impl Writer {
             .map_err(writable)?;
         // Named by the run, not by its folder: another run of the same minute is preparing one of that name, too.
         let beside = results.join(format!(".{}.part", record.id));
+        let share = record.share.map_or_else(String::new, |share| format!("-{}of{}", share.part, share.of));
+        let name = format!("{}{share}", folder_name(&record.started, &record.name));
         let made = (|| {
             fs::create_dir(&beside).or_store(|| format!("create the folder {}", beside.display()))?;
             fs::create_dir(beside.join(TRIALS)).or_store(|| format!("create a folder in {}", beside.display()))?;
             files::write_whole(&beside.join(PLAN), plan_text.as_bytes())?;
             files::write_whole(&beside.join(EVENTS), b"")?;
             files::write_whole(&beside.join(RUN), &json(&record)?)?;
-            let path = rename_to_free_name(&beside, results, &folder_name(&record.started, &record.name))?;
+            let path = rename_to_free_name(&beside, results, &name)?;
             files::sync_folder(results)?;
             Ok(path)
         })();

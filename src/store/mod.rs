@@ -16,9 +16,11 @@
 pub mod folder;
 pub(crate) mod import;
 pub mod latency;
+pub mod merge;
 mod presence;
 pub(crate) mod results;
 pub mod seconds;
 pub(crate) mod staging;
+pub mod table;
 mod verdicts;
 pub mod waits;

@@ -1,6 +1,7 @@
 //! `pgstrata check` as a CI job calls it: its exit codes, its JSON, its JUnit file.
 
-use super::{run_folder, stderr, stdout};
+use super::run_folder::{self, Made};
+use super::{stderr, stdout};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -38,7 +39,12 @@ fn cases_of_one_run_are_paired_and_the_whole_interval_decides() {
 fn two_runs_are_unpaired_and_said_to_be_and_a_ci_server_gets_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let old = run_folder::make(&folder.path().join("old")).display().to_string();
-    let new = run_folder::make_as(&folder.path().join("new"), "0therrun", 0.4).display().to_string();
+    let new = run_folder::make_as(
+        &folder.path().join("new/results"),
+        &Made { id: "0therrun", speed: 0.4, ..Made::default() },
+    )
+    .display()
+    .to_string();
     let limits = ["--limit", "tps -5 %", "--limit", "tps -60 %"];
     let args = [&[new.as_str(), "--against", old.as_str(), "--junit", "check.xml"][..], &limits].concat();
     let output = check(folder.path(), &args);

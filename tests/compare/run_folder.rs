@@ -6,8 +6,8 @@ use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::promise;
-use pgstrata::record::run::RunRecord;
-use pgstrata::record::seconds::{Column, ColumnKind, ColumnType};
+use pgstrata::record::run::{RunRecord, Share};
+use pgstrata::record::seconds::{Column, ColumnKind, ColumnType, Value};
 use pgstrata::record::stack::{GroundName, Input, Role, StackSpec};
 use pgstrata::record::trial::{Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;
@@ -16,7 +16,44 @@ use pgstrata::workload::Workload;
 use pgstrata::workload::pgbench::Pgbench;
 use std::path::{Path, PathBuf};
 
-const BLOCKS: u32 = 3;
+/// How a run folder differs from the usual one.
+pub struct Made {
+    pub id: &'static str,
+    pub plan: &'static str,
+    pub seed: u64,
+    pub blocks: u32,
+    pub share: Option<Share>,
+    pub host: String,
+    pub kernel: &'static str,
+    pub model: &'static str,
+    pub firmware: &'static str,
+    /// How fast the machine is, beside the others.
+    pub speed: f64,
+    /// Seconds of each trial in which nothing was done; `None`: the rows of no second.
+    pub stalled: Option<u64>,
+    /// Trials that are not there.
+    pub without: fn(&TrialKey) -> bool,
+}
+
+impl Default for Made {
+    fn default() -> Made {
+        Made {
+            id: "0badcafe",
+            plan: "name = \"which\"\n",
+            seed: 1,
+            blocks: 3,
+            share: None,
+            host: String::new(),
+            kernel: "6.1.0",
+            model: "DISK 1T",
+            firmware: "A1",
+            speed: 1.0,
+            stalled: None,
+            without: |_| false,
+        }
+    }
+}
+
 /// Id, stack, full_page_writes, clients, transactions a second.
 const CASES: [(&str, &str, &str, i64, f64); 5] = [
     ("ext4-c4", "ext4", "on", 4, 1000.0),
@@ -28,57 +65,78 @@ const CASES: [(&str, &str, &str, i64, f64); 5] = [
 
 /// Makes it below `folder`.
 pub fn make(folder: &Path) -> PathBuf {
-    make_as(folder, "0badcafe", 1.0)
+    make_as(&folder.join("results"), &Made::default())
 }
 
-/// Makes one with another id, in which everything is so many times as fast.
-pub fn make_as(folder: &Path, id: &str, times: f64) -> PathBuf {
-    let writer = begin(folder, id);
-    let keys = writer.folder().record().order.clone();
-    keys.iter().for_each(|key| measure(&writer, key, times));
-    writer.folder().path().to_path_buf()
-}
-
-/// Begins a run of which nothing is measured yet; while the writer is there, it goes on.
-pub fn begin(folder: &Path, id: &str) -> Writer {
+/// Makes one below `results`.
+pub fn make_as(results: &Path, made: &Made) -> PathBuf {
     let cases: Vec<CaseSpec> =
         CASES.iter().map(|(id, stack, fpw, clients, _)| case(id, stack, fpw, *clients)).collect();
-    let keys = (1..=BLOCKS).flat_map(|trial| cases.iter().map(move |case| TrialKey { case: case.id.clone(), trial }));
+    let held = |block: &u32| made.share.is_none_or(|share| share.has(*block));
+    let keys = || {
+        let blocks = (1..=made.blocks).filter(held);
+        blocks.flat_map(|trial| cases.iter().map(move |case| TrialKey { case: case.id.clone(), trial }))
+    };
     let record = RunRecord {
         format: 1,
         tool_version: "0.1.0".to_owned(),
-        id: id.to_owned(),
+        id: made.id.to_owned(),
         name: "which".to_owned(),
-        plan_sha256: "00".to_owned(),
-        seed: 1,
-        blocks: BLOCKS,
+        plan_sha256: sha256(made.plan),
+        seed: made.seed,
+        blocks: made.blocks,
         baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         quick: None,
         at_least: None,
         durability: None,
         extended: Vec::new(),
+        share: made.share,
+        merged: Vec::new(),
         started: "2026-03-02T09:14:33Z".to_owned(),
-        order: keys.collect(),
         cases: cases.clone(),
+        order: keys().collect(),
     };
-    Writer::create(&folder.join("results"), record, "name = \"which\"\n").unwrap()
+    let writer = Writer::create(results, record, made.plan).unwrap();
+    for key in keys().filter(|key| !(made.without)(key)) {
+        let place = CASES.iter().position(|(id, ..)| *id == key.case).unwrap();
+        let staging = writer.stage(&key).unwrap();
+        seconds(&staging.seconds(), &key, made);
+        let mut record = trial(&cases[place], key.trial, CASES[place].4 * made.speed, made);
+        record.run = made.id.to_owned();
+        staging.commit(&record).unwrap();
+    }
+    writer.folder().path().to_path_buf()
 }
 
-/// Measures one of its trials.
-pub fn measure(writer: &Writer, key: &TrialKey, times: f64) {
-    let record = writer.folder().record();
-    let place = CASES.iter().position(|(id, ..)| *id == key.case).unwrap();
-    let staging = writer.stage(key).unwrap();
-    let column = Column {
-        name: "mem_dirty_bytes".to_owned(),
-        unit: "bytes".to_owned(),
-        kind: ColumnKind::Gauge,
-        of: ColumnType::Count,
+/// Ten rows, or none.
+fn seconds(path: &Path, key: &TrialKey, made: &Made) {
+    let column = |name: &str, kind: ColumnKind, of: ColumnType| Column {
+        name: name.to_owned(),
+        unit: String::new(),
+        kind,
+        of,
         doc: String::new(),
     };
-    SecondsWriter::create(&staging.seconds(), vec![column]).unwrap().finish().unwrap();
-    let trial = trial(&record.cases[place], key.trial, CASES[place].4 * times);
-    staging.commit(&TrialRecord { run: record.id.clone(), ..trial }).unwrap();
+    let gauge = column("mem_dirty_bytes", ColumnKind::Gauge, ColumnType::Count);
+    let Some(stalled) = made.stalled else {
+        return SecondsWriter::create(path, vec![gauge]).unwrap().finish().unwrap();
+    };
+    let text = |name| column(name, ColumnKind::Gauge, ColumnType::Text);
+    let count = |name| column(name, ColumnKind::Interval, ColumnType::Count);
+    let columns = vec![text("run"), text("case"), count("trial"), count("second"), count("client_done"), gauge];
+    let mut writer = SecondsWriter::create(path, columns).unwrap();
+    for second in 0..=10 {
+        let done = if second > 10 - stalled { 0 } else { 1000 };
+        let numbers = [u64::from(key.trial), second, done, 7].map(|n| Some(Value::Count(n)));
+        let texts = [made.id.to_owned(), key.case.clone()].map(|text| Some(Value::Text(text)));
+        writer.push(texts.into_iter().chain(numbers).collect()).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn sha256(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn case(id: &str, stack: &str, full_page_writes: &str, clients: i64) -> CaseSpec {
@@ -109,9 +167,12 @@ fn case(id: &str, stack: &str, full_page_writes: &str, clients: i64) -> CaseSpec
 }
 
 /// A filesystem on a disk, or tmpfs.
-fn stack_facts(filesystem: &str) -> StackFacts {
+fn stack_facts(filesystem: &str, made: &Made) -> StackFacts {
     let disk = DeviceFacts {
         name: "vda".to_owned(),
+        model: Some(made.model.to_owned()),
+        firmware: Some(made.firmware.to_owned()),
+        stands_on_nothing: Some(true),
         write_cache: Some(WriteCache::WriteBack),
         counts_flushes: Some(true),
         ..DeviceFacts::default()
@@ -136,7 +197,7 @@ fn stack_facts(filesystem: &str) -> StackFacts {
     StackFacts { name: filesystem.to_owned(), nodes, data, ..StackFacts::default() }
 }
 
-fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
+fn trial(case: &CaseSpec, trial: u32, tps: f64, made: &Made) -> TrialRecord {
     const SECONDS: u64 = 10;
     // The machine drifts from block to block, and no trial is quite like another.
     let noise = 1.0 + 0.01 * f64::from((trial * case.id.len() as u32) % 5);
@@ -162,10 +223,16 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         operation: Pgbench.operation(&case.workload.options).unwrap(),
         outcome: Outcome::Measured,
         started: "2026-03-02T09:14:33Z".to_owned(),
-        host: HostFacts { kernel: "6.1.0".to_owned(), cpus: 4, memory_bytes: 8 << 30, ..HostFacts::default() },
+        host: HostFacts {
+            hostname: made.host.clone(),
+            kernel: made.kernel.to_owned(),
+            cpus: 4,
+            memory_bytes: 8 << 30,
+            ..HostFacts::default()
+        },
         steps: Vec::new(),
         knobs: Default::default(),
-        stack: Some(stack_facts(&case.stack.name)),
+        stack: Some(stack_facts(&case.stack.name, made)),
         server: Some(server),
         idle: None,
         age: None,

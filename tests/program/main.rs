@@ -22,6 +22,7 @@ mod repeats;
 mod resume;
 mod shipped;
 mod snapshots;
+mod spread;
 mod strays;
 mod terminal;
 mod verdicts;

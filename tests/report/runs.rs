@@ -44,6 +44,8 @@ pub fn begin(folder: &Path, id: &str) -> Writer {
         at_least: None,
         durability: None,
         extended: Vec::new(),
+        share: None,
+        merged: Vec::new(),
         started: "2026-03-02T09:14:33Z".to_owned(),
         order: keys.collect(),
         cases: cases.clone(),

@@ -17,6 +17,8 @@ fn record() -> RunRecord {
         at_least: None,
         durability: None,
         extended: Vec::new(),
+        share: None,
+        merged: Vec::new(),
         started: "2026-11-21T02:41:47Z".into(),
         cases: Vec::new(),
         order: Vec::new(),

@@ -1,0 +1,324 @@
+//! Which runs belong together: of several run folders, the blocks that make one run, and why others do not.
+//!
+//! Cases compare inside a block, and a block is of one machine, so no pair of a merged run spans machines. What is not the same
+//! plan, in the same order, on the same class of machine is left out. Absent on purpose: writing the merged folder.
+
+use crate::error::{Error, Result};
+use crate::record::case::TrialKey;
+use crate::record::event::Step;
+use crate::record::merged::{LeftOut, MachineClass, TakenRun};
+use crate::record::run::{MergedRun, RunRecord};
+use crate::record::trial::{Outcome, TrialRecord};
+use crate::store::folder::{RunFolder, StoredTrial};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// A run folder that may be merged.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The folder as it was named.
+    pub label: String,
+    /// `run.json`.
+    pub record: RunRecord,
+    /// Whether a pgstrata is writing to it.
+    pub live: bool,
+    /// Its trials that are whole, in its order.
+    pub trials: Vec<TrialRecord>,
+}
+
+impl Source {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
+    pub fn load(folder: &RunFolder, label: &Path) -> Result<Source> {
+        let mut trials = Vec::new();
+        for key in &folder.record().order {
+            if let StoredTrial::Whole(trial) = folder.stored(key)? {
+                trials.push(*trial);
+            }
+        }
+        let live = folder.is_live();
+        Ok(Source { label: label.display().to_string(), record: folder.record().clone(), live, trials })
+    }
+
+    fn hosts(&self, blocks: &BTreeSet<u32>) -> Vec<String> {
+        let of = self.trials.iter().filter(|trial| blocks.contains(&trial.trial));
+        of.map(|trial| trial.host.hostname.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// What it has in common with runs that it can be merged with.
+    #[must_use]
+    pub fn class(&self) -> MachineClass {
+        let version: Vec<&str> = self.record.tool_version.split('.').take(2).collect();
+        let (mut postgres, mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for trial in &self.trials {
+            postgres.extend(trial.server.as_ref().map(|server| server.version.clone()));
+            let (of_trial, its_firmware) = storage(trial);
+            models.extend(of_trial);
+            firmware.extend(its_firmware);
+        }
+        MachineClass {
+            pgstrata: version.join("."),
+            postgres: postgres.into_iter().collect(),
+            models: models.into_iter().collect(),
+            firmware: firmware.into_iter().collect(),
+            emulated: self.trials.iter().any(|trial| trial.host.is_emulated()),
+        }
+    }
+
+    /// What a machine lacked for a case of the plan.
+    fn unmet(&self) -> Option<String> {
+        let lacks = |trial: &TrialRecord| match &trial.outcome {
+            Outcome::NotRun { step: Step::Check, reason, .. } => Some(format!("{}: {reason}", trial.case.id)),
+            _ => None,
+        };
+        self.trials.iter().find_map(lacks)
+    }
+
+    /// Trials with a result in a block.
+    fn results(&self, block: u32) -> impl Iterator<Item = &TrialRecord> {
+        self.trials.iter().filter(move |trial| trial.trial == block && trial.is_result())
+    }
+
+    /// Whether the trials of a block ran on one machine.
+    fn is_of_one_machine(&self, block: u32) -> bool {
+        let mut hosts = self.trials.iter().filter(|trial| trial.trial == block).map(|trial| &trial.host);
+        let Some(first) = hosts.next() else { return true };
+        hosts.all(|host| first.differences(host).is_empty())
+    }
+}
+
+/// Models and firmware of the disks below the stack of a trial, as far as they are told.
+#[must_use]
+pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new());
+    let Some(stack) = &trial.stack else { return (models, firmware) };
+    for (_, ground) in stack.ends() {
+        for below in stack.devices_below(Some(ground)) {
+            // What the plan builds itself is the same everywhere by its own description.
+            if below.device.stands_on_nothing == Some(true) || below.device.firmware.is_some() {
+                models.extend(below.device.model.clone());
+                firmware.extend(below.device.firmware.clone());
+            }
+        }
+    }
+    (models, firmware)
+}
+
+/// What is merged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    pub class: MachineClass,
+    /// Place of each source that takes part, and its blocks.
+    pub taken: Vec<(usize, BTreeSet<u32>)>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Chooses among runs. The plan that most of them have is merged, and of its classes of machines the one with most blocks; among
+/// equals the first that was named.
+///
+/// # Errors
+/// When less than two runs belong together.
+pub fn choose(sources: &[Source]) -> Result<Choice> {
+    let mut left_out = Vec::new();
+    let leave = |left_out: &mut Vec<LeftOut>, place: usize, blocks: Vec<u32>, reason: String| {
+        left_out.push(LeftOut { folder: sources[place].label.clone(), blocks, reason });
+    };
+    let mut able: Vec<usize> = Vec::new();
+    for (place, source) in sources.iter().enumerate() {
+        match unfit(source) {
+            Some(reason) => leave(&mut left_out, place, Vec::new(), reason),
+            None => able.push(place),
+        }
+    }
+    let plan = |place: &usize| Planned::of(&sources[*place].record);
+    if let Some(first) = most(&able, &plan, &|_| 1) {
+        let reference = plan(&first);
+        for place in able.iter().filter(|place| plan(place) != reference) {
+            leave(&mut left_out, *place, Vec::new(), plan(place).other_than(&reference, &sources[first].label));
+        }
+        able.retain(|place| plan(place) == reference);
+    }
+    let class = |place: &usize| sources[*place].class();
+    let blocks = |place: usize| {
+        (1..=sources[place].record.blocks).filter(move |block| sources[place].results(*block).count() > 0)
+    };
+    let common = most(&able, &class, &|place| blocks(place).count()).map(|place| class(&place)).unwrap_or_default();
+    for place in able.iter().filter(|place| class(place) != common) {
+        let reason = format!("another class of machine: {}; merged is {common}", class(place));
+        leave(&mut left_out, *place, Vec::new(), reason);
+    }
+    able.retain(|place| class(place) == common);
+    let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
+    for &place in &able {
+        for block in blocks(place) {
+            if !sources[place].is_of_one_machine(block) {
+                let reason = "its trials ran on several machines, and cases compare only inside one".to_owned();
+                leave(&mut left_out, place, vec![block], reason);
+                continue;
+            }
+            let better = |owner: &usize| {
+                let rank = |place: usize| sources[place].results(block).count();
+                (rank(place), &sources[*owner].record.started) > (rank(*owner), &sources[place].record.started)
+            };
+            let (kept, other) = match owners.get(&block) {
+                Some(owner) if better(owner) => (place, Some(*owner)),
+                Some(owner) => (*owner, Some(place)),
+                None => (place, None),
+            };
+            owners.insert(block, kept);
+            if let Some(other) = other {
+                let reason = format!("taken from {}, which has more of it or was first", sources[kept].label);
+                leave(&mut left_out, other, vec![block], reason);
+            }
+        }
+    }
+    let mut taken: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+    for (block, place) in owners {
+        taken.entry(place).or_default().insert(block);
+    }
+    if taken.len() < 2 {
+        return Err(too_few(&left_out));
+    }
+    Ok(Choice { class: common, taken: taken.into_iter().collect(), left_out })
+}
+
+fn too_few(left_out: &[LeftOut]) -> Error {
+    let lines: Vec<String> = left_out.iter().map(line).collect();
+    let message = format!("less than two of the folders belong together\n{}", lines.join("\n"));
+    Error::user(message).hint("merge run folders of one plan, each with other blocks: pgstrata run PLAN --blocks 1/3")
+}
+
+/// One thing that was left out, as a line.
+#[must_use]
+pub fn line(left_out: &LeftOut) -> String {
+    let LeftOut { folder, blocks, reason } = left_out;
+    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
+    match numbers.as_slice() {
+        [] => format!("{folder}: {reason}"),
+        [one] => format!("{folder}, block {one}: {reason}"),
+        several => format!("{folder}, blocks {}: {reason}", several.join(", ")),
+    }
+}
+
+/// Why a run takes part in no merge.
+fn unfit(source: &Source) -> Option<String> {
+    let record = &source.record;
+    if source.live {
+        return Some("a pgstrata is still writing to it".to_owned());
+    }
+    if !record.merged.is_empty() {
+        return Some("it was merged itself: name the runs that it was merged from".to_owned());
+    }
+    if record.at_least.is_some() || !record.extended.is_empty() {
+        return Some("its number of blocks was decided while it ran, by its own trials".to_owned());
+    }
+    if !source.trials.iter().any(TrialRecord::is_result) {
+        return Some("it has no trial with a result".to_owned());
+    }
+    source.unmet().map(|lacks| format!("its machine does not meet the plan's requirements: {lacks}"))
+}
+
+/// What two runs of one plan have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Planned {
+    sha256: String,
+    seed: u64,
+    quick: bool,
+    blocks: u32,
+    format: u32,
+    cases: Vec<String>,
+}
+
+impl Planned {
+    fn of(record: &RunRecord) -> Planned {
+        Planned {
+            sha256: record.plan_sha256.clone(),
+            seed: record.seed,
+            quick: record.quick.is_some(),
+            blocks: record.blocks,
+            format: record.format,
+            cases: record.cases.iter().map(|case| case.id.clone()).collect(),
+        }
+    }
+
+    fn other_than(&self, other: &Planned, label: &str) -> String {
+        let short = |sha256: &str| sha256.chars().take(12).collect::<String>();
+        let (what, own, others) = if self.sha256 != other.sha256 {
+            ("plan", short(&self.sha256), short(&other.sha256))
+        } else if self.seed != other.seed {
+            ("seed", self.seed.to_string(), other.seed.to_string())
+        } else if self.quick != other.quick {
+            let word = |quick: bool| if quick { "quick run" } else { "whole run" }.to_owned();
+            ("length", word(self.quick), word(other.quick))
+        } else if self.blocks != other.blocks {
+            ("number of blocks", self.blocks.to_string(), other.blocks.to_string())
+        } else if self.format != other.format {
+            ("format of the run folder", self.format.to_string(), other.format.to_string())
+        } else {
+            ("set of cases", self.cases.join(", "), other.cases.join(", "))
+        };
+        format!("another {what} than {label}: {own}, there {others}")
+    }
+}
+
+/// The first of those that share the key with most weight.
+fn most<K: Ord>(places: &[usize], key: &dyn Fn(&usize) -> K, weight: &dyn Fn(usize) -> usize) -> Option<usize> {
+    let mut weights: BTreeMap<K, usize> = BTreeMap::new();
+    for place in places {
+        *weights.entry(key(place)).or_default() += weight(*place);
+    }
+    let heaviest = weights.values().max().copied()?;
+    places.iter().copied().find(|place| weights.get(&key(place)) == Some(&heaviest))
+}
+
+impl Choice {
+    /// What stands in `merged.json` of the runs that are merged.
+    #[must_use]
+    pub fn taken_runs(&self, sources: &[Source]) -> Vec<TakenRun> {
+        let taken = |(place, blocks): &(usize, BTreeSet<u32>)| {
+            let source = &sources[*place];
+            let trials = source.trials.iter().filter(|trial| blocks.contains(&trial.trial)).count();
+            TakenRun {
+                folder: source.label.clone(),
+                id: source.record.id.clone(),
+                hosts: source.hosts(blocks),
+                share: source.record.share,
+                blocks: blocks.iter().copied().collect(),
+                trials: u32::try_from(trials).unwrap_or(u32::MAX),
+            }
+        };
+        self.taken.iter().map(taken).collect()
+    }
+
+    /// The record of the merged run, in the order of the plan.
+    ///
+    /// # Errors
+    /// When nothing is merged: a fault of ours.
+    pub fn record(&self, sources: &[Source], id: String) -> Result<RunRecord> {
+        let (first, _) = self.taken.first().ok_or_else(|| Error::bug("a merge of nothing"))?;
+        let mut order: BTreeMap<u32, Vec<TrialKey>> = BTreeMap::new();
+        for (place, blocks) in &self.taken {
+            for key in sources[*place].record.order.iter().filter(|key| blocks.contains(&key.trial)) {
+                order.entry(key.trial).or_default().push(key.clone());
+            }
+        }
+        let merged = self.taken_runs(sources).into_iter().map(|run| MergedRun {
+            id: run.id,
+            share: run.share,
+            hosts: run.hosts,
+            blocks: run.blocks,
+        });
+        let started = self.taken.iter().map(|(place, _)| &sources[*place].record.started).min();
+        let first = &sources[*first].record;
+        Ok(RunRecord {
+            id,
+            share: None,
+            merged: merged.collect(),
+            started: started.unwrap_or(&first.started).clone(),
+            order: order.into_values().flatten().collect(),
+            ..first.clone()
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! `--blocks` of `pgstrata run`: a number, a share of the plan's blocks, or where an array of jobs says which share.
+
+use crate::error::{Error, Kind, Result};
+use crate::plan::Plan;
+use crate::record::run::{RunRecord, Share};
+use crate::store::folder::RunFolder;
+use std::path::Path;
+use std::str::FromStr;
+
+/// What `--blocks` was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlocksArg {
+    /// `8`: blocks in all, of a run that is extended.
+    Total(u32),
+    /// `2/6`: the share of this machine.
+    Share(Share),
+    /// `slurm`, `slurm/6`: the share by the index of a Slurm job array.
+    Slurm(Option<u32>),
+    /// `kubernetes/6`: the share by the index of an Indexed Job.
+    Kubernetes(u32),
+}
+
+const FORMS: &str = "write --blocks i/n (share i of n, from 1), --blocks slurm, --blocks slurm/n, --blocks kubernetes/n, or with \
+                     --resume a total number of blocks";
+
+impl FromStr for BlocksArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BlocksArg, String> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n > 0);
+        let found = match text.split_once('/') {
+            None if text == "slurm" => Some(BlocksArg::Slurm(None)),
+            None => number(text).map(BlocksArg::Total),
+            Some(("slurm", of)) => number(of).map(|of| BlocksArg::Slurm(Some(of))),
+            Some(("kubernetes", of)) => number(of).map(BlocksArg::Kubernetes),
+            Some((part, of)) => number(part).zip(number(of)).map(|(part, of)| BlocksArg::Share(Share { part, of })),
+        };
+        match found {
+            Some(BlocksArg::Share(share)) if share.part > share.of => {
+                Err(format!("there is no share {} of {}: shares are counted from 1", share.part, share.of))
+            }
+            Some(found) => Ok(found),
+            None => Err(FORMS.to_owned()),
+        }
+    }
+}
+
+impl BlocksArg {
+    /// The total that an extension asks for.
+    #[must_use]
+    pub fn total(self) -> Option<u32> {
+        if let BlocksArg::Total(total) = self { Some(total) } else { None }
+    }
+
+    /// The share that it asks for; `None` for a total.
+    ///
+    /// # Errors
+    /// When the environment does not say which.
+    pub fn share(self) -> Result<Option<Share>> {
+        self.share_in(&|name| std::env::var(name).ok())
+    }
+
+    fn share_in(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Option<Share>> {
+        match self {
+            BlocksArg::Total(_) => Ok(None),
+            BlocksArg::Share(share) => Ok(Some(share)),
+            BlocksArg::Slurm(of) => slurm(of, environment).map(Some),
+            BlocksArg::Kubernetes(of) => {
+                let index = number("JOB_COMPLETION_INDEX", environment)
+                    .map_err(|e| e.hint("kubernetes/n is for pods of an Indexed Job (completionMode: Indexed)"))?;
+                within("JOB_COMPLETION_INDEX", index, of).map(Some)
+            }
+        }
+    }
+}
+
+/// Slurm numbers tasks as `--array` says; shares of one array are numbered from its first task on.
+fn slurm(of: Option<u32>, environment: &dyn Fn(&str) -> Option<String>) -> Result<Share> {
+    const ARRAY: &str = "--blocks slurm is for tasks of a job array: sbatch --array=0-5 for a plan in 6 shares";
+    let index = number("SLURM_ARRAY_TASK_ID", environment).map_err(|e| e.hint(ARRAY))?;
+    if let Some(of) = of {
+        return within("SLURM_ARRAY_TASK_ID", index, of);
+    }
+    let count = number("SLURM_ARRAY_TASK_COUNT", environment).map_err(|e| e.hint(ARRAY))?;
+    let least = number("SLURM_ARRAY_TASK_MIN", environment).map_err(|e| e.hint(ARRAY))?;
+    if least != 0 {
+        return Err(Error::user(format!("the job array begins at task {least}, not at 0")).hint(
+            "use sbatch --array=0-5, or name the number of shares: --blocks slurm/6 (tasks are counted from 0)",
+        ));
+    }
+    within("SLURM_ARRAY_TASK_ID", index, count)
+}
+
+fn within(name: &str, index: u32, of: u32) -> Result<Share> {
+    if index < of {
+        return Ok(Share { part: index + 1, of });
+    }
+    Err(Error::user(format!("{name} is {index}, and there are {of} shares: tasks are counted from 0"))
+        .hint("make the array as large as the number of shares, without gaps"))
+}
+
+fn number(name: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<u32> {
+    let text = environment(name).ok_or_else(|| Error::user(format!("the environment has no {name}")))?;
+    text.parse().map_err(|_| Error::user(format!("{name} in the environment is `{text}`, not a number")))
+}
+
+/// The folder below `results` in which an earlier task has begun this share of a plan.
+///
+/// # Errors
+/// When the folder holds the same plan in another number of shares: a task was started with another array.
+pub fn begun(results: &Path, plan: &Plan, share: Share) -> Result<Option<RunFolder>> {
+    let Ok(entries) = std::fs::read_dir(results) else { return Ok(None) };
+    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    let mut found: Option<RunFolder> = None;
+    for path in folders {
+        // Other folders, and damaged runs, are none of ours.
+        let Ok(folder) = RunFolder::open(&path) else { continue };
+        let Some(other) = folder.record().share.filter(|_| is_of(folder.record(), plan)) else { continue };
+        if other.of != share.of {
+            let message = format!("{} has share {other} of this plan, and --blocks asks for {share}", path.display());
+            return Err(Error::new(Kind::User, message).hint(
+                "all shares of a plan have the same n; for another division choose another folder with --results DIR",
+            ));
+        }
+        if other == share {
+            found = Some(folder);
+        }
+    }
+    Ok(found)
+}
+
+fn is_of(record: &RunRecord, plan: &Plan) -> bool {
+    record.plan_sha256 == plan.sha256 && record.seed == plan.seed && record.quick.is_some() == plan.quick.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(argument: &str, environment: &[(&str, &str)]) -> Result<Option<Share>> {
+        let of =
+            |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        argument.parse::<BlocksArg>().unwrap().share_in(&of)
+    }
+
+    #[test]
+    fn a_share_is_counted_from_1_and_an_array_from_0() {
+        assert_eq!(share("2/3", &[]).unwrap(), Some(Share { part: 2, of: 3 }));
+        assert_eq!(share("8", &[]).unwrap(), None);
+        let array = |id| [("SLURM_ARRAY_TASK_ID", id), ("SLURM_ARRAY_TASK_COUNT", "3"), ("SLURM_ARRAY_TASK_MIN", "0")];
+        assert_eq!(share("slurm", &array("0")).unwrap(), Some(Share { part: 1, of: 3 }));
+        assert_eq!(share("slurm", &array("2")).unwrap(), Some(Share { part: 3, of: 3 }));
+        assert_eq!(share("kubernetes/4", &[("JOB_COMPLETION_INDEX", "3")]).unwrap(), Some(Share { part: 4, of: 4 }));
+        // A task that is submitted alone still knows of how many it is one.
+        let alone = [("SLURM_ARRAY_TASK_ID", "2"), ("SLURM_ARRAY_TASK_COUNT", "1"), ("SLURM_ARRAY_TASK_MIN", "2")];
+        assert_eq!(share("slurm/3", &alone).unwrap(), Some(Share { part: 3, of: 3 }));
+        assert!(share("slurm", &alone).unwrap_err().to_string().contains("begins at task 2"));
+    }
+
+    #[test]
+    fn what_names_no_share_is_refused() {
+        for wrong in ["0", "x", "0/3", "4/3", "1/0", "1/", "/3", "slurm/0", "kubernetes", "pbs/3"] {
+            assert!(wrong.parse::<BlocksArg>().is_err(), "{wrong}");
+        }
+        for (argument, environment) in [
+            ("slurm", vec![]),
+            ("slurm", vec![("SLURM_ARRAY_TASK_ID", "1")]),
+            ("slurm/3", vec![("SLURM_ARRAY_TASK_ID", "3")]),
+            ("kubernetes/3", vec![("JOB_COMPLETION_INDEX", "three")]),
+            ("kubernetes/3", vec![]),
+        ] {
+            assert_eq!(share(argument, &environment).unwrap_err().kind(), Kind::User, "{argument} {environment:?}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! `pgstrata merge`: runs of shares of one plan, from several machines, to one run folder.
+
+use super::out;
+use crate::analyse::merge::{Choice, Source, choose, line};
+use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
+use crate::host::files;
+use crate::host::time::{rfc3339, wall_us};
+use crate::record::case::TrialKey;
+use crate::record::event::{Event, Stamped};
+use crate::record::merged::{FORMAT, LeftOut, MergeRecord};
+use crate::record::verdict::VerdictRecord;
+use crate::run::session;
+use crate::store::folder::{RunFolder, folder_name};
+use crate::store::merge::{self, Merge};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Merge runs of one plan from several machines into one run folder
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata merge results/*                        the runs of one plan below results, into a new folder there
+  pgstrata merge a/run b/run c/run --into all     into the folder `all`
+  pgstrata merge results/* --json | jq .left_out  what was not merged, and why
+
+Each run has other blocks of the plan (pgstrata run PLAN --blocks 1/3). Trials keep their machine, and cases are compared inside \
+a block, so only inside a machine. Left out, with the reason, are runs of another plan, seed, number of blocks or set of cases; \
+runs whose machine lacked something that the plan needs; runs on another class of machine (version of pgstrata or PostgreSQL, \
+storage model, firmware) than most blocks; runs that go on or were merged; blocks that another run has, too, or whose trials ran \
+on several machines. The new folder's merged.json lists what was merged and what was not. Nothing is changed in the folders that \
+are merged.
+
+Exit code: 0 everything was merged, 1 something was left out, 2 less than two of the folders belong together, 5 a folder cannot be \
+read or written.")]
+pub struct Args {
+    /// Run folders
+    #[arg(required = true, value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Folder to make [default: DATE-PLAN-merged below --results]
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+    /// Folder for results
+    #[arg(long, value_name = "DIR", default_value = "results", conflicts_with = "into")]
+    results: PathBuf,
+    /// Print merged.json
+    #[arg(long)]
+    json: bool,
+}
+
+/// Merges.
+///
+/// # Errors
+/// When a folder is none, less than two belong together, or the new one cannot be written.
+pub fn run(args: &Args) -> Result<u8> {
+    let (mut folders, mut sources, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+    for path in &args.folders {
+        if !path.is_dir() {
+            return Err(Error::user(format!("{} is not a folder", path.display())));
+        }
+        match RunFolder::open(path).and_then(|folder| Ok((Source::load(&folder, path)?, folder))) {
+            Ok((source, folder)) => {
+                sources.push(source);
+                folders.push(folder);
+            }
+            Err(e) => {
+                unread.push(LeftOut { folder: path.display().to_string(), blocks: Vec::new(), reason: e.to_string() });
+            }
+        }
+    }
+    let mut choice = choose(&sources)?;
+    choice.left_out.splice(0..0, unread);
+    let id = files::random_id()?;
+    let record = choice.record(&sources, id.clone())?;
+    let merged = MergeRecord {
+        format: FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        made: rfc3339(wall_us()),
+        id,
+        plan_sha256: record.plan_sha256.clone(),
+        seed: record.seed,
+        blocks: record.blocks,
+        group: choice.class.clone(),
+        merged: choice.taken_runs(&sources),
+        left_out: choice.left_out.clone(),
+    };
+    let place = match &args.into {
+        Some(into) => into.clone(),
+        None => args.results.join(format!("{}-merged", folder_name(&record.started, &record.name))),
+    };
+    let place = std::path::absolute(&place).or_user(|| format!("find {}", place.display()))?;
+    let plan_text = choice.taken.first().map(|(place, _)| folders[*place].plan_text()).transpose()?.unwrap_or_default();
+    let trials = trials(&choice, &sources, &folders);
+    let (verdicts, disagree) = verdicts(&choice, &folders)?;
+    let events = events(&choice, &sources, &folders, (&record.id, record.order.len()), disagree)?;
+    let whole = Merge {
+        record: &record,
+        merged: &merged,
+        plan_text: &plan_text,
+        events: &events,
+        verdicts: &verdicts,
+        trials: &trials,
+    };
+    merge::write(&place, &whole)?;
+    session::give_to_person(&place)?;
+    if args.json {
+        out::json(&merged)?;
+    } else {
+        tell(&merged, &place)?;
+    }
+    Ok(if merged.left_out.is_empty() { 0 } else { EXIT_INCOMPLETE })
+}
+
+fn tell(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
+    let mut text = format!("merged ({}):\n", merged.group);
+    for run in &merged.merged {
+        let blocks: Vec<String> = run.blocks.iter().map(u32::to_string).collect();
+        let hosts = run.hosts.join(", ");
+        text.push_str(&format!("  {}: {hosts}, blocks {}, {} trials\n", run.folder, blocks.join(", "), run.trials));
+    }
+    if !merged.left_out.is_empty() {
+        text.push_str("left out:\n");
+        merged.left_out.iter().for_each(|left_out| text.push_str(&format!("  {}\n", line(left_out))));
+    }
+    text.push_str(&format!("run folder  {0}\nreport it   pgstrata report {0}\n", place.display()));
+    out::bytes(out::harmless_lines(&text).as_bytes())
+}
+
+/// The trials that are whole, with their folders.
+fn trials<'f>(choice: &Choice, sources: &[Source], folders: &'f [RunFolder]) -> Vec<(&'f RunFolder, TrialKey)> {
+    let mut trials = Vec::new();
+    for (place, blocks) in &choice.taken {
+        for trial in sources[*place].trials.iter().filter(|trial| blocks.contains(&trial.trial)) {
+            trials.push((&folders[*place], TrialKey { case: trial.case.id.clone(), trial: trial.trial }));
+        }
+    }
+    trials
+}
+
+/// One verdict on the power cuts of each case: where machines disagree, one that convicts; with what is to be said of that.
+fn verdicts(choice: &Choice, folders: &[RunFolder]) -> Result<(Vec<VerdictRecord>, Vec<String>)> {
+    let (mut kept, mut disagree): (BTreeMap<String, VerdictRecord>, Vec<String>) = (BTreeMap::new(), Vec::new());
+    for (place, _) in &choice.taken {
+        for verdict in folders[*place].verdicts()? {
+            let Some(case) = verdict.cases.first().cloned() else { continue };
+            let Some(known) = kept.get(&case) else {
+                kept.insert(case, verdict);
+                continue;
+            };
+            if known.verdict.convicts() != verdict.verdict.convicts() {
+                disagree
+                    .push(format!("machines disagree on what a power cut costs {case}: the worse verdict is shown"));
+                if verdict.verdict.convicts() {
+                    kept.insert(case, verdict);
+                }
+            }
+        }
+    }
+    Ok((kept.into_values().collect(), disagree))
+}
+
+/// The events of the trials that are merged, and the warnings of their runs, in the order of time.
+fn events(
+    choice: &Choice,
+    sources: &[Source],
+    folders: &[RunFolder],
+    (id, trials): (&str, usize),
+    warnings: Vec<String>,
+) -> Result<Vec<Stamped>> {
+    let mut events: Vec<Stamped> = Vec::new();
+    let (mut measured, mut done, mut wall) = (0, 0, 0);
+    for (place, blocks) in &choice.taken {
+        let source = &sources[*place];
+        for event in folders[*place].events()? {
+            match &event.what {
+                Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } if blocks.contains(&trial.trial) => {
+                    events.push(event);
+                }
+                Event::Warning { message } => {
+                    let message = format!("{}: {message}", source.label);
+                    events.push(Stamped { what: Event::Warning { message }, ..event });
+                }
+                Event::RunDone { wall_us, measured_us, .. } => {
+                    wall += wall_us;
+                    measured += measured_us;
+                }
+                _ => {}
+            }
+        }
+        let of_blocks = source.trials.iter().filter(|trial| blocks.contains(&trial.trial));
+        done += of_blocks.filter(|trial| trial.is_result()).count();
+    }
+    events.sort_by_key(|event| event.at_us);
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let (first, last) = (events.first().map_or(0, |e| e.at_us), events.last().map_or(0, |e| e.at_us));
+    let started = Event::RunStarted {
+        run: id.to_owned(),
+        trials: count(trials),
+        expected_us: 0,
+        most_repeats: 0,
+        cases: BTreeMap::new(),
+    };
+    let ended = Event::RunDone {
+        wall_us: wall,
+        measured_us: measured,
+        done: count(done),
+        not_run: count(trials.saturating_sub(done)),
+    };
+    let warnings = warnings.into_iter().map(|message| Stamped { at_us: last, what: Event::Warning { message } });
+    let mut all = vec![Stamped { at_us: first, what: started }];
+    all.extend(events);
+    all.extend(warnings);
+    all.push(Stamped { at_us: last, what: ended });
+    Ok(all)
+}

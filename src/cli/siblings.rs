@@ -1,0 +1,43 @@
+//! `pgstrata compare --group-by`: machines beside each other, hosts being the units.
+
+use super::out;
+use crate::analyse::fleet::{self, GroupBy};
+use crate::error::{EXIT_INCOMPLETE, Result};
+use crate::report;
+use std::path::Path;
+
+/// What hosts are grouped by, as a flag.
+#[derive(Debug, clap::Args)]
+pub struct Grouping {
+    /// Compare hosts instead of stacks: within and between groups by model, firmware, kernel, cpu, postgres
+    ///
+    /// Every SIDE is a run folder of the same plan, for example pgstrata compare --group-by model,firmware results/*. Each host
+    /// has one figure, its mean over cases, beside the median of the hosts in its group. Slower hosts are named by median and
+    /// MAD with a limit by the number of hosts: of equal hosts one is named in 5 of 100 fleets, and none among less than 6
+    /// hosts. Groups are compared with the largest one, unpaired.
+    #[arg(long, value_name = "FACT,...", value_delimiter = ',', value_parser = fact, conflicts_with = "html")]
+    group_by: Vec<GroupBy>,
+}
+
+fn fact(word: &str) -> Result<GroupBy, String> {
+    let known = || GroupBy::ALL.map(GroupBy::word).join(", ");
+    GroupBy::of(word).ok_or_else(|| format!("hosts are grouped by {}", known()))
+}
+
+impl Grouping {
+    /// Compares the hosts of run folders, and prints; `None` where that is not asked for.
+    pub fn run(&self, folders: &[String], json: bool) -> Option<Result<u8>> {
+        (!self.group_by.is_empty()).then(|| self.compare(folders, json))
+    }
+
+    fn compare(&self, folders: &[String], json: bool) -> Result<u8> {
+        let paths: Vec<&Path> = folders.iter().map(Path::new).collect();
+        let findings = fleet::compare(&paths, &self.group_by)?;
+        match json {
+            true => out::json(&findings)?,
+            false => out::fitted(|| report::fleet::terminal(&findings))?,
+        }
+        let compared = findings.groups.iter().any(|group| group.limit.is_some()) || !findings.comparisons.is_empty();
+        Ok(if compared { 0 } else { EXIT_INCOMPLETE })
+    }
+}

@@ -1,0 +1,57 @@
+//! Machines beside each other, for a terminal.
+
+use super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use crate::analyse::fleet::{FleetFindings, HostFinding, HostGroup};
+
+/// Hosts of a group that are shown: the slowest.
+const SHOWN: usize = 20;
+
+/// The whole report.
+#[must_use]
+pub fn terminal(findings: &FleetFindings) -> String {
+    let mut text: String = findings.answer.iter().map(|sentence| paragraph("", sentence)).collect();
+    findings.groups.iter().for_each(|group| text.push_str(&table(group)));
+    if !findings.comparisons.is_empty() {
+        text.push_str("\nGroups (each host counts once; not paired; 95 % CI)\n");
+    }
+    for comparison in &findings.comparisons {
+        let ratio = &comparison.ratio;
+        let interval = ratio
+            .low
+            .zip(ratio.high)
+            .map_or_else(|| "no interval: one host each".to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"));
+        let (own, others) = comparison.hosts;
+        let line = format!(
+            "{} against {}: {:.3} times the speed ({interval}); {own} and {others} hosts",
+            comparison.group, comparison.reference, ratio.value
+        );
+        text.push_str(&paragraph("  ", &line));
+    }
+    if !findings.left_out.is_empty() {
+        text.push_str("\nLeft out\n");
+    }
+    for (folder, reason) in &findings.left_out {
+        text.push_str(&paragraph("  ", &format!("{folder}: {reason}")));
+    }
+    text
+}
+
+fn table(group: &HostGroup) -> String {
+    let mut table = plain_table();
+    table.set_header(["host", "speed", "MADs below", "trials", "slowest case"]);
+    for host in group.hosts.iter().take(SHOWN) {
+        table.add_row(cells(host).map(|cell| printable(&cell)));
+    }
+    align_right(&mut table, &[1, 2, 3]);
+    let more = group.hosts.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!("  and {more} faster hosts (--json has them)\n") } else { String::new() };
+    format!("\n{}\n{}{rest}", printable(&group.name), indented(&table))
+}
+
+fn cells(host: &HostFinding) -> [String; 5] {
+    let below = host.below.map_or_else(|| "-".to_owned(), |below| format!("{below:.1}"));
+    let slowest = host.cases.iter().min_by(|one, other| one.1.total_cmp(other.1));
+    let slowest = slowest.map_or_else(String::new, |(case, speed)| format!("{case} {speed:.3}"));
+    let name = if host.is_slow { format!("{} (slow)", host.host) } else { host.host.clone() };
+    [name, format!("{:.3}", host.speed), below, host.trials.to_string(), slowest]
+}

@@ -1,0 +1,62 @@
+//! A share of a plan that goes on on another machine: cases compare only inside a machine, so a block that another machine
+//! has begun is measured again as a whole.
+
+use super::sitting::has_result;
+use crate::error::Result;
+use crate::record::case::TrialKey;
+use crate::record::event::Event;
+use crate::record::facts::HostFacts;
+use crate::store::folder::{RunFolder, StoredTrial};
+use std::collections::BTreeSet;
+
+/// Trials of a share that are to be measured again on `here`: those of another machine, in blocks that are not complete on
+/// one machine.
+///
+/// # Errors
+/// When the run folder was written by a newer pgstrata.
+pub(super) fn begun_elsewhere(folder: &RunFolder, here: &HostFacts) -> Result<BTreeSet<TrialKey>> {
+    let mut again = BTreeSet::new();
+    if folder.record().share.is_none() {
+        return Ok(again);
+    }
+    for block in folder.record().order.chunk_by(|one, next| one.trial == next.trial) {
+        let (mut others, mut is_whole, mut first) = (Vec::new(), true, None::<HostFacts>);
+        for key in block {
+            match folder.stored(key)? {
+                StoredTrial::Whole(trial) if trial.is_result() => {
+                    is_whole &= first.get_or_insert_with(|| trial.host.clone()).differences(&trial.host).is_empty();
+                    if !trial.host.differences(here).is_empty() {
+                        others.push(key.clone());
+                    }
+                }
+                _ => is_whole = false,
+            }
+        }
+        if !is_whole {
+            again.extend(others);
+        }
+    }
+    Ok(again)
+}
+
+/// What is to be said of them.
+pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
+    let blocks: BTreeSet<String> = again.iter().map(|key| key.trial.to_string()).collect();
+    let (word, blocks) = (if blocks.len() == 1 { "block" } else { "blocks" }, Vec::from_iter(blocks).join(", "));
+    let message = format!("another machine had begun {word} {blocks}: all of it is measured again here");
+    (!again.is_empty()).then_some(Event::Warning { message })
+}
+
+/// Whether a trial has a result that stands: one of another machine in a block that this one measures does not.
+///
+/// # Errors
+/// As [`begun_elsewhere`].
+pub(super) fn stands(folder: &RunFolder, key: &TrialKey, again: &BTreeSet<TrialKey>, here: &HostFacts) -> Result<bool> {
+    if !again.contains(key) {
+        return has_result(folder, key);
+    }
+    Ok(match folder.stored(key)? {
+        StoredTrial::Whole(trial) => trial.is_result() && trial.host.differences(here).is_empty(),
+        StoredTrial::Missing | StoredTrial::Damaged(_) => false,
+    })
+}

@@ -1,0 +1,90 @@
+//! Writing a merged run folder: trials of several runs, byte for byte as they were stored.
+
+use super::folder::{RunFolder, json};
+use super::staging::sync_tree;
+use crate::error::{Context, Error, Result};
+use crate::host::files;
+use crate::record::case::TrialKey;
+use crate::record::event::Stamped;
+use crate::record::merged::MergeRecord;
+use crate::record::run::RunRecord;
+use crate::record::verdict::VerdictRecord;
+use std::fs;
+use std::path::Path;
+
+/// What was merged and what was left out.
+pub const MERGED: &str = "merged.json";
+
+/// Everything that goes into a merged folder.
+pub struct Merge<'a> {
+    pub record: &'a RunRecord,
+    pub merged: &'a MergeRecord,
+    pub plan_text: &'a str,
+    pub events: &'a [Stamped],
+    pub verdicts: &'a [VerdictRecord],
+    /// Each trial with the folder that it comes from.
+    pub trials: &'a [(&'a RunFolder, TrialKey)],
+}
+
+/// Writes a merged run to `place`, whole or not at all.
+///
+/// # Errors
+/// When something is there already, or it cannot be written.
+pub fn write(place: &Path, merge: &Merge<'_>) -> Result<RunFolder> {
+    if place.exists() {
+        return Err(Error::user(format!("{} exists", place.display()))
+            .hint("a merge makes a new folder: choose another one with --into DIR, or remove this one"));
+    }
+    let parent = place.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(parent).or_store(|| format!("create the folder {}", parent.display()))?;
+    let beside = parent.join(format!(".{}.part", merge.record.id));
+    let made = fill(&beside, merge).and_then(|()| {
+        fs::rename(&beside, place).or_store(|| format!("rename into {}", place.display()))?;
+        files::sync_folder(parent)
+    });
+    made.inspect_err(|_| drop(fs::remove_dir_all(&beside)))?;
+    RunFolder::open(place)
+}
+
+fn fill(beside: &Path, merge: &Merge<'_>) -> Result<()> {
+    fs::create_dir(beside).or_store(|| format!("create the folder {}", beside.display()))?;
+    let mut lines = Vec::new();
+    for event in merge.events {
+        serde_json::to_writer(&mut lines, event).or_store(|| "write an event".to_owned())?;
+        lines.push(b'\n');
+    }
+    files::write_whole(&beside.join("plan.toml"), merge.plan_text.as_bytes())?;
+    files::write_whole(&beside.join("events.jsonl"), &lines)?;
+    files::write_whole(&beside.join("run.json"), &json(merge.record)?)?;
+    files::write_whole(&beside.join(MERGED), &json(merge.merged)?)?;
+    let new = RunFolder::open(beside)?;
+    for verdict in merge.verdicts {
+        new.keep_verdict(verdict)?;
+    }
+    for (from, key) in merge.trials {
+        copy_tree(&from.trial_path(key), &new.trial_path(key))?;
+        let aside = from.aside_path(key);
+        if aside.is_dir() {
+            copy_tree(&aside, &new.aside_path(key))?;
+        }
+    }
+    fs::create_dir_all(beside.join("trials")).or_store(|| format!("create a folder in {}", beside.display()))?;
+    sync_tree(beside)
+}
+
+/// Copies regular files and folders; what else lies there was not written by a run.
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).or_store(|| format!("create the folder {}", to.display()))?;
+    let listing = || format!("list {}", from.display());
+    for entry in fs::read_dir(from).or_store(listing)? {
+        let entry = entry.or_store(listing)?;
+        let (kind, path) = (entry.file_type().or_store(listing)?, entry.path());
+        let target = to.join(entry.file_name());
+        if kind.is_dir() {
+            copy_tree(&path, &target)?;
+        } else if kind.is_file() {
+            fs::copy(&path, &target).or_store(|| format!("copy {} to {}", path.display(), target.display()))?;
+        }
+    }
+    Ok(())
+}
