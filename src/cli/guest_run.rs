@@ -428,8 +428,11 @@ mod tests {
         Event::TrialDone { trial: key(), wall_us: 1, measured_us: 1, rate: None, full_after_us: None }
     }
 
-    /// Plays these boots. What each got: the trials that died, and whether it goes on after a crash with a disk.
-    fn played(boots: Boots<'_>) -> (Result<Ended>, Vec<(Vec<String>, Option<&'static str>)>) {
+    /// What a boot got: the trials that died, and the disk with which it goes on after a crash.
+    type Got = (Vec<String>, Option<&'static str>);
+
+    /// Plays these boots, and says what each got.
+    fn played(boots: Boots<'_>) -> (Result<Ended>, Vec<Got>) {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
         let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();

@@ -119,15 +119,14 @@ fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
 /// Plan file's mistakes, and what server or kernel refuse of it.
 pub fn read(file: &Path, quick: bool, on: Option<&str>, guest: Option<&str>) -> Result<Read> {
     let mut plan = parsed(file)?;
-    if quick {
-        // Makes the cases anew.
-        make_quick(&mut plan)?;
-    }
     if let Some(guest) = guest {
         plan.run_in(guest);
     }
     if plan.cases.iter().any(|case| case.guest.is_some()) {
         guests::refuse_builds(&plan.cases)?;
+    }
+    if quick {
+        make_quick(&mut plan)?;
     }
     if let Some(on) = on {
         on::put(&Host::this(), &mut plan.cases, on)?;

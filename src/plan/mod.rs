@@ -267,7 +267,8 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
 impl Plan {
     /// Has the cases that name no guest run in this one.
     pub fn run_in(&mut self, guest: &str) {
-        for case in self.cases.iter_mut().filter(|case| case.guest.is_none()) {
+        let in_quick = self.in_quick.iter_mut().flat_map(|part| &mut part.cases);
+        for case in self.cases.iter_mut().chain(in_quick).filter(|case| case.guest.is_none()) {
             case.guest = Some(guest.to_owned());
         }
     }

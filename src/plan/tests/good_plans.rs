@@ -336,6 +336,15 @@ fn one_guest_is_no_axis_and_leaves_ids_and_order_as_they_are() {
 }
 
 #[test]
+fn the_quick_part_of_a_plan_runs_in_the_guest_that_the_plan_was_sent_to() {
+    let mut told = plan(&(small("") + "[quick]\nblocks = 2\n"));
+    told.run_in("trixie");
+    told.keep_quick_part();
+    assert!(told.quick.is_some() && told.cases.iter().all(|case| case.guest.as_deref() == Some("trixie")));
+    assert_eq!(told.part_in(Some("trixie")).order, told.order);
+}
+
+#[test]
 fn a_quick_run_keeps_the_trials_of_a_guest_together() {
     let text = small("").replacen('\n', "\nguest = [\"bookworm\", \"trixie\"]\n", 1) + "[quick]\nblocks = 2\n";
     let mut plan = plan(&text);
