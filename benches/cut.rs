@@ -103,7 +103,7 @@ fn costs() -> bool {
         let seconds = quick.took.as_secs_f64();
         println!(
             "{stack:<8} {seconds:>16.1} {tails:>18.1} {wholes:>16.1} {bytes:>10.0} {peak:>10.0}   {}",
-            case["verdict"]
+            case["verdict"]["verdict"]
         );
         met &= seconds <= ARITHMETIC_S && tails >= TAILS_PER_S && wholes >= WHOLES_PER_S;
     }
@@ -116,10 +116,10 @@ fn acquit(states: &str) -> bool {
     let done = cut(Path::new(PLAN), states, folder.path());
     let mut held = !done.cases.is_empty();
     for case in &done.cases {
-        let holds = case["verdict"] == "holds";
+        let holds = case["verdict"]["verdict"] == "holds";
         held &= holds;
         let of = |pass: &str| case[pass]["states"].as_u64().unwrap_or(0);
-        let (name, word) = (case["case"].as_str().unwrap_or_default(), case["verdict"].as_str().unwrap_or_default());
+        let (name, word) = (case["case"].as_str().unwrap_or_default(), case["verdict"]["verdict"].as_str().unwrap_or_default());
         println!("{name:<40} {word:<14} {:>6} by the end of WAL {:>5} by all steps", of("tails"), of("wholes"));
         if !holds {
             println!("  {case}");
