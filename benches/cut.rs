@@ -119,7 +119,8 @@ fn acquit(states: &str) -> bool {
         let holds = case["verdict"]["verdict"] == "holds";
         held &= holds;
         let of = |pass: &str| case[pass]["states"].as_u64().unwrap_or(0);
-        let (name, word) = (case["case"].as_str().unwrap_or_default(), case["verdict"]["verdict"].as_str().unwrap_or_default());
+        let (name, word) =
+            (case["case"].as_str().unwrap_or_default(), case["verdict"]["verdict"].as_str().unwrap_or_default());
         println!("{name:<40} {word:<14} {:>6} by the end of WAL {:>5} by all steps", of("tails"), of("wholes"));
         if !holds {
             println!("  {case}");
