@@ -85,7 +85,7 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
         described.chain(of_axes).map(|(name, unit, of, doc)| TableColumn { name, unit, of, doc }).collect();
     let mut rows = Vec::new();
     for key in &run.order {
-        // A damaged trial is told by the report, and has no row.
+        // A damaged trial has no row; the report names it.
         let Ok(Some(trial)) = folder.trial(key) else { continue };
         let case = findings.cases.iter().find(|case| case.id == key.case);
         let mut row = row(run, &trial, case);

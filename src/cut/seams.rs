@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(seams(16384, &page(5, 6)), [0; 0]);
         // No page began at that place.
         assert_eq!(seams(12288, &page(7, 7)), [0; 0]);
-        // The end of the disk is no page.
+        // Half of this page lies beyond the end of the disk, where nothing was.
         assert_eq!(seams(SIZE - 4096, &page(1, 2)), [0; 0]);
     }
 }

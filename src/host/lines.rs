@@ -37,7 +37,7 @@ impl Lines {
                 Err(e) => last = Some(e),
             }
         }
-        last.map_or_else(|| Err(Error::host(format!("{address} is no address"))), |e| Err(e).or_host(what))
+        last.map_or_else(|| Err(Error::host(format!("{address} is not an address"))), |e| Err(e).or_host(what))
     }
 
     /// Sends a line and waits for the answer.

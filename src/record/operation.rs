@@ -1,4 +1,4 @@
-//! What one operation of a workload is, told by the workload itself before it runs.
+//! What one operation of a workload is, as the workload itself describes it before it runs.
 //!
 //! Whoever reads a record takes it from here: the options of a workload, with their names and defaults, are its own.
 

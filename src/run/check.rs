@@ -42,7 +42,8 @@ pub struct ServerLine {
     pub bin: PathBuf,
 }
 
-/// Asks server and kernel about the cases that run in this `guest`, or outside of any; changes nothing. A server that is not there is no matter here: its cases lack it.
+/// Asks the server and the kernel about the cases that run in this `guest` (`None`: outside any guest); changes nothing. A
+/// server that is missing is not an error here: its settings stay unchecked.
 ///
 /// # Errors
 /// When a server that is there does not answer.

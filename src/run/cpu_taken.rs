@@ -73,7 +73,7 @@ impl Counter {
     }
 }
 
-/// Whether a measurement was disturbed; one whose CPUs were not counted is not known to be.
+/// Whether a measurement was disturbed; `false` where its CPU time was not counted.
 #[must_use]
 pub fn is_disturbed(taken: Option<CpuTaken>) -> bool {
     taken.is_some_and(|t| Taken::of(t.elapsed_us, t.cpus_ns, t.stolen_ns, t.others_ns).is_disturbed())

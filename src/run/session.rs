@@ -213,7 +213,7 @@ fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec
 /// pgstrata, or one called from elsewhere, could read it differently. `given` is a plan file that must be the same one.
 ///
 /// # Errors
-/// When `folder` is no run folder, or its copy of the plan or `given` is not the plan that the run began with.
+/// When `folder` is not a run folder, or its copy of the plan or `given` is not the plan that the run began with.
 pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     let stored = RunFolder::open(folder)?;
     let same = |what: &str, bytes: &[u8]| {

@@ -23,7 +23,7 @@ pub struct TrialMean {
     pub within: Option<Within>,
 }
 
-/// A figure and its interval, `None` where the data cannot carry one.
+/// A figure and its interval; `None` where there are too few data for one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanInterval {
     /// The geometric mean over the trials; the plain one where a trial is zero.

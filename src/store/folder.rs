@@ -243,7 +243,7 @@ impl Writer {
     /// Opens the folder of a run that stopped, to go on with it: removes what was in flight.
     ///
     /// # Errors
-    /// When it is no run folder, another process writes to it, or it cannot be written.
+    /// When it is not a run folder, another process writes to it, or it cannot be written.
     pub fn resume(path: &Path) -> Result<Writer> {
         let writer = Writer::lock(RunFolder::open(path)?)?;
         writer.folder.remove_unfinished(None)?;

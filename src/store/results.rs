@@ -20,7 +20,7 @@ impl Results {
     /// Opens it.
     ///
     /// # Errors
-    /// When it is no folder, or is itself a run folder.
+    /// When it is not a folder, or is itself a run folder.
     pub fn open(path: &Path) -> Result<Results> {
         let root = fs::canonicalize(path).or_user(|| format!("find {}", path.display()))?;
         if !root.is_dir() {

@@ -46,7 +46,7 @@ impl WitnessPlace {
         }
         let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
         port.map(|_| WitnessPlace::Address(text.to_owned())).ok_or_else(|| {
-            Error::user(format!("`{text}` is no witness"))
+            Error::user(format!("`{text}` is not a witness"))
                 .hint("host:port of `pgstrata witness`, or the path of a file")
         })
     }

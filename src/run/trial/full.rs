@@ -1,7 +1,7 @@
 //! A stack that has no room left: whether that is what a step met, when, and what is kept of it.
 //!
-//! Who says so is the server's log first, then whoever failed. Absent on purpose: data that do not fit when they are loaded,
-//! which is for the plan to mend.
+//! The server's log is asked first, then whatever failed. Absent on purpose: data that do not fit when they are loaded: then the
+//! plan must change.
 
 use super::Trial;
 use crate::error::Error;
