@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo plans check test guest-full bench validate install release clean
+.PHONY: help setup build demo plans check test guest-full bench validate docs install release clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -56,6 +56,10 @@ validate: ## run plans whose outcome is known, judge them, write docs/validation
 	@scripts/setup demo
 	cargo bench --locked --bench validate
 	cargo bench --locked --bench cut -- acquit
+
+docs: ## build the documentation as a site in target/site/book, with a page for each layer, workload, sampler and plan
+	@scripts/setup docs
+	scripts/docs
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata

@@ -28,6 +28,7 @@ pub mod run;
 mod serve;
 pub mod stats;
 pub mod store;
+mod submit;
 pub mod telemetry;
 pub mod units;
 pub mod workload;

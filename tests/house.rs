@@ -9,6 +9,7 @@ mod house {
     mod columns;
     mod doors;
     mod licences;
+    mod links;
     mod paths;
     mod prose;
     mod reach;

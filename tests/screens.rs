@@ -52,6 +52,21 @@ fn probe_fits_and_answers_in_its_first_six_lines() {
 }
 
 #[test]
+fn errors_keep_their_colours_where_they_are_folded() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(text) = screen(80, "--color always run no-such-plan-as-this-one-in-this-folder", folder.path()) else {
+        return;
+    };
+    for part in ["\u{1b}[1;91merror:\u{1b}[0m failed to read", "\u{1b}[1;96mhint:\u{1b}[0m "] {
+        assert!(text.contains(part), "{part:?} in {text:?}");
+    }
+    assert!(!text.contains("U+") && !text.contains("\\u{"), "{text}");
+    // As it is seen: without what only sets colours.
+    let seen = |line: &str| line.replace("\u{1b}[1;91m", "").replace("\u{1b}[1;96m", "").replace("\u{1b}[0m", "");
+    assert!(text.lines().all(|line| seen(line).chars().count() <= 80), "{text}");
+}
+
+#[test]
 fn doctor_fits() {
     fits(
         "doctor --state state --results results",

@@ -319,7 +319,7 @@ fn sentence(group: &HostGroup) -> String {
     match group.limit {
         None if group.hosts.len() < FEWEST => {
             let hosts = if group.hosts.len() == 1 { "host" } else { "hosts" };
-            format!("{}: {} {hosts}; no outlier can be named among less than {FEWEST}", group.name, group.hosts.len())
+            format!("{}: {} {hosts}; no outlier can be named among fewer than {FEWEST}", group.name, group.hosts.len())
         }
         None => format!("{}: the figures of its hosts do not vary", group.name),
         Some(limit) if slow.is_empty() => {

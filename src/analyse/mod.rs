@@ -43,6 +43,7 @@ pub(crate) mod ranking;
 pub mod reads;
 pub(crate) mod remark;
 pub(crate) mod series;
+pub(crate) mod shares;
 pub mod shelf;
 pub(crate) mod spread;
 pub(crate) mod stages;

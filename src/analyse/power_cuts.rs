@@ -60,7 +60,7 @@ pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> 
             flushes_per_commit: each(record.flushes),
             bytes_per_commit: each(record.bytes),
             states: record.states.clone(),
-            failing_share_max: bound(record),
+            failing_share_max: record.failing_share_max(),
             wal_ends_read: record.wal_ends_read,
             recovered: record.recovered,
             torn_pages: record.torn_pages,
@@ -71,15 +71,6 @@ pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> 
         }
     };
     records.iter().zip(labels).map(finding).collect()
-}
-
-/// Upper end of the 95 % interval of the share of states that fail, where none did (rule of three: Hanley and
-/// Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
-fn bound(record: &VerdictRecord) -> Option<f64> {
-    match record.verdict {
-        Verdict::Holds { states } if states > 0 => Some((3.0 / states as f64).min(1.0)),
-        _ => None,
-    }
 }
 
 /// What each verdict's cases are called together: by the axes that are not their workload's, as far as they differ.

@@ -95,7 +95,8 @@ fn an_expected_loss_is_delayed_and_no_verdict_leaves_the_class_of_the_facts() {
 #[test]
 fn figures_are_per_commit_and_a_hold_says_what_its_states_allow() {
     let mut tried = record(&["ext4-tpcb-c16"], Verdict::Holds { states: 300 });
-    tried.states = vec![StatesTried { class: "floor".to_owned(), tried: 300, of: 900 }];
+    tried.states = vec![StatesTried { class: "floor".to_owned(), tried: 300, of: 900, may_fail: false }];
+    tried.wal_ends_read = 300;
     let nothing = VerdictRecord {
         commits: 0,
         writes: 0,

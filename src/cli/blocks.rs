@@ -112,11 +112,12 @@ pub fn begun(results: &Path, plan: &Plan, share: Share) -> Result<Option<RunFold
     let Ok(entries) = std::fs::read_dir(results) else { return Ok(None) };
     let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     folders.sort();
+    let is_of = |record: &RunRecord| record.is_of_plan(&plan.sha256, plan.seed, plan.quick.is_some());
     let mut found: Option<RunFolder> = None;
     for path in folders {
         // Other folders, and damaged runs, are none of ours.
         let Ok(folder) = RunFolder::open(&path) else { continue };
-        let Some(other) = folder.record().share.filter(|_| is_of(folder.record(), plan)) else { continue };
+        let Some(other) = folder.record().share.filter(|_| is_of(folder.record())) else { continue };
         if other.of != share.of {
             let message = format!("{} has share {other} of this plan, and --blocks asks for {share}", path.display());
             return Err(Error::new(Kind::User, message).hint(
@@ -128,10 +129,6 @@ pub fn begun(results: &Path, plan: &Plan, share: Share) -> Result<Option<RunFold
         }
     }
     Ok(found)
-}
-
-fn is_of(record: &RunRecord, plan: &Plan) -> bool {
-    record.plan_sha256 == plan.sha256 && record.seed == plan.seed && record.quick.is_some() == plan.quick.is_some()
 }
 
 #[cfg(test)]

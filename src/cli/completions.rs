@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 /// Arguments that are plans, and those that are folders: (subcommand, argument, what it is).
-const HINTS: [(&str, &str, ValueHint); 8] = [
+const HINTS: [(&str, &str, ValueHint); 11] = [
     ("plan", "file", ValueHint::FilePath),
     ("run", "plan", ValueHint::FilePath),
     ("plan", "on", ValueHint::AnyPath),
@@ -43,6 +43,9 @@ const HINTS: [(&str, &str, ValueHint); 8] = [
     ("status", "folder", ValueHint::DirPath),
     ("report", "folder", ValueHint::DirPath),
     ("probe", "folder", ValueHint::DirPath),
+    ("submit", "plan", ValueHint::FilePath),
+    ("submit", "into", ValueHint::DirPath),
+    ("submit", "again", ValueHint::DirPath),
 ];
 
 /// Stands for the names of publications in the parts below.

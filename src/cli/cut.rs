@@ -3,14 +3,15 @@
 use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
-use crate::cut::session::cut;
-use crate::cut::{Attachment, CaseResult, Cutting, Told, Verdict, replay};
+use crate::cut::session::{Cuts, cut};
+use crate::cut::{Attachment, CaseResult, Cutting, Told, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::report::layout::TextTable;
+use crate::report::power_cuts::bound;
 use crate::report::terminal::paragraph;
 use crate::run::forecast::recheck;
 use crate::run::session::give_to_person;
@@ -27,6 +28,7 @@ use std::time::Duration;
   pgstrata cut plan.toml                      verdict of each case, from 300 states
   pgstrata cut plan.toml --states 0           by arithmetic alone, in seconds
   pgstrata cut plan.toml --states 2000        more states
+  pgstrata cut plan.toml --workload           with the plan's own pgbench on the same server
   pgstrata cut plan.toml --json               the same for programs
   pgstrata cut results/2026-11-21-0241-which  the cases of a run, for its report
   pgstrata cut plan.toml --guest              in a throw-away virtual machine: ZFS and others, and disks with FUA
@@ -34,12 +36,22 @@ use std::time::Duration;
 
 Each case's stack is built on disks that pgstrata records, in place of its loop images: every write and flush, in order. \
 They are loop devices (FUSE, root), which have no FUA, or with --disks nbd the kernel's NBD devices, which have it. Clients \
-commit real transactions and note what was acknowledged. A case is convicted if a power cut could lose an acknowledged \
-commit. On each state WAL is read to its end; one of twenty also goes through the filesystem's checker, recovery, amcheck \
-and pg_checksums. The workload of the plan is not used. Cases on other layers than loop images are `not measured`.
+commit real transactions and note what was acknowledged. A case is convicted if a power cut could lose a commit \
+that the server had promised to keep; one transaction in eight commits asynchronously and counts only once the server reports its WAL as \
+flushed. In each state WAL is read to its end; one state in twenty (12 to 100) is also put through the filesystem's checker, \
+recovery, amcheck and pg_checksums. If nothing is convicted, the power is cut again while PostgreSQL recovers. A conviction keeps its recording in RESULTS/cut-ID/CASE. Cases on other layers than loop images are `not measured`.
 
-Exit code: 0 every case holds, or loses only what asynchronous commit may lose; 1 a case was not measured; 6 a case is \
-convicted; 2 wrong plan or flag, 3 the machine lacks something, 130 interrupted.")]
+Without --workload nothing but these clients runs, and cases that differ in their workload share a verdict. With it the case's own \
+pgbench (data, scripts, clients, rate) runs on the same server, so the states hold what it does to the disk, and amcheck and \
+pg_checksums read its tables, too. The clients' commits are still the ones that are looked for. A pgbench that fails is an error; \
+another workload than `pgbench` is `not measured`.
+
+What ends it early (an interrupt, a pgbench that fails) leaves the verdicts of the cases before it: they are printed and kept, and \
+the exit code is that of what ended it.
+
+Exit code: 0 every case holds, or loses only what asynchronous commit may lose; 1 a case was not measured, or the harness broke; 6 a \
+case is convicted; 2 wrong plan or flag, 3 the machine lacks something, 4 an external program failed, 5 a folder cannot be read or written, \
+130 interrupted. replay: 6 the state still fails, 0 it does not, or none was kept.")]
 pub struct Args {
     #[command(subcommand)]
     command: Option<Sub>,
@@ -55,6 +67,9 @@ pub struct Args {
     /// Number of clients
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     clients: u16,
+    /// Run each case's own pgbench on the same server while the clients commit; cases that differ in their workload are then cut separately
+    #[arg(long)]
+    workload: bool,
     /// The same seed tries the same states of a recording
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -115,6 +130,11 @@ pub fn run(args: &Args) -> Result<u8> {
     if let Some(suite) = &args.guest {
         return in_guest(args, path, suite.clone().unwrap_or_default(), &host);
     }
+    if args.workload && is_run(path) {
+        return Err(
+            Error::user("--workload takes a plan, not a run folder, whose cases share a verdict").hint(PLAN_OF_RUN)
+        );
+    }
     let subject = Subject::of(path)?;
     let places = args.places.places()?;
     let (clients, states, seed) = (args.clients, args.states, args.seed);
@@ -122,15 +142,15 @@ pub fn run(args: &Args) -> Result<u8> {
         Some(DisksArg::Nbd) => Attachment::Nbd,
         Some(DisksArg::Loop) | None => Attachment::Loop,
     };
-    let time = Duration::from_secs(args.seconds);
-    let cutting = Cutting { clients, time, states, seed, attachment, ..Cutting::default() };
+    let (time, workload) = (Duration::from_secs(args.seconds), args.workload);
+    let cutting = Cutting { clients, time, workload, states, seed, attachment, ..Cutting::default() };
     let interrupt = Interrupt::listen()?;
     let told = |told: Told<'_>| show(args, &said(&told));
-    let results = cut(&host, subject.cases(), &places, cutting, &interrupt, &told);
+    let cuts = cut(&host, subject.cases(), &places, cutting, &interrupt, &told);
     show(args, "");
-    let results = results?;
+    let Cuts { results, left, ended_by } = cuts?;
     if results.is_empty() {
-        return Err(Error::user("the plan has no case with a server"));
+        return Err(ended_by.unwrap_or_else(|| Error::user("the plan has no case with a server")));
     }
     subject.keep(&results, clients)?;
     if args.inside {
@@ -138,7 +158,10 @@ pub fn run(args: &Args) -> Result<u8> {
     } else {
         print(args, &results)?;
     }
-    Ok(exit_code(&results))
+    if left > 0 {
+        out::remark(&format!("not cut: {left} of {} cases", left + results.len()));
+    }
+    ended_by.map_or_else(|| Ok(exit_code(&results)), Err)
 }
 
 fn print(args: &Args, results: &[CaseResult]) -> Result<()> {
@@ -157,9 +180,8 @@ fn show(args: &Args, text: &str) {
 
 /// The same in a guest. What comes out is printed here.
 fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
-    if path.join("run.json").is_file() {
-        return Err(Error::user("--guest takes a plan, not a run folder")
-            .hint("name the plan of the run: the run folder has it as plan.toml"));
+    if is_run(path) {
+        return Err(Error::user("--guest takes a plan, not a run folder").hint(PLAN_OF_RUN));
     }
     of_this_machine(&super::plan::parsed(path)?.cases, "copy the plan and remove `guest` from it")?;
     let disks = match args.disks {
@@ -173,7 +195,8 @@ fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
         ("--clients", args.clients.to_string()),
         ("--seed", args.seed.to_string()),
     ];
-    let flags: Vec<String> = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
+    let mut flags: Vec<String> = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
+    flags.extend(args.workload.then(|| "--workload".to_owned()));
     let request = cut_guest::Request { plan: path, suite, flags, results: &args.places.places()?.results };
     let outcome = cut_guest::run(host, &request, &|text| show(args, text))?;
     if let Some(results) = &outcome.results {
@@ -190,7 +213,7 @@ enum Subject {
 
 impl Subject {
     fn of(path: &Path) -> Result<Subject> {
-        if !path.join("run.json").is_file() {
+        if !is_run(path) {
             let cases = super::plan::read(path, false, None, None)?.plan.cases;
             of_this_machine(&cases, "copy the plan, remove `guest` from it, and name the suite: --guest=SUITE")?;
             return Ok(Subject::Plan(cases));
@@ -227,6 +250,13 @@ impl Subject {
     }
 }
 
+/// What to do where a run folder does not do.
+const PLAN_OF_RUN: &str = "name the plan of the run: the run folder has it as plan.toml";
+
+fn is_run(path: &Path) -> bool {
+    path.join("run.json").is_file()
+}
+
 /// Refuses cases that run in guests.
 fn of_this_machine(cases: &[CaseSpec], hint: &str) -> Result<()> {
     match cases.iter().any(|case| case.guest.is_some()) {
@@ -250,7 +280,10 @@ fn exit_code(results: &[CaseResult]) -> u8 {
 
 fn said(told: &Told<'_>) -> String {
     match told {
-        Told::Recording { case } => format!("{case}: recording commits"),
+        Told::Recording { case, workload: None } => format!("{case}: recording commits"),
+        Told::Recording { case, workload: Some(name) } => {
+            format!("{case}: loading the data of {name}, recording commits")
+        }
         Told::Checking { case, states } => format!("{case}: {states} states to check"),
         Told::State { case, step, done, of } => format!("{case}: {step}, state {} of {of}", done + 1),
     }
@@ -261,12 +294,13 @@ fn shown(results: &[CaseResult]) -> String {
     table.set_header(["case", "verdict", "commits", "writes/commit", "flushes/commit", "bytes/commit"]);
     table.align_right(&[2, 3, 4, 5]);
     for result in results {
-        let each = |count: f64| match result.commits {
+        // What the disk did, it did for all of them.
+        let commits = result.commits + result.beside.as_ref().map_or(0, |beside| beside.commits);
+        let each = |count: f64| match commits {
             0 => "-".to_owned(),
             commits => format!("{:.2}", count / commits as f64),
         };
-        let bytes =
-            result.bytes.checked_div(result.commits as u64).map_or("-".to_owned(), |bytes| Bytes(bytes).to_string());
+        let bytes = result.bytes.checked_div(commits as u64).map_or("-".to_owned(), |bytes| Bytes(bytes).to_string());
         let (writes, flushes) = (each(result.writes as f64), each(result.flushes as f64));
         let verdict = result.verdict.short();
         table.add_row([result.case.clone(), verdict, result.commits.to_string(), writes, flushes, bytes]);
@@ -286,6 +320,13 @@ fn reasons(result: &CaseResult) -> String {
     let mut lines = Vec::new();
     if !result.verdict.why().is_empty() {
         lines.push(out::harmless_lines(result.verdict.why()));
+    }
+    if let Some(beside) = &result.beside {
+        lines.push(format!(
+            "beside the clients: {}, {} more commits in WAL; writes, flushes and bytes are per commit of both",
+            out::harmless(&beside.workload),
+            beside.commits
+        ));
     }
     let tried: usize = result.classes.iter().map(|class| class.tried).sum();
     if tried > 0 {
@@ -315,12 +356,7 @@ fn reasons(result: &CaseResult) -> String {
     if !result.left_out.is_empty() {
         lines.push(format!("not measured: {}", result.left_out.join("; ")));
     }
-    if let Verdict::Holds { states } = result.verdict
-        && states > 0
-    {
-        // The rule of three: 0 of n failures bound the share below 3/n with 95 % confidence.
-        lines.push(format!("at most {:.1} % of such states fail (95 % CI)", 300.0 / states as f64));
-    }
+    lines.extend(result.record(Vec::new(), 0).failing_share_max().map(bound));
     if result.torn_pages > 0 {
         lines.push(format!("{} states with a write torn at 4 KiB fail", result.torn_pages));
     }

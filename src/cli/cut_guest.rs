@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::guest::build;
 use crate::guest::cache::Cache;
 use crate::guest::channel::Stream;
+use crate::guest::disks::PlanDisks;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
 use crate::guest::vm::Vm;
@@ -34,7 +35,7 @@ pub struct Request<'a> {
 pub struct Outcome {
     /// The exit code of the program inside.
     pub code: u8,
-    /// What it found, with paths of this machine; `None` where it ended early.
+    /// What it found, with paths of this machine; `None` where it ended before its first verdict.
     pub results: Option<Vec<CaseResult>>,
 }
 
@@ -66,7 +67,7 @@ pub fn run(host: &Host, request: &Request<'_>, show: &dyn Fn(&str)) -> Result<Ou
     let image = build::require(&cache, &request.suite)?;
     let (name, text) = guest_run::text_of(request.plan)?;
     let outlet = Outlet::make(host, request.results, (&name, &text))?;
-    let shape = guest_run::shape(&cache, &outlet)?;
+    let shape = guest_run::shape(&cache, &outlet, &PlanDisks::default())?;
     show(&format!("booting the guest {}", request.suite));
     let mut heard = Heard::default();
     let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {

@@ -30,7 +30,10 @@ use std::time::Duration;
   pgstrata guest rm bookworm             remove what was built of a suite
 
 A guest has no network, neither in nor out. It lies in PGSTRATA_CACHE, or /var/cache/pgstrata for root, or \
-~/.cache/pgstrata: about 1 GB for each suite. QEMU never runs as root.")]
+~/.cache/pgstrata: about 1 GB for each suite. QEMU never runs as root.
+
+Exit code: run, shell: that of the command, 124 at --limit, 128 plus the signal's number if it was killed; status: 0 a guest is \
+built, 1 none is; 2 wrong flag, 3 the machine lacks something, 4 QEMU or mmdebstrap failed, 130 interrupted.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -200,7 +203,9 @@ fn status(host: &Host, cache: &Cache, json: bool) -> Result<u8> {
         None => "accelerator: not known before the first guest".to_owned(),
         Some(probed) => match probed.why {
             None => "accelerator: KVM".to_owned(),
-            Some(why) => format!("accelerator: none, the CPU is emulated (TCG), 10 to 20 times slower; KVM: {why}"),
+            Some(why) => {
+                format!("accelerator: none, the CPU is emulated (TCG), about 11 to 19 times slower; KVM: {why}")
+            }
         },
     });
     out::bytes(out::harmless_lines(&(lines.join("\n") + "\n")).as_bytes())?;

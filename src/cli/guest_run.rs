@@ -7,6 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::guest::build::{self, Image};
 use crate::guest::cache::Cache;
 use crate::guest::channel::Stream;
+use crate::guest::disks::PlanDisks;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
 use crate::guest::vm::{LeftDisk, Scratch, Shape, Vm};
@@ -16,6 +17,7 @@ use crate::host::time::{Instant, micros, now};
 use crate::host::{Host, files};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped, Step};
+use crate::record::guest_disk::GuestDisk;
 use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::session;
@@ -39,6 +41,8 @@ pub struct Request<'a> {
     pub task: Task<'a>,
     /// The suites of all its guests; the first is booted first.
     pub suites: Vec<Suite>,
+    /// All disks of guests that its stacks need at once.
+    pub disks: Vec<GuestDisk>,
     pub json: bool,
     pub results: &'a Path,
 }
@@ -66,13 +70,14 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
     let cache = Cache::of_user()?;
     // All of them, before anything is booted.
     let images: Vec<Image> = request.suites.iter().map(|suite| build::require(&cache, suite)).collect::<Result<_>>()?;
+    let disks = PlanDisks::make(&cache, request.disks.clone())?;
     let outlet = match &request.task {
         Task::Start { name, text, .. } => Outlet::make(host, request.results, (name, text))?,
         Task::Resume { folder, .. } => Outlet::around(host, folder)?,
     };
     let progress = Progress::new(request.json, std::io::stderr().is_terminal());
     let mut sitting = Sitting::new(&outlet, &progress, follow);
-    let ended = Trip { host, cache: &cache, images: &images, request, interrupt: &interrupt }.all(&mut sitting);
+    let ended = Trip { host, cache: &cache, images: &images, disks, request, interrupt: &interrupt }.all(&mut sitting);
     progress.finish();
     let (errors, spoke) = (std::mem::take(&mut sitting.errors), sitting.spoke);
     let folder = outlet.take_out(host)?;
@@ -116,6 +121,7 @@ struct Trip<'a> {
     host: &'a Host,
     cache: &'a Cache,
     images: &'a [Image],
+    disks: PlanDisks,
     request: &'a Request<'a>,
     interrupt: &'a Interrupt,
 }
@@ -193,7 +199,7 @@ impl Trip<'_> {
         let image = self.images.iter().find(|image| image.suite == *suite);
         let image = image.ok_or_else(|| Error::bug(format!("the run was handed over to the guest {suite}")))?;
         let (crash, disk) = after.unzip();
-        let mut shape = shape(self.cache, sitting.outlet)?;
+        let mut shape = shape(self.cache, sitting.outlet, &self.disks)?;
         if let Some(disk) = disk {
             shape.scratch = Some(Scratch::Left(disk));
         }
@@ -261,14 +267,16 @@ impl Trip<'_> {
     }
 }
 
-/// A guest with a scratch disk and a way out.
+/// A guest with the disks of its plan, a scratch disk and a way out.
 ///
 /// # Errors
 /// When this program cannot be found, or the free space below the cache.
-pub(super) fn shape(cache: &Cache, outlet: &Outlet) -> Result<Shape> {
+pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result<Shape> {
     let mut shape = Shape::usual(cache)?;
     // What the host has no room for must not look free inside.
-    let free = files::free_bytes(&files::nearest_existing(cache.parent()))?;
+    let free = files::free_bytes(&files::nearest_existing(cache.parent()))?.saturating_sub(disks.unallocated()?.0);
+    disks.write_first_blocks()?;
+    shape.plan_disks = disks.clone();
     shape.scratch = Some(Scratch::Empty(Bytes(free.min(SCRATCH.0) >> 20 << 20)));
     shape.shares.push(outlet.shared());
     Ok(shape)

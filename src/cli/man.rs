@@ -1,21 +1,27 @@
-//! `pgstrata man`: the manual pages of the program, of each subcommand, and of the plan file.
+//! `pgstrata man`: the manual pages of the program, of each subcommand, and of the plan file; the same descriptions as Markdown.
+
+mod markdown;
 
 use super::out;
 use crate::error::{Context, EXIT_CODES, Error, Result};
 use crate::plan::CatalogueEntry;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Print the manual pages, or write them to a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   pgstrata man | man -l -                         read them now
-  pgstrata man --out /usr/local/share/man         install them: man1/pgstrata.1, ..., man5/pgstrata-plan.5")]
+  pgstrata man --out /usr/local/share/man         install them: man1/pgstrata.1, ..., man5/pgstrata-plan.5
+  pgstrata man --markdown docs                    every layer, workload, sampler, plan and command, as Markdown")]
 pub struct Args {
     /// Write the pages to this folder, created if missing, instead of printing them
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write a Markdown page for each layer, workload, sampler, shipped plan and subcommand to this folder, created if missing
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    markdown: Option<PathBuf>,
 }
 
 /// Name of the page of the plan file.
@@ -23,7 +29,7 @@ const PLAN_PAGE: &str = "pgstrata-plan.5";
 
 /// What every command leaves and reads.
 const FILES: [(&str, &str); 4] = [
-    ("results/", "One folder per run, import and saved probe (pgstrata run --results DIR)."),
+    ("results/", "One folder per run, import, merge and pull, and the evidence of cuts (--results DIR)."),
     (
         "/var/lib/pgstrata",
         "Images, templates and ledgers of runs by root; ~/.local/state/pgstrata for other users (--state DIR).",
@@ -31,7 +37,7 @@ const FILES: [(&str, &str); 4] = [
     ("/run/pgstrata-*", "Mount points and private sockets of an active run."),
     (
         "/var/cache/pgstrata, ~/.cache/pgstrata",
-        "Guests, and PostgreSQL versions downloaded by the setup. `auto` in a plan means the newest version installed \
+        "Guests, PostgreSQL built for plans (pgstrata postgres), and versions downloaded by the setup. `auto` in a plan means the newest version installed \
          anywhere.",
     ),
 ];
@@ -41,19 +47,28 @@ const FILES: [(&str, &str); 4] = [
 /// # Errors
 /// When the folder or standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
+    if let Some(folder) = &args.markdown {
+        markdown::pages().into_iter().try_for_each(|(path, text)| write(&folder.join(path), text.as_bytes()))?;
+        return Ok(0);
+    }
     let pages = pages()?;
     match &args.out {
         Some(folder) => {
             for (name, page) in pages {
-                let folder = folder.join(format!("man{}", name.rsplit('.').next().unwrap_or("1")));
-                std::fs::create_dir_all(&folder).or_host(|| format!("create the folder {}", folder.display()))?;
-                let path = folder.join(name);
-                std::fs::write(&path, page).or_host(|| format!("write {}", path.display()))?;
+                let section = format!("man{}", name.rsplit('.').next().unwrap_or("1"));
+                write(&folder.join(section).join(name), &page)?;
             }
         }
         None => pages.into_iter().try_for_each(|(_, page)| out::bytes(&page))?,
     }
     Ok(0)
+}
+
+/// Writes a page, and makes the folders above it.
+fn write(path: &Path, page: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder).or_host(|| format!("create the folder {}", folder.display()))?;
+    std::fs::write(path, page).or_host(|| format!("write {}", path.display()))
 }
 
 /// File name and text of each page, the program's own first, the plan file's last.

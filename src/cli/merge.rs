@@ -25,12 +25,12 @@ use std::path::PathBuf;
 Each run has other blocks of the plan (pgstrata run PLAN --blocks 1/3). Trials keep their machine, and cases are compared inside \
 a block, so only inside a machine. Left out, with the reason, are runs of another plan, seed, number of blocks or set of cases; \
 runs whose machine lacked something that the plan needs; runs on another class of machine (version of pgstrata or PostgreSQL, \
-storage model, firmware) than most blocks; runs that go on or were merged; blocks that another run has, too, or whose trials ran \
+storage model, firmware) than most blocks; active runs and merged ones; runs with adaptive or added blocks, or without any trial with a result; blocks that another run has, too, or whose trials ran \
 on several machines. The new folder's merged.json lists what was merged and what was not. Nothing is changed in the folders that \
 are merged.
 
-Exit code: 0 everything was merged, 1 something was left out, 2 less than two of the folders belong together, 5 a folder cannot be \
-read or written.")]
+Exit code: 0 everything was merged, 1 something was left out or blocks of the plan are missing, 2 fewer than two of the folders \
+belong together, or the folder to make exists, 5 a folder cannot be read or written.")]
 pub struct Args {
     /// Run folders
     #[arg(required = true, value_name = "DIR")]
@@ -49,7 +49,7 @@ pub struct Args {
 /// Merges.
 ///
 /// # Errors
-/// When a folder is none, less than two belong together, or the new one cannot be written.
+/// When a folder is none, fewer than two belong together, or the new one cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     let (mut folders, mut sources, mut unread) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.folders {
@@ -81,6 +81,7 @@ pub fn run(args: &Args) -> Result<u8> {
         group: choice.class.clone(),
         merged: choice.taken_runs(&sources),
         left_out: choice.left_out.clone(),
+        missing: (1..=record.blocks).filter(|block| !record.blocks_held().contains(block)).collect(),
     };
     let place = match &args.into {
         Some(into) => into.clone(),
@@ -106,7 +107,7 @@ pub fn run(args: &Args) -> Result<u8> {
     } else {
         tell(&merged, &place)?;
     }
-    Ok(if merged.left_out.is_empty() { 0 } else { EXIT_INCOMPLETE })
+    Ok(if merged.left_out.is_empty() && merged.missing.is_empty() { 0 } else { EXIT_INCOMPLETE })
 }
 
 fn tell(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
@@ -119,6 +120,14 @@ fn tell(merged: &MergeRecord, place: &std::path::Path) -> Result<()> {
     if !merged.left_out.is_empty() {
         text.push_str("left out:\n");
         merged.left_out.iter().for_each(|left_out| text.push_str(&format!("  {}\n", line(left_out))));
+    }
+    if !merged.missing.is_empty() {
+        let blocks: Vec<String> = merged.missing.iter().map(u32::to_string).collect();
+        text.push_str(&format!(
+            "missing: no run has blocks {} of the plan; run their shares, and merge again",
+            blocks.join(", ")
+        ));
+        text.push_str(" (pgstrata submit --again DIR where they were submitted)\n");
     }
     text.push_str(&format!("run folder  {0}\nreport it   pgstrata report {0}\n", place.display()));
     out::bytes(out::harmless_lines(&text).as_bytes())

@@ -13,6 +13,7 @@ mod completions;
 mod cut;
 mod cut_guest;
 mod doctor;
+mod engines;
 mod estimate;
 mod follow;
 #[cfg(test)]
@@ -38,12 +39,13 @@ mod serve;
 mod shelf;
 mod siblings;
 mod status;
+mod submit;
 mod witness;
 
 pub use catalogue::catalogue;
 
 use crate::error::{Error, Result};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use out::Colour;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -58,8 +60,8 @@ Examples:
 
 Exit status:
   0    done
-  1    incomplete: trials not run, nothing to compare, a failed sync,
-       cleanup incomplete
+  1    incomplete: trials not run, shares or blocks missing, nothing to
+       compare, a failed sync, an incomplete cleanup
   2    wrong usage, or an error in a plan or other input file
   3    the machine lacks or refuses something needed
   4    an external program failed
@@ -69,6 +71,11 @@ Exit status:
   7    a requirement or limit is undecided, and none is known to be missed
   70   internal error in pgstrata
   130  interrupted";
+
+/// Subcommands that are made of Linux: its block devices, mounts, control groups, `/proc` and `/sys`. Elsewhere they are
+/// refused before they start.
+const NEED_LINUX: [&str; 10] =
+    ["init", "plan", "run", "cut", "pull", "clean", "guest", "postgres", "doctor", "guest-agent"];
 
 /// Find out which storage stack PostgreSQL should run on
 ///
@@ -96,6 +103,7 @@ enum Command {
     Cut(cut::Args),
     Pull(pull::Args),
     Witness(witness::Args),
+    Submit(submit::Args),
     Merge(merge::Args),
     Compare(compare::Args),
     Check(check::Args),
@@ -125,6 +133,7 @@ impl Command {
             Command::Cut(args) => cut::run(args),
             Command::Pull(args) => pull::run(args),
             Command::Witness(args) => witness::run(args),
+            Command::Submit(args) => submit::run(args),
             Command::Merge(args) => merge::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Check(args) => check::run(args),
@@ -155,8 +164,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
+    let parsed = command().try_get_matches_from(args);
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(usage) => {
             // An error about printing an error could not be printed.
             let printed = out::settle(usage.print());
@@ -167,10 +178,23 @@ fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     out::set_colour(cli.color);
-    match cli.command.run() {
+    let subcommand = matches.subcommand_name().unwrap_or_default();
+    match refuse_elsewhere(subcommand, std::env::consts::OS).and_then(|()| cli.command.run()) {
         Ok(code) => code,
         Err(error) => failed(&error),
     }
+}
+
+/// Refuses what needs Linux on a system that is not.
+fn refuse_elsewhere(subcommand: &str, system: &str) -> Result<()> {
+    if system == "linux" || !NEED_LINUX.contains(&subcommand) {
+        return Ok(());
+    }
+    let command = command();
+    let names = command.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name);
+    let others: Vec<&str> = names.filter(|name| !NEED_LINUX.contains(name)).collect();
+    Err(Error::host(format!("pgstrata {subcommand} needs Linux, and this is {system}"))
+        .hint(format!("what works here: {}", others.join(", "))))
 }
 
 fn failed(error: &Error) -> u8 {
@@ -193,6 +217,23 @@ mod tests {
             let help = subcommand.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:\n  pgstrata "), "{}", subcommand.get_name());
             assert!(subcommand.get_about().is_some(), "{}", subcommand.get_name());
+        }
+    }
+
+    #[test]
+    fn what_needs_linux_is_refused_elsewhere_and_says_what_works_there() {
+        let command = command();
+        for name in NEED_LINUX {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+            assert!(refuse_elsewhere(name, "linux").is_ok(), "{name}");
+            let refused = refuse_elsewhere(name, "freebsd").unwrap_err();
+            assert_eq!(refused.kind().exit_code(), 3);
+            assert_eq!(refused.to_string(), format!("pgstrata {name} needs Linux, and this is freebsd"));
+            let hint = refused.hint_text().unwrap_or_default();
+            assert!(hint.contains("probe") && hint.contains("report") && !hint.contains("clean"), "{hint}");
+        }
+        for name in ["probe", "import", "compare", "report"] {
+            assert!(refuse_elsewhere(name, "macos").is_ok(), "{name}");
         }
     }
 

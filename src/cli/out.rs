@@ -158,13 +158,7 @@ pub fn passing(text: &str) {
 
 /// Writes the error, and what to do about it, to standard error.
 pub fn error(error: &Error) {
-    let text = shown(error, stderr_takes_colour());
-    // Lines of a plan with marks below them must stay as they are.
-    let is_plain = !error.chain().contains('\n');
-    match stderr_columns().filter(|_| is_plain) {
-        Some(columns) => to_stderr(&folded(text.trim_end_matches('\n'), columns)),
-        None => to_stderr(&text),
-    }
+    to_stderr(&shown(error, stderr_takes_colour(), stderr_columns()));
 }
 
 /// Writes what another program said to standard error, made harmless.
@@ -190,12 +184,20 @@ pub fn settle(written: std::io::Result<()>) -> Result<()> {
     }
 }
 
-fn shown(error: &Error, colour: bool) -> String {
-    let paint =
-        |word: &str, code: &str| if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
-    let mut text = format!("{} {}\n", paint("error:", "1;91"), escape(&error.chain(), true, colour));
+/// The error and its hint, each behind its word; folded where the terminal has so many columns.
+fn shown(error: &Error, colour: bool, columns: Option<usize>) -> String {
+    let part = |word: &str, code: &str, text: String| {
+        // Lines of a plan with marks below them must stay as they are.
+        let text = match columns.filter(|_| !text.contains('\n')) {
+            Some(columns) => folded(&format!("{word} {text}"), columns),
+            None => format!("{word} {text}\n"),
+        };
+        // After the folding, which counts every character and lets none through that drives a terminal.
+        if colour { text.replacen(word, &format!("\u{1b}[{code}m{word}\u{1b}[0m"), 1) } else { text }
+    };
+    let mut text = part("error:", "1;91", escape(&error.chain(), true, colour));
     if let Some(hint) = error.hint_text() {
-        text.push_str(&format!("{} {}\n", paint("hint:", "1;96"), escape(hint, true, false)));
+        text.push_str(&part("hint:", "1;96", escape(hint, true, false)));
     }
     text
 }
@@ -274,11 +276,24 @@ mod tests {
         let error =
             Error::user("bad\n\u{1b}[1m\u{1b}[91mword\u{1b}[0m\u{1b}[8mhidden\u{1b}]0;title\u{7}").hint("fix\u{1b}it");
         assert_eq!(
-            shown(&error, true),
+            shown(&error, true, Some(80)),
             "\u{1b}[1;91merror:\u{1b}[0m bad\n\u{1b}[1m\u{1b}[91mword\u{1b}[0m\\u{1b}[8mhidden\\u{1b}]0;title\\u{7}\n\
              \u{1b}[1;96mhint:\u{1b}[0m fix\\u{1b}it\n"
         );
-        assert!(shown(&error, false).starts_with("error: bad\n\\u{1b}[1m"));
+        assert!(shown(&error, false, None).starts_with("error: bad\n\\u{1b}[1m"));
+    }
+
+    #[test]
+    fn errors_are_folded_with_their_colours_at_the_terminals_width() {
+        let error = Error::user("word ".repeat(30).trim_end()).hint("look ".repeat(30).trim_end());
+        let plain = shown(&error, false, Some(80));
+        assert!(plain.lines().count() == 4 && plain.lines().all(|line| line.chars().count() <= 80), "{plain}");
+        let painted = plain.replacen("error:", "\u{1b}[1;91merror:\u{1b}[0m", 1).replacen(
+            "hint:",
+            "\u{1b}[1;96mhint:\u{1b}[0m",
+            1,
+        );
+        assert_eq!(shown(&error, true, Some(80)), painted);
     }
 
     #[test]

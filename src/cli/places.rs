@@ -10,7 +10,7 @@ pub struct PlaceArgs {
     /// Folder for results
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
-    /// Folder for ledgers and templates [default: /var/lib/pgstrata for root, else ~/.local/state/pgstrata]
+    /// Folder for ledgers and templates [default: $PGSTRATA_STATE, else /var/lib/pgstrata for root or ~/.local/state/pgstrata]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
@@ -18,7 +18,7 @@ pub struct PlaceArgs {
 /// The folder for ledgers and templates, as a flag.
 #[derive(Debug, clap::Args)]
 pub struct StateArgs {
-    /// Folder for ledgers and templates [default: /var/lib/pgstrata for root, else ~/.local/state/pgstrata]
+    /// Folder for ledgers and templates [default: $PGSTRATA_STATE, else /var/lib/pgstrata for root or ~/.local/state/pgstrata]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }

@@ -29,7 +29,7 @@ const NEWEST_SERVER: u32 = 18;
 /// checks the results for plausibility, and recommends a wal_sync_method.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata probe /var/lib/postgresql                ten seconds; needs neither root nor PostgreSQL
+  pgstrata probe /var/tmp                           ten seconds; no PostgreSQL, no root needed
   pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is within ±1 %
   pgstrata probe . --rows all                       every row, including those of pg_test_fsync
   pgstrata probe . --require durable,p99=5ms,rate=1000    for CI: exit code 0 only if all are met

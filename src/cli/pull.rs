@@ -10,7 +10,7 @@ use crate::host::signals::Interrupt;
 use crate::record::pull::{PullRecord, RoundEnd};
 use std::path::PathBuf;
 
-/// Pull the plug: commit until the power is gone, and afterwards look for every acknowledged commit
+/// Test a drive by cutting its power: commit until it is off, then check every acknowledged commit
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata pull /mnt/ssd/test --witness 192.0.2.7:7432     the witness is another machine

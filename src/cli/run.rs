@@ -16,9 +16,11 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
+use crate::provision::guest_disk;
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
+use crate::record::guest_disk::GuestDisk;
 use crate::record::run::Share;
 use crate::run::check;
 use crate::run::clean;
@@ -122,9 +124,9 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let host = Host::this();
     let follower = Follower::new(args.page);
-    let ended = guest_suites(args).and_then(|suites| match suites.as_slice() {
+    let ended = guest_suites(args).and_then(|(suites, disks)| match suites.as_slice() {
         [] => run_watched(args, &host, &follower),
-        _ => in_guests(args, suites, &host, &follower),
+        _ => in_guests(args, (suites, disks), &host, &follower),
     });
     if ended.is_err() {
         follower.failed();
@@ -165,10 +167,18 @@ fn continuing(args: &Args) -> Result<Continuing> {
     Ok(Continuing { blocks: args.blocks.and_then(BlocksArg::total), died, crashed })
 }
 
-/// The guests that the run goes through, the one of the next trial first; none where it runs here.
-fn guest_suites(args: &Args) -> Result<Vec<Suite>> {
-    let (Some(cases), false) = (planned_cases(args)?, args.inside.is_some()) else { return Ok(Vec::new()) };
-    let suites = guests::suites(&cases)?;
+/// The guests that the run goes through, the one of the next trial first, and the disks that they need; none where it runs
+/// here.
+fn guest_suites(args: &Args) -> Result<(Vec<Suite>, Vec<GuestDisk>)> {
+    let (Some(cases), false) = (planned_cases(args)?, args.inside.is_some()) else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let suites = asked_suites(args, &cases)?;
+    Ok((suites, guest_disk::needed(cases.iter().map(|case| &case.stack))))
+}
+
+fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
+    let suites = guests::suites(cases)?;
     let named = || suites.iter().map(Suite::name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
     match (&args.guest, &args.resume) {
         (Some(_), Some(folder)) if suites.is_empty() => {
@@ -221,7 +231,12 @@ fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
 }
 
 /// The same in guests; the page and the tables are made here.
-fn in_guests(args: &Args, suites: Vec<Suite>, host: &Host, follower: &Follower) -> Result<u8> {
+fn in_guests(
+    args: &Args,
+    (suites, disks): (Vec<Suite>, Vec<GuestDisk>),
+    host: &Host,
+    follower: &Follower,
+) -> Result<u8> {
     let places = args.places.places()?;
     let folder =
         args.resume.as_ref().map(std::path::absolute).transpose().or_user(|| "find the run folder".to_owned())?;
@@ -233,7 +248,7 @@ fn in_guests(args: &Args, suites: Vec<Suite>, host: &Host, follower: &Follower) 
         }
         (None, None) => return Err(Error::user("name a plan, or a run folder with --resume")),
     };
-    let request = guest_run::Request { task, suites, json: args.json, results: &places.results };
+    let request = guest_run::Request { task, suites, disks, json: args.json, results: &places.results };
     let outcome = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
     let Some(folder) = outcome.folder else { return Ok(outcome.code) };
     let findings = crate::analyse::load::findings(&folder)?;

@@ -40,7 +40,7 @@ There is no password: whoever reaches the address can read every run of the fold
 says otherwise. A request must call the server by IP address, as localhost or by a name given with --allow-host, so that no \
 other site's page can read the answers. Only run folders directly in the folder are shown, links are not followed.
 
-Ends with Ctrl-C. Exit code: 130 interrupted, 2 not a folder of runs, 3 the address cannot be had.")]
+Ends with Ctrl-C. Exit code: 130 interrupted, 2 not a folder of runs, 3 cannot listen on the address.")]
 pub struct Args {
     /// Folder in which the runs are
     #[arg(value_name = "RESULTS", default_value = "results")]
@@ -67,7 +67,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// Serves until the process is ended.
 ///
 /// # Errors
-/// When there is no such folder, or the address cannot be had.
+/// When there is no such folder, or it cannot listen on the address.
 pub fn run(args: &Args) -> Result<u8> {
     let results = Results::open(&args.results)?;
     let server = Server::listen(args.listen.unwrap_or(SocketAddr::new(LOOPBACK, PORT)), &args.names)?;

@@ -13,7 +13,7 @@ pub struct Grouping {
     ///
     /// Every SIDE is a run folder of the same plan, for example pgstrata compare --group-by model,firmware results/*. Each host
     /// has one figure, its mean over cases, beside the median of the hosts in its group. Slower hosts are named by median and
-    /// MAD with a limit by the number of hosts: of equal hosts one is named in 5 of 100 fleets, and none among less than 6
+    /// MAD with a limit by the number of hosts: of equal hosts one is named in 5 of 100 fleets, and none among fewer than 6
     /// hosts. Groups are compared with the largest one, unpaired.
     #[arg(long, value_name = "FACT,...", value_delimiter = ',', value_parser = fact, conflicts_with = "html")]
     group_by: Vec<GroupBy>,

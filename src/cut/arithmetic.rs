@@ -4,7 +4,7 @@
 //! since then was durable before the mark, the commit could have been lost. This convicts no stack wrongly; a stack that it
 //! acquits may still fail on states.
 
-use super::history::History;
+use super::history::{Acknowledgement, History};
 use super::pages::Content;
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
 
@@ -17,6 +17,8 @@ pub struct Loss {
     pub us: u64,
     /// Acknowledged commits that are lost at some moment.
     pub uncovered: usize,
+    /// Whether all of them are asynchronous, and may be missing ([`History::promised`]).
+    pub is_expected: bool,
 }
 
 /// The requests that acknowledgements rest on.
@@ -54,34 +56,73 @@ impl Evidence<'_> {
         covered.collect()
     }
 
-    /// What the worst power cut costs; `None` where every acknowledgement is covered.
+    /// What the worst power cut costs: of commits that may not be missing, else of asynchronous ones. `None` where every
+    /// acknowledgement is covered.
     #[must_use]
     pub fn loss(&self, history: &History, durable: &Durable) -> Option<Loss> {
         let covered = self.covered_from(history, durable);
-        let acknowledged = &history.acknowledged;
-        let uncovered: Vec<usize> =
-            (0..acknowledged.len()).filter(|number| covered[*number] >= acknowledged[*number].mark).collect();
-        // A cut at the mark of each: as many are lost as have a mark at or before it and are covered at or after it.
-        let mut ends: Vec<Seq> = uncovered.iter().map(|number| covered[*number]).collect();
-        ends.sort_unstable();
-        let lost_at = |place: usize| {
-            let at = acknowledged[uncovered[place]].mark;
-            let given = uncovered.partition_point(|number| acknowledged[*number].mark <= at);
-            given - ends.partition_point(|end| *end < at)
-        };
-        let worst = (0..uncovered.len()).max_by_key(|place| lost_at(*place))?;
-        let cut = &acknowledged[uncovered[worst]];
-        let lost =
-            uncovered.iter().filter(|number| acknowledged[**number].mark <= cut.mark && covered[**number] >= cut.mark);
-        let first_us = lost.map(|number| acknowledged[*number].at_us).min().unwrap_or(cut.at_us);
-        Some(Loss { commits: lost_at(worst), us: cut.at_us - first_us, uncovered: uncovered.len() })
+        let all = || history.acknowledged.iter().zip(covered.iter().copied());
+        let promised = all().filter_map(|(one, covered)| {
+            let (from, from_us) = history.promised(one)?;
+            Some(Due { from, from_us, acknowledged_us: one.at_us, covered })
+        });
+        worst(promised.collect()).or_else(|| {
+            let may_be_missing = all().filter(|(one, _)| one.asynchronous).map(|(one, covered)| {
+                let (from, from_us) = (one.mark, one.at_us);
+                Due { from, from_us, acknowledged_us: one.at_us, covered }
+            });
+            let loss = worst(may_be_missing.collect())?;
+            let us = loss.us.max(longest_missing(&history.acknowledged, &covered));
+            Some(Loss { us, is_expected: true, ..loss })
+        })
     }
+}
+
+/// A commit that is looked for in every state from some time on.
+struct Due {
+    from: Seq,
+    /// The same in microseconds.
+    from_us: u64,
+    acknowledged_us: u64,
+    /// When it became durable.
+    covered: Seq,
+}
+
+/// What the worst power cut costs of these commits.
+fn worst(due: Vec<Due>) -> Option<Loss> {
+    let mut uncovered: Vec<Due> = due.into_iter().filter(|one| one.covered >= one.from).collect();
+    uncovered.sort_by_key(|one| one.from);
+    // A cut when each falls due: as many are lost as fall due at or before it and are covered at or after it.
+    let mut ends: Vec<Seq> = uncovered.iter().map(|one| one.covered).collect();
+    ends.sort_unstable();
+    let lost_at = |place: usize| {
+        let at = uncovered[place].from;
+        let given = uncovered.partition_point(|one| one.from <= at);
+        given - ends.partition_point(|end| *end < at)
+    };
+    let worst = (0..uncovered.len()).max_by_key(|place| lost_at(*place))?;
+    let cut = &uncovered[worst];
+    let lost = uncovered.iter().filter(|one| one.from <= cut.from && one.covered >= cut.from);
+    let first_us = lost.map(|one| one.acknowledged_us).min().unwrap_or(cut.from_us);
+    let (commits, us) = (lost_at(worst), cut.from_us.saturating_sub(first_us));
+    Some(Loss { commits, us, uncovered: uncovered.len(), is_expected: false })
+}
+
+/// The longest time, up to the last acknowledgement before some cut, for which an asynchronous commit is missing: a moment with
+/// more lost commits may be another.
+fn longest_missing(acknowledged: &[Acknowledgement], covered: &[Seq]) -> u64 {
+    let missing = acknowledged.iter().zip(covered).filter(|(one, covered)| one.asynchronous && **covered >= one.mark);
+    let spans = missing.filter_map(|(one, covered)| {
+        let given = acknowledged.partition_point(|other| other.mark <= *covered);
+        Some(acknowledged[..given].last()?.at_us.saturating_sub(one.at_us))
+    });
+    spans.max().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cut::history::Acknowledgement;
+    use crate::cut::history::Flushed;
     use crate::recorder::DeviceModel;
 
     /// A write of WAL, or a flush, that takes the places `at` and `at + 1`.
@@ -101,6 +142,7 @@ mod tests {
             at_us: *mark,
             xid: 0,
             end: None,
+            asynchronous: false,
         });
         let history = History::of(acknowledged.collect());
         let evidence = Evidence { entries, contents: &contents, disks: &[0] };
@@ -116,7 +158,7 @@ mod tests {
         assert_eq!((early.commits, early.uncovered), (1, 1), "acknowledged before its flush");
         let unflushed: Vec<Entry> = (0..4).map(|number| entry(Op::Write, number * 2)).collect();
         let lost = honest(&unflushed, &[(0, 2), (2, 4), (4, 6), (6, 8)]).unwrap();
-        assert_eq!(lost, Loss { commits: 4, us: 6, uncovered: 4 });
+        assert_eq!(lost, Loss { commits: 4, us: 6, uncovered: 4, is_expected: false });
         assert_eq!(honest(&[], &[(0, 0)]).unwrap().commits, 1, "nothing reached the disk");
         assert_eq!(loss_of(&unflushed, &[(0, 2), (2, 4)], DeviceModel::PowerProtected), None);
         assert_eq!(loss_of(&flushed, &[(0, 4), (4, 8)], DeviceModel::FlushIgnored).unwrap().commits, 2);
@@ -129,9 +171,53 @@ mod tests {
         let entries: Vec<Entry> = entries.into_iter().zip(0..).map(|(op, place)| entry(op, place * 2)).collect();
         let acknowledged = [(0, 2), (2, 4), (4, 8), (8, 10), (10, 12), (12, 16)];
         let lost = loss_of(&entries, &acknowledged, DeviceModel::Honest).unwrap();
-        assert_eq!(lost, Loss { commits: 2, us: 2, uncovered: 4 });
+        assert_eq!(lost, Loss { commits: 2, us: 2, uncovered: 4, is_expected: false });
         let late = [(0, 8), (8, 16)];
         assert_eq!(loss_of(&entries, &late, DeviceModel::Honest), None);
+    }
+
+    #[test]
+    fn asynchronous_commits_may_be_missing_until_they_are_said_to_be_flushed_and_hide_no_synchronous_loss() {
+        let entries = [entry(Op::Write, 0), entry(Op::Write, 2), entry(Op::Flush, 4)];
+        let contents = vec![Content::Wal; entries.len()];
+        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0] };
+        let durable = Durable::of(&entries, DeviceModel::Honest);
+        let one = |client, started, mark, asynchronous| Acknowledgement {
+            client,
+            number: 1,
+            started,
+            mark,
+            at_us: mark,
+            xid: 0,
+            end: Some(mark * 10),
+            asynchronous,
+        };
+        let loss = |said: &[(Seq, u64)], second| {
+            let flushed = said.iter().map(|(mark, up_to)| Flushed { mark: *mark, at_us: *mark, up_to: *up_to });
+            let acknowledged = vec![one(0, 0, 2, true), one(1, 2, 4, second)];
+            let history = History { flushed: flushed.collect(), ..History::of(acknowledged) };
+            evidence.loss(&history, &durable).map(|loss| (loss.commits, loss.is_expected))
+        };
+        assert_eq!(loss(&[], true), Some((2, true)));
+        assert_eq!(loss(&[(4, 20)], true), Some((1, false)), "the first one was said to be flushed, and is not");
+        assert_eq!(loss(&[(3, 19), (6, 40)], true), Some((2, true)), "said when it was so");
+        assert_eq!(loss(&[], false), Some((1, false)), "the synchronous one counts");
+        // One is missing for long, and later many for a short time.
+        let entries: Vec<Entry> = [Op::Write, Op::Flush, Op::Write, Op::Write, Op::Write, Op::Flush]
+            .into_iter()
+            .zip(0..)
+            .map(|(op, place)| entry(op, place * 2))
+            .collect();
+        let marks = [(0, 1, 0), (1, 2, 900), (4, 6, 901), (6, 8, 902), (8, 10, 903)];
+        let acknowledged = marks.iter().zip(0..).map(|((started, mark, at_us), client)| Acknowledgement {
+            at_us: *at_us,
+            ..one(client, *started, *mark, true)
+        });
+        let history = History::of(acknowledged.collect());
+        let contents = vec![Content::Wal; entries.len()];
+        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0] };
+        let loss = evidence.loss(&history, &Durable::of(&entries, DeviceModel::Honest)).unwrap();
+        assert!(loss.is_expected && loss.us >= 900, "{loss:?}");
     }
 
     #[test]

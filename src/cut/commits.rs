@@ -2,9 +2,11 @@
 //!
 //! Each client inserts rows into two tables with an index, with a hash chain of its own, and marks the recorder's sequence
 //! after each acknowledgement. One more session does what moves files: extension, TRUNCATE, CREATE and DROP, VACUUM, prepared
-//! transactions, an unlogged table; and one what moves WAL: checkpoints and switches of its segment.
+//! transactions, an unlogged table; one what moves WAL: checkpoints and switches of its segment; and one asks how far WAL is
+//! flushed.
 
-use super::history::{Acknowledgement, History, link};
+use super::beside::Failed;
+use super::history::{Acknowledgement, Flushed, History, link};
 use super::wal::{self, Lsn, WalReader, WalShape};
 use crate::cluster::client::{Client, TextRow};
 use crate::cluster::server::{DATABASE, Server};
@@ -13,6 +15,7 @@ use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
 use crate::recorder::Recorder;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,6 +27,9 @@ const ANSWER: Duration = Duration::from_secs(120);
 
 /// Between two rounds of the sessions beside the clients, and between two commits once time is up.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Between two questions how far WAL is flushed: an asynchronous commit may wait for several `wal_writer_delay`, 200 ms each.
+const ASK_FLUSHED_EVERY: Duration = Duration::from_millis(20);
 
 /// Between two checkpoints; redo and the writes of data are then a second's.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
@@ -38,7 +44,39 @@ pub struct Load<'a> {
     pub clients: u16,
     /// How long at full speed; on a machine that is too slow for its checkpoints, slowly on until they are done.
     pub time: Duration,
+    pub asynchronous: Asynchronous,
+    /// What else runs until it is told that it is over.
+    pub beside: Option<&'a Beside<'a>>,
     pub interrupt: &'a Interrupt,
+}
+
+/// Runs beside the clients.
+pub type Beside<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), Failed> + Sync + 'a;
+
+/// What was committed.
+pub struct Committed {
+    pub history: History,
+    /// Commits in WAL that are not the clients'.
+    pub others: usize,
+}
+
+/// Which of the clients' transactions commit without waiting for WAL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asynchronous {
+    None,
+    /// One of [`ASYNCHRONOUS`], by `SET LOCAL`.
+    Some,
+    /// The server's settings say so.
+    All,
+}
+
+/// One transaction of so many commits asynchronously, the same ones in each recording.
+const ASYNCHRONOUS: u8 = 8;
+
+/// Whether the transaction with this link is one of them.
+fn is_asynchronous(link: &str) -> bool {
+    let first = u8::from_str_radix(link.get(..2).unwrap_or_default(), 16).unwrap_or_default();
+    first.is_multiple_of(ASYNCHRONOUS)
 }
 
 /// How far the sessions are, for one another.
@@ -54,7 +92,12 @@ impl Progress {
     fn is_over(&self, load: &Load<'_>, began: Instant) -> bool {
         let due = LEAST_CHECKPOINTS.min((load.time.as_secs_f64() / CHECKPOINT_EVERY.as_secs_f64()) as u32);
         let complete = began.elapsed() >= load.time && self.checkpoints.load(Ordering::Relaxed) >= due;
-        complete || self.stop.load(Ordering::Relaxed) || load.interrupt.check().is_err()
+        complete || self.is_stopped(load)
+    }
+
+    /// Whether there is nothing to wait for any more.
+    fn is_stopped(&self, load: &Load<'_>) -> bool {
+        self.stop.load(Ordering::Relaxed) || load.interrupt.check().is_err()
     }
 }
 
@@ -88,39 +131,53 @@ pub(super) fn connect(server: &Server) -> Result<Client> {
 /// Lets all clients commit for a while.
 ///
 /// # Errors
-/// The first client's: the server's own words, or a recording that failed; interrupted.
-pub fn run(load: &Load<'_>) -> Result<History> {
+/// The first client's: the server's own words, or a recording that failed; of what runs beside, where no client failed;
+/// interrupted.
+pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     let progress = &Progress::default();
     let shape = shape_of(load.server)?;
     let mut followed = Followed::begin(load.server, shape)?;
-    let following = &mut followed;
-    let outcomes: Vec<Result<Vec<Acknowledgement>>> = std::thread::scope(|scope| {
+    let (following, mut flushed) = (&mut followed, Vec::new());
+    let noted = &mut flushed;
+    let died = || Error::bug("a client's thread died");
+    let (outcomes, beside): (Vec<Result<Vec<Acknowledgement>>>, _) = std::thread::scope(|scope| {
+        let workload = load.beside.map(|beside| {
+            let began = now();
+            scope.spawn(move || stopping(progress, || beside(&|| progress.is_over(load, began))))
+        });
         let clients: Vec<_> = (0..load.clients)
             .map(|client| scope.spawn(move || stopping(progress, || commit(load, client, progress))))
             .collect();
-        let beside = [
+        let sessions = [
             scope.spawn(move || stopping(progress, || move_files(load, progress).map(|()| Vec::new()))),
             scope.spawn(move || stopping(progress, || move_wal(load, progress, following).map(|()| Vec::new()))),
+            scope.spawn(move || stopping(progress, || note_flushed(load, progress, noted).map(|()| Vec::new()))),
         ];
-        let died = || Err(Error::bug("a client's thread died"));
-        clients.into_iter().chain(beside).map(|thread| thread.join().unwrap_or_else(|_| died())).collect()
+        let threads = clients.into_iter().chain(sessions);
+        let outcomes = threads.map(|thread| thread.join().unwrap_or_else(|_| Err(died()))).collect();
+        let workload = workload.map(|thread| thread.join().unwrap_or_else(|_| Err(Failed::Other(died()))));
+        (outcomes, workload.unwrap_or(Ok(())))
     });
     if let Some(failure) = load.recorder.failure() {
-        return Err(Error::host(failure));
+        return Err(Error::host(failure).into());
     }
     let mut acknowledged = Vec::new();
     for outcome in outcomes {
         acknowledged.extend(outcome?);
     }
     load.interrupt.check()?;
+    beside?;
     // Asynchronous commits are written, too, once a later one is flushed.
     connect(load.server)?.query("SET synchronous_commit = on; INSERT INTO pgstrata_prepared VALUES (0)")?;
-    followed.read_on()?;
-    Ok(History::of(acknowledged).with_wal(shape, &followed.ends))
+    followed.read_on(&|| load.interrupt.check().is_err())?;
+    load.interrupt.check()?;
+    let history = History { flushed, ..History::of(acknowledged) }.with_wal(shape, &followed.ends);
+    let seen = history.acknowledged.iter().filter(|one| one.end.is_some()).count();
+    Ok(Committed { others: followed.ends.len() - seen, history })
 }
 
 /// Does it, and has the others stop where it fails.
-fn stopping<T>(progress: &Progress, work: impl FnOnce() -> Result<T>) -> Result<T> {
+fn stopping<T, E>(progress: &Progress, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     work().inspect_err(|_| progress.stop.store(true, Ordering::Relaxed))
 }
 
@@ -136,13 +193,17 @@ fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Ackno
         }
         chain = link(&chain, client, number);
         let begun = transaction(client, number, &chain);
-        let answer = connection.query(&format!("{begun}; SELECT txid_current()"))?;
+        let (asynchronous, set) = match load.asynchronous {
+            Asynchronous::Some if is_asynchronous(&chain) => (true, "; SET LOCAL synchronous_commit = off"),
+            kind => (kind == Asynchronous::All, ""),
+        };
+        let answer = connection.query(&format!("{begun}{set}; SELECT txid_current()"))?;
         let xid = xid_of(&answer)?;
         let started = load.recorder.mark();
         connection.query("COMMIT")?;
         let mark = load.recorder.mark();
         let at_us = load.recorder.elapsed_us();
-        acknowledged.push(Acknowledgement { client, number, started, mark, at_us, xid, end: None });
+        acknowledged.push(Acknowledgement { client, number, started, mark, at_us, xid, end: None, asynchronous });
         if is_last {
             break;
         }
@@ -189,9 +250,14 @@ impl Followed {
         Ok(Followed { reader, ends: BTreeMap::new() })
     }
 
-    fn read_on(&mut self) -> Result<()> {
+    /// Reads what has been written, unless that is not needed any more: a slow reader may follow fast clients for as long as
+    /// they write.
+    fn read_on(&mut self, left: &dyn Fn() -> bool) -> Result<()> {
         let Followed { reader, ends } = self;
-        reader.read_on(|record| ends.extend(record.commits.map(|xid| (xid, record.end))))
+        reader.read_on(|record| {
+            ends.extend(record.commits.map(|xid| (xid, record.end)));
+            if left() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
     }
 }
 
@@ -214,7 +280,8 @@ fn move_files(load: &Load<'_>, progress: &Progress) -> Result<()> {
     let began = now();
     let mut vacuums = 0;
     for round in 1_u32.. {
-        if progress.is_over(load, began) {
+        // Past its time what is left to wait for is a checkpoint, before which all WAL is read.
+        if began.elapsed() >= load.time || progress.is_stopped(load) {
             break;
         }
         connection.query(
@@ -237,19 +304,42 @@ fn move_files(load: &Load<'_>, progress: &Progress) -> Result<()> {
     Ok(())
 }
 
+/// Notes how far the server says that its WAL is flushed, where commits may wait for that.
+fn note_flushed(load: &Load<'_>, progress: &Progress, noted: &mut Vec<Flushed>) -> Result<()> {
+    if load.asynchronous == Asynchronous::None {
+        return Ok(());
+    }
+    let mut connection = connect(load.server)?;
+    let began = now();
+    while !progress.is_over(load, began) {
+        let rows = connection.query("SELECT pg_current_wal_flush_lsn()")?;
+        let (mark, at_us) = (load.recorder.mark(), load.recorder.elapsed_us());
+        let up_to = wal::parse_lsn(rows.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default())?;
+        if noted.last().is_none_or(|last| last.up_to < up_to) {
+            noted.push(Flushed { mark, at_us, up_to });
+        }
+        sleep(ASK_FLUSHED_EVERY);
+    }
+    Ok(())
+}
+
 /// What moves WAL: checkpoints at their times, however long the rest takes. It is read before a checkpoint removes it.
 fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
     let mut checkpoints = 0;
+    let left = || progress.is_stopped(load);
     while !progress.is_over(load, began) {
-        followed.read_on()?;
+        followed.read_on(&left)?;
         if began.elapsed() >= CHECKPOINT_EVERY * (checkpoints + 1) {
             checkpoints += 1;
             // From the second on: a segment that was left is removed or used again at the next checkpoint.
             if checkpoints.is_multiple_of(2) {
                 connection.query("SELECT pg_switch_wal()")?;
-                followed.read_on()?;
+                followed.read_on(&left)?;
+            }
+            if left() {
+                break;
             }
             connection.query("CHECKPOINT")?;
             progress.checkpoints.store(checkpoints, Ordering::Relaxed);

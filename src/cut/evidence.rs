@@ -2,9 +2,12 @@
 
 use super::disks;
 use super::history::History;
-use super::ladder::{Checked, Checker, Finding};
+use super::invariants::Found;
+use super::ladder::{Checked, Checker, Finding, Recovery};
 use super::record::Recorded;
+use super::second::{Second, SecondCut};
 use super::session::{Cutting, Session};
+use super::tried::Kept;
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders, paths};
@@ -16,11 +19,13 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Format of the file.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 4;
 /// Its name in the folder of the evidence.
 pub const FILE: &str = "evidence.json";
 /// The log beside it.
 const LOG: &str = "log";
+/// The log of the recovery that was cut a second time.
+const SECOND_LOG: &str = "second.log";
 
 /// The file of an evidence.
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,6 +35,11 @@ struct Evidence {
     verdict: Verdict,
     /// The state that failed; `None` where the arithmetic alone convicted.
     state: Option<State>,
+    /// The state of its recovery that failed, where that was cut a second time; the log lies beside this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    second: Option<State>,
+    /// Whether its recovery failed, with the settings of the case, before any second cut.
+    recovery_failed: bool,
     /// Node of each disk and the file name of its base.
     disks: Vec<(String, String)>,
     history: History,
@@ -39,7 +49,7 @@ struct Evidence {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, state: Option<State>, recorded: &Recorded) -> Result<()> {
+pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Kept>, recorded: &Recorded) -> Result<()> {
     folders::make_all(to, 0o755)?;
     let mut disks = Vec::new();
     for (node, base) in recorded.nodes.iter().zip(&recorded.bases) {
@@ -52,8 +62,17 @@ pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, state: Option<State>,
     if paths::exists(&server_log) {
         files::move_to(&server_log, &to.join("server.log"))?;
     }
+    let (state, second) = kept.map_or((None, None), |kept| (Some(kept.state), kept.second));
+    let (second, recovery_failed) = match second {
+        Some(Second::Cut(SecondCut { log, state })) => {
+            files::move_to(&log, &to.join(SECOND_LOG))?;
+            (Some(state), false)
+        }
+        Some(Second::Recovery) => (None, true),
+        None => (None, false),
+    };
     let (case, verdict, history) = (case.clone(), verdict.clone(), recorded.history.clone());
-    let evidence = Evidence { format: FORMAT, case, verdict, state, disks, history };
+    let evidence = Evidence { format: FORMAT, case, verdict, state, second, recovery_failed, disks, history };
     let text = serde_json::to_vec_pretty(&evidence).or_store(|| "write the evidence".to_owned())?;
     files::write_whole(&to.join(FILE), &text)
 }
@@ -85,12 +104,17 @@ pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt
     let (case, verdict) = (evidence.case.id.clone(), evidence.verdict.clone());
     let Some(state) = &evidence.state else { return Ok(Replayed { case, verdict, finding: None }) };
     let session = Session::open(host, places, Cutting::default(), interrupt)?;
-    let finding = check(&session, &evidence, &recording, state);
+    let finding = check(&session, &evidence, &recording, (state, &folder.join(SECOND_LOG)));
     session.close()?;
     Ok(Replayed { case, verdict, finding: Some(finding?) })
 }
 
-fn check(session: &Session<'_>, evidence: &Evidence, recording: &Recording, state: &State) -> Result<Verdict> {
+fn check(
+    session: &Session<'_>,
+    evidence: &Evidence,
+    recording: &Recording,
+    (state, second_log): (&State, &Path),
+) -> Result<Verdict> {
     let exports = disks::serve(session)?;
     let nodes: Vec<String> = evidence.disks.iter().map(|(node, _)| node.clone()).collect();
     let of = Checked {
@@ -102,9 +126,21 @@ fn check(session: &Session<'_>, evidence: &Evidence, recording: &Recording, stat
         work: &session.work,
     };
     let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
-    let images = || recording.images(&durable, state);
-    let checker = Checker::attach(of, images())?;
-    let finding = checker.whole(images(), state.at, true);
+    let images = match &evidence.second {
+        None => recording.images(&durable, state),
+        Some(second) => {
+            let recovery = Recording::open_over(second_log, recording.images(&durable, state))?;
+            recovery.images(&SecondCut::durable(&recovery), second)
+        }
+    };
+    let checker = Checker::attach(of, images.clone())?;
+    let finding = match evidence.recovery_failed {
+        false => checker.whole(images, state.at, true),
+        true => checker.recover(&images, &session.work.join(SECOND_LOG)).map(|done| match done {
+            Recovery::Failed(finding) => finding,
+            Recovery::Recorded(..) => Finding::Recovered(Found::Whole),
+        }),
+    };
     checker.detach()?;
     Ok(verdict_of(&finding?))
 }
@@ -112,9 +148,11 @@ fn check(session: &Session<'_>, evidence: &Evidence, recording: &Recording, stat
 /// What one finding says by itself.
 #[must_use]
 pub fn verdict_of(finding: &Finding) -> Verdict {
-    use super::invariants::Found;
     match finding {
         Finding::Recovered(Found::Whole) => Verdict::Holds { states: 1 },
+        Finding::Recovered(Found::Lost(loss)) if loss.is_expected => {
+            Verdict::ExpectedLoss { commits: loss.commits, us: loss.us }
+        }
         Finding::Recovered(Found::Lost(loss)) => Verdict::Loses { commits: loss.commits, us: loss.us },
         Finding::Recovered(Found::Torn(what)) => Verdict::Torn { what: what.clone(), unit: None },
         Finding::Unmountable(what) => Verdict::Unmountable { what: what.clone() },

@@ -25,6 +25,18 @@ pub struct Acknowledgement {
     pub xid: u32,
     /// Where its commit record ends in WAL; `None` where it was not seen there.
     pub end: Option<Lsn>,
+    /// Whether it was committed with `synchronous_commit = off`.
+    pub asynchronous: bool,
+}
+
+/// What the server said of its WAL: that it is flushed up to a place (`pg_current_wal_flush_lsn()`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flushed {
+    /// The recorder's sequence when the answer was there.
+    pub mark: Seq,
+    /// The same in microseconds.
+    pub at_us: u64,
+    pub up_to: Lsn,
 }
 
 /// All acknowledgements of a recording, by their marks.
@@ -33,12 +45,14 @@ pub struct History {
     pub acknowledged: Vec<Acknowledgement>,
     /// How WAL is laid out; `None` where the server's was not read.
     pub wal: Option<WalShape>,
+    /// What the server said of its WAL, in that order: an asynchronous commit may be missing until it is said to be flushed.
+    pub flushed: Vec<Flushed>,
 }
 
 impl History {
     pub fn of(mut acknowledged: Vec<Acknowledgement>) -> History {
         acknowledged.sort_by_key(|one| (one.mark, one.client, one.number));
-        History { acknowledged, wal: None }
+        History { acknowledged, ..History::default() }
     }
 
     /// Enters where commit records end.
@@ -86,10 +100,32 @@ impl History {
     /// What is lost of the commits that were acknowledged before `at` where valid WAL ends at `end`.
     pub fn lost_after(&self, end: Lsn, at: Seq) -> Option<Loss> {
         let given = &self.acknowledged[..self.acknowledged.partition_point(|one| one.mark <= at)];
-        let mut lost = given.iter().filter(|one| one.end.is_some_and(|ends| ends > end));
-        let (first, last) = (lost.clone().map(|one| one.at_us).min()?, given.iter().map(|one| one.at_us).max()?);
-        let commits = lost.by_ref().count();
-        Some(Loss { commits, us: last - first, uncovered: commits })
+        let lost: Vec<_> = given.iter().filter(|one| one.end.is_some_and(|ends| ends > end)).collect();
+        self.loss_of(&lost, at, given.iter().map(|one| one.at_us).max()?)
+    }
+
+    /// What these lost commits come to where the power failed at `at`, which is `cut_us`: those that may not be lost, if there
+    /// are any.
+    pub fn loss_of(&self, lost: &[&Acknowledgement], at: Seq, cut_us: u64) -> Option<Loss> {
+        let forbidden = lost.iter().filter(|one| self.promised(one).is_some_and(|(from, _)| from <= at));
+        let is_expected = forbidden.clone().next().is_none();
+        let told: Vec<u64> = match is_expected {
+            true => lost.iter().map(|one| one.at_us).collect(),
+            false => forbidden.map(|one| one.at_us).collect(),
+        };
+        let us = cut_us.saturating_sub(told.iter().copied().min()?);
+        Some(Loss { commits: told.len(), us, uncovered: told.len(), is_expected })
+    }
+
+    /// From when on a commit may not be missing, and that in microseconds: from its acknowledgement, of an asynchronous one from
+    /// when the server said that its record is flushed, too. `None` where it never said so.
+    pub fn promised(&self, one: &Acknowledgement) -> Option<(Seq, u64)> {
+        if !one.asynchronous {
+            return Some((one.mark, one.at_us));
+        }
+        let end = one.end?;
+        let said = self.flushed.get(self.flushed.partition_point(|said| said.up_to < end))?;
+        Some((said.mark.max(one.mark), said.at_us.max(one.at_us)))
     }
 
     /// The highest number that each client was acknowledged before `at`.
@@ -117,7 +153,26 @@ mod tests {
     use super::*;
 
     fn one(client: u16, number: u64, started: Seq, mark: Seq) -> Acknowledgement {
-        Acknowledgement { client, number, started, mark, at_us: mark, xid: 0, end: None }
+        Acknowledgement { client, number, started, mark, at_us: mark, xid: 0, end: None, asynchronous: false }
+    }
+
+    #[test]
+    fn an_asynchronous_commit_may_be_lost_until_the_server_says_that_it_is_flushed() {
+        let asynchronous = Acknowledgement { asynchronous: true, end: Some(80), ..one(0, 1, 5, 100) };
+        let synchronous = one(1, 1, 5, 300);
+        let said = |mark, up_to| Flushed { mark, at_us: mark, up_to };
+        let flushed = vec![said(60, 20), said(500, 79), said(700, 90)];
+        let history = History { flushed, ..History::of(vec![asynchronous, synchronous]) };
+        let loss = |lost: &[&Acknowledgement], at| history.loss_of(lost, at, at).map(|it| (it.commits, it.is_expected));
+        assert_eq!(loss(&[&asynchronous], 699), Some((1, true)), "a slow flush is no lost one");
+        assert_eq!(loss(&[&asynchronous], 700), Some((1, false)));
+        assert_eq!(loss(&[&asynchronous, &synchronous], 400), Some((1, false)), "the synchronous one alone");
+        assert_eq!(loss(&[], 400), None);
+        // Flushed by another's commit before its client had the answer.
+        let early = History { flushed: vec![said(60, 90)], ..history.clone() };
+        assert_eq!(early.promised(&asynchronous), Some((100, 100)));
+        let unseen = Acknowledgement { end: None, ..asynchronous };
+        assert_eq!((history.promised(&unseen), history.promised(&synchronous)), (None, Some((300, 300))));
     }
 
     #[test]

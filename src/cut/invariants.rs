@@ -97,10 +97,8 @@ fn judge(tables: &Tables, history: &History, at: Seq) -> Found {
     }
     let given = history.acknowledged.iter().filter(|one| one.mark <= at);
     let lost: Vec<_> = given.clone().filter(|one| !tables.contains_key(&(one.client, one.number))).collect();
-    let (Some(first), Some(last)) = (lost.iter().map(|one| one.at_us).min(), given.map(|one| one.at_us).max()) else {
-        return Found::Whole;
-    };
-    Found::Lost(Loss { commits: lost.len(), us: last - first, uncovered: lost.len() })
+    let cut_us = given.map(|one| one.at_us).max().unwrap_or_default();
+    history.loss_of(&lost, at, cut_us).map_or(Found::Whole, Found::Lost)
 }
 
 /// What is wrong with one client's transactions: a part of one, a hole, a broken chain, or one that was never sent.
@@ -137,6 +135,7 @@ mod tests {
             at_us: number * 100,
             xid: 0,
             end: None,
+            asynchronous: false,
         });
         History::of(acknowledged.collect())
     }
@@ -156,7 +155,7 @@ mod tests {
         assert_eq!(judge(&tables_with(3), &history(9), at), Found::Whole);
         assert_eq!(judge(&tables_with(4), &history(9), at), Found::Whole, "the one in flight");
         let lost = judge(&tables_with(1), &history(9), at);
-        assert_eq!(lost, Found::Lost(Loss { commits: 2, us: 100, uncovered: 2 }));
+        assert_eq!(lost, Found::Lost(Loss { commits: 2, us: 100, uncovered: 2, is_expected: false }));
         assert!(matches!(judge(&tables_with(5), &history(9), at), Found::Torn(what) if what.contains("never sent")));
         assert_eq!(judge(&Tables::new(), &history(9), 14), Found::Whole, "nothing was acknowledged yet");
     }

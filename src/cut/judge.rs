@@ -6,7 +6,7 @@ use super::pages::{Content, PageWrites, content_of};
 use super::record::Recorded;
 use super::seams::Blocks;
 use super::session::{CaseResult, OnDevice, Session, Told};
-use super::tried;
+use super::tried::{self, Kept};
 use crate::error::{Context, Result};
 use crate::record::case::CaseSpec;
 use crate::record::verdict::Verdict;
@@ -39,8 +39,8 @@ pub(super) struct Device {
 }
 
 impl Judged<'_> {
-    /// The verdict, with the state that it rests on where it convicts.
-    pub fn judge(&self, tell: &dyn Fn(Told<'_>)) -> Result<(CaseResult, Option<State>)> {
+    /// The verdict, with the state that it rests on, where it convicts.
+    pub fn judge(&self, tell: &dyn Fn(Told<'_>)) -> Result<(CaseResult, Option<Kept>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
         let end = self.recorded.history.acknowledged.last().map_or(0, |last| last.mark);
@@ -48,6 +48,8 @@ impl Judged<'_> {
         let count = |op| made().filter(|entry| entry.op == op).count();
         let mut result = CaseResult {
             commits: self.recorded.history.acknowledged.len(),
+            asynchronous: self.recorded.history.acknowledged.iter().filter(|one| one.asynchronous).count(),
+            beside: self.recorded.beside.clone(),
             writes: count(Op::Write),
             flushes: count(Op::Flush),
             bytes: made().filter(|entry| entry.op == Op::Write).map(|entry| entry.length).sum(),
@@ -58,6 +60,11 @@ impl Judged<'_> {
             result.verdict = Verdict::HarnessBroken { why };
             return Ok((result, None));
         }
+        if self.recorded.asynchronous && !self.recorded.history.has_ends() {
+            let why = "asynchronous commits are judged by their records, and not all were seen in WAL".to_owned();
+            result.verdict = Verdict::NotMeasured { why };
+            return Ok((result, None));
+        }
         let devices = self.devices();
         let by_arithmetic = |device: &Device| OnDevice {
             device: device.name.clone(),
@@ -65,11 +72,11 @@ impl Judged<'_> {
         };
         result.devices = devices.iter().map(by_arithmetic).collect();
         result.verdict = result.devices[0].verdict.clone();
-        let state = match self.session.cutting.states {
+        let kept = match self.session.cutting.states {
             0 => None,
             _ => tried::try_states(self, &written, &devices, &mut result, tell)?,
         };
-        Ok((result, state))
+        Ok((result, kept))
     }
 
     /// The models of the device that each stack is told of, the honest one first. Where WAL has disks of its own, those are
@@ -114,15 +121,20 @@ impl Judged<'_> {
     fn arithmetic(&self, contents: &[Content], durable: &Durable) -> Verdict {
         let entries = self.recorded.recording.log().entries();
         let evidence = arithmetic::Evidence { entries, contents, disks: &self.recorded.wal_disks };
-        evidence.loss(&self.recorded.history, durable).map_or(Verdict::Holds { states: 0 }, |loss| self.weighed(loss))
+        evidence
+            .loss(&self.recorded.history, durable)
+            .and_then(|loss| self.weighed(loss))
+            .unwrap_or(Verdict::Holds { states: 0 })
     }
 
-    /// A loss, or one that asynchronous commit may have.
-    pub fn weighed(&self, loss: Loss) -> Verdict {
-        let Loss { commits, us, .. } = loss;
-        match self.recorded.async_window_us {
-            Some(window) if us <= window => Verdict::ExpectedLoss { commits, us },
-            _ => Verdict::Loses { commits, us },
+    /// A loss. One that asynchronous commits may have says something of the server's settings where it commits that way by
+    /// itself; it says nothing where a share of the clients' transactions asked for it.
+    pub fn weighed(&self, loss: Loss) -> Option<Verdict> {
+        let Loss { commits, us, is_expected, .. } = loss;
+        match (is_expected, self.recorded.asynchronous) {
+            (true, true) => Some(Verdict::ExpectedLoss { commits, us }),
+            (true, false) => None,
+            (false, _) => Some(Verdict::Loses { commits, us }),
         }
     }
 }

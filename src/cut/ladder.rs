@@ -9,21 +9,23 @@ use super::disks::Disks;
 use super::filesystem_check;
 use super::history::History;
 use super::invariants::{self, Found};
+use super::opening::{Folders, Opened, Opener};
 use super::record::{RECORDED, data_folder, postgres_of, server_spec, site, wal_folder};
 use super::server_check::{self, Ended};
 use super::session::Session;
 use super::wal::{self, WalReader};
-use crate::error::{Context, Error, Kind, Result};
+use crate::cluster::server::ServerSpec;
+use crate::error::{Context, Error, Result};
 use crate::host::{files, loops, paths};
-use crate::provision::stack::{BuiltStack, Grounds, reopen_stack};
-use crate::provision::undo::{Undoers, undo_from};
+use crate::provision::stack::Grounds;
 use crate::provision::{Ground, Site, layer};
 use crate::record::case::CaseSpec;
 use crate::record::stack::GroundName;
-use crate::recorder::{Image, Recorder, Seq, name_of};
+use crate::recorder::{Image, Recorder, Recording, Seq, name_of};
 use crate::run::undo;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,6 +46,23 @@ impl Finding {
     }
 }
 
+/// What a recovery that was recorded came to.
+pub enum Recovery {
+    /// What it wrote, and where in it PostgreSQL took clients.
+    Recorded(Recording, Seq),
+    Failed(Finding),
+}
+
+/// The same while its recorder still stands behind the loop devices.
+enum Recovering {
+    Ready(Arc<Recorder>, Seq),
+    Failed(Finding),
+}
+
+fn no_data() -> Finding {
+    Finding::Recovered(Found::Torn("the data folder is not there".to_owned()))
+}
+
 /// What is needed to check states of one recording.
 pub struct Checked<'a> {
     pub session: &'a Session<'a>,
@@ -59,10 +78,7 @@ pub struct Checked<'a> {
 /// Checks one state after another, on loop devices that stay.
 pub struct Checker<'a> {
     of: Checked<'a>,
-    /// File of each disk, by node.
-    files: BTreeMap<String, PathBuf>,
-    /// Loop device of each disk.
-    loops: Grounds,
+    opener: Opener<'a>,
     /// The loop devices lie at or above it in the ledger.
     mark: u64,
     /// Steps that nothing could be said of, with the reason.
@@ -81,38 +97,16 @@ impl<'a> Checker<'a> {
         let files: Result<BTreeMap<String, PathBuf>> = shown
             .map(|(node, disk)| Ok((node.clone(), of.exports.show(of.session, &name_of(node), &recorder, disk)?)))
             .collect();
-        let mut checker =
-            Checker { of, files: BTreeMap::new(), loops: Grounds::new(), mark, left_out: RefCell::default() };
         let attached = files.and_then(|files| {
-            checker.files = files;
-            checker.attach_loops()
+            // The stack has the name of the recording: links to pg_wal and tablespaces hold its paths.
+            let name = format!("pgstrata-{}.{}", of.session.id, of.case.stack.name);
+            let loops = attached_loops(&of, &name, &files)?;
+            Ok(Opener::new(of.session, of.case, name, (files, loops)))
         });
         match attached {
-            Ok(loops) => {
-                checker.loops = loops;
-                Ok(checker)
-            }
-            Err(e) => checker.detach().and(Err(e)),
+            Ok(opener) => Ok(Checker { of, opener, mark, left_out: RefCell::default() }),
+            Err(e) => detached(&of, mark).and(Err(e)),
         }
-    }
-
-    fn attach_loops(&self) -> Result<Grounds> {
-        let recorded = layer(RECORDED).ok_or_else(|| Error::bug("there is no layer for recorded disks"))?;
-        let mut loops = Grounds::new();
-        for (node, file) in &self.files {
-            let Some(spec) = self.of.case.stack.node(node) else { continue };
-            let own =
-                Site { image: Some(file), ..site(self.of.session, format!("{}.{node}", self.name()), &self.files) };
-            let grounds = recorded.reopen(&own, &[], &spec.options)?.grounds;
-            let names = recorded.grounds(&spec.options).into_iter().map(|ground| GroundName::of(node, &ground));
-            loops.extend(names.zip(grounds));
-        }
-        Ok(loops)
-    }
-
-    /// The stack has the name of the recording: links to pg_wal and tablespaces hold its paths.
-    fn name(&self) -> String {
-        format!("pgstrata-{}.{}", self.of.session.id, self.of.case.stack.name)
     }
 
     /// Takes the loop devices away, and says which steps were left out and why.
@@ -120,12 +114,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// When one cannot be detached.
     pub fn detach(self) -> Result<Vec<String>> {
-        let Checked { session, exports, nodes, .. } = self.of;
-        let undone = undo::undo(&session.ledger, self.mark, &session.host);
-        for node in nodes {
-            exports.hide(&name_of(node));
-        }
-        undone.map(|()| self.left_out.into_inner().into_iter().collect())
+        detached(&self.of, self.mark).map(|()| self.left_out.into_inner().into_iter().collect())
     }
 
     /// The end of WAL on disks as a power cut just before `at` left them: which acknowledged commits recovery would not reach.
@@ -134,7 +123,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// When the check itself did not end. It says nothing of the state.
     pub fn tail(&self, images: Vec<Image>, at: Seq) -> Result<Finding> {
-        self.on(images, || self.mounted(|stack| Ok(self.tail_of(stack, at))))
+        self.on(images, || self.mounted(|folders| Ok(self.tail_of(folders, at))))
     }
 
     /// All steps on disks as a power cut just before `at` left them, or, not `crashed`, a clean stop before it.
@@ -144,77 +133,75 @@ impl<'a> Checker<'a> {
     pub fn whole(&self, images: Vec<Image>, at: Seq, crashed: bool) -> Result<Finding> {
         self.on(images, || {
             // What the tail convicts is not left at that: the recovered tables show what is lost.
-            let mounted = self.mounted(|stack| Ok(self.tail_of(stack, at)))?;
+            let Some(mounted) = self.mounted(|folders| Ok(self.tail_of(folders, at)))? else { return Ok(None) };
             if matches!(mounted, Finding::Unmountable(_)) {
-                return Ok(mounted);
+                return Ok(Some(mounted));
             }
             if let Some(damage) = self.filesystem_damage()? {
-                return Ok(Finding::Unmountable(damage));
+                return Ok(Some(Finding::Unmountable(damage)));
             }
-            let recovered = self.mounted(|stack| self.recovered(stack, at, crashed))?;
-            if recovered.is_whole() && !mounted.is_whole() {
+            let recovered = self.mounted(|folders| self.recovered(folders, at, crashed))?;
+            if recovered.as_ref().is_some_and(Finding::is_whole) && !mounted.is_whole() {
                 return Err(Error::bug(format!("the end of WAL says {mounted:?}, but the recovered tables are whole")));
             }
             Ok(recovered)
         })
     }
 
-    /// Puts disks behind the loop devices and acts.
-    fn on(&self, images: Vec<Image>, act: impl FnOnce() -> Result<Finding>) -> Result<Finding> {
-        let Checked { session, exports, nodes, .. } = &self.of;
+    /// Puts disks behind the loop devices and acts; once more where mount(2) did not do.
+    fn on(&self, images: Vec<Image>, act: impl Fn() -> Result<Option<Finding>>) -> Result<Finding> {
+        if let Some(found) = self.once_on(images.clone(), &act)? {
+            return Ok(found);
+        }
+        // What a mount that was refused has written is dropped.
+        let found = self.opener.by_tools(|| self.once_on(images, &act))?;
+        found.ok_or_else(|| Error::bug("a state that mount(8) was to open was not opened"))
+    }
+
+    fn once_on(&self, images: Vec<Image>, act: impl Fn() -> Result<Option<Finding>>) -> Result<Option<Finding>> {
         let recorder = Arc::new(overlay(&self.of, images)?);
-        for (node, disk) in nodes.iter().zip(0..) {
-            exports.put_behind(&name_of(node), &recorder, disk);
-        }
-        for ground in self.loops.values() {
-            let Ground::Device(device) = ground else { continue };
-            loops::forget_buffers(device).or_host(|| format!("drop the buffers of {}", device.display()))?;
-        }
+        self.put(&recorder)?;
         let found = act();
         // The commands of a thousand states are not kept.
-        drop(session.host.take_command_log());
+        drop(self.of.session.host.take_command_log());
         match recorder.failure() {
             Some(failure) => Err(Error::host(failure)),
             None => found,
         }
     }
 
-    /// Opens the stack as it is, acts, and takes it down to the loop devices.
-    fn mounted(&self, act: impl FnOnce(&BuiltStack) -> Result<Finding>) -> Result<Finding> {
-        let Session { ledger, host, .. } = self.of.session;
-        let mark = ledger.mark();
-        drop(host.take_command_log());
-        let site = site(self.of.session, self.name(), &self.files);
-        let (found, serves) = match reopen_stack(&site, &self.of.case.stack, self.loops.clone()) {
-            Ok(stack) => (act(&stack), true),
-            Err(e) => {
-                // A program that was killed, or never ran, says nothing of the state.
-                let ended = host.take_command_log().iter().all(|ran| ran.exit_code.is_some());
-                let refused = e.kind() == Kind::Tool && ended;
-                (if refused { Ok(Finding::Unmountable(e.to_string())) } else { Err(Error::host(e.chain())) }, false)
-            }
-        };
-        // A server and its processes are there only where one was started.
-        let started =
-            serves && ledger.open_things().iter().any(|(number, thing)| *number >= mark && undo::is_server(thing));
-        let failures = match started {
-            true => undo::undo(ledger, mark, host).err(),
-            false => undo_from(ledger, mark, &Undoers::new(), host).into_iter().next(),
-        };
-        failures.map_or(found, Err)
+    /// Puts disks behind the loop devices.
+    fn put(&self, recorder: &Arc<Recorder>) -> Result<()> {
+        for (node, disk) in self.of.nodes.iter().zip(0..) {
+            self.of.exports.put_behind(&name_of(node), recorder, disk);
+        }
+        for ground in self.opener.loops.values() {
+            let Ground::Device(device) = ground else { continue };
+            loops::forget_buffers(device).or_host(|| format!("drop the buffers of {}", device.display()))?;
+        }
+        Ok(())
     }
 
-    fn tail_of(&self, stack: &BuiltStack, at: Seq) -> Finding {
+    /// Opens the stack as it is, and acts; `None` where that must be done anew.
+    fn mounted(&self, act: impl FnOnce(&Folders) -> Result<Finding>) -> Result<Option<Finding>> {
+        Ok(match self.opener.open(act)? {
+            Opened::As(found) => Some(found),
+            Opened::Refused(why) => Some(Finding::Unmountable(why)),
+            Opened::Anew => None,
+        })
+    }
+
+    fn tail_of(&self, folders: &Folders, at: Seq) -> Finding {
         let Some(shape) = self.of.history.wal.filter(|_| self.of.history.has_ends()) else {
             self.leave_out("end of WAL: not every commit was seen in WAL");
             return Finding::Recovered(Found::Whole);
         };
         let end = || -> Result<Option<wal::Lsn>> {
-            let Some(wal::Checkpoint { redo, timeline }) = wal::checkpoint(&data_folder(stack))? else {
+            let Some(wal::Checkpoint { redo, timeline }) = wal::checkpoint(&data_folder(folders))? else {
                 return Ok(None);
             };
-            let mut reader = WalReader::new(&wal_folder(stack), shape, timeline, redo);
-            reader.read_on(|_| ())?;
+            let mut reader = WalReader::new(&wal_folder(folders), shape, timeline, redo);
+            reader.read_on(|_| ControlFlow::Continue(()))?;
             Ok(Some(reader.end()))
         };
         Finding::Recovered(match end() {
@@ -227,7 +214,7 @@ impl<'a> Checker<'a> {
 
     /// What the filesystem's own checker finds on disks that were mounted and unmounted.
     fn filesystem_damage(&self) -> Result<Option<String>> {
-        let checks = filesystem_check::all_of(&self.of.session.host, &self.of.case.stack, &self.loops);
+        let checks = filesystem_check::all_of(&self.of.session.host, &self.of.case.stack, &self.opener.loops);
         for check in checks {
             match check {
                 Ok(check) => {
@@ -241,24 +228,31 @@ impl<'a> Checker<'a> {
         Ok(None)
     }
 
-    fn recovered(&self, stack: &BuiltStack, at: Seq, crashed: bool) -> Result<Finding> {
-        let Session { ledger, host, interrupt, .. } = self.of.session;
+    /// A server on a state; `None` where there is no data folder.
+    fn server_on(&self, folders: &Folders, settings: &[(&str, &str)]) -> Result<Option<ServerSpec>> {
+        // Before anything is made for a server, and entered into the ledger.
+        if !paths::exists(&data_folder(folders).join("PG_VERSION")) {
+            return Ok(None);
+        }
         let log = self.of.work.join("server.log");
         files::remove(&log)?;
-        let mut spec = server_spec(self.of.session, postgres_of(self.of.case)?, stack, log)?;
-        if !paths::exists(&spec.data.join("PG_VERSION")) {
-            return Ok(Finding::Recovered(Found::Torn("the data folder is not there".to_owned())));
-        }
-        // Nothing here must outlive a power cut, and a crash must be seen.
-        for (name, value) in [("fsync", "off"), ("restart_after_crash", "off")] {
-            spec.settings.insert(name.to_owned(), value.to_owned());
+        let mut spec = server_spec(self.of.session, postgres_of(self.of.case)?, folders, log)?;
+        // A crash must be seen.
+        for (name, value) in settings.iter().chain(&[("restart_after_crash", "off")]) {
+            spec.settings.insert((*name).to_owned(), (*value).to_owned());
         }
         // After a power cut no process of that number runs; here one may.
         files::remove(&spec.data.join("postmaster.pid"))?;
-        ledger.enter(undo::server_thing(&spec)?)?;
-        let look = |server: &_| match invariants::look(server, self.of.history, at, crashed)? {
-            Found::Whole => server_check::amcheck(server),
-            found => Ok(Ended::Found(found)),
+        self.of.session.ledger.enter(undo::server_thing(&spec)?)?;
+        Ok(Some(spec))
+    }
+
+    fn recovered(&self, folders: &Folders, at: Seq, crashed: bool) -> Result<Finding> {
+        let Session { host, interrupt, .. } = self.of.session;
+        // Nothing here must outlive a power cut.
+        let Some(spec) = self.server_on(folders, &[("fsync", "off")])? else { return Ok(no_data()) };
+        let look = |server: &_| {
+            server_check::beside_amcheck(server, || invariants::look(server, self.of.history, at, crashed))
         };
         match server_check::on_server(host, &spec, interrupt, look)? {
             Ended::Found(found) => Ok(Finding::Recovered(found)),
@@ -269,9 +263,75 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Mounts these disks and has PostgreSQL recover on them with the settings of its case, all of it recorded in a log that
+    /// is not there yet.
+    ///
+    /// # Errors
+    /// When it did not end. It says nothing of the state.
+    pub fn recover(&self, images: &[Image], log: &Path) -> Result<Recovery> {
+        let once = || self.recover_once(images.to_vec(), log);
+        let done = match once()? {
+            Some(done) => done,
+            None => {
+                files::remove(log)?;
+                let done = self.opener.by_tools(once)?;
+                done.ok_or_else(|| Error::bug("a state that mount(8) was to open was not opened"))?
+            }
+        };
+        // Nothing stands on the log any more.
+        self.put(&Arc::new(overlay(&self.of, images.to_vec())?))?;
+        match done {
+            Recovering::Failed(finding) => Ok(Recovery::Failed(finding)),
+            Recovering::Ready(recorder, ready) => Ok(Recovery::Recorded(recorder.finish()?, ready)),
+        }
+    }
+
+    fn recover_once(&self, images: Vec<Image>, log: &Path) -> Result<Option<Recovering>> {
+        let Session { host, interrupt, .. } = self.of.session;
+        let recorder = Arc::new(Recorder::over(images, log, MOST_OVERLAY)?);
+        self.put(&recorder)?;
+        let opened = self.opener.open(|folders| {
+            let Some(spec) = self.server_on(folders, &[])? else { return Ok(Err(no_data())) };
+            let ready = server_check::ready(host, &spec, interrupt, || recorder.mark())?;
+            Ok(ready.map_err(Finding::Recovered))
+        });
+        drop(host.take_command_log());
+        if let Some(failure) = recorder.failure() {
+            return Err(Error::host(failure));
+        }
+        Ok(match opened? {
+            Opened::As(Ok(ready)) => Some(Recovering::Ready(recorder, ready)),
+            Opened::As(Err(finding)) => Some(Recovering::Failed(finding)),
+            Opened::Refused(why) => Some(Recovering::Failed(Finding::Unmountable(why))),
+            Opened::Anew => None,
+        })
+    }
+
     fn leave_out(&self, step: &str) {
         self.left_out.borrow_mut().insert(step.to_owned());
     }
+}
+
+/// The loop device of each disk, on the file that shows it.
+fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf>) -> Result<Grounds> {
+    let recorded = layer(RECORDED).ok_or_else(|| Error::bug("there is no layer for recorded disks"))?;
+    let mut loops = Grounds::new();
+    for (node, file) in files {
+        let Some(spec) = of.case.stack.node(node) else { continue };
+        let own = Site { image: Some(file), ..site(of.session, format!("{name}.{node}"), files) };
+        let grounds = recorded.reopen(&own, &[], &spec.options)?.grounds;
+        let names = recorded.grounds(&spec.options).into_iter().map(|ground| GroundName::of(node, &ground));
+        loops.extend(names.zip(grounds));
+    }
+    Ok(loops)
+}
+
+fn detached(of: &Checked<'_>, mark: u64) -> Result<()> {
+    let undone = undo::undo(&of.session.ledger, mark, &of.session.host);
+    for node in of.nodes {
+        of.exports.hide(&name_of(node));
+    }
+    undone
 }
 
 /// A recording on top of disks, whose log has no name.

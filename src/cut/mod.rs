@@ -6,8 +6,8 @@
 //! commit is looked for. Absent on purpose: speed, and how a log is kept (`recorder`).
 
 mod arithmetic;
+mod beside;
 mod commits;
-mod crc32c;
 mod disks;
 mod evidence;
 mod filesystem_check;
@@ -15,16 +15,20 @@ mod history;
 mod invariants;
 mod judge;
 mod ladder;
+mod opening;
 mod pages;
 pub(crate) mod pull;
 mod record;
 mod seams;
+mod second;
 mod server_check;
 pub(crate) mod session;
 mod stored;
 mod tried;
 mod wal;
 
+#[cfg(test)]
+mod beside_tests;
 #[cfg(test)]
 mod tester_tests;
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! One recording: a case's stack on recorded disks, a server on it, and the clients' commits.
 
-use super::commits::{self, Load};
+use super::beside::{Beside, Failed, Ran};
+use super::commits::{self, Asynchronous, Committed, Load};
 use super::disks::Disks;
 use super::history::History;
+use super::opening::Folders;
 use super::session::Session;
 use crate::cluster::install;
 use crate::cluster::server::{self, Server, ServerSpec};
@@ -41,8 +43,10 @@ pub struct Recorded {
     pub log: PathBuf,
     /// Disks below `pg_wal`.
     pub wal_disks: Vec<u16>,
-    /// Microseconds by which an asynchronous commit may lag; `None` where commits are synchronous.
-    pub async_window_us: Option<u64>,
+    /// Whether the server's own setting makes commits asynchronous.
+    pub asynchronous: bool,
+    /// What ran beside the clients.
+    pub beside: Option<Ran>,
 }
 
 /// The disks of a stack that can be recorded: nodes and sizes.
@@ -80,7 +84,7 @@ fn wal_disks(stack: &StackSpec, disks: &[(String, u64)]) -> Vec<u16> {
 ///
 /// # Errors
 /// What failed, with the tool's own words; a log that is full; interrupted.
-pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work: &Path) -> Result<Recorded> {
+pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work: &Path) -> Result<Recorded, Failed> {
     let disks = disks_of(&case.stack);
     let bases: Vec<PathBuf> = disks.iter().map(|(node, _)| work.join(format!("base-{node}.img"))).collect();
     let files = bases.iter().zip(&disks).map(|(path, (_, size))| Ok((create_base(path, *size)?, *size)));
@@ -92,27 +96,28 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
         .zip(0..)
         .map(|((node, _), number)| Ok((node.clone(), exports.show(session, &name_of(node), &recorder, number)?)));
     let images: Result<BTreeMap<String, PathBuf>> = shown.collect();
-    let done = images.and_then(|images| on_disks(session, case, &images, &recorder, &log));
+    let done = images.map_err(Failed::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));
     // A recorder that fails makes everything above it fail: its reason is the one that counts.
     let undone = undo::undo(&session.ledger, mark, &session.host);
     for (node, _) in &disks {
         exports.hide(&name_of(node));
     }
     if let Some(failure) = recorder.failure() {
-        return Err(Error::host(failure));
+        return Err(Error::host(failure).into());
     }
-    let Done { history, async_window_us, stopped } = done?;
+    let Done { history, asynchronous, beside, stopped } = done?;
     undone?;
     let recording = recorder.finish()?;
     let wal_disks = wal_disks(&case.stack, &disks);
     let nodes = disks.into_iter().map(|(node, _)| node).collect();
-    Ok(Recorded { recording, history, stopped, nodes, bases, log, wal_disks, async_window_us })
+    Ok(Recorded { recording, history, stopped, nodes, bases, log, wal_disks, asynchronous, beside })
 }
 
 /// What the clients did on a stack that still stands.
 struct Done {
     history: History,
-    async_window_us: Option<u64>,
+    asynchronous: bool,
+    beside: Option<Ran>,
     stopped: Seq,
 }
 
@@ -122,15 +127,17 @@ fn on_disks(
     images: &BTreeMap<String, PathBuf>,
     recorder: &Arc<Recorder>,
     log: &Path,
-) -> Result<Done> {
+) -> Result<Done, Failed> {
     let name = format!("pgstrata-{}.{}", session.id, case.stack.name);
     let site = site(session, name, images);
     let stack = stack::build_stack(&site, &case.stack)?;
-    for folder in folders_of(&stack) {
+    for folder in folders_of(&stack.folders) {
         files::make_folder(&folder, 0o700)?;
         files::give_to(&folder, &session.user)?;
     }
-    let spec = server_spec(session, postgres_of(case)?, &stack, log.with_file_name("server.log"))?;
+    let mut spec = server_spec(session, postgres_of(case)?, &stack.folders, log.with_file_name("server.log"))?;
+    let beside = Beside::of(session, case, log.parent().unwrap_or(&session.work))?;
+    spec.settings.extend(beside.iter().flat_map(Beside::server_settings));
     session.ledger.enter(undo::server_thing(&spec)?)?;
     server::init(
         &session.host,
@@ -138,21 +145,35 @@ fn on_disks(
     )?;
     let server = Server::start(&session.host, spec, session.interrupt)?;
     make_tablespaces(&server, &stack)?;
+    // Before the clients' tables: a workload moves all that lies in the data directory to its own tablespaces.
+    if let Some(beside) = &beside {
+        beside.prepare(&server)?;
+    }
+    use_tablespaces(&server, &stack)?;
     commits::prepare(&server)?;
-    let async_window_us = async_window_us(&server)?;
+    let asynchronous = asynchronous_commit(&server)?;
     // What is there now is the base, and counts as durable.
     sync(&stack)?;
     recorder.begin(log, MOST_LOG)?;
     let (clients, time) = (session.cutting.clients, session.cutting.time);
-    let load = Load { server: &server, recorder, clients, time, interrupt: session.interrupt };
-    let history = commits::run(&load)?;
+    let share = match (asynchronous, session.cutting.asynchronous_share) {
+        (true, _) => Asynchronous::All,
+        (false, true) => Asynchronous::Some,
+        (false, false) => Asynchronous::None,
+    };
+    let (workload, interrupt) = (case.workload.name.clone(), session.interrupt);
+    let run = beside.as_ref().map(|beside| |is_over: &dyn Fn() -> bool| beside.run(&server, is_over));
+    let beside = run.as_ref().map(|run| run as &commits::Beside<'_>);
+    let load = Load { server: &server, recorder, clients, time, asynchronous: share, beside, interrupt };
+    let Committed { history, others } = commits::run(&load)?;
+    let beside = beside.map(|_| Ran { workload, commits: others });
     server.stop(&session.host)?;
     sync(&stack)?;
-    Ok(Done { history, async_window_us, stopped: recorder.mark() })
+    Ok(Done { history, asynchronous, beside, stopped: recorder.mark() })
 }
 
 fn sync(stack: &BuiltStack) -> Result<()> {
-    for folder in folders_of(stack) {
+    for folder in folders_of(&stack.folders) {
         folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
     }
     Ok(())
@@ -176,8 +197,8 @@ pub fn postgres_of(case: &CaseSpec) -> Result<&PostgresSpec> {
 }
 
 /// The folders of pgstrata's own on a stack, one for each of its ends.
-fn folders_of(stack: &BuiltStack) -> Vec<PathBuf> {
-    stack.folders.iter().map(|(end, folder)| folder_of(end, folder)).collect()
+fn folders_of(folders: &Folders) -> Vec<PathBuf> {
+    folders.iter().map(|(end, folder)| folder_of(end, folder)).collect()
 }
 
 fn folder_of(end: &End, folder: &Path) -> PathBuf {
@@ -189,17 +210,18 @@ fn folder_of(end: &End, folder: &Path) -> PathBuf {
 }
 
 /// The data folder of a server on a stack.
-pub fn data_folder(stack: &BuiltStack) -> PathBuf {
-    folder_of(&End::Data, stack.folder()).join("cluster")
+pub fn data_folder(folders: &Folders) -> PathBuf {
+    // A stack is not built without one.
+    folder_of(&End::Data, &folders[&End::Data]).join("cluster")
 }
 
 /// The folder of its WAL.
-pub fn wal_folder(stack: &BuiltStack) -> PathBuf {
-    separate_wal(stack).unwrap_or_else(|| data_folder(stack).join("pg_wal"))
+pub fn wal_folder(folders: &Folders) -> PathBuf {
+    separate_wal(folders).unwrap_or_else(|| data_folder(folders).join("pg_wal"))
 }
 
-fn separate_wal(stack: &BuiltStack) -> Option<PathBuf> {
-    stack.folders.get(&End::Wal).map(|folder| folder_of(&End::Wal, folder).join("pg_wal"))
+fn separate_wal(folders: &Folders) -> Option<PathBuf> {
+    folders.get(&End::Wal).map(|folder| folder_of(&End::Wal, folder).join("pg_wal"))
 }
 
 /// A server on a stack, new or opened again.
@@ -209,7 +231,7 @@ fn separate_wal(stack: &BuiltStack) -> Option<PathBuf> {
 pub fn server_spec(
     session: &Session<'_>,
     postgres: &PostgresSpec,
-    stack: &BuiltStack,
+    folders: &Folders,
     log: PathBuf,
 ) -> Result<ServerSpec> {
     let sockets = session.folder.join("pgstrata-socket");
@@ -218,8 +240,8 @@ pub fn server_spec(
     Ok(ServerSpec {
         install: install::find(&session.host, &postgres.bin)?,
         user: session.user.clone(),
-        data: data_folder(stack),
-        wal: separate_wal(stack),
+        data: data_folder(folders),
+        wal: separate_wal(folders),
         socket_folder: undo::make_folder_for(&session.ledger, &sockets, &session.user)?,
         log,
         settings,
@@ -227,13 +249,21 @@ pub fn server_spec(
     })
 }
 
-/// Makes the tablespaces of the stack; the clients' first table moves to one of them.
+/// Makes the tablespaces of the stack.
 fn make_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     let mut client = server.connect(server::DATABASE)?;
     for (end, folder) in &stack.folders {
         let End::Tablespace(name) = end else { continue };
         client.query(&server::create_tablespace(name, &folder_of(end, folder))?)?;
-        client.query(&format!("SET default_tablespace = '{}'", name.replace('\'', "''")))?;
+    }
+    Ok(())
+}
+
+/// Has what is made from here on lie in one of them.
+fn use_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
+    let mut client = server.connect(server::DATABASE)?;
+    for end in stack.folders.keys() {
+        let End::Tablespace(name) = end else { continue };
         client.query(&format!(
             "ALTER DATABASE {} SET default_tablespace = '{}'",
             server::DATABASE,
@@ -243,12 +273,8 @@ fn make_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     Ok(())
 }
 
-/// Three times `wal_writer_delay`, where commits are asynchronous (PostgreSQL, "Asynchronous Commit").
-fn async_window_us(server: &Server) -> Result<Option<u64>> {
-    let rows = server.connect(server::DATABASE)?.query(
-        "SELECT current_setting('synchronous_commit'), setting FROM pg_settings WHERE name = 'wal_writer_delay'",
-    )?;
-    let cell = |at: usize| rows.first().and_then(|row| row.get(at).cloned().flatten()).unwrap_or_default();
-    let delay_ms: u64 = cell(1).parse().map_err(|_| Error::tool("the server did not tell its wal_writer_delay"))?;
-    Ok((cell(0) == "off").then_some(delay_ms * 3 * 1000))
+/// Whether commits are asynchronous by the server's settings.
+fn asynchronous_commit(server: &Server) -> Result<bool> {
+    let rows = server.connect(server::DATABASE)?.query("SHOW synchronous_commit")?;
+    Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("off"))
 }

@@ -10,6 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files};
+use crate::recorder::Seq;
 use std::time::Duration;
 
 /// The longest that a check of all indexes may take: milliseconds here, minutes on a machine that others keep busy.
@@ -65,6 +66,24 @@ pub fn on_server(
     }
 }
 
+/// Has a server recover, marks when it takes clients, and kills it. What its log says where it does not recover.
+///
+/// # Errors
+/// When it did not end. It says nothing of the state.
+pub fn ready(
+    host: &Host,
+    spec: &ServerSpec,
+    interrupt: &Interrupt,
+    mark: impl FnOnce() -> Seq,
+) -> Result<Result<Seq, Found>> {
+    let server = match Server::start(host, spec.clone(), interrupt) {
+        Ok(server) => server,
+        Err(e) => return damage(spec, e).map(Err),
+    };
+    let ready = mark();
+    server.kill_all(host).map(|()| Ok(ready))
+}
+
 /// What its log says of a server that failed.
 fn damage(spec: &ServerSpec, e: Error) -> Result<Found> {
     if e.kind() == Kind::Interrupted || e.kind() == Kind::Bug {
@@ -89,13 +108,32 @@ fn ended_by_itself(log: &str) -> bool {
     log.lines().any(says)
 }
 
-/// Indexes against their tables, and tables by themselves, by the extension that pg_amcheck uses.
+/// What `look` finds, and meanwhile amcheck on connections of its own, as there may be several CPUs. All of it only reads, but for
+/// prepared transactions, which are rolled back; they are in no table that `look` judges.
+/// What `look` finds comes first, unless amcheck brings the server down: then it finds nothing, and the server's log is judged.
 ///
 /// # Errors
 /// When the server cannot be asked.
-pub fn amcheck(server: &Server) -> Result<Ended> {
-    let mut client = server.connect(DATABASE)?;
-    client.set_limit(ANSWER)?;
+pub fn beside_amcheck(server: &Server, look: impl FnOnce() -> Result<Found>) -> Result<Ended> {
+    let (found, checked) = at_once(look, || amcheck(server));
+    match found? {
+        Found::Whole => checked,
+        found => Ok(Ended::Found(found)),
+    }
+}
+
+/// Does two things at once.
+fn at_once<T, U: Send>(one: impl FnOnce() -> T, other: impl FnOnce() -> Result<U> + Send) -> (T, Result<U>) {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        (one, other.join().unwrap_or_else(|_| Err(Error::bug("the thread of a check died"))))
+    })
+}
+
+/// Indexes against their tables, and tables by themselves, by the extension that pg_amcheck uses.
+fn amcheck(server: &Server) -> Result<Ended> {
+    let mut client = patient(server)?;
     let has = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck'), \
                EXISTS (SELECT FROM pg_proc WHERE proname = 'verify_heapam')";
     let has = client.query(has)?;
@@ -103,7 +141,9 @@ pub fn amcheck(server: &Server) -> Result<Ended> {
     if !is_true(0) {
         return Ok(Ended::LeftOut(vec!["amcheck: the extension is not installed".to_owned()]));
     }
-    match damaged(&mut client, is_true(1)) {
+    let tables = || if is_true(1) { damaged_table(&mut patient(server)?) } else { Ok(None) };
+    let (indexes, tables) = at_once(|| check_indexes(&mut client), tables);
+    match indexes.and(tables) {
         Ok(None) => Ok(Ended::LeftOut(Vec::new())),
         Ok(Some(damage)) => Ok(Ended::Found(Found::Torn(damage))),
         Err(e) if e.kind() == Kind::Tool && !e.to_string().contains("SQLSTATE 57") => {
@@ -113,23 +153,31 @@ pub fn amcheck(server: &Server) -> Result<Ended> {
     }
 }
 
-fn damaged(client: &mut Client, with_tables: bool) -> Result<Option<String>> {
+fn patient(server: &Server) -> Result<Client> {
+    let mut client = server.connect(DATABASE)?;
+    client.set_limit(ANSWER)?;
+    Ok(client)
+}
+
+/// Damage of an index is an error of the query.
+fn check_indexes(client: &mut Client) -> Result<()> {
     // A power cut between PREPARE TRANSACTION and COMMIT PREPARED leaves locks, for which the check would wait for ever.
     let in_doubt = "SELECT 'ROLLBACK PREPARED ' || quote_literal(gid) FROM pg_prepared_xacts \
                     WHERE database = current_database()";
     for rollback in client.query(in_doubt)?.iter().flatten().flatten() {
         client.query(rollback)?;
     }
-    client.query(
-        "SELECT bt_index_parent_check(c.oid, true) FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
-         JOIN pg_index i ON i.indexrelid = c.oid WHERE a.amname = 'btree' AND c.relkind = 'i' AND i.indisvalid",
-    )?;
-    if !with_tables {
-        return Ok(None);
-    }
+    // Temporary tables of sessions that the cut ended stay in the catalog, and no other session may read them.
+    let check = "SELECT bt_index_parent_check(c.oid, true) FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
+                 JOIN pg_index i ON i.indexrelid = c.oid WHERE a.amname = 'btree' AND c.relkind = 'i' AND i.indisvalid AND c.relpersistence <> 't'";
+    client.query(check).map(drop)
+}
+
+fn damaged_table(client: &mut Client) -> Result<Option<String>> {
     let damage = client.query(
         "SELECT c.relname, v.blkno, v.msg FROM pg_class c JOIN pg_am a ON a.oid = c.relam, \
-         LATERAL verify_heapam(c.oid) v WHERE a.amname = 'heap' AND c.relkind IN ('r', 't', 'm') LIMIT 1",
+         LATERAL verify_heapam(c.oid) v WHERE a.amname = 'heap' AND c.relkind IN ('r', 't', 'm') \
+         AND c.relpersistence <> 't' LIMIT 1",
     )?;
     let text = |row: &Vec<Option<String>>| row.iter().flatten().cloned().collect::<Vec<_>>().join(": ");
     Ok(damage.first().map(text))

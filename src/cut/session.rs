@@ -1,11 +1,12 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
+use super::beside::{self, Failed};
 use super::disks::{self, Attachment};
 use super::evidence;
 use super::judge::Judged;
 use super::pages::PageWrites;
 use super::record;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
 use crate::host::users::{self, User};
@@ -15,7 +16,7 @@ use crate::provision::{folder, layer};
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::record::durability;
 use crate::record::verdict::Verdict;
-use crate::run::session::Places;
+use crate::run::session::{Places, both};
 use crate::run::undo;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -27,6 +28,10 @@ pub struct Cutting {
     pub clients: u16,
     /// How long they commit.
     pub time: Duration,
+    /// Whether a share of their transactions commits asynchronously.
+    pub asynchronous_share: bool,
+    /// Whether the case's own workload runs beside them.
+    pub workload: bool,
     /// States of each case whose WAL is read to its end; 0 for the arithmetic alone.
     pub states: usize,
     pub seed: u64,
@@ -54,6 +59,8 @@ impl Default for Cutting {
         Cutting {
             clients: 4,
             time: Duration::from_secs(3),
+            asynchronous_share: true,
+            workload: false,
             states: 0,
             seed: 1,
             attachment: Attachment::default(),
@@ -66,6 +73,8 @@ impl Default for Cutting {
 pub enum Told<'a> {
     Recording {
         case: &'a str,
+        /// What runs beside the clients, by its name in the plan.
+        workload: Option<&'a str>,
     },
     Checking {
         case: &'a str,
@@ -87,6 +96,12 @@ pub struct CaseResult {
     pub verdict: Verdict,
     /// Acknowledged commits.
     pub commits: usize,
+    /// Of these, how many were asynchronous.
+    #[serde(default)]
+    pub asynchronous: usize,
+    /// What ran beside the clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<beside::Ran>,
     /// Requests while they were made.
     pub writes: usize,
     pub flushes: usize,
@@ -118,6 +133,8 @@ impl CaseResult {
             case: case.id.clone(),
             verdict,
             commits: 0,
+            asynchronous: 0,
+            beside: None,
             writes: 0,
             flushes: 0,
             bytes: 0,
@@ -149,6 +166,8 @@ pub struct Tried {
     pub tried: usize,
     /// How many there are; of samples and torn writes, how many were drawn.
     pub of: usize,
+    /// Whether one that fails convicts nothing.
+    pub may_fail: bool,
 }
 
 /// A verdict for another device than the recorded one.
@@ -210,10 +229,35 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Cuts the power of each case that differs from the others in more than its workload.
+/// Cases that differ in what a power cut meets: guest, stack and server, and the workload where that runs.
+fn differing<'c>(cases: &'c [CaseSpec], cutting: &Cutting) -> Vec<&'c CaseSpec> {
+    let of_stack = by_stack_and_server(cases).into_iter();
+    of_stack
+        .flat_map(|sharing| {
+            let mut found: Vec<&CaseSpec> = Vec::new();
+            for case in sharing {
+                if found.is_empty() || cutting.workload && found.iter().all(|other| other.workload != case.workload) {
+                    found.push(case);
+                }
+            }
+            found
+        })
+        .collect()
+}
+
+/// What was found of the cases, and what kept the others from being cut.
+pub struct Cuts {
+    pub results: Vec<CaseResult>,
+    /// How many cases have no result.
+    pub left: usize,
+    /// An interrupt, a workload that fails, something built that cannot be undone. What was found before it stands.
+    pub ended_by: Option<Error>,
+}
+
+/// Cuts the power of each case that differs from the others in more than its workload, or in that where it runs.
 ///
 /// # Errors
-/// When nothing can be begun, or something built cannot be undone; interrupted.
+/// When nothing can be begun.
 pub fn cut(
     host: &Host,
     cases: &[CaseSpec],
@@ -221,31 +265,21 @@ pub fn cut(
     cutting: Cutting,
     interrupt: &Interrupt,
     tell: &dyn Fn(Told<'_>),
-) -> Result<Vec<CaseResult>> {
+) -> Result<Cuts> {
     let session = Session::open(host, places, cutting, interrupt)?;
     let mut results = Vec::new();
-    let mut failed = None;
-    for case in by_stack_and_server(cases).into_iter().map(|sharing| sharing[0]) {
-        if let Err(e) = interrupt.check() {
-            failed = Some(e);
-            break;
-        }
+    let differing = differing(cases, &cutting);
+    let ended = differing.iter().try_for_each(|case| {
+        interrupt.check()?;
         let mark = session.ledger.mark();
         let result = cut_case(&session, case, places, tell);
+        // What cannot be undone now is tried once more below.
         let undone = undo::undo(&session.ledger, mark, &session.host);
-        match result.and_then(|result| undone.map(|()| result)) {
-            Ok(result) => results.push(result),
-            Err(e) => {
-                failed = Some(e);
-                break;
-            }
-        }
-    }
+        results.push(result?);
+        undone
+    });
     let closed = session.close();
-    match failed {
-        Some(e) => Err(e),
-        None => closed.map(|()| results),
-    }
+    Ok(Cuts { left: differing.len() - results.len(), results, ended_by: both(ended, closed).err() })
 }
 
 pub(super) fn cut_case(
@@ -257,15 +291,19 @@ pub(super) fn cut_case(
     if let Some(verdict) = without_recording(session, case) {
         return Ok(CaseResult::of(case, verdict));
     }
-    tell(Told::Recording { case: &case.id });
+    let workload = session.cutting.workload.then_some(case.workload.name.as_str());
+    tell(Told::Recording { case: &case.id, workload });
     let work = session.work.join(&case.id);
     files::make_folder(&work, 0o711)?;
     let exports = disks::serve(session)?;
     let recorded = match record::record(session, case, exports.as_ref(), &work) {
         Ok(recorded) => recorded,
-        Err(e) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
-        Err(e) if e.kind() == Kind::Bug => return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() })),
-        Err(e) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
+        Err(Failed::Workload(e)) => return Err(e),
+        Err(Failed::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
+        Err(Failed::Other(e)) if e.kind() == Kind::Bug => {
+            return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() }));
+        }
+        Err(Failed::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
     };
     let mut result =
         Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(tell)?;
@@ -287,6 +325,10 @@ fn without_recording(session: &Session<'_>, case: &CaseSpec) -> Option<Verdict> 
     }
     if !others.is_empty() {
         let why = format!("only loop images are recorded, not {}", others.join(", "));
+        return Some(Verdict::NotMeasured { why });
+    }
+    if session.cutting.workload && case.workload.kind != beside::KIND {
+        let why = format!("only the workload {} runs beside the clients, not {}", beside::KIND, case.workload.kind);
         return Some(Verdict::NotMeasured { why });
     }
     if let Some(why) = session.cutting.attachment.lacking(session) {

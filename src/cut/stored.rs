@@ -32,10 +32,11 @@ impl CaseResult {
     #[must_use]
     pub fn record(&self, cases: Vec<String>, clients: u16) -> VerdictRecord {
         let count = |n: usize| n as u64;
-        let states = |Tried { class, tried, of }: &Tried| StatesTried {
+        let states = |Tried { class, tried, of, may_fail }: &Tried| StatesTried {
             class: class.clone(),
             tried: count(*tried),
             of: count(*of),
+            may_fail: *may_fail,
         };
         let device = |OnDevice { device, verdict }: &OnDevice| DeviceVerdict {
             device: device.clone(),

@@ -1,21 +1,25 @@
 //! The tester itself on trial: faults that are put into recordings, states and checks on purpose, each of which must be caught.
 
+use super::evidence::{self, verdict_of};
 use super::invariants::Found;
 use super::judge::Judged;
-use super::ladder::{Checked, Checker, Finding};
+use super::ladder::{Checked, Checker, Finding, Recovery};
 use super::pages::{Content, content_of};
 use super::record::{self, Recorded};
+use super::second::{Second, SecondCut};
 use super::session::{Cutting, Session, Told, cut_case};
 use super::tests::{SMALL, SmallStack, can_record, case, judge, judge_for, places};
-use super::{Verdict, tried};
+use super::tried::{self, Kept};
+use super::{Verdict, replay};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::provision::recorded;
 use crate::record::case::CaseSpec;
 use crate::record::stack::{GroundName, Input, NodeSpec, Role};
-use crate::recorder::{Class, DeviceModel, Durable, Exports, State};
+use crate::recorder::{Class, DeviceModel, Durable, Exports, Image, State, create_base};
 use crate::run::session::Places;
 use crate::run::undo;
+use serde_json::Value;
 use std::cell::Cell;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +28,9 @@ use std::time::Duration;
 /// A recording and what it takes to check states of it.
 fn with_recording(places: &Places, case: &CaseSpec, act: impl FnOnce(&Session<'_>, &Exports, &Recorded)) {
     let interrupt = Interrupt::never();
-    let cutting = Cutting { time: Duration::from_millis(800), states: 20, ..Cutting::default() };
+    // Each commit that is missed must be one that may not be.
+    let time = Duration::from_millis(800);
+    let cutting = Cutting { time, states: 20, asynchronous_share: false, ..Cutting::default() };
     let session = Session::open(&Host::this(), places, cutting, &interrupt).unwrap();
     let target = recorded::prepare(&session.ledger, &session.folder).unwrap();
     let exports = Exports::mount(&target, recorded::SOURCE).unwrap();
@@ -32,6 +38,13 @@ fn with_recording(places: &Places, case: &CaseSpec, act: impl FnOnce(&Session<'_
     act(&session, &exports, &recorded);
     drop(exports);
     session.close().unwrap();
+}
+
+/// What an honest disk keeps of a recording, and the floor at its last acknowledgement.
+fn floor(recorded: &Recorded) -> (Durable, State) {
+    let durable = Durable::of(recorded.recording.log().entries(), DeviceModel::Honest);
+    let at = recorded.history.acknowledged.last().unwrap().mark;
+    (durable, State { class: Class::Floor, at, extra: Vec::new(), torn: None })
 }
 
 fn checker<'a>(
@@ -125,6 +138,36 @@ fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
 }
 
 #[test]
+fn disks_that_do_not_mount_or_hold_no_cluster_are_told_and_disturb_no_later_state() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record("ext4") {
+        return;
+    }
+    let case = case("ext4", &[], &[]);
+    with_recording(&places(folder.path()), &case, |session, exports, recorded| {
+        let (durable, state) = floor(recorded);
+        let checker = checker(session, &case, exports, recorded);
+        let images = || recorded.recording.images(&durable, &state);
+        let whole = |images| checker.whole(images, state.at, true).unwrap();
+        let size = images()[0].size();
+        let disk = |name: &str| {
+            let path = session.work.join(name);
+            (Image::of(create_base(&path, size).unwrap(), size), path)
+        };
+        let ((blank, _), (empty, path)) = (disk("blank"), disk("empty"));
+        assert!(Command::new("mkfs.ext4").arg("-qF").arg(path).status().unwrap().success());
+        // The first state shows how the filesystem is mounted; the others are mounted by the kernel's call.
+        for _ in 0..2 {
+            assert!(whole(images()).is_whole());
+            assert!(matches!(whole(vec![blank.clone()]), Finding::Unmountable(_)));
+            assert!(matches!(whole(vec![empty.clone()]), Finding::Recovered(Found::Torn(_))));
+        }
+        assert!(whole(images()).is_whole());
+        checker.detach().unwrap();
+    });
+}
+
+#[test]
 fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("ext4") {
@@ -132,9 +175,7 @@ fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
     }
     let case = case("ext4", &[], &[]);
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
-        let durable = Durable::of(recorded.recording.log().entries(), DeviceModel::Honest);
-        let at = recorded.history.acknowledged.last().unwrap().mark;
-        let state = State { class: Class::Floor, at, extra: Vec::new(), torn: None };
+        let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
         let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, true);
         let cluster = session.folder.join(format!("pgstrata-{}.ext4.ext4/pgstrata-data/cluster", session.id));
@@ -170,6 +211,59 @@ fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
         assert!(whole().unwrap().is_whole(), "the same state holds when nobody interferes");
         checker.detach().unwrap();
     });
+}
+
+#[test]
+fn a_second_cut_finds_a_recovery_whose_disk_drops_pages_and_its_evidence_is_built_again() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record("ext4") {
+        return;
+    }
+    let (places, case) = (places(folder.path()), case("ext4", &[], &[]));
+    let to = folder.path().join("evidence");
+    with_recording(&places, &case, |session, exports, recorded| {
+        let (durable, state) = floor(recorded);
+        let checker = checker(session, &case, exports, recorded);
+        let log = session.work.join("second.log");
+        let recovered = checker.recover(&recorded.recording.images(&durable, &state), &log).unwrap();
+        let Recovery::Recorded(recovery, ready) = recovered else { panic!("the floor recovers") };
+        let entries = recovery.log().entries();
+        let found = |durable: &Durable, second: &State| {
+            checker.whole(recovery.images(durable, second), state.at, true).unwrap()
+        };
+        let honest = SecondCut::durable(&recovery);
+        let second = State { at: ready, ..state.clone() };
+        assert!(found(&honest, &second).is_whole());
+        // With pg_control and the log, but without the pages that the recovery wrote.
+        let lying = Durable::of(entries, DeviceModel::FlushIgnored);
+        let mut without = State::everything(entries, &lying, recovery.log().end());
+        let all = without.extra.len();
+        without.extra.retain(|number| content_of(&recovery.log().content(&entries[*number]).unwrap()) != Content::Data);
+        assert!(without.extra.len() < all, "recovery wrote pages of data");
+        assert!(verdict_of(&found(&lying, &without)).convicts());
+        checker.detach().unwrap();
+        let kept = Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) };
+        evidence::keep(&to, &case, &Verdict::Holds { states: 1 }, Some(kept), recorded).unwrap();
+    });
+    let replayed = || replay(&Host::this(), &to, &places, &Interrupt::never()).unwrap().finding.unwrap();
+    assert_eq!(replayed(), Verdict::Holds { states: 1 });
+    // A commit that no server wrote: a replay that looks at tables misses it, one that only recovers does not.
+    let rewrite = |change: &dyn Fn(&mut Value)| {
+        let path = to.join(evidence::FILE);
+        let mut text = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        change(&mut text);
+        std::fs::write(&path, text.to_string()).unwrap();
+    };
+    rewrite(&|text| {
+        text["second"] = Value::Null;
+        let given = text["history"]["acknowledged"].as_array_mut().unwrap();
+        let mut forged = given.last().unwrap().clone();
+        forged["number"] = (forged["number"].as_u64().unwrap() + 1).into();
+        given.push(forged);
+    });
+    assert!(replayed().convicts());
+    rewrite(&|text| text["recovery_failed"] = true.into());
+    assert_eq!(replayed(), Verdict::Holds { states: 1 });
 }
 
 #[test]

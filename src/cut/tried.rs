@@ -5,6 +5,7 @@ use super::invariants::Found;
 use super::judge::{Device, Judged};
 use super::ladder::{Checked, Checker, Finding};
 use super::pages::Content;
+use super::second::{Second, SecondCuts};
 use super::session::{CaseResult, Pass, Told, Tried};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
@@ -30,15 +31,23 @@ const CROWDED: usize = 1000;
 const TORN_PAGE: u32 = 4096;
 
 /// What all states have in common.
-struct Trying<'a> {
-    judged: &'a Judged<'a>,
-    checker: Checker<'a>,
+pub struct Trying<'a> {
+    pub judged: &'a Judged<'a>,
+    pub checker: Checker<'a>,
     tell: &'a dyn Fn(Told<'_>),
     written: &'a [Written],
 }
 
 /// A state with its verdict.
-type Weighed = (State, Verdict);
+pub type Weighed = (State, Verdict);
+
+/// The state that a conviction rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub state: State,
+    /// What failed while that state recovered, where it holds by itself.
+    pub second: Option<Second>,
+}
 
 /// Tries states, enters what was found, and returns the state that the verdict rests on where it convicts.
 pub fn try_states(
@@ -47,7 +56,7 @@ pub fn try_states(
     devices: &[Device],
     result: &mut CaseResult,
     tell: &dyn Fn(Told<'_>),
-) -> Result<Option<State>> {
+) -> Result<Option<Kept>> {
     let Judged { session, case, exports, recorded, work } = *judged;
     let (nodes, history) = (recorded.nodes.as_slice(), &recorded.history);
     let recording = &recorded.recording;
@@ -64,12 +73,17 @@ pub fn try_states(
 }
 
 impl Trying<'_> {
-    fn all(&self, devices: &[Device], end: &State, result: &mut CaseResult) -> Result<Option<State>> {
+    fn all(&self, devices: &[Device], end: &State, result: &mut CaseResult) -> Result<Option<Kept>> {
         let Some((honest, others)) = devices.split_first() else { return Ok(None) };
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
         let of = |class: &Class| coverage.classes.get(class).copied().unwrap_or_default();
-        let tried = |class: &Class| Tried { class: class.word().to_owned(), tried: of(class).0, of: of(class).1 };
+        let tried = |class: &Class| Tried {
+            class: class.word().to_owned(),
+            tried: of(class).0,
+            of: of(class).1,
+            may_fail: *class == Class::TornSector,
+        };
         result.classes = Class::ALL.iter().map(tried).collect();
         (self.tell)(Told::Checking { case: &self.judged.case.id, states: states.len() });
         if let Some(why) = self.harness_fault(&honest.durable, end, coverage.with_play, &result.verdict)? {
@@ -79,18 +93,25 @@ impl Trying<'_> {
         let tails = self.tails("end of WAL", &honest.durable, &states, result)?;
         let whole = self.worth_all_steps(&states, &tails, cutting.wholes());
         let wholes = self.wholes("all steps", &honest.durable, &whole, result)?;
+        let counts = |(state, verdict): &Weighed| state.class != Class::TornSector || !verdict.convicts();
+        let convicted = tails.iter().chain(&wholes).any(|found| counts(found) && found.1.convicts());
+        let seconds = match convicted || result.verdict.convicts() {
+            true => SecondCuts::default(),
+            false => self.second_cuts(&honest.durable, &wholes, result)?,
+        };
         let mut found: Vec<Weighed> = tails.into_iter().chain(wholes).collect();
         self.count_torn(&found, result);
-        found.retain(|(state, verdict)| !(state.class == Class::TornSector && verdict.convicts()));
+        found.retain(counts);
+        let states = states.len() + seconds.states;
+        let alone = found.into_iter().map(|(state, verdict)| (Kept { state, second: None }, verdict));
         // Of equals the one that went through all steps, which come last.
-        let worst = found.into_iter().max_by_key(|(_, verdict)| verdict.weight());
-        let states = states.len();
+        let worst = alone.chain(seconds.found).max_by_key(|(_, verdict)| verdict.weight());
         let kept = match worst {
-            Some((state, verdict)) if verdict.weight() > result.verdict.weight() || verdict.convicts() => {
+            Some((kept, verdict)) if verdict.weight() > result.verdict.weight() || verdict.convicts() => {
                 if verdict.weight() >= result.verdict.weight() {
                     result.verdict = verdict.clone();
                 }
-                verdict.convicts().then_some((state, verdict))
+                verdict.convicts().then_some(kept)
             }
             _ => None,
         };
@@ -99,7 +120,11 @@ impl Trying<'_> {
         }
         result.devices[0].verdict = result.verdict.clone();
         self.on_others(honest, others, result)?;
-        kept.map(|(state, _)| self.smallest(&honest.durable, state)).transpose()
+        kept.map(|kept| match kept.second {
+            Some(_) => self.smallest_second(&honest.durable, kept),
+            None => Ok(Kept { state: self.smallest(&honest.durable, kept.state)?, second: None }),
+        })
+        .transpose()
     }
 
     fn chosen(&self, durable: &Durable, states: usize) -> (Vec<State>, crate::recorder::Coverage) {
@@ -143,8 +168,19 @@ impl Trying<'_> {
 
     /// Takes these states through all steps.
     fn wholes(&self, step: &str, durable: &Durable, states: &[State], result: &mut CaseResult) -> Result<Vec<Weighed>> {
+        self.wholes_by(step, states, result, |state| self.whole(durable, state))
+    }
+
+    /// Same, by a check of their own.
+    pub fn wholes_by(
+        &self,
+        step: &str,
+        states: &[State],
+        result: &mut CaseResult,
+        check: impl Fn(&State) -> Result<Finding>,
+    ) -> Result<Vec<Weighed>> {
         let begun = now();
-        let wholes = self.each(step, states, |state| self.whole(durable, state));
+        let wholes = self.each(step, states, check);
         result.wholes.add(states.len(), micros(begun.elapsed()));
         wholes
     }
@@ -164,9 +200,11 @@ impl Trying<'_> {
     }
 
     /// What one state says.
-    fn verdict(&self, state: &State, finding: Result<Finding>) -> Result<Verdict> {
+    pub fn verdict(&self, state: &State, finding: Result<Finding>) -> Result<Verdict> {
         let verdict = match finding {
-            Ok(Finding::Recovered(Found::Lost(loss))) => self.judged.weighed(loss),
+            Ok(Finding::Recovered(Found::Lost(loss))) => {
+                self.judged.weighed(loss).unwrap_or(Verdict::Holds { states: 1 })
+            }
             Ok(finding) => verdict_of(&finding),
             Err(e) if e.kind() == Kind::Interrupted => return Err(e),
             Err(e) if e.kind() == Kind::Bug => return Ok(Verdict::HarnessBroken { why: e.chain() }),
@@ -259,12 +297,17 @@ impl Trying<'_> {
     }
 
     /// The same state with as few as possible of the requests that were in play.
-    fn smallest(&self, durable: &Durable, mut state: State) -> Result<State> {
+    fn smallest(&self, durable: &Durable, state: State) -> Result<State> {
+        self.smallest_by(state, |fewer| self.whole(durable, fewer))
+    }
+
+    /// Same, by a check of its own.
+    pub fn smallest_by(&self, mut state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
         for one in state.extra.clone().into_iter().take(MOST_LEFT_OUT) {
             self.judged.session.interrupt.check()?;
             let extra = state.extra.iter().copied().filter(|other| *other != one).collect();
             let fewer = State { extra, ..state.clone() };
-            if self.verdict(&fewer, self.whole(durable, &fewer))?.convicts() {
+            if self.verdict(&fewer, check(&fewer))?.convicts() {
                 state = fewer;
             }
         }

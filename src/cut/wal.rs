@@ -3,11 +3,22 @@
 //! Formats of PostgreSQL's `xlog_internal.h`, `xlogrecord.h` and `pg_control.h`. Only what tells where valid WAL ends and which
 //! transactions committed is read; what a record does to pages is not.
 
-use super::crc32c::crc32c;
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
+use crc::{CRC_32_ISCSI, Crc, Table};
 use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+/// CRC-32C (Castagnoli), by which PostgreSQL protects each record.
+static CRC32C: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
+
+/// The checksum of these parts, one after another.
+fn crc32c(parts: &[&[u8]]) -> u32 {
+    let mut digest = CRC32C.digest();
+    parts.iter().for_each(|part| digest.update(part));
+    digest.finalize()
+}
 
 /// A place in WAL, in bytes.
 pub type Lsn = u64;
@@ -79,16 +90,18 @@ impl WalReader {
         self.at
     }
 
-    /// All records that are there from here on. More may stand there later: call it again.
+    /// All records that are there from here on, unless it is to break off. More may stand there later: call it again.
     ///
     /// # Errors
     /// When a segment that is there cannot be read.
-    pub fn read_on(&mut self, mut each: impl FnMut(WalRecord)) -> Result<()> {
+    pub fn read_on(&mut self, mut each: impl FnMut(WalRecord) -> ControlFlow<()>) -> Result<()> {
         // The last page may have been written further since.
         self.page_at = None;
         while let Some(record) = self.record()? {
             (self.before, self.at) = (Some(record.start), record.end);
-            each(record);
+            if each(record).is_break() {
+                break;
+            }
         }
         Ok(())
     }
@@ -329,6 +342,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_checksum_is_that_of_the_published_examples_in_one_part_or_in_several() {
+        assert_eq!(crc32c(&[b"123456789"]), 0xE306_9283);
+        assert_eq!(crc32c(&[b"1234", b"", b"56789"]), 0xE306_9283);
+        // RFC 3720, appendix B.4.
+        assert_eq!(crc32c(&[&[0; 32]]), 0x8A91_36AA);
+    }
+
     /// Reads WAL from a folder whose segments hold these bytes.
     fn read(bytes: &[u8]) -> (Vec<WalRecord>, Lsn) {
         let folder = tempfile::tempdir().unwrap();
@@ -339,7 +360,12 @@ mod tests {
         }
         let mut reader = WalReader::new(folder.path(), SHAPE, 1, START);
         let mut found = Vec::new();
-        reader.read_on(|record| found.push(record)).unwrap();
+        reader
+            .read_on(|record| {
+                found.push(record);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
         (found, reader.end())
     }
 

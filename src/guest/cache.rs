@@ -28,6 +28,12 @@ impl Cache {
         folder.map(|folder| Cache(folder.join("guest"))).ok_or_else(missing)
     }
 
+    /// Below another folder.
+    #[cfg(test)]
+    pub(super) fn at(folder: &Path) -> Cache {
+        Cache(folder.join("guest"))
+    }
+
     /// Everything of one suite.
     #[must_use]
     pub fn suite(&self, suite: &Suite) -> PathBuf {
@@ -64,10 +70,16 @@ impl Cache {
         Ok(())
     }
 
-    /// Makes the folder of a guest that is about to run, and removes those whose guest is gone. It is kept by its lock.
-    pub(super) fn running(&self) -> Result<Running> {
+    /// Makes the folder that guests which run have theirs in.
+    pub(super) fn running_folder(&self) -> Result<PathBuf> {
         let all = self.0.join(RUNNING);
         self.make(&all)?;
+        Ok(all)
+    }
+
+    /// Makes the folder of a guest that is about to run, and removes those whose guest is gone. It is kept by its lock.
+    pub(super) fn running(&self) -> Result<Running> {
+        let all = self.running_folder()?;
         for folder in folders::list(&all)? {
             let left = files::open(&folder.join(LOCK)).is_ok_and(|lock| files::lock(&lock).is_ok());
             if left {

@@ -13,6 +13,7 @@ pub mod cache;
 pub mod channel;
 mod cpio;
 mod death;
+pub mod disks;
 mod kernel;
 pub(crate) mod mirror;
 pub mod outlet;

@@ -3,10 +3,11 @@
 
 use super::recipe::INIT_SCRIPT;
 use super::vm::Shared;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
 use crate::parse::ldd;
+use crate::record::guest_disk;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,9 @@ pub fn this_program() -> Result<PathBuf> {
     std::env::current_exe().or_host(|| "find this program".to_owned())
 }
 
-/// Fills the folder that a guest starts from. `program` is what it knows as `pgstrata`.
-pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared]) -> Result<()> {
+/// Fills the folder that a guest starts from. `program` is what it knows as `pgstrata`, `disks` the list of those that its plan
+/// has.
+pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared], disks: &str) -> Result<()> {
     files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;
     files::set_mode(&folder.join("init"), 0o755)?;
     let mut list = String::new();
@@ -31,6 +33,8 @@ pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared]
         writeln!(list, "{} {} {access}", share.tag, share.inside).or_host(|| "list the shared folders".to_owned())?;
     }
     files::write_whole(&folder.join("shares"), list.as_bytes())?;
+    let place = Path::new(guest_disk::LIST).strip_prefix(INSIDE).map_err(|e| Error::bug(e.to_string()))?;
+    files::write_whole(&folder.join(place), disks.as_bytes())?;
     files::make_folder(&folder.join("bin"), 0o755)?;
     files::make_folder(&folder.join("lib"), 0o755)?;
     add_program(host, folder, program, "pgstrata")

@@ -5,6 +5,7 @@ use super::build::Image;
 use super::cache::{Cache, Running};
 use super::channel::{Broken, Channel, Input, Stream};
 use super::death;
+use super::disks::{self, PlanDisks};
 use super::share;
 use super::wire::{Ended, Hello, Order};
 use crate::error::{Context, Error, Result};
@@ -70,6 +71,8 @@ pub struct Shape {
     pub memory: Bytes,
     pub cpus: usize,
     pub disks: Vec<Disk>,
+    /// Those of the plan that runs in it.
+    pub plan_disks: PlanDisks,
     pub shares: Vec<Shared>,
     /// A disk for what needs no keeping: a raw file, sparse, mounted at [`SCRATCH`]; none without.
     pub scratch: Option<Scratch>,
@@ -88,6 +91,7 @@ impl Shape {
             memory: Bytes(2 << 30),
             cpus: cpus.min(8),
             disks: Vec::new(),
+            plan_disks: PlanDisks::default(),
             shares: vec![Shared {
                 tag: "cache".to_owned(),
                 folder: cache.parent().to_path_buf(),
@@ -152,7 +156,7 @@ impl Vm {
         let user = users::server_user(host)?;
         let shared = folder.join("host");
         files::make_folder(&shared, 0o755)?;
-        share::fill(host, &shared, &shape.program, &shape.shares)?;
+        share::fill(host, &shared, &shape.program, &shape.shares, &shape.plan_disks.list())?;
         let scratch = shape.scratch.as_ref().map(|scratch| scratch.disk(&running, &user)).transpose()?;
         files::give_to(&folder, &user)?;
         may_pass(&folder, &user)?;
@@ -268,7 +272,8 @@ impl Scratch {
         match self {
             Scratch::Empty(size) => {
                 let file = running.folder.join("scratch");
-                files::make_sparse(&file, size.0, user)?;
+                let made = files::make_sparse(&file, size.0, user)?;
+                disks::write_first_block(&made).or_host(|| format!("write to {}", file.display()))?;
                 Ok(LeftDisk { file, _folder: Arc::clone(running) })
             }
             Scratch::Left(disk) => Ok(disk.clone()),
@@ -313,6 +318,7 @@ impl Shape {
             let device = format!("virtio-blk-pci,drive=disk{number},serial={}", disk.serial);
             command = command.args(["-drive", &drive, "-device", &device]);
         }
+        command = self.plan_disks.attached(command);
         let host = Shared { tag: "host".into(), folder: "host".into(), inside: share::INSIDE.into(), writable: false };
         for share in std::iter::once(&host).chain(&self.shares) {
             let access = if share.writable { "" } else { ",readonly=on" };

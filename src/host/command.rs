@@ -1,17 +1,18 @@
 //! Running foreign programs: argument vectors, never shell strings; each one logged.
 
-use super::Host;
+use super::files::File;
 use super::processes::orphans;
 use super::time::{self, micros, now};
 use super::users::User;
+use super::{Host, linux};
 use crate::error::{Error, Result};
-use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Every child carries this variable with the run's id, so that `pgstrata clean` can tell our processes from others'.
@@ -28,6 +29,7 @@ pub struct Command {
     stdin: Option<Vec<u8>>,
     limit: Option<Duration>,
     dies_with_us: bool,
+    inherited: Vec<Arc<File>>,
 }
 
 /// What a program printed.
@@ -65,6 +67,7 @@ impl Command {
             stdin: None,
             limit: None,
             dies_with_us: false,
+            inherited: Vec::new(),
         }
     }
 
@@ -119,6 +122,13 @@ impl Command {
     #[must_use]
     pub(crate) fn dying_with_us(mut self) -> Command {
         self.dies_with_us = true;
+        self
+    }
+
+    /// Leaves an open file to it, under the same number.
+    #[must_use]
+    pub(crate) fn inheriting(mut self, file: Arc<File>) -> Command {
+        self.inherited.push(file);
         self
     }
 
@@ -233,7 +243,10 @@ impl Host {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    #[expect(unsafe_code, reason = "joins a control group and asks for a signal between fork and exec")]
+    #[expect(
+        unsafe_code,
+        reason = "joins a control group, asks for a signal and leaves files open between fork and exec"
+    )]
     fn prepared(&self, command: &Command) -> std::process::Command {
         let mut prepared = command.prepared();
         if let Some(run) = &self.run {
@@ -247,9 +260,16 @@ impl Host {
             unsafe { prepared.pre_exec(join) };
         }
         if command.dies_with_us {
-            let die = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+            let die = linux::die_with_parent;
             // SAFETY: one prctl(2), nothing allocated. It comes after the change of user, which would reset it.
             unsafe { prepared.pre_exec(die) };
+        }
+        for file in &command.inherited {
+            let file = Arc::clone(file);
+            // In the child alone: others that are started meanwhile must not get it.
+            let leave_open = move || Ok(rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?);
+            // SAFETY: one fcntl(2), nothing allocated; the file is open as long as the command is there.
+            unsafe { prepared.pre_exec(leave_open) };
         }
         prepared
     }
@@ -389,6 +409,15 @@ mod tests {
         assert_eq!(host.for_run("0badcafe").run(&show).unwrap().stdout, "0badcafe\n");
         assert_eq!(host.run(&show).unwrap().stdout, "\n");
         assert_eq!(host.take_command_log().len(), 2, "clones share the log");
+    }
+
+    #[test]
+    fn a_file_that_is_left_to_a_program_is_open_there_and_in_no_other() {
+        use std::os::fd::AsRawFd;
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        let look = Command::new("test").arg("-e").arg(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        assert!(Host::this().run(&look.clone().inheriting(Arc::clone(&file))).is_ok());
+        assert!(Host::this().run(&look).is_err());
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Files and folders: written whole or not at all, private where they must be.
 
 use super::users::User;
+use super::{linux, syncs};
 use crate::error::{Context, Error, Result};
-use rustix::fs::{Access, Advice, AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::path::Arg;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// An open file. Whoever holds it reads and writes; only this room opens it.
@@ -100,7 +101,7 @@ fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io
     let written = (|| {
         file.write_all(bytes)?;
         if user.is_some() {
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         if let Some(user) = user.filter(|_| super::users::is_root()) {
             rustix::fs::fchown(&file, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))?;
@@ -146,7 +147,6 @@ pub fn make_folder(path: &Path, mode: u32) -> Result<()> {
 /// # Errors
 /// With the path.
 pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
         .or_host(|| format!("set the mode of {}", path.display()))
 }
@@ -276,14 +276,13 @@ pub(crate) fn open_to_change(path: &Path) -> Result<Option<File>> {
 /// Opens a file to be changed past the page cache (O_DIRECT); `None` where there is none. Filesystems without that refuse
 /// with EINVAL.
 pub(crate) fn open_direct(path: &Path) -> io::Result<Option<File>> {
-    let direct = OFlags::DIRECT.bits().cast_signed();
+    let direct = syncs::DIRECT.ok_or(ErrorKind::Unsupported)?.bits().cast_signed();
     if_there(OpenOptions::new().read(true).write(true).custom_flags(direct).open(path))
 }
 
 /// A file without a name in a folder, which is gone when it is closed, written past the page cache.
 pub(crate) fn nameless(folder: &Path) -> io::Result<File> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
+    linux::open_nameless(folder)
 }
 
 /// Opens a file that is there to be overwritten; `None` where there is none.
@@ -316,7 +315,7 @@ pub(crate) fn open_pipe(path: &Path, bytes: usize) -> Result<Option<File>> {
         Err(Errno::NOENT) => Ok(None),
         opened => {
             let pipe = opened.or_host(|| format!("open the pipe {}", path.display()))?;
-            rustix::pipe::fcntl_setpipe_size(&pipe, bytes).ok();
+            linux::enlarge_pipe(&pipe, bytes);
             Ok(Some(pipe.into()))
         }
     }
@@ -432,23 +431,25 @@ pub(crate) fn unlock(file: &File) -> io::Result<()> {
 
 /// Makes a range of a file read as zeros and gives its blocks back; the file keeps its size.
 pub(crate) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?)
+    linux::punch_hole(file, offset, bytes)
 }
 
 /// Reserves the first `bytes` of a file, unwritten (fallocate(2)).
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+    linux::reserve(file, bytes)
 }
 
 /// Makes a file of a user of which nothing is written yet; it must not be there.
-pub(crate) fn make_sparse(path: &Path, bytes: u64, user: &User) -> Result<()> {
-    let made = create_new(path, 0o600).and_then(|file| file.set_len(bytes));
-    made.or_host(|| format!("create {}", path.display())).and_then(|()| give_to(path, user))
+pub(crate) fn make_sparse(path: &Path, bytes: u64, user: &User) -> Result<File> {
+    let made = create_new(path, 0o600).and_then(|file| file.set_len(bytes).map(|()| file));
+    let file = made.or_host(|| format!("create {}", path.display()))?;
+    give_to(path, user)?;
+    Ok(file)
 }
 
 /// Drops the pages that the page cache holds of a file, as far as its filesystem does that.
 pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
-    Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+    linux::drop_cache(file)
 }
 
 /// Whether we may make files in a folder; else the kernel's word why not.

@@ -57,7 +57,7 @@ pub(crate) fn remove_all(path: &Path) -> Result<()> {
 
 /// Writes back everything of the filesystem that holds a folder.
 pub(crate) fn sync_filesystem(path: &Path) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(path)?)?)
+    super::linux::sync_filesystem(&File::open(path)?)
 }
 
 /// Renames a folder whose content is complete; both are durable afterwards.

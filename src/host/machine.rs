@@ -6,7 +6,7 @@ mod disturbances;
 
 pub use disturbances::{Disturbance, Severity, disturbances};
 
-use super::Host;
+use super::{Host, linux};
 use crate::parse::{cpuinfo, meminfo, os_release, proc_stat};
 use crate::record::facts::HostFacts;
 
@@ -17,11 +17,13 @@ pub fn facts(host: &Host) -> HostFacts {
     let cpu = host.read("/proc/cpuinfo").map(|text| cpuinfo::parse(&text)).unwrap_or_default();
     HostFacts {
         hostname: one_line(host, "/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned()),
-        kernel: one_line(host, "/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
+        kernel: one_line(host, "/proc/sys/kernel/osrelease")
+            .or_else(other_kernel)
+            .unwrap_or_else(|| "unknown".to_owned()),
         distribution: host.read_optional("/etc/os-release").and_then(|text| os_release::pretty_name(&text)),
         cpu_model: cpu.model.clone(),
         cpus: usable_cpus(host),
-        memory_bytes: memory.total_bytes.unwrap_or_else(memory_of_sysinfo),
+        memory_bytes: memory.total_bytes.unwrap_or_else(linux::memory_bytes),
         swap_used_bytes: memory.swap_used_bytes(),
         clocksource: clocksource(host),
         governor: governors(host),
@@ -38,10 +40,11 @@ fn usable_cpus(host: &Host) -> u32 {
     u32::try_from(usable).unwrap_or(u32::MAX)
 }
 
-/// Memory as sysinfo(2) has it, for a machine without `/proc/meminfo`.
-fn memory_of_sysinfo() -> u64 {
-    let info = rustix::system::sysinfo();
-    info.totalram.saturating_mul(u64::from(info.mem_unit))
+/// Name and release of a kernel that is not Linux (uname(2)).
+fn other_kernel() -> Option<String> {
+    let told = rustix::system::uname();
+    let shown = || format!("{} {}", told.sysname().to_string_lossy(), told.release().to_string_lossy());
+    (!cfg!(target_os = "linux")).then(shown)
 }
 
 fn clocksource(host: &Host) -> Option<String> {

@@ -1,6 +1,7 @@
 //! A file mapped into memory, shared, and synced with msync.
 
-use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
+use super::linux;
+use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
@@ -40,7 +41,7 @@ impl Mapped {
         }
         // SAFETY: the range lies in the mapping, and `&mut self` is the only way to it in this process.
         unsafe {
-            madvise(self.start, bytes.len().next_multiple_of(4096).min(self.length), Advice::LinuxPopulateWrite)?;
+            linux::make_writable(self.start, bytes.len().next_multiple_of(4096).min(self.length))?;
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.cast::<u8>(), bytes.len());
         }
         Ok(())

@@ -6,26 +6,43 @@
 
 pub(crate) mod appended;
 pub mod command;
+#[cfg(not(target_os = "linux"))]
+#[expect(dead_code, reason = "stand-ins have what Linux answers, and never answer it")]
+mod elsewhere;
+#[cfg(target_os = "linux")]
 pub(crate) mod extents;
 pub mod files;
 pub(crate) mod folders;
 pub(crate) mod followed;
 pub(crate) mod lines;
+#[cfg(target_os = "linux")]
+pub(crate) mod linux;
+#[cfg(target_os = "linux")]
 pub(crate) mod loops;
 pub mod machine;
 pub(crate) mod mapped;
+#[cfg(target_os = "linux")]
 pub(crate) mod mount_options;
+#[cfg(target_os = "linux")]
+pub(crate) mod mounts;
+#[cfg(target_os = "linux")]
 pub(crate) mod nbd;
 pub(crate) mod paths;
 pub(crate) mod processes;
 pub(crate) mod reflinks;
+#[cfg(target_os = "linux")]
 pub(crate) mod ring;
+#[cfg(target_os = "linux")]
 pub(crate) mod shutdown;
 pub mod signals;
+pub(crate) mod syncs;
 pub mod terminal;
 pub mod ticks;
 pub mod time;
 pub mod users;
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) use elsewhere::{extents, linux, loops, mount_options, mounts, nbd, ring, shutdown};
 
 use crate::error::Result;
 use command::CommandLog;

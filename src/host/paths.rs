@@ -1,12 +1,13 @@
 //! What a path leads to. Symbolic links are followed unless a function says otherwise.
 
 use super::files::{if_there, nearest_existing};
+use super::linux;
 use super::users::User;
 use crate::error::{Context, Result};
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::Dev;
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What a file is: `RegularFile`, `Directory`, `BlockDevice`, ...
@@ -32,18 +33,31 @@ pub(crate) struct PathFacts {
 impl From<Metadata> for PathFacts {
     fn from(found: Metadata) -> PathFacts {
         PathFacts {
-            kind: Kind::from_raw_mode(found.mode()),
+            kind: kind_of(found.file_type()),
             mode: found.mode() & 0o7777,
             uid: found.uid(),
             gid: found.gid(),
             inode: found.ino(),
             filesystem: found.dev(),
-            device: (rustix::fs::major(found.rdev()), rustix::fs::minor(found.rdev())),
+            device: (rustix::fs::major(found.rdev() as Dev), rustix::fs::minor(found.rdev() as Dev)),
             bytes: found.len(),
             // `st_blocks` counts 512 bytes whatever the filesystem's block.
             allocated_bytes: found.blocks().saturating_mul(512),
         }
     }
+}
+
+fn kind_of(found: fs::FileType) -> Kind {
+    let kinds = [
+        (found.is_file(), Kind::RegularFile),
+        (found.is_dir(), Kind::Directory),
+        (found.is_symlink(), Kind::Symlink),
+        (found.is_block_device(), Kind::BlockDevice),
+        (found.is_char_device(), Kind::CharacterDevice),
+        (found.is_fifo(), Kind::Fifo),
+        (found.is_socket(), Kind::Socket),
+    ];
+    kinds.into_iter().find(|(is, _)| *is).map_or(Kind::Unknown, |(_, kind)| kind)
 }
 
 /// The facts, or the kernel's own error for a caller that tells them apart.
@@ -72,11 +86,7 @@ pub(crate) fn look_for(path: &Path) -> Result<Option<PathFacts>> {
 /// # Errors
 /// When the file is not there.
 pub(crate) fn atomic_write_units(path: &Path) -> Result<Option<(u32, u32)>> {
-    const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
-    let found = statx(CWD, path, AtFlags::empty(), STATX_WRITE_ATOMIC);
-    let found = found.or_host(|| format!("look at {}", path.display()))?;
-    let told = found.stx_mask & STATX_WRITE_ATOMIC.bits() != 0;
-    Ok(told.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
+    linux::atomic_write_units(path).or_host(|| format!("look at {}", path.display()))
 }
 
 pub(crate) fn exists(path: &Path) -> bool {

@@ -12,14 +12,13 @@ pub(crate) mod orphans;
 
 pub use cpu_time::{Named, cpu_times, named};
 
-use super::Host;
 use super::command::RUN_VARIABLE;
-use super::paths;
 use super::time::{now, sleep};
+use super::{Host, linux, paths};
 use crate::error::{Context, Error, Result};
 use crate::parse::{proc_pid_stat, proc_pid_status};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, kill_process};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -118,12 +117,12 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
     else {
         return Err(Error::bug("it is init, pgstrata itself or a kernel thread").while_doing(shown()));
     };
-    let sent = match pidfd_open(pid, PidfdFlags::empty()) {
+    let sent = match linux::Pinned::process(pid) {
         Ok(pinned) => {
             if !is_alive(host, process) {
                 return Ok(false);
             }
-            pidfd_send_signal(pinned, signal.raw())
+            pinned.signal(signal.raw())
         }
         Err(Errno::NOSYS) if is_alive(host, process) => kill_process(pid, signal.raw()),
         Err(Errno::NOSYS) => return Ok(false),

@@ -1,7 +1,7 @@
 //! Copies of folders whose files share their blocks with the originals (FICLONE).
 
 use super::paths::{self, Kind};
-use super::{files, folders};
+use super::{files, folders, linux};
 use crate::error::{Error, Result};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -35,7 +35,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let source = files::File::open(from)?;
     let facts = source.metadata()?;
     let target = files::create_new(to, facts.mode() & 0o7777)?;
-    rustix::fs::ioctl_ficlone(&target, &source)?;
+    linux::share_blocks(&target, &source)?;
     std::os::unix::fs::fchown(&target, Some(facts.uid()), Some(facts.gid()))
 }
 

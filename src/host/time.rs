@@ -57,11 +57,10 @@ pub fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// CPU time that the calling thread has used, microseconds (CLOCK_THREAD_CPUTIME_ID).
+/// CPU time that the calling thread has used, microseconds.
 #[must_use]
 pub fn thread_cpu_us() -> u64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000
+    super::linux::thread_cpu_us()
 }
 
 #[cfg(test)]

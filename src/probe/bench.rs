@@ -11,6 +11,7 @@ use super::walk::RECYCLED;
 use super::{AlignedNoise, Observer, Request, rows};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
+use crate::host::syncs;
 use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, micros, now, sleep};
 use crate::record::facts::DeviceFacts;
@@ -75,7 +76,12 @@ impl<'a> RealBench<'a> {
         let mut rows = specs.into_iter().map(RowBuilder::new).collect::<Result<Vec<_>>>()?;
         for row in &mut rows {
             match row.spec().way {
-                Way::FsyncWritethrough => row.cannot_be_had("not available on Linux".to_owned()),
+                Way::FsyncWritethrough if !syncs::HAS_WRITETHROUGH => {
+                    row.cannot_be_had("only macOS has it".to_owned());
+                }
+                _ if row.spec().direct && syncs::DIRECT.is_none() => {
+                    row.cannot_be_had("this system has no O_DIRECT".to_owned());
+                }
                 Way::Msync => {}
                 _ if !setting.writable => {
                     row.cannot_be_had("this filesystem has no write(2), only mmap(2)".to_owned());

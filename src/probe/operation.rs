@@ -4,12 +4,14 @@ use super::rows;
 use super::site::ProbeSite;
 use super::tape::{Failed, Tape};
 use super::walk::Walk;
+use crate::host::linux;
 use crate::host::mapped::Mapped;
 use crate::host::ring::Ring;
 use crate::host::signals::Interrupt;
+use crate::host::syncs;
 use crate::record::probe::{Family, RowSpec, Way};
 use rustix::fs::OFlags;
-use rustix::io::{Errno, IoSlice, ReadWriteFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::time::Duration;
@@ -119,8 +121,8 @@ impl<'a> RowOperation<'a> {
                 tape.run(span, (1, most), interrupt, || walk.once())
             }
             RowOperation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
-                let written = rustix::io::pwritev2(&*file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC);
-                whole("pwritev2", written.map_err(Failed::of("pwritev2"))?, bytes.len())
+                let written = linux::write_synced(file, bytes).map_err(|error| Failed { call: "pwritev2", error });
+                whole("pwritev2", written?, bytes.len())
             }),
             RowOperation::Uring { ring, file, bytes } => {
                 tape.run(span, (1, most), interrupt, || write_and_sync_by_ring(ring, file, bytes))
@@ -168,7 +170,7 @@ pub(super) fn flags(spec: &RowSpec) -> OFlags {
         Way::OpenSync => OFlags::SYNC,
         _ => OFlags::empty(),
     };
-    if spec.direct { by_way | OFlags::DIRECT } else { by_way }
+    if spec.direct { by_way | syncs::DIRECT.unwrap_or(OFlags::empty()) } else { by_way }
 }
 
 #[inline]
@@ -181,8 +183,11 @@ pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Fai
 #[inline]
 pub(super) fn sync(file: &File, way: Way) -> Result<(), Failed> {
     match way {
-        Way::Fdatasync => rustix::fs::fdatasync(file).map_err(Failed::of("fdatasync")),
+        Way::Fdatasync => syncs::fdatasync(file).map_err(|error| Failed { call: "fdatasync", error }),
         Way::Fsync => rustix::fs::fsync(file).map_err(Failed::of("fsync")),
+        Way::FsyncWritethrough => {
+            syncs::fsync_writethrough(file).map_err(|error| Failed { call: "fcntl(F_FULLFSYNC)", error })
+        }
         _ => Ok(()),
     }
 }

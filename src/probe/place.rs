@@ -80,6 +80,9 @@ pub fn segment_bytes(place: &PlaceFacts, files: u64, free_over_files: u64) -> Re
 mod tests {
     use super::*;
     use crate::error::Kind;
+    use crate::host::signals::Interrupt;
+    use crate::probe::{Observer, Request, RowChoice, measure};
+    use std::time::Duration;
 
     fn place(free_bytes: Option<u64>) -> PlaceFacts {
         PlaceFacts { folder: "/srv".into(), free_bytes, ..PlaceFacts::default() }
@@ -97,6 +100,31 @@ mod tests {
         let error = segment_bytes(&place(Some(79 << 20)), FILES, 20).unwrap_err();
         assert_eq!(error.kind(), Kind::Host);
         assert!(error.to_string().contains("79"), "{error}");
+    }
+
+    struct Silent;
+    impl Observer for Silent {}
+
+    #[test]
+    fn a_folder_can_be_probed_on_a_system_without_the_files_of_linux() {
+        let (machine, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let request = Request {
+            folder: folder.path().to_owned(),
+            choice: RowChoice::Compat,
+            budget: Duration::from_secs(1),
+            precision: 0.0,
+            wal_block: 8192,
+            writers: 1,
+            free_over_files: 1,
+            seed: 1,
+        };
+        let record = measure(&Host::rooted(machine.path()), &request, &Interrupt::never(), &Silent).unwrap();
+        assert!(record.place.mount.is_none() && record.place.devices.is_empty());
+        assert_eq!(record.place.kernel, "unknown");
+        assert!(record.place.ends[0].to_string().contains("no mount table"), "{:?}", record.place.ends);
+        assert!(record.cpu.is_none());
+        assert!(record.rows.iter().any(|row| !row.slices.is_empty()), "{:?}", record.rows);
+        assert!(record.rows.iter().all(|row| row.failure.is_none()), "{:?}", record.rows);
     }
 
     #[test]

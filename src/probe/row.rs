@@ -4,6 +4,7 @@ use super::tape::Failed;
 use crate::error::{Error, Result};
 use crate::record::probe::{Failure, RowRecord, RowSpec, SecondLatencies, Slow};
 use hdrhistogram::Histogram;
+use rustix::io::Errno;
 use std::io::ErrorKind;
 
 /// Slow operations kept of each row.
@@ -128,40 +129,40 @@ pub fn words(failed: &Failed) -> (Option<i32>, String) {
     (errno, errno.and_then(name).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}")))
 }
 
-/// Names of the error numbers that storage gives (errno(3)).
+/// Names of the error numbers that storage gives (errno(3)); the numbers differ from system to system.
 fn name(errno: i32) -> Option<&'static str> {
-    const NAMES: [(i32, &str); 20] = [
-        (1, "EPERM"),
-        (2, "ENOENT"),
-        (4, "EINTR"),
-        (5, "EIO"),
-        (6, "ENXIO"),
-        (9, "EBADF"),
-        (11, "EAGAIN"),
-        (12, "ENOMEM"),
-        (13, "EACCES"),
-        (14, "EFAULT"),
-        (19, "ENODEV"),
-        (22, "EINVAL"),
-        (27, "EFBIG"),
-        (28, "ENOSPC"),
-        (30, "EROFS"),
-        (38, "ENOSYS"),
-        (95, "EOPNOTSUPP"),
-        (107, "ENOTCONN"),
-        (116, "ESTALE"),
-        (122, "EDQUOT"),
+    const NAMES: [(Errno, &str); 20] = [
+        (Errno::PERM, "EPERM"),
+        (Errno::NOENT, "ENOENT"),
+        (Errno::INTR, "EINTR"),
+        (Errno::IO, "EIO"),
+        (Errno::NXIO, "ENXIO"),
+        (Errno::BADF, "EBADF"),
+        (Errno::AGAIN, "EAGAIN"),
+        (Errno::NOMEM, "ENOMEM"),
+        (Errno::ACCESS, "EACCES"),
+        (Errno::FAULT, "EFAULT"),
+        (Errno::NODEV, "ENODEV"),
+        (Errno::INVAL, "EINVAL"),
+        (Errno::FBIG, "EFBIG"),
+        (Errno::NOSPC, "ENOSPC"),
+        (Errno::ROFS, "EROFS"),
+        (Errno::NOSYS, "ENOSYS"),
+        (Errno::OPNOTSUPP, "EOPNOTSUPP"),
+        (Errno::NOTCONN, "ENOTCONN"),
+        (Errno::STALE, "ESTALE"),
+        (Errno::DQUOT, "EDQUOT"),
     ];
-    NAMES.iter().find(|(number, _)| *number == errno).map(|(_, name)| *name)
+    NAMES.iter().find(|(number, _)| number.raw_os_error() == errno).map(|(_, name)| *name)
 }
 
 /// Why a call's very first failure means "no such thing here", not "the storage failed".
 fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
-    const EPERM: i32 = 1;
-    const ENODEV: i32 = 19;
-    const EINVAL: i32 = 22;
-    const ENOSYS: i32 = 38;
-    const EOPNOTSUPP: i32 = 95;
+    const EPERM: i32 = Errno::PERM.raw_os_error();
+    const ENODEV: i32 = Errno::NODEV.raw_os_error();
+    const EINVAL: i32 = Errno::INVAL.raw_os_error();
+    const ENOSYS: i32 = Errno::NOSYS.raw_os_error();
+    const EOPNOTSUPP: i32 = Errno::OPNOTSUPP.raw_os_error();
     let errno = failed.error.raw_os_error();
     match (failed.call, errno) {
         ("open", Some(EINVAL)) if spec.direct => Some("the filesystem does not support O_DIRECT".to_owned()),

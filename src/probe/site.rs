@@ -2,6 +2,7 @@
 
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, open_folder};
+use crate::host::linux;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, unlinkat};
@@ -60,7 +61,7 @@ impl ProbeSite {
     /// When it cannot be made, with what would make it go.
     pub fn make(parent: &Path) -> Result<ProbeSite> {
         let facts = fs::metadata(parent).or_host(|| format!("stat {}", parent.display()))?;
-        let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let path_only = linux::PLACE | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent_fd = openat(CWD, parent, path_only, Mode::empty());
         let parent_fd = parent_fd.or_host(|| format!("open {}", parent.display()))?;
         let name = format!("{PREFIX}{}", files::random_id()?);

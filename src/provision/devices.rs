@@ -80,11 +80,17 @@ pub(super) struct Tops {
 }
 
 /// The block devices below a folder or file, depth 0 the one that its filesystem stands on, with the reasons where the
-/// way down ends early. No devices for filesystems without one.
+/// way down ends early. No devices for filesystems without one, and none where there is no mount table (`/proc` is not
+/// mounted, or the system is no Linux).
 ///
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
 pub fn below(host: &Host, folder: &Path) -> Result<DevicesBelow> {
+    if !host.exists(mount::TABLE) {
+        paths::resolve(folder)?;
+        let promise = Promise::new(Claim::HiddenBelow, format!("there is no mount table ({})", mount::TABLE));
+        return Ok(DevicesBelow { ends: vec![WayEnd { under: None, promise }], ..DevicesBelow::default() });
+    }
     let mut walk = DeviceWalk::new(host)?;
     walk.folder(folder)?;
     Ok(walk.below)

@@ -9,7 +9,7 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, images, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, images, needs, recorded};
 use crate::error::{Context, Error, Result};
 use crate::host::command::{Command, last_lines};
 use crate::host::time::sleep;
@@ -81,6 +81,11 @@ impl Layer for OnDevice {
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         open(site, &FilesystemDevices::of(inputs, &self.recipe)?, options, &self.recipe)
+    }
+
+    fn only_mounts(&self, options: &Options) -> Option<Vec<String>> {
+        let others = self.recipe.options.iter().filter(|spec| ![MKFS.key, MOUNT.key].contains(&spec.key));
+        others.into_iter().all(|spec| options.get(spec.key).is_none()).then(|| mount::asked(options))
     }
 
     fn snapshots(
@@ -420,7 +425,13 @@ pub(super) fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
         said.lines().take_while(|line| !line.starts_with("Usage:")).map(|l| format!("{l}\n")).collect();
     let said = if reason.trim().is_empty() { &*said } else { &reason };
     let how = output.status.code().map_or("was killed".to_owned(), |code| format!("failed with exit code {code}"));
-    Err(Error::tool(format!("`{}` {how}; output:\n{}", command.shown(), last_lines(said, 12))))
+    let failed = Error::tool(format!("`{}` {how}; output:\n{}", command.shown(), last_lines(said, 12)));
+    Err(match recorded::abandoned(host) {
+        Some((target, file)) => failed.hint(format!(
+            "{target} is still mounted on {file}, whose process died, which may be why; if a killed run left it, `pgstrata clean` unmounts it"
+        )),
+        None => failed,
+    })
 }
 
 /// The longest start of `name` that has at most `bytes`.

@@ -21,6 +21,7 @@ pub(crate) mod mount_options;
 pub(crate) mod needs;
 mod options_kept;
 pub(crate) mod recorded;
+pub(crate) mod remount;
 pub mod snapshots;
 pub(crate) mod stack;
 mod sysfs;
@@ -72,6 +73,7 @@ layers! {
     mod null_blk; NullBlk;
     mod zram; Zram;
     mod scsi_debug; ScsiDebug;
+    mod guest_disk; OwnDisk;
     mod md; Md;
     mod lvm; Lvm;
     mod luks; Luks;
@@ -266,6 +268,11 @@ pub trait Layer: Sync {
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let _ = (site, inputs, options);
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
+    }
+    /// Its mount options, where opening it again with these options is nothing but a mount of its one device.
+    fn only_mounts(&self, options: &Options) -> Option<Vec<String>> {
+        let _ = options;
+        None
     }
     /// How snapshots of one of its grounds are made, while it is used; `None` where it has none.
     ///

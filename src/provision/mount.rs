@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The mounts that this process sees, proc(5).
+pub(super) const TABLE: &str = "/proc/self/mountinfo";
+
 /// How long a mount or a device may stay busy after the last process that used it has ended.
 pub(super) const BUSY_TRIES: u32 = 50;
 /// Pause between two tries.
@@ -197,7 +200,7 @@ fn who_uses(host: &Host, target: &Path) -> String {
 /// # Errors
 /// When it cannot be read.
 pub fn table(host: &Host) -> Result<Vec<Mount>> {
-    mountinfo::parse(&host.read("/proc/self/mountinfo")?)
+    mountinfo::parse(&host.read(TABLE)?)
 }
 
 /// The mount that holds a folder or file.

@@ -105,6 +105,17 @@ fn found(host: &Host, identifier: &str) -> Option<u32> {
     })
 }
 
+/// A mounted filesystem on a loop device whose file nobody serves any more, as a killed run leaves it: target and file. Tools
+/// that look at every mount fail as long as it is there, mkfs.btrfs(8) among them.
+pub(crate) fn abandoned(host: &Host) -> Option<(String, String)> {
+    let mounts = mount::table(host).unwrap_or_default();
+    mounts.into_iter().filter(|mount| mount.source.starts_with("/dev/loop")).find_map(|mount| {
+        let file = DeviceNumber::named(host, mount.source.strip_prefix("/dev/")?)?.backing_file(host)?;
+        let stat = paths::stat(Path::new(&file));
+        stat.is_err_and(|e| e.kind() == std::io::ErrorKind::NotConnected).then_some((mount.target, file))
+    })
+}
+
 /// Unmounts the files, or has the kernel let a device go.
 pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     match thing.kind.as_str() {

@@ -30,6 +30,9 @@ pub struct MergeRecord {
     pub merged: Vec<TakenRun>,
     /// What was not: whole folders, or blocks of them.
     pub left_out: Vec<LeftOut>,
+    /// Blocks of the plan that no run has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<u32>,
 }
 
 /// What runs must have in common to be merged: another class of hardware or software answers another question.

@@ -217,7 +217,7 @@ pub struct RowRecord {
 pub struct Failure {
     /// Which: `write`, `fdatasync`.
     pub call: String,
-    /// Error number of Linux; `None` for a write that came out short.
+    /// Error number on the system that was probed; `None` for a write that came out short.
     pub errno: Option<i32>,
     /// Its name and words: `EIO: Input/output error`.
     pub message: String,

@@ -127,6 +127,12 @@ impl RunRecord {
         self.share.is_some() || !self.merged.is_empty()
     }
 
+    /// Whether it runs this plan: the same text, seed and part.
+    #[must_use]
+    pub fn is_of_plan(&self, sha256: &str, seed: u64, quick: bool) -> bool {
+        (self.plan_sha256.as_str(), self.seed, self.quick.is_some()) == (sha256, seed, quick)
+    }
+
     /// Whether a trial with this run id may lie at a block: its own, or that of the run which the block was merged from.
     #[must_use]
     pub fn owns(&self, run: &str, block: u32) -> bool {

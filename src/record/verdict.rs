@@ -89,6 +89,23 @@ pub struct StatesTried {
     pub tried: u64,
     /// How many there are; of samples and torn writes, how many were drawn.
     pub of: u64,
+    /// Whether one that fails convicts nothing: filesystems rely on disks that write 4 KiB whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_fail: bool,
+}
+
+impl VerdictRecord {
+    /// Upper end of the 95 % interval of the share of states that fail, of states chosen as these were, where none did (rule of
+    /// three: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
+    #[must_use]
+    pub fn failing_share_max(&self) -> Option<f64> {
+        let Verdict::Holds { states } = self.verdict else { return None };
+        let may_fail: u64 = self.states.iter().filter(|class| class.may_fail).map(|class| class.tried).sum();
+        // Where the end of WAL was not known, only the sample was looked at.
+        let looked_at = if self.wal_ends_read == 0 { self.recovered } else { states as u64 };
+        let counted = looked_at.saturating_sub(may_fail);
+        (counted > 0).then(|| (3.0 / counted as f64).min(1.0))
+    }
 }
 
 /// What the same recording would have come to on another device.
@@ -134,7 +151,7 @@ pub enum Verdict {
         /// What the kernel said.
         what: String,
     },
-    /// Commits are lost that asynchronous commit may lose, within its window.
+    /// Commits are lost that asynchronous commit may lose: the server had not said that their WAL is flushed.
     ExpectedLoss {
         /// How many, at worst.
         commits: usize,

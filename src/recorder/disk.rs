@@ -67,6 +67,7 @@ pub(super) struct Change {
 #[derive(Debug)]
 pub(super) struct Submitted(Option<Seq>);
 
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only FUSE hands over whole requests"))]
 impl Recorder {
     /// Disks on these base files, of these sizes. The files are written to until the recording begins.
     #[must_use]
@@ -295,16 +296,32 @@ impl Recording {
     /// # Errors
     /// When the log cannot be read, or a base is missing.
     pub fn open(log: &Path, bases: &[impl AsRef<Path>]) -> Result<Recording> {
-        let log = Arc::new(Log::open(log)?);
-        if log.disks().len() != bases.len() {
-            let expected = log.disks().len();
-            return Err(Error::store(format!("the log has {expected} disks, but there are {} bases", bases.len())));
+        let log = Log::open(log)?;
+        if bases.len() != log.disks().len() {
+            let (bases, disks) = (bases.len(), log.disks().len());
+            return Err(Error::store(format!("the log has {disks} disks, but there are {bases} bases")));
         }
-        let bases = bases.iter().zip(log.disks()).map(|(base, size)| {
-            let base = files::open(base.as_ref())?;
-            Ok(Image::of(Arc::new(base), *size).with_store(Arc::clone(log.file())))
-        });
-        Ok(Recording { bases: bases.collect::<Result<_>>()?, log })
+        let images = bases.iter().zip(log.disks());
+        let images = images.map(|(base, size)| Ok(Image::of(Arc::new(files::open(base.as_ref())?), *size)));
+        let images = images.collect::<Result<Vec<Image>>>()?;
+        Recording::of(log, images)
+    }
+
+    /// Same, of one that began with these images.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn open_over(log: &Path, images: Vec<Image>) -> Result<Recording> {
+        Recording::of(Log::open(log)?, images)
+    }
+
+    fn of(log: Log, images: Vec<Image>) -> Result<Recording> {
+        if log.disks().len() != images.len() {
+            let expected = log.disks().len();
+            return Err(Error::store(format!("the log has {expected} disks, but there are {} bases", images.len())));
+        }
+        let bases = images.into_iter().map(|image| image.with_store(Arc::clone(log.file()))).collect();
+        Ok(Recording { bases, log: Arc::new(log) })
     }
 
     #[must_use]

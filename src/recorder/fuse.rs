@@ -6,6 +6,7 @@
 
 use super::disk::Recorder;
 use crate::error::{Context, Result};
+use crate::host::linux::as_io_flusher;
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
@@ -66,7 +67,7 @@ impl Exports {
             vec![MountOption::FSName(source.to_owned()), MountOption::NoSuid, MountOption::NoDev, MountOption::NoExec];
         let mounting = || format!("mount the recorded disks on {}", folder.display());
         let session = Session::new(DiskFiles(Arc::clone(&files)), folder, &config).or_host(mounting)?;
-        let session = served(|| session.spawn()).or_host(mounting)?;
+        let session = as_io_flusher(|| session.spawn()).or_host(mounting)?;
         Ok(Exports { folder: folder.to_owned(), files, _session: session })
     }
 
@@ -93,20 +94,6 @@ impl Exports {
             }
         }
     }
-}
-
-/// Starts what serves disks, in threads that do not wait for writeback when they need memory: it may be these disks' own
-/// (prctl(2), `PR_SET_IO_FLUSHER`). Threads inherit it from the one that makes them.
-pub(super) fn served<T>(start: impl FnOnce() -> T) -> T {
-    let flushes = |on| rustix::process::configure_io_flusher_behavior(on);
-    // Without the right to (CAP_SYS_RESOURCE) it works where memory is not scarce.
-    let was = rustix::process::is_io_flusher().unwrap_or(false);
-    let set = flushes(true).is_ok();
-    let started = start();
-    if set && !was {
-        flushes(false).ok();
-    }
-    started
 }
 
 impl DiskFiles {

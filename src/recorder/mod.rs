@@ -8,10 +8,13 @@
 mod disk;
 mod durable;
 mod entry;
+#[cfg(target_os = "linux")]
 mod fuse;
 mod image;
 mod log;
 mod nbd;
+#[cfg(not(target_os = "linux"))]
+mod no_fuse;
 mod states;
 
 #[cfg(test)]
@@ -23,7 +26,10 @@ pub(crate) use disk::create_base;
 pub use disk::{Recorder, Recording};
 pub use durable::{DeviceModel, Durable};
 pub use entry::{Entry, NEVER, Op, Seq};
+#[cfg(target_os = "linux")]
 pub use fuse::{Exports, name_of};
 pub use image::Image;
 pub use nbd::{NbdServer, open};
+#[cfg(not(target_os = "linux"))]
+pub use no_fuse::{Exports, name_of};
 pub use states::{Class, Coverage, Pick, State, Written, select};

@@ -186,11 +186,11 @@ fn against_cell(found: Option<&PercentileRatio>) -> Cell {
     Cell::text(format!("{ratio}×")).aside(interval).csv(fields)
 }
 
-/// Why the lowest percentile that a case lacks is missing: "no p99: ...".
-pub(super) fn missing_words(case: &CaseFinding) -> Option<String> {
+/// The lowest percentile that a case lacks, and why.
+pub(super) fn missing(case: &CaseFinding) -> Option<(&str, &str)> {
     let latency = case.measures.first()?.latency.as_ref()?;
     let missing = latency.percentiles.iter().find(|one| one.over_trials.is_none())?;
-    Some(format!("no {}: {}", missing.name, missing.unavailable.as_ref()?))
+    Some((&missing.name, missing.unavailable.as_deref()?))
 }
 
 /// A ratio of percentiles in a few words.

@@ -23,7 +23,7 @@ pub(crate) mod limits;
 mod markdown;
 mod openmetrics;
 pub(crate) mod page;
-mod power_cuts;
+pub(crate) mod power_cuts;
 pub(crate) mod probe;
 mod rankings;
 pub(crate) mod serve;

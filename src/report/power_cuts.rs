@@ -48,6 +48,12 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
     table
 }
 
+/// What a hold allows.
+#[must_use]
+pub fn bound(share: f64) -> String {
+    format!("of states chosen like these, at most {:.1} % fail (95 % CI)", share * 100.0)
+}
+
 /// What led to a verdict, and what it rests on.
 fn aside(cut: &PowerCut) -> String {
     let mut parts = Vec::new();
@@ -55,9 +61,7 @@ fn aside(cut: &PowerCut) -> String {
     let tried = cut.states.iter().filter(|class| class.of > 0);
     let tried: Vec<String> = tried.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
     parts.extend((!tried.is_empty()).then(|| format!("states tried: {}", tried.join(", "))));
-    let bound =
-        cut.failing_share_max.map(|share| format!("at most {:.1} % of such states fail (95 % CI)", share * 100.0));
-    parts.extend(bound);
+    parts.extend(cut.failing_share_max.map(bound));
     let torn =
         format!("{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically", cut.torn_sectors);
     parts.extend((cut.torn_sectors > 0).then_some(torn));

@@ -11,7 +11,7 @@ use super::cases::{Cases, flush_share};
 use super::device_work::device_work;
 use super::environment::each_machine;
 use super::full;
-use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing_words, percentile_text};
+use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing, percentile_text};
 use super::layout::{TextTable, columns, joined};
 use super::power_cuts;
 use super::rankings::{kinds, ranking_tables, side_by_side};
@@ -260,11 +260,27 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
         note = format!("{note} {CLOSED_LOOP}");
     }
     let mut text = format!("\nLatency, ms\n{}", indented(&table));
-    for case in &findings.cases {
-        let label = labels.get(&case.id).unwrap_or(&case.id);
-        text.extend(missing_words(case).map(|why| paragraph("  ", &format!("{label}: {why}"))));
-    }
+    text.extend(missing_percentiles(findings, labels).iter().map(|line| paragraph("  ", line)));
     text + &paragraph("  ", &note)
+}
+
+/// Cases that lack one percentile and are told one by one; more of them are told together.
+const MOST_MISSING: usize = 3;
+
+/// Which percentiles are missing, and why.
+fn missing_percentiles(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<String> {
+    let mut by_name: BTreeMap<&str, Vec<(&String, &str)>> = BTreeMap::new();
+    for case in &findings.cases {
+        let Some((name, why)) = missing(case) else { continue };
+        by_name.entry(name).or_default().push((labels.get(&case.id).unwrap_or(&case.id), why));
+    }
+    let lines = by_name.into_iter().flat_map(|(name, cases)| match cases.as_slice() {
+        [(label, why), _, ..] if cases.len() > MOST_MISSING => {
+            vec![format!("{} cases, such as {label}: no {name}: {why}", cases.len())]
+        }
+        _ => cases.iter().map(|(label, why)| format!("{label}: no {name}: {why}")).collect(),
+    });
+    lines.collect()
 }
 
 /// The value and its interval on a line of its own.

@@ -67,6 +67,7 @@ pub fn make_quick(plan: &mut Plan) -> Result<()> {
 /// When a setting of the plan is pgstrata's own, or the machine cannot be asked.
 pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> Result<Forecast> {
     refuse_reserved_settings(&plan.cases)?;
+    refuse_stacks_kept_beyond_a_guest(&plan.cases)?;
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
@@ -154,6 +155,19 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
         return Ok(());
     }
     Err(Error::user(refused.join("\n")).hint("remove it from [postgres]"))
+}
+
+/// Refuses stacks that are kept for all their trials where a trial ends the guest that they are in.
+fn refuse_stacks_kept_beyond_a_guest(cases: &[CaseSpec]) -> Result<()> {
+    for case in cases.iter().filter(|case| case.guest.is_some() && case.stack.reuse) {
+        if workload(&case.workload.kind)?.crashes_machine(&case.workload.options) {
+            let (workload, stack) = (&case.workload.name, &case.stack.name);
+            let message = format!("{workload} kills the guest, and the stack {stack} is kept for all its trials there");
+            return Err(Error::user(message)
+                .hint(format!("remove `reuse` from {stack}, or set crash = \"process\" in {workload}")));
+        }
+    }
+    Ok(())
 }
 
 /// Settings of a case that its workload sets by an option, and the plan by itself.
@@ -479,6 +493,21 @@ mod tests {
             workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
             axes: BTreeMap::new(),
         }
+    }
+
+    #[test]
+    fn a_stack_that_is_kept_is_refused_where_its_guest_is_killed_and_only_there() {
+        let refused = |guest: Option<&str>, reuse, crash: &str| {
+            let mut case = CaseSpec { guest: guest.map(str::to_owned), ..case(1, &[]) };
+            case.stack.reuse = reuse;
+            case.workload.kind = "recovery".into();
+            case.workload.options.set("crash", OptionValue::Text(crash.into()));
+            refuse_stacks_kept_beyond_a_guest(&[case]).is_err()
+        };
+        assert!(refused(Some("trixie"), true, "machine"));
+        assert!(!refused(Some("trixie"), true, "process"));
+        assert!(!refused(Some("trixie"), false, "machine"));
+        assert!(!refused(None, true, "machine"), "filesystems of this machine are opened again");
     }
 
     #[test]

@@ -372,7 +372,6 @@ pub fn give_to_person(folder: &Path) -> Result<()> {
 
 /// What went wrong in a sitting: why it ended early, what could not be undone, or both. An interrupt is nothing wrong.
 fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
-    const CLEAN: &str = "`pgstrata clean` tries again; what is left is in the ledger";
     let trials = match trials {
         Err(e) if e.kind() == Kind::Interrupted => Ok(()),
         Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
@@ -380,8 +379,17 @@ fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
         }
         other => other,
     };
-    match (trials, undone) {
-        (trials, Ok(())) => trials,
+    both(trials, undone)
+}
+
+/// What went wrong, and what could not be undone after it.
+///
+/// # Errors
+/// Either, or both in one.
+pub fn both(done: Result<()>, undone: Result<()>) -> Result<()> {
+    const CLEAN: &str = "`pgstrata clean` tries again; what is left is in the ledger";
+    match (done, undone) {
+        (done, Ok(())) => done,
         (Ok(()), Err(left)) => Err(left.hint(CLEAN)),
         (Err(why), Err(left)) => {
             Err(Error::new(why.kind(), format!("{why}\nand not all of it could be undone: {left}")).hint(CLEAN))

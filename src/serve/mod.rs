@@ -24,6 +24,8 @@ use std::time::Duration;
 const MOST_CONNECTIONS: usize = 64;
 /// Bytes of a request's head.
 const MOST_HEAD: usize = 16 << 10;
+/// Bytes that are taken behind a request.
+const MOST_REST: usize = 64 << 10;
 /// Time in which a request must have come, and in which each part of an answer must be taken.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -40,7 +42,7 @@ impl Server {
     /// Listens at an address. `names` are what clients may call this machine, beside addresses and `localhost`.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// When it cannot listen on the address.
     pub fn listen(at: SocketAddr, names: &[String]) -> Result<Server> {
         let listener = TcpListener::bind(at).map_err(|e| {
             Error::host(e.to_string())
@@ -93,9 +95,20 @@ fn serve(mut stream: TcpStream, names: &[String], answer: &Answer) {
     // A client that has gone away misses nothing.
     if stream.write_all(&response.bytes(with_body)).is_ok() {
         stream.shutdown(std::net::Shutdown::Write).ok();
-        // What is still on its way is taken, so that the answer is not lost to a reset.
-        let mut rest = [0; 1024];
-        while stream.read(&mut rest).is_ok_and(|read| read > 0) {}
+        let begun = now();
+        take_rest(&mut stream, &|| begun.elapsed());
+    }
+}
+
+/// Takes what is still on its way, so that the answer is not lost to a reset. A client that never ends gets that reset: it would
+/// keep its thread and its place.
+fn take_rest(from: &mut impl Read, elapsed: &dyn Fn() -> Duration) {
+    let (mut taken, mut part) = (0, [0; 1024]);
+    while taken < MOST_REST && elapsed() < PATIENCE {
+        match from.read(&mut part) {
+            Ok(read) if read > 0 => taken += read,
+            _ => break,
+        }
     }
 }
 
@@ -146,6 +159,7 @@ fn is_port(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     fn said(head: &str) -> (u16, String) {
         let names = ["db.example".to_owned()];
@@ -205,6 +219,47 @@ mod tests {
     fn a_slash_in_a_name_stays_in_the_name() {
         assert_eq!(get("/runs/..%2f..%2fetc").1, "[\"runs\", \"../../etc\"] []\n");
         assert_eq!(get("/runs/../x").1, "[\"runs\", \"..\", \"x\"] []\n");
+    }
+
+    /// A client that sends so much at once, and never ends.
+    struct Endless {
+        at_once: usize,
+        reads: Cell<u32>,
+    }
+
+    impl Read for &Endless {
+        fn read(&mut self, part: &mut [u8]) -> std::io::Result<usize> {
+            self.reads.set(self.reads.get() + 1);
+            Ok(self.at_once.min(part.len()))
+        }
+    }
+
+    #[test]
+    fn a_client_that_never_ends_is_left_by_its_bytes_or_by_the_time() {
+        let fast = Endless { at_once: 1024, reads: Cell::new(0) };
+        take_rest(&mut &fast, &|| Duration::ZERO);
+        assert_eq!(fast.reads.get() as usize, MOST_REST / 1024);
+        // A byte a second.
+        let slow = Endless { at_once: 1, reads: Cell::new(0) };
+        take_rest(&mut &slow, &|| Duration::from_secs(slow.reads.get().into()));
+        assert_eq!(u64::from(slow.reads.get()), PATIENCE.as_secs());
+    }
+
+    #[test]
+    fn a_client_that_sends_on_without_end_gets_its_answer_and_loses_its_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let server = std::thread::spawn(move || serve(stream, &[], &|_: &Request| Response::plain(200, "here")));
+        client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = [0; 8];
+        client.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1");
+        // More than sockets hold on both sides and the server takes.
+        let part = vec![0; 1 << 20];
+        let sent = (0..256).take_while(|_| client.write_all(&part).is_ok()).count();
+        assert!(sent < 256, "the server takes all of it");
+        server.join().unwrap();
     }
 
     #[test]

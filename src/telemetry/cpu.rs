@@ -35,6 +35,10 @@ impl Sampler for Cpu {
         "cpu"
     }
 
+    fn doc(&self) -> &'static str {
+        "What the CPUs did, from `/proc/stat`: all of them together, and the busiest one."
+    }
+
     fn columns(&self, _target: &Target) -> Vec<Column> {
         FIGURES.iter().map(|(column, _)| column).chain([&columns::CPU_FULLEST_NS]).map(ColumnDef::column).collect()
     }

@@ -55,6 +55,10 @@ impl Sampler for Diskstats {
         "diskstats"
     }
 
+    fn doc(&self) -> &'static str {
+        "What the block devices of the stack did, from `/proc/diskstats`: raw counters of each."
+    }
+
     fn columns(&self, target: &Target) -> Vec<Column> {
         device_prefixes(target.devices.iter().map(|(name, _)| name))
             .iter()

@@ -36,6 +36,10 @@ impl Sampler for Memory {
         "memory"
     }
 
+    fn doc(&self) -> &'static str {
+        "Where the memory is and what was moved, from `/proc/meminfo` and `/proc/vmstat`."
+    }
+
     fn columns(&self, _target: &Target) -> Vec<Column> {
         let held = HELD.iter().map(|(column, _)| column.column());
         held.chain(MOVED.iter().map(|(column, _)| column.column())).collect()

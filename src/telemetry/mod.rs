@@ -74,6 +74,8 @@ pub struct ServerAddress {
 pub trait Sampler: Sync {
     /// Its name: `diskstats`.
     fn name(&self) -> &'static str;
+    /// One sentence for the manual.
+    fn doc(&self) -> &'static str;
     /// Its columns for a target.
     fn columns(&self, target: &Target) -> Vec<Column>;
     /// Gets ready to read. `Ok(None)` with nothing to say is not allowed: a source that is absent says why.

@@ -38,6 +38,10 @@ impl Sampler for Postgres {
         "postgres"
     }
 
+    fn doc(&self) -> &'static str {
+        "What the server did, from its statistics views: raw counters, for versions 12 to 18."
+    }
+
     fn columns(&self, _target: &Target) -> Vec<Column> {
         STATISTICS.iter().map(|figure| figure.column.column()).collect()
     }

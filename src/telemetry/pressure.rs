@@ -24,6 +24,10 @@ impl Sampler for Pressure {
         "pressure"
     }
 
+    fn doc(&self) -> &'static str {
+        "How long tasks stalled for CPU, storage and memory, from `/proc/pressure`."
+    }
+
     fn columns(&self, _target: &Target) -> Vec<Column> {
         RESOURCES.iter().flat_map(|(_, some_and_full)| some_and_full.iter().map(ColumnDef::column)).collect()
     }

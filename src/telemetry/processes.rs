@@ -45,6 +45,10 @@ impl Sampler for Processes {
         "processes"
     }
 
+    fn doc(&self) -> &'static str {
+        "The five busiest kernel threads and processes since the row before, and the CPU time of programs that are not part of the run."
+    }
+
     fn columns(&self, _target: &Target) -> Vec<Column> {
         let top = columns::TOP_NAMES.iter().zip(&columns::TOP_CPU_NS).flat_map(|(name, cpu_ns)| [name, cpu_ns]);
         top.chain([&columns::OTHERS_NAME, &columns::OTHERS_CPU_NS]).map(ColumnDef::column).collect()

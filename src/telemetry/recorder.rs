@@ -264,6 +264,9 @@ mod tests {
         fn name(&self) -> &'static str {
             self.name
         }
+        fn doc(&self) -> &'static str {
+            self.name
+        }
         fn columns(&self, _target: &Target) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]
         }

@@ -62,6 +62,10 @@ impl Sampler for Zfs {
         "zfs"
     }
 
+    fn doc(&self) -> &'static str {
+        "What ZFS did, from `/proc/spl/kstat/zfs`: its cache (ARC), its intent log, and the transaction groups of the stack's pools."
+    }
+
     fn columns(&self, target: &Target) -> Vec<Column> {
         if target.pools.is_empty() {
             return Vec::new();

@@ -220,6 +220,11 @@ pub trait Workload: Sync {
     fn makes_snapshots(&self) -> bool {
         false
     }
+    /// Whether the machine below the server crashes while it is measured.
+    fn crashes_machine(&self, options: &Options) -> bool {
+        let _ = options;
+        false
+    }
     /// Whether it needs a server.
     fn needs_server(&self) -> bool;
     /// The data that it needs; `memory` turns "50% of RAM" into a number.

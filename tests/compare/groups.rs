@@ -96,7 +96,7 @@ fn few_hosts_and_other_plans_are_told() {
     runs.push(make_as(&folder.path().join("other"), &other).display().to_string());
     let found = compared(folder.path(), "model", &runs, 1);
     assert_eq!(slow_hosts(&found), Vec::<String>::new());
-    assert!(found["answer"][0].as_str().unwrap().contains("no outlier can be named among less than 6"), "{found}");
+    assert!(found["answer"][0].as_str().unwrap().contains("no outlier can be named among fewer than 6"), "{found}");
     assert!(found["left_out"][0][1].as_str().unwrap().contains("another plan than"), "{found}");
     let wrong = pgstrata(folder.path(), &["compare", "--group-by", "colour", &runs[0]]);
     assert_eq!(wrong.status.code(), Some(2), "{}", said(&wrong));

@@ -124,6 +124,7 @@ fn what_does_not_belong_together_is_left_out_with_its_reason() {
     let output = pgstrata(folder.path(), &command);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     let merged: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(merged["missing"], serde_json::json!([3, 6]));
     for (name, _, reason) in &foreign {
         let part = format!("/{name}/");
         let mut left = merged["left_out"].as_array().unwrap().iter();

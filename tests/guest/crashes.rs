@@ -1,6 +1,6 @@
 //! A machine crash in a guest: the guest is killed in the middle of a trial, booted again, and the trial goes on.
 
-use super::ground::{SUITE, guest, pgstrata, said, set_mode};
+use super::ground::{SUITE, guest_in_full, pgstrata, said, set_mode};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -35,7 +35,7 @@ fn length(stages: &serde_json::Value, name: &str) -> Option<u64> {
 #[test]
 fn a_machine_crash_kills_the_guest_and_its_trial_goes_on_in_the_next_boot() {
     const TEST: &str = "a_machine_crash_kills_the_guest_and_its_trial_goes_on_in_the_next_boot";
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
     let desk = tempfile::tempdir().unwrap();
     set_mode(desk.path(), 0o755);
     let (plan, results) = (desk.path().join("plan.toml"), desk.path().join("results"));

@@ -8,6 +8,7 @@
 mod commands;
 mod crashes;
 mod deaths;
+mod disks;
 mod ground;
 mod layers;
 mod plans;

@@ -1,6 +1,6 @@
 //! `cut --guest`: power cuts in a guest, whose recorded disks have FUA.
 
-use super::ground::{SUITE, guest, pgstrata, qemu_of, said, set_mode, stderr};
+use super::ground::{SUITE, guest, guest_in_full, pgstrata, qemu_of, said, set_mode, stderr};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -110,11 +110,7 @@ fn a_guest_disk_that_ignores_fua_is_convicted_and_evidence_comes_out_whole() {
 #[test]
 fn a_journal_commit_whose_fua_is_ignored_loses_what_it_acknowledged() {
     const TEST: &str = "a_journal_commit_whose_fua_is_ignored_loses_what_it_acknowledged";
-    if std::env::var_os("PGSTRATA_TEST_GUEST_FULL").is_none() {
-        println!("skipped: {TEST}: states take a quarter of an hour on an emulated CPU (make guest-full)");
-        return;
-    }
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
     // WAL in new files: each commit allocates, and is durable with the commit block of the journal.
     let desk = Desk::new(
         r#"
@@ -164,7 +160,7 @@ fn a_guest_that_dies_is_an_error_with_its_last_words_and_leaves_nothing() {
 #[test]
 fn mistakes_in_a_plan_come_out_with_their_exit_code() {
     const TEST: &str = "mistakes_in_a_plan_come_out_with_their_exit_code";
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
     let desk = Desk::new(&PLAN.replace("shared_buffers", "shared_bufers"));
     let output = desk.cut(&[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
@@ -194,7 +190,7 @@ echo end
 #[test]
 fn what_a_killed_recording_leaves_on_nbd_devices_is_cleaned_up() {
     const TEST: &str = "what_a_killed_recording_leaves_on_nbd_devices_is_cleaned_up";
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
     let mut command = pgstrata(&["guest", "run", "--suite", SUITE, "--limit", "20min", "--", "sh", "-c", KILLED]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(PLAN.as_bytes()).unwrap();

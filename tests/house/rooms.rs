@@ -69,6 +69,7 @@ const ROOMS: &[Room] = &[
             "plan",
             "provision",
             "cluster",
+            "workload",
             "recorder",
             "run::undo",
             "run::session",
@@ -86,6 +87,7 @@ const ROOMS: &[Room] = &[
     room("stats", &[]),
     room("analyse", &["units", "error", "record", "store", "stats"]),
     room("report", &["units", "error", "analyse"]).tests_use(&["record"]),
+    room("submit", &["error", "host", "parse", "record"]),
     room("serve", &["error", "host::time"]),
 ];
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Two folders, six blocks: needs neither root nor PostgreSQL.
-fn plan(shop: &Workshop) {
+pub fn plan(shop: &Workshop) {
     fs::create_dir(shop.path().join("a")).unwrap();
     fs::create_dir(shop.path().join("b")).unwrap();
     let stack = |name: &str| format!("[stack.{name}]\ndirectory = \"{}\"\n", shop.path().join(name).display());
@@ -25,12 +25,13 @@ fn task(shop: &Workshop, index: &str) -> Command {
     command
 }
 
-fn folder_of(shop: &Workshop, share: &str) -> Option<PathBuf> {
-    let runs = fs::read_dir(shop.results()).ok()?.map(|entry| entry.unwrap().path());
+/// The run folder of a share, as `2of3`.
+pub fn folder_of(results: &Path, share: &str) -> Option<PathBuf> {
+    let runs = fs::read_dir(results).ok()?.map(|entry| entry.unwrap().path());
     runs.into_iter().find(|path| path.display().to_string().ends_with(share))
 }
 
-fn trials(folder: &Path) -> Vec<String> {
+pub fn trials(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for case in fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path()) {
         for trial in fs::read_dir(&case).unwrap().map(|entry| entry.unwrap().path()) {
@@ -46,7 +47,7 @@ fn trials(folder: &Path) -> Vec<String> {
 fn kill_midway(shop: &Workshop, mut task: Child, share: &str) {
     let begun = Instant::now();
     loop {
-        if folder_of(shop, share).is_some_and(|folder| !trials(&folder).is_empty()) {
+        if folder_of(&shop.results(), share).is_some_and(|folder| !trials(&folder).is_empty()) {
             break;
         }
         assert!(task.try_wait().unwrap().is_none(), "the task ended by itself");
@@ -57,7 +58,7 @@ fn kill_midway(shop: &Workshop, mut task: Child, share: &str) {
     task.wait().unwrap();
 }
 
-fn succeeded(output: &Output) {
+pub fn succeeded(output: &Output) {
     assert!(output.status.success(), "{}", said(output));
 }
 
@@ -68,7 +69,7 @@ fn an_array_of_three_tasks_of_which_one_is_killed_and_requeued_is_merged_to_the_
     succeeded(&task(&shop, "0").output().unwrap());
     let killed = task(&shop, "1").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     kill_midway(&shop, killed, "2of3");
-    let second = folder_of(&shop, "2of3").unwrap();
+    let second = folder_of(&shop.results(), "2of3").unwrap();
     let (id, before) = (run_id(&second), trials(&second));
     assert!(before.len() < 4, "{before:?}");
     // The same command again: the same folder, and the trials that it has.
@@ -86,7 +87,7 @@ fn an_array_of_three_tasks_of_which_one_is_killed_and_requeued_is_merged_to_the_
     let blocks: Vec<String> = ["1of3", "2of3", "3of3"]
         .iter()
         .map(|share| {
-            let numbers = trials(&folder_of(&shop, share).unwrap());
+            let numbers = trials(&folder_of(&shop.results(), share).unwrap());
             numbers.iter().filter_map(|name| name.strip_prefix("a.s/")).collect::<Vec<_>>().join(" ")
         })
         .collect();
@@ -96,7 +97,8 @@ fn an_array_of_three_tasks_of_which_one_is_killed_and_requeued_is_merged_to_the_
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
     assert!(said(&other).contains("asks for 1/2"), "{}", said(&other));
 
-    let folders = ["1of3", "2of3", "3of3"].map(|share| folder_of(&shop, share).unwrap().display().to_string());
+    let folders =
+        ["1of3", "2of3", "3of3"].map(|share| folder_of(&shop.results(), share).unwrap().display().to_string());
     let merged = shop.pgstrata(&["merge", "--into", "all", &folders[0], &folders[1], &folders[2]]).output().unwrap();
     succeeded(&merged);
     let all = shop.path().join("all");

@@ -90,3 +90,64 @@ fn a_run_judges_each_stack_once_and_its_report_has_the_verdicts_beside_the_rates
     assert!(verdict("ext4")["verdict"]["states"].as_u64().unwrap() >= 4, "{}", said(&cut));
     assert!(!verdict("ext4")["states"].as_array().unwrap().is_empty());
 }
+
+const WITH_SCRIPT: &str = r#"
+name = "scripts"
+blocks = 1
+
+[stack.ext4]
+device = { loop = "512MiB", in = "IMAGES", sparse = true }
+filesystem = "ext4"
+
+[postgres]
+settings = { shared_buffers = "16MB" }
+
+[workload.own]
+pgbench = { scale = 1, script = "own.sql", clients = [1, 6] }
+"#;
+
+#[test]
+fn cut_runs_the_plans_own_script_beside_its_clients_when_asked() {
+    const NAME: &str = "a script beside the clients of cut";
+    if !can_build_stacks(NAME) {
+        return;
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return skipped(NAME, "needs /dev/fuse to record disks");
+    }
+    let shop = Workshop::new();
+    fs::create_dir(shop.path().join("images")).unwrap();
+    let images = shop.path().join("images").display().to_string();
+    let plan = shop.file("plan.toml", &WITH_SCRIPT.replace("IMAGES", &images));
+    let plan = plan.to_str().unwrap();
+    let cut = |flags: &[&str]| {
+        let common = ["cut", plan, "--states", "0", "--seconds", "1", "--clients", "1", "--json"];
+        shop.pgstrata(&[&common[..], flags].concat()).output().unwrap()
+    };
+    let results = |flags: &[&str]| {
+        let done = cut(flags);
+        assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+        serde_json::from_slice::<Vec<Value>>(&done.stdout).unwrap()
+    };
+    shop.file("own.sql", "\\set id random(1, 100000)\nUPDATE pgbench_accounts SET abalance = 1 WHERE aid = :id;\n");
+    let alone = results(&[]);
+    assert_eq!(alone.len(), 1, "cases that differ in their workload share a verdict: {alone:?}");
+    assert!(alone[0].get("beside").is_none(), "{alone:?}");
+    let beside = results(&["--workload"]);
+    let cases: Vec<&str> = beside.iter().map(|result| result["case"].as_str().unwrap()).collect();
+    assert_eq!(cases, ["ext4.own.clients-1", "ext4.own.clients-6"]);
+    for result in &beside {
+        assert_eq!(result["beside"]["workload"], "own");
+        assert_eq!(result["verdict"]["verdict"], "holds", "{result}");
+    }
+    let six = &beside[1];
+    assert!(six["beside"]["commits"].as_u64() > six["commits"].as_u64(), "six clients commit more than one: {six}");
+    // The second line of the script is no command of pgbench's.
+    shop.file("own.sql", "SELECT 1;\n\\nonsense\n");
+    let wrong = cut(&["--workload"]);
+    assert_eq!(wrong.status.code(), Some(4), "{}", said(&wrong));
+    assert!(wrong.stdout.is_empty(), "no verdict: {}", said(&wrong));
+    for words in ["workload `own` of the case ext4.own.clients-1", "own.sql:2: invalid command", "nonsense"] {
+        assert!(said(&wrong).contains(words), "{words}: {}", said(&wrong));
+    }
+}

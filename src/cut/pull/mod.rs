@@ -295,6 +295,7 @@ fn history(kept: &[Kept]) -> Result<History> {
             at_us: kept.at_us,
             xid: 0,
             end: None,
+            asynchronous: false,
         }
     };
     Ok(History::of(kept.iter().zip(0..).map(one).collect()))

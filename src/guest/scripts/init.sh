@@ -31,6 +31,13 @@ for udevd in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do
         break
     fi
 done
+# The disks of a plan: what is built in needs no module.
+while read -r _ bus _; do
+    case $bus in
+        nvme) modprobe nvme 2> /dev/null ;;
+        scsi) modprobe -a virtio_scsi sd_mod 2> /dev/null ;;
+    esac
+done < /run/pgstrata/host/disks
 udevadm trigger --subsystem-match=block --subsystem-match=virtio-ports --subsystem-match=mem
 udevadm settle --timeout=30
 scratch=/dev/disk/by-id/virtio-pgstrata-scratch

@@ -4,9 +4,9 @@
 //! chosen so that a quiet machine passes; none of them changes a figure.
 
 use super::{clocksource, governors};
-use crate::host::Host;
 use crate::host::processes::{cpu_times, named};
 use crate::host::time::sleep;
+use crate::host::{Host, linux};
 use crate::parse::meminfo::Meminfo;
 use crate::parse::proc_stat::ProcStat;
 use crate::parse::{meminfo, proc_stat};
@@ -136,7 +136,7 @@ fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
 
 /// A quota makes all threads of the group stop together, mostly for tens of milliseconds.
 fn cpu_quota() -> Option<Disturbance> {
-    let allowed = rustix::thread::sched_getaffinity(None).ok()?.count() as usize;
+    let allowed = linux::allowed_cpus()?;
     let usable = std::thread::available_parallelism().ok()?.get();
     let detail = || format!("a cgroup limits CPU use to {usable} of {allowed} CPUs and throttles beyond that");
     (usable < allowed).then(|| warning("CPU quota", detail(), "lift the quota (cpu.max) of the container or slice"))

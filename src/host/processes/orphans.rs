@@ -3,9 +3,9 @@
 
 use super::{Process, pids, read, stat_of};
 use crate::error::Result;
-use crate::host::Host;
 use crate::host::time::sleep;
-use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
+use crate::host::{Host, linux};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Becomes the parent of orphans, from now to the end of this process. False where the kernel refuses.
 pub(in crate::host) fn adopt() -> bool {
-    if set_child_subreaper(Some(getpid())).is_err() {
+    if linux::adopt_orphans().is_err() {
         return false;
     }
     if !ADOPTS.swap(true, Ordering::SeqCst) {

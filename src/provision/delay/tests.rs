@@ -83,9 +83,10 @@ fn a_disk_that_fails_altogether_gives_errors_and_its_stack_is_still_undone() {
     // The target `error` refuses every request.
     dmsetup(&["load", mapping, "--table", &format!("0 {sectors} error")]);
     dmsetup(&["resume", mapping]);
-    std::io::Write::write_all(&mut file, &[1; 8192]).unwrap();
-    // EIO of the write, or EROFS where the journal's own thread met the errors first (ext4_sync_file, fs/ext4/fsync.c).
-    let refused = Errno::from_io_error(&file.sync_all().unwrap_err());
+    // EIO of the sync, or EROFS where the journal's own thread met the errors first (ext4_sync_file, fs/ext4/fsync.c); then the
+    // write itself may be refused (ext4_journal_check_start, fs/ext4/ext4_jbd2.c).
+    let refused = std::io::Write::write_all(&mut file, &[1; 8192]).and_then(|()| file.sync_all()).unwrap_err();
+    let refused = Errno::from_io_error(&refused);
     assert!(matches!(refused, Some(Errno::IO | Errno::ROFS)), "{refused:?}");
     drop(file);
     place.clean();

@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::parse::mountinfo;
 use crate::provision::sysfs::{DeviceNumber, chosen};
 use crate::record::facts::{DeviceFacts, WriteCache};
+use crate::record::promise::Claim;
 use crate::record::stack::Role;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -189,6 +190,18 @@ fn where_no_device_can_be_told_the_reason_is_kept() {
     assert_eq!(below.ends[0].promise.to_string(), "nothing below /tmp (tmpfs): its files are in memory");
     assert_eq!((below.ends.len(), below.ends[0].under), (1, Some(0)));
     assert!(tree.below(table, "/srv").ends[0].promise.source.contains("overlay"));
+}
+
+#[test]
+fn without_a_mount_table_nothing_is_known_of_what_lies_below() {
+    let (machine, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let host = Host::rooted(machine.path());
+    let below = super::below(&host, folder.path()).unwrap();
+    assert!(below.devices.is_empty());
+    assert_eq!(below.ends.len(), 1);
+    assert_eq!(below.ends[0].promise.claim, Claim::HiddenBelow);
+    assert_eq!(below.ends[0].promise.to_string(), "there is no mount table (/proc/self/mountinfo)");
+    assert!(super::below(&host, &folder.path().join("missing")).is_err());
 }
 
 #[test]

@@ -12,8 +12,8 @@ mod tests;
 mod tool_tests;
 
 use super::disk::Recorder;
-use super::fuse::served;
 use crate::error::{Context, Error, Result};
+use crate::host::linux::as_io_flusher;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Shutdown;
@@ -77,8 +77,8 @@ impl NbdServer {
         let accepting = {
             let (listener, shared) = (listener.try_clone().or_host(doing)?, Arc::clone(&shared));
             let work = move || accept(&listener, &shared);
-            // Connections' threads inherit from this one what `served` sets.
-            served(|| std::thread::Builder::new().name("nbd".to_owned()).spawn(work)).or_host(doing)?
+            // Connections' threads inherit from this one what is set here.
+            as_io_flusher(|| std::thread::Builder::new().name("nbd".to_owned()).spawn(work)).or_host(doing)?
         };
         Ok(NbdServer { socket: socket.to_owned(), listener, shared, accepting: Some(accepting) })
     }

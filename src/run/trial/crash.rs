@@ -8,6 +8,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::command::CommandLog;
 use crate::host::processes;
 use crate::host::time::{self, Instant, micros, now, sleep};
+use crate::provision::guest_disk;
 use crate::provision::images::Images;
 use crate::provision::knobs;
 use crate::provision::stack::{Grounds, reopen_stack};
@@ -52,10 +53,6 @@ struct HandOver {
 /// Stores the first half of the trial, whose counts are in the record, and asks for the end of the guest. Returns when that
 /// does not come.
 pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Result<()> {
-    if trial.case.stack.reuse {
-        return Err(Error::user("a stack that is kept for all its trials cannot crash with its guest")
-            .hint("leave out `reuse`, or use crash = \"process\""));
-    }
     let missing = || Error::bug("a guest was to be killed before its server ran");
     let spec = &trial.server.as_ref().ok_or_else(missing)?.spec;
     let mut record = trial.record.clone();
@@ -99,11 +96,14 @@ pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Resul
     })
 }
 
-/// Images below the stack by node, those among them that were made for this trial alone.
+/// Images below the stack by node, those among them that were made for this trial alone, and serial numbers of the guest's own
+/// disks.
 fn images_of_stack(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
     let mut images = trial.session.images.by_node(&trial.case.stack);
     for node in &trial.stack()?.facts.nodes {
-        if let (Some(_), Some(image)) = (&node.layer, node.details.get("image")) {
+        let serial =
+            || node.details.get(guest_disk::SERIAL).filter(|_| node.layer.as_deref() == Some(guest_disk::NAME));
+        if let (Some(_), Some(image)) = (&node.layer, node.details.get("image").or_else(serial)) {
             images.entry(node.name.clone()).or_insert_with(|| PathBuf::from(image));
         }
     }

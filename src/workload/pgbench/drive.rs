@@ -32,8 +32,17 @@ const END_LIMIT: Duration = Duration::from_secs(2);
 /// full makes writes wait for a minute.
 const HANG_LIMIT: Duration = Duration::from_secs(3600);
 
+/// How long transactions may take to end where pgbench runs beside others. Nobody counts them, so they are broken off then.
+const BESIDE_LIMIT: Duration = Duration::from_secs(10);
+
+/// `-T` of a pgbench that is told when to end: a day.
+const UNTIL_TOLD: Micros = Micros(86_400_000_000);
+
 /// Name of the warm-up's output.
 pub const WARM_UP: &str = "pgbench-warmup";
+
+/// Name of the output of one that runs beside others.
+const BESIDE: &str = "pgbench-beside";
 
 /// Lines that a failure shows of what pgbench said.
 const ERROR_LINES: usize = 12;
@@ -133,6 +142,32 @@ pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<
     let server = server_of(place)?;
     let args = run_args(place, server, settings, units, longest)?;
     run_to_end(place, server, &args, WARM_UP, progress)
+}
+
+/// Runs unmeasured until it is over.
+pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
+    let server = server_of(place)?;
+    let args = run_args(place, server, settings, units, UNTIL_TOLD)?;
+    let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
+    let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), &args);
+    let mut running = Running::start(place, &command, BESIDE)?;
+    let mut over_since = None;
+    let status = loop {
+        if let Some(status) = running.has_ended()? {
+            break status;
+        }
+        place.interrupt.check()?;
+        if is_over() {
+            if over_since.get_or_insert_with(now).elapsed() > BESIDE_LIMIT {
+                return Ok(());
+            }
+            if !running.told_to_end {
+                running.tell_to_end(place.host)?;
+            }
+        }
+        sleep(POLL_INTERVAL);
+    };
+    judged(place, status, BESIDE)
 }
 
 /// Runs a pgbench whose transactions nobody counts.

@@ -33,6 +33,7 @@ macro_rules! tables_of_pgbench {
     };
 }
 
+pub mod beside;
 pub mod capacity;
 mod drive;
 mod due;

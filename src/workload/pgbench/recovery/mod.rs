@@ -156,6 +156,10 @@ impl Workload for Recovery {
             .into()
     }
 
+    fn crashes_machine(&self, options: &Options) -> bool {
+        crash(options) == CrashKind::Machine
+    }
+
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.settings.remove("duration");

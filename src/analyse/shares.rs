@@ -1,0 +1,99 @@
+//! How far the shares of a submitted plan are: complete, under way, in part, or without a run folder.
+
+use crate::error::Result;
+use crate::record::case::TrialKey;
+use crate::record::run::{RunRecord, Share};
+use crate::record::submitted::Submission;
+use crate::record::trial::Outcome;
+use crate::store::folder::{RunFolder, StoredTrial};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// How far a share is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It has no run folder.
+    Absent,
+    /// Trials are missing.
+    Incomplete,
+    /// A pgstrata is writing to its folder.
+    Running,
+    Complete,
+}
+
+/// One share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ShareState {
+    /// Its number, from 1.
+    pub share: u32,
+    pub blocks: Vec<u32>,
+    pub state: State,
+    /// Trials with a result; those that it is to have, `None` where no folder says.
+    pub done: u32,
+    pub trials: Option<u32>,
+    /// Host names of the machines that its trials ran on.
+    pub hosts: Vec<String>,
+    /// Its run folder.
+    pub folder: Option<String>,
+    /// Why a trial was not run.
+    pub reason: Option<String>,
+}
+
+impl ShareState {
+    fn absent(share: Share, blocks: u32) -> ShareState {
+        ShareState {
+            share: share.part,
+            blocks: (1..=blocks).filter(|block| share.has(*block)).collect(),
+            state: State::Absent,
+            done: 0,
+            trials: None,
+            hosts: Vec::new(),
+            folder: None,
+            reason: None,
+        }
+    }
+
+    fn read(self, folder: &RunFolder) -> Result<ShareState> {
+        let order = &folder.record().order;
+        let trials = u32::try_from(order.len()).unwrap_or(u32::MAX);
+        let (mut done, mut hosts, mut reason) = (0, BTreeSet::new(), None);
+        for key in order {
+            let StoredTrial::Whole(trial) = folder.stored(key)? else { continue };
+            done += u32::from(trial.is_result());
+            hosts.insert(trial.host.hostname.clone());
+            if let Outcome::NotRun { reason: why, .. } = &trial.outcome {
+                let TrialKey { case, trial } = key;
+                reason.get_or_insert_with(|| format!("{case}, block {trial}: {why}"));
+            }
+        }
+        let state = match (done == trials, folder.is_live()) {
+            (_, true) => State::Running,
+            (true, false) => State::Complete,
+            (false, false) => State::Incomplete,
+        };
+        let (hosts, folder) = (hosts.into_iter().collect(), Some(folder.path().display().to_string()));
+        Ok(ShareState { state, done, trials: Some(trials), hosts, folder, reason, ..self })
+    }
+}
+
+/// How far each share of a submission is, by these run folders; of several folders of one share the one that is furthest.
+///
+/// # Errors
+/// When a trial of one cannot be read.
+pub fn shares(submission: &Submission, folders: &[RunFolder]) -> Result<Vec<ShareState>> {
+    let mut found: Vec<ShareState> = (1..=submission.shares)
+        .map(|part| ShareState::absent(Share { part, of: submission.shares }, submission.blocks))
+        .collect();
+    let is_of = |record: &RunRecord| record.is_of_plan(&submission.plan_sha256, submission.seed, submission.quick);
+    for folder in folders {
+        let Some(share) = folder.record().share.filter(|_| is_of(folder.record())) else { continue };
+        let place = found.iter_mut().find(|known| share.of == submission.shares && known.share == share.part);
+        let Some(known) = place else { continue };
+        let read = ShareState::absent(share, submission.blocks).read(folder)?;
+        if (read.state, read.done) > (known.state, known.done) {
+            *known = read;
+        }
+    }
+    Ok(found)
+}

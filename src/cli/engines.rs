@@ -1,0 +1,105 @@
+//! The engines of `pgstrata submit` as flags: made from their list, so that an engine brings its own.
+
+use crate::error::{Error, Result};
+use crate::submit::{ALL, Engine, Flag};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, FromArgMatches};
+use std::collections::BTreeMap;
+
+/// What the flags of engines were given.
+#[derive(Debug, Default)]
+pub struct EngineArgs {
+    engine: Option<&'static dyn Engine>,
+    options: BTreeMap<String, String>,
+}
+
+impl EngineArgs {
+    /// The engine, with the values of its flags.
+    ///
+    /// # Errors
+    /// When none is chosen, or one lacks a flag.
+    pub fn chosen(&self) -> Result<(&'static dyn Engine, BTreeMap<String, String>)> {
+        let names = || ALL.iter().map(|engine| flag(*engine)).collect::<Vec<_>>().join(", ");
+        let engine =
+            self.engine.ok_or_else(|| Error::user("no engine is named").hint(format!("one of {}", names())))?;
+        let missing = |flag: &&Flag| flag.required && !self.options.contains_key(flag.name);
+        if let Some(wanted) = engine.flags().iter().find(missing) {
+            return Err(Error::user(format!("--{} needs --{} {}", engine.name(), wanted.name, wanted.value))
+                .hint(wanted.doc.to_owned()));
+        }
+        let mut options = self.options.clone();
+        for flag in engine.flags() {
+            if let Some(default) = flag.default {
+                options.entry(flag.name.to_owned()).or_insert_with(|| default.to_owned());
+            }
+        }
+        Ok((engine, options))
+    }
+
+    /// The engine, if one is named, with the values that were given, and no others.
+    pub fn given(&self) -> Option<(&'static dyn Engine, &BTreeMap<String, String>)> {
+        Some((self.engine?, &self.options))
+    }
+
+    fn read(matches: &ArgMatches) -> Result<EngineArgs, clap::Error> {
+        let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        // clap's own `requires` takes the default of a flag without a value for its presence.
+        for other in ALL.iter().filter(|engine| !given(engine.name())) {
+            if let Some(flag) = other.flags().iter().find(|flag| given(flag.name)) {
+                let message = format!("--{} is for --{}\n", flag.name, other.name());
+                return Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
+            }
+        }
+        let Some(engine) = ALL.iter().copied().find(|engine| given(engine.name())) else {
+            return Ok(EngineArgs::default());
+        };
+        let names =
+            engine.value().map(|_| engine.name()).into_iter().chain(engine.flags().iter().map(|flag| flag.name));
+        let names = names.filter(|name| given(name));
+        let options = names.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone())));
+        Ok(EngineArgs { engine: Some(engine), options: options.collect() })
+    }
+}
+
+fn flag(engine: &dyn Engine) -> String {
+    let value = engine.value().map(|value| format!(" {value}")).unwrap_or_default();
+    format!("--{}{value}", engine.name())
+}
+
+impl FromArgMatches for EngineArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<EngineArgs, clap::Error> {
+        EngineArgs::read(matches)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = EngineArgs::read(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for EngineArgs {
+    fn augment_args(command: Command) -> Command {
+        let group = ArgGroup::new("engine").args(ALL.iter().map(|engine| engine.name()));
+        ALL.iter().fold(command, |command, engine| augmented(command, *engine)).group(group)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn augmented(command: Command, engine: &'static dyn Engine) -> Command {
+    let choice = Arg::new(engine.name()).long(engine.name()).help(engine.doc());
+    let choice = match engine.value() {
+        Some(value) => choice.value_name(value),
+        None => choice.action(ArgAction::SetTrue),
+    };
+    engine.flags().iter().fold(command.arg(choice), |command, flag| {
+        let arg = Arg::new(flag.name).long(flag.name).value_name(flag.value).help(flag.doc);
+        command.arg(match flag.default {
+            Some(default) => arg.default_value(default),
+            None => arg,
+        })
+    })
+}

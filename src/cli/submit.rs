@@ -1,0 +1,373 @@
+//! `pgstrata submit`: the shares of a plan handed in to Slurm, Kubernetes or hosts that ssh reaches; and again what is missing.
+
+use super::engines::EngineArgs;
+use super::out;
+use super::plan::guests;
+use super::progress::count;
+use crate::analyse::shares::{self, ShareState, State};
+use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
+use crate::host::command::{Command, quoted};
+use crate::host::time::{rfc3339, wall_us};
+use crate::host::{Host, files};
+use crate::plan::Plan;
+use crate::record::run::Share;
+use crate::record::submitted::{FORMAT, Submission};
+use crate::run::session;
+use crate::store::folder::RunFolder;
+use crate::submit::{self, Engine, LOGS, PLAN, PROGRAM, RESULTS};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What makes a folder one of a submission.
+const SUBMISSION: &str = "submit.json";
+
+/// Submit a plan's blocks to Slurm, Kubernetes, or hosts reached by ssh
+///
+/// Writes a folder with the plan, the program (with Kubernetes it comes from the image) and what the engine needs: the script of a job
+/// array, the manifest of an Indexed Job, or a command line of GNU parallel. --go also submits it. Run folders end up in its folder
+/// `results`; with Kubernetes, on the claim.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata submit plan.toml --slurm         write the folder, and say what to type
+  pgstrata submit plan.toml --slurm --go -- --partition=nvme --time=8:00:00
+  pgstrata submit plan.toml --ssh db1,db2,root@db3 --go
+  pgstrata submit plan.toml --kubernetes --image r.example/pgstrata --claim data
+  pgstrata submit --again /shared/x         how far each share is
+  pgstrata submit --again /shared/x --go    submit what is missing
+
+Arguments after -- are passed to sbatch, kubectl or parallel, by --again too. A plan is divided into shares of its blocks, \
+by default one block each, with --ssh one share for each host; every share runs on one machine (see pgstrata merge). With --slurm \
+and --kubernetes a share that was begun is resumed, on any node; with --ssh only on the same host. Slurm requeues a task and Kubernetes \
+replaces a pod when its node dies; everything else that is missing is submitted with --again --go. The plan may name no file beside it, and paths in it must be right on every machine.
+
+With Kubernetes, run folders are on the claim: mount it at DIR/results, or copy them there from a pod that mounts it.
+
+Exit code: 0 written, submitted, or every share is complete; 1 with --again: a share is not complete (running and queued ones included) \
+and nothing was submitted, or with --ssh: one is still missing; 2 wrong plan, flag or folder, 3 the engine's program is missing, its pods still run, or another submit of the folder is going on, 4 it failed, 5 a folder cannot be written or read, \
+130 interrupted.")]
+pub struct Args {
+    /// The plan file, or the name of a shipped plan
+    #[arg(required_unless_present = "again")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Number of shares [default: the number of blocks; with --ssh the number of hosts]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    shares: Option<u32>,
+    /// Short windows and a part of the plan, as `pgstrata run --quick`
+    #[arg(long)]
+    quick: bool,
+    /// Folder to make [default: pgstrata-PLAN-ID]
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+    /// Show how far the shares of the submission in this folder are; with --go submit the missing ones
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "shares", "quick", "into"])]
+    again: Option<PathBuf>,
+    /// Submit it now
+    #[arg(long)]
+    go: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Arguments for sbatch, kubectl or parallel
+    #[arg(last = true, value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+}
+
+/// What is told.
+#[derive(Debug, Serialize)]
+struct Told {
+    folder: PathBuf,
+    submission: Submission,
+    shares: Vec<ShareState>,
+    /// Shares that the engine says wait or run.
+    queued: Vec<u32>,
+    missing: Vec<u32>,
+    /// Why shares failed, by the engine's notes.
+    failures: Vec<(u32, String)>,
+    /// What submits what is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    submitted: bool,
+    /// What the engine's program printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    said: Option<String>,
+}
+
+/// Writes, hands in, tells.
+///
+/// # Errors
+/// See the exit codes in the help text.
+pub fn run(args: &Args) -> Result<u8> {
+    let host = Host::this();
+    let (folder, submission, engine) = match (&args.again, &args.plan) {
+        (Some(folder), _) => again(args, folder)?,
+        (None, Some(plan)) => first(args, plan)?,
+        (None, None) => return Err(Error::user("name a plan, or a folder with --again")),
+    };
+    let is_only_asked = args.again.is_some() && !args.go && args.engine.given().is_none() && args.arguments.is_empty();
+    // Held until the end: what another one of us hands in meanwhile is not seen in any folder yet.
+    let _going = if is_only_asked { None } else { Some(alone(&folder)?) };
+    let mut told = look(&host, folder, submission, engine, !is_only_asked)?;
+    if let Some(end) = engine.starts_all(&told.submission).filter(|_| !is_only_asked && !told.queued.is_empty()) {
+        return Err(still_there(&told, engine, &end.cwd(&told.folder)));
+    }
+    if !told.missing.is_empty() && is_only_asked {
+        told.command = Some(format!("pgstrata submit --again {} --go", quoted(told.folder.as_os_str())));
+    } else if !told.missing.is_empty() {
+        write_job(&told, engine)?;
+        let command = engine.command(&told.submission, &told.missing).cwd(&told.folder);
+        told.command = Some(submit::shown(&told.folder, &command));
+        if args.go {
+            told.said = Some(handed_in(&host, engine, &command, &told.folder)?).filter(|said| !said.is_empty());
+            told.submitted = true;
+            if engine.waits() {
+                let Told { folder, submission, command, .. } = told;
+                told = Told { command, submitted: true, ..look(&host, folder, submission, engine, args.go)? };
+            }
+        }
+    }
+    match args.json {
+        true => out::json(&told)?,
+        false => tell(&told, args.again.is_some() || told.submitted && engine.waits())?,
+    }
+    let open = match (told.submitted, engine.waits()) {
+        (true, false) => false,
+        (true, true) => !told.missing.is_empty(),
+        (false, _) => args.again.is_some() && told.shares.iter().any(|share| share.state != State::Complete),
+    };
+    Ok(if open { EXIT_INCOMPLETE } else { 0 })
+}
+
+/// The folder, locked against another `submit --go`.
+fn alone(folder: &Path) -> Result<fs::File> {
+    let opened = fs::File::open(folder).or_store(|| format!("open the folder {}", folder.display()))?;
+    match files::lock(&opened) {
+        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+            return Err(Error::host(format!("another pgstrata is submitting {}", folder.display()))
+                .hint("wait until it ends, or stop it"));
+        }
+        locked => locked.or_store(|| format!("lock the folder {}", folder.display()))?,
+    }
+    Ok(opened)
+}
+
+/// Shares that would be started a second time.
+fn still_there(told: &Told, engine: &dyn Engine, end: &Command) -> Error {
+    let shares: Vec<String> = told.queued.iter().map(u32::to_string).collect();
+    Error::host(format!(
+        "shares still wait or run, and --{} starts all of them again: {}",
+        engine.name(),
+        shares.join(", ")
+    ))
+    .hint(format!("wait for them, or end them: {}", submit::shown(&told.folder, end)))
+}
+
+/// Hands it in. An engine that waits notes its tasks anew.
+fn handed_in(host: &Host, engine: &dyn Engine, command: &Command, folder: &Path) -> Result<String> {
+    let notes = engine.failures().filter(|_| engine.waits()).map(|(name, _)| folder.join(name));
+    if let Some(notes) = &notes {
+        files::remove(notes)?;
+    }
+    let said = submit::hand_in(host, engine, command)?;
+    match notes {
+        Some(notes) if !notes.exists() => Err(Error::tool(format!("`{}` ran no task", engine.program()))
+            .hint("see its output above; arguments after -- are passed to it")),
+        _ => Ok(said),
+    }
+}
+
+/// A submission of its own, in a new folder.
+fn first(args: &Args, path: &Path) -> Result<(PathBuf, Submission, &'static dyn Engine)> {
+    let (engine, options) = args.engine.chosen()?;
+    let mut plan = super::plan::parsed(path)?;
+    must_travel(&plan, path)?;
+    if args.quick {
+        plan.keep_quick_part();
+    }
+    let mut submission = Submission {
+        format: FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        made: rfc3339(wall_us()),
+        id: files::random_id()?,
+        name: plan.name.clone(),
+        plan_sha256: plan.sha256.clone(),
+        seed: plan.seed,
+        quick: args.quick,
+        blocks: plan.blocks,
+        shares: 1,
+        engine: engine.name().to_owned(),
+        options,
+        arguments: args.arguments.clone(),
+        attempt: 0,
+    };
+    submission.shares = args.shares.unwrap_or_else(|| engine.shares(&submission));
+    // The last share is the first to have no block.
+    plan.clone().keep_share(Share { part: submission.shares, of: submission.shares })?;
+    let all: Vec<u32> = (1..=submission.shares).collect();
+    // What is refused is refused before a folder is made.
+    engine.job_file(&submission, &all, &plan.text)?;
+    let folder = args.into.clone().unwrap_or_else(|| PathBuf::from(submission.job_name()));
+    let folder = std::path::absolute(&folder).or_user(|| format!("find {}", folder.display()))?;
+    prepare(&folder, engine, &plan.text)?;
+    Ok((folder, submission, engine))
+}
+
+/// Refuses a plan that runs elsewhere than on the machine of a task, or that needs a file which would stay here.
+fn must_travel(plan: &Plan, path: &Path) -> Result<()> {
+    if !guests::suites(&plan.cases)?.is_empty() {
+        return Err(Error::user("blocks are spread over machines, and this plan runs in guests")
+            .hint("remove `guest` from the plan"));
+    }
+    // Read as if it stood elsewhere, a plan lacks the files that it names beside it, or names others.
+    let elsewhere = crate::plan::parse(&plan.text, PLAN, &super::catalogue());
+    if !elsewhere.is_ok_and(|elsewhere| elsewhere.cases == plan.cases) {
+        return Err(Error::user(format!(
+            "{} names a file next to it, which would not be copied to the machines",
+            path.display()
+        ))
+        .hint(
+            "write the SQL into the plan (it ends with `;`), or name an absolute path that is there on every machine",
+        ));
+    }
+    Ok(())
+}
+
+fn prepare(folder: &Path, engine: &dyn Engine, plan: &str) -> Result<()> {
+    if engine.carries_program() && !cfg!(target_os = "linux") {
+        return Err(Error::host("the tasks need pgstrata for Linux, and this one would be copied to them")
+            .hint("submit from a Linux machine, or use --kubernetes, whose image has its own"));
+    }
+    let is_new = fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none());
+    if !is_new || folder.is_file() {
+        return Err(Error::user(format!("{} already exists and is not empty", folder.display())).hint(
+            "choose another folder with --into DIR; to go on with what was submitted: pgstrata submit --again DIR",
+        ));
+    }
+    for name in [RESULTS, LOGS] {
+        let path = folder.join(name);
+        fs::create_dir_all(&path).or_store(|| format!("create the folder {}", path.display()))?;
+    }
+    files::write_output(&folder.join(PLAN), plan.as_bytes())?;
+    if engine.carries_program() {
+        let own = std::env::current_exe().or_host(|| "find the program itself".to_owned())?;
+        let copied = fs::copy(&own, folder.join(PROGRAM));
+        copied.or_store(|| format!("copy {} to {}", own.display(), folder.display()))?;
+    }
+    Ok(())
+}
+
+/// An earlier submission, with what is to be another way now.
+fn again(args: &Args, folder: &Path) -> Result<(PathBuf, Submission, &'static dyn Engine)> {
+    let folder = std::path::absolute(folder).or_user(|| format!("find {}", folder.display()))?;
+    let path = folder.join(SUBMISSION);
+    let text = fs::read_to_string(&path).map_err(|e| {
+        Error::user(format!("{}: {e}", path.display())).hint("name a folder that `pgstrata submit` has made")
+    })?;
+    let mut submission: Submission = serde_json::from_str(&text)
+        .map_err(|e| Error::store(format!("{} is damaged: {e}", path.display())).hint("submit the plan again"))?;
+    if submission.format > FORMAT {
+        return Err(Error::store(format!("{} was written by pgstrata {}", path.display(), submission.tool_version))
+            .hint("use that version, or a newer one"));
+    }
+    let engine = submit::engine(&submission.engine)?;
+    if let Some((other, options)) = args.engine.given() {
+        if other.name() != engine.name() {
+            let message = format!("{} was submitted with --{}", folder.display(), engine.name());
+            return Err(Error::user(message).hint("submit the plan again, into another folder"));
+        }
+        submission.options.extend(options.clone());
+    }
+    if !args.arguments.is_empty() {
+        submission.arguments.clone_from(&args.arguments);
+    }
+    Ok((folder, submission, engine))
+}
+
+/// How far it is. An engine that cannot be asked what waits is an error where more is to be handed in.
+fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engine, writes: bool) -> Result<Told> {
+    // Before the folders: a share that ends in between is complete by its folder. Nothing of a first attempt waits yet.
+    let queued = if submission.attempt == 0 { Ok(Vec::new()) } else { engine.queued(host, &submission) };
+    let results = folder.join(RESULTS);
+    let entries = fs::read_dir(&results).or_store(|| format!("read the folder {}", results.display()))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    paths.sort();
+    // Other folders, and damaged runs, are shares of nothing.
+    let folders: Vec<RunFolder> = paths.iter().filter_map(|path| RunFolder::open(path).ok()).collect();
+    let shares = shares::shares(&submission, &folders)?;
+    let queued = match queued {
+        Err(e) if !writes => {
+            out::remark(&format!("what waits or runs is not known: {}", out::harmless_lines(&e.to_string())));
+            Vec::new()
+        }
+        // Shares that wait would be handed in twice.
+        queued => queued?,
+    };
+    let is_open = |share: &&ShareState| matches!(share.state, State::Absent | State::Incomplete);
+    let open = shares.iter().filter(is_open).map(|share| share.share);
+    let missing = open.filter(|share| !queued.contains(share)).collect::<Vec<u32>>();
+    let mut failures = Vec::new();
+    if let Some((name, read)) = engine.failures()
+        && let Ok(text) = fs::read_to_string(folder.join(name))
+    {
+        failures = read(&text).into_iter().filter(|(share, _)| missing.contains(share)).collect();
+    }
+    Ok(Told { folder, submission, shares, queued, missing, failures, command: None, submitted: false, said: None })
+}
+
+/// The engine's file for what is missing, and the record of this attempt.
+fn write_job(told: &Told, engine: &dyn Engine) -> Result<()> {
+    let path = told.folder.join(PLAN);
+    let plan = fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))?;
+    let submission = Submission { attempt: told.submission.attempt + 1, ..told.submission.clone() };
+    let (name, text) = engine.job_file(&submission, &told.missing, &plan)?;
+    files::write_output(&told.folder.join(name), text.as_bytes())?;
+    let json = serde_json::to_string_pretty(&submission).map_err(|e| Error::bug(e.to_string()))?;
+    files::write_output(&told.folder.join(SUBMISSION), json.as_bytes())?;
+    session::give_to_person(&told.folder)
+}
+
+fn tell(told: &Told, with_shares: bool) -> Result<()> {
+    let (of, folder) = (told.submission.shares, quoted(told.folder.as_os_str()));
+    let mut text = format!("{} in {}\n", count(of, "share"), told.folder.display());
+    for share in told.shares.iter().filter(|_| with_shares) {
+        text.push_str(&format!("  {} of {of}  {}\n", share.share, line(share, told)));
+    }
+    if let Some(said) = &told.said {
+        text.push_str(&format!("{said}\n"));
+    }
+    let complete = told.shares.iter().all(|share| share.state == State::Complete);
+    if let Some(command) = told.command.as_ref().filter(|_| !told.submitted) {
+        text.push_str(&format!("submit    {command}\n"));
+    }
+    if complete {
+        text.push_str(&format!("merge     pgstrata merge {folder}/{RESULTS}/*\n"));
+    } else {
+        text.push_str(&format!("how far   pgstrata submit --again {folder}\n"));
+    }
+    out::bytes(out::harmless_lines(&text).as_bytes())
+}
+
+/// `incomplete, 1 of 4 trials, node2: ext4, block 2: no space`.
+fn line(share: &ShareState, told: &Told) -> String {
+    let state = match share.state {
+        State::Complete => "complete",
+        State::Running => "running",
+        _ if told.queued.contains(&share.share) => "queued",
+        State::Incomplete => "incomplete",
+        State::Absent => "no run folder",
+    };
+    let mut text = state.to_owned();
+    if let Some(trials) = share.trials {
+        text.push_str(&format!(", {} of {}", share.done, count(trials, "trial")));
+    }
+    if !share.hosts.is_empty() {
+        text.push_str(&format!(", {}", share.hosts.join(", ")));
+    }
+    let failure = told.failures.iter().find(|(failed, _)| *failed == share.share).map(|(_, why)| why);
+    for why in [failure, share.reason.as_ref()].into_iter().flatten() {
+        text.push_str(&format!("; {why}"));
+    }
+    text
+}

@@ -1,0 +1,110 @@
+//! The case's own pgbench beside the clients. What it writes is in the states; what it commits is not in the history.
+//!
+//! Its data are there before the recording begins, so they are part of the base: the log has room for what the load writes, and
+//! no acknowledgement rests on the filling.
+
+use super::session::Session;
+use crate::cluster::server::Server;
+use crate::error::{Error, Kind, Result};
+use crate::host::{files, machine};
+use crate::record::case::CaseSpec;
+use crate::run::forecast::memory_of;
+use crate::units::Bytes;
+use crate::workload::pgbench::{self, Pgbench};
+use crate::workload::{Memory, Place, Workload};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The kind of workload that runs beside the clients.
+pub const KIND: &str = "pgbench";
+
+/// What ran beside the clients, for whoever reads the verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Name of the workload in the plan.
+    pub workload: String,
+    /// Commits in WAL that are not the clients': the workload's, and a few of the sessions that move files.
+    pub commits: usize,
+}
+
+/// Why a case was not recorded.
+#[derive(Debug)]
+pub enum Failed {
+    /// Its workload failed, which says nothing of the stack: the plan is to be changed.
+    Workload(Error),
+    Other(Error),
+}
+
+impl From<Error> for Failed {
+    fn from(e: Error) -> Failed {
+        Failed::Other(e)
+    }
+}
+
+/// A workload to run beside the clients.
+pub struct Beside<'a> {
+    session: &'a Session<'a>,
+    case: &'a CaseSpec,
+    memory: Memory,
+    /// For its output and its scripts.
+    raw: PathBuf,
+}
+
+impl<'a> Beside<'a> {
+    /// The case's own, where it is to run. Makes its folder in `work`.
+    ///
+    /// # Errors
+    /// When that cannot be made.
+    pub fn of(session: &'a Session<'a>, case: &'a CaseSpec, work: &Path) -> Result<Option<Beside<'a>>> {
+        if !session.cutting.workload {
+            return Ok(None);
+        }
+        let raw = work.join("workload");
+        files::make_folder(&raw, 0o755)?;
+        let memory = memory_of(case, Bytes(machine::facts(&session.host).memory_bytes));
+        Ok(Some(Beside { session, case, memory, raw }))
+    }
+
+    /// Settings that it asks of the server.
+    pub fn server_settings(&self) -> BTreeMap<String, String> {
+        Pgbench.server_settings(&self.case.workload.options)
+    }
+
+    /// Fills the database.
+    ///
+    /// # Errors
+    /// With the tool's own words; interrupted.
+    pub fn prepare(&self, server: &Server) -> Result<(), Failed> {
+        let prepared = pgbench::beside::prepare(&self.place(server), &self.case.workload.options, self.memory);
+        self.judged(prepared)
+    }
+
+    /// Runs until it is over.
+    ///
+    /// # Errors
+    /// With the tool's own words; interrupted.
+    pub fn run(&self, server: &Server, is_over: &dyn Fn() -> bool) -> Result<(), Failed> {
+        let options = &self.case.workload.options;
+        self.judged(pgbench::beside::run(&self.place(server), options, self.memory, is_over))
+    }
+
+    fn place<'p>(&'p self, server: &'p Server) -> Place<'p> {
+        let Session { host, user, interrupt, folder, .. } = self.session;
+        let (crash, snapshots) = (None, None);
+        Place { host, folder, server: Some(server), crash, snapshots, user, interrupt, raw: &self.raw }
+    }
+
+    /// A stack without room is one of several that a plan may have; any other failure is the plan's.
+    fn judged(&self, done: Result<Option<String>>) -> Result<(), Failed> {
+        match done {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) => Err(Failed::Other(Error::host(format!("the stack is too small for the workload: {why}")))),
+            Err(e) if e.kind() == Kind::Interrupted => Err(Failed::Other(e)),
+            Err(e) => {
+                let CaseSpec { id, workload, .. } = self.case;
+                Err(Failed::Workload(e.while_doing(format!("run the workload `{}` of the case {id}", workload.name))))
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! How the stack of a state is opened and closed again, on loop devices that stay.
+//!
+//! The first state is opened as a run opens a stack: by mount(8), with everything read back. What is nothing but
+//! filesystems on these devices is mounted by mount(2) from then on. A state that the kernel then refuses, or mounts with
+//! other options, is opened once more by mount(8), on disks that nobody has written to: what that says, counts.
+
+use super::record::site;
+use super::session::Session;
+use crate::error::{Error, Kind, Result};
+use crate::provision::Site;
+use crate::provision::remount::Remounts;
+use crate::provision::stack::{Grounds, reopen_stack};
+use crate::provision::undo::{Undoers, undo_from};
+use crate::record::case::CaseSpec;
+use crate::record::stack::End;
+use crate::run::undo;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What of the database lies in which folder.
+pub type Folders = BTreeMap<End, PathBuf>;
+
+/// How opening a stack ended.
+pub enum Opened<T> {
+    /// It stood, and this was found on it.
+    As(T),
+    /// It cannot be opened as it is, with the reason.
+    Refused(String),
+    /// Not by mount(2): the disks must be put back as they were, and the stack be opened by mount(8).
+    Anew,
+}
+
+/// Opens the stack of one case again and again.
+pub struct Opener<'a> {
+    session: &'a Session<'a>,
+    case: &'a CaseSpec,
+    /// Name of the stack in the recording: links to pg_wal and tablespaces hold its paths.
+    name: String,
+    /// File of each disk, by node.
+    files: BTreeMap<String, PathBuf>,
+    /// Loop device of each disk.
+    pub loops: Grounds,
+    /// Learned from the first state.
+    remounts: RefCell<Option<Remounts>>,
+    /// What it has entered into the ledger lies at or above it, while it is ready.
+    ready: Cell<Option<u64>>,
+    /// Whether the next state is opened by mount(8), whatever was learned.
+    by_tools: Cell<bool>,
+}
+
+impl<'a> Opener<'a> {
+    pub fn new(
+        session: &'a Session<'a>,
+        case: &'a CaseSpec,
+        name: String,
+        (files, loops): (BTreeMap<String, PathBuf>, Grounds),
+    ) -> Opener<'a> {
+        let (ready, by_tools) = (Cell::new(None), Cell::new(false));
+        Opener { session, case, name, files, loops, remounts: RefCell::default(), ready, by_tools }
+    }
+
+    /// Has what `act` does open the stack by mount(8).
+    pub fn by_tools<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.by_tools.set(true);
+        let done = act();
+        self.by_tools.set(false);
+        done
+    }
+
+    /// Opens the stack as it is, acts, and takes it down to the loop devices.
+    ///
+    /// # Errors
+    /// Of `act`; or when opening says nothing of the state, or something cannot be undone.
+    pub fn open<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<Opened<T>> {
+        let learned = self.remounts.borrow();
+        match learned.as_ref().filter(|_| !self.by_tools.get()) {
+            Some(remounts) => self.again(remounts, act),
+            None => {
+                drop(learned);
+                self.anew(act)
+            }
+        }
+    }
+
+    fn again<T>(&self, remounts: &Remounts, act: impl FnOnce(&Folders) -> Result<T>) -> Result<Opened<T>> {
+        let site = self.site();
+        if self.ready.get().is_none() {
+            self.ready.set(Some(self.session.ledger.mark()));
+            remounts.prepare(&site)?;
+        }
+        let mark = self.session.ledger.mark();
+        if !remounts.mount(&site)? {
+            return Ok(Opened::Anew);
+        }
+        let found = act(&remounts.folders);
+        let ended = self.end_servers(mark);
+        remounts.unmount()?;
+        ended?;
+        found.map(Opened::As)
+    }
+
+    fn anew<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<Opened<T>> {
+        let Session { ledger, host, .. } = self.session;
+        self.release()?;
+        let mark = ledger.mark();
+        drop(host.take_command_log());
+        let opened = match reopen_stack(&self.site(), &self.case.stack, self.loops.clone()) {
+            Ok(stack) => {
+                let mut remounts = self.remounts.borrow_mut();
+                *remounts = remounts.take().or_else(|| Remounts::of(&self.case.stack, &stack, &self.loops));
+                drop(remounts);
+                act(&stack.folders).map(Opened::As)
+            }
+            Err(e) => {
+                // A program that was killed, or never ran, says nothing of the state.
+                let ended = host.take_command_log().iter().all(|ran| ran.exit_code.is_some());
+                let refused = e.kind() == Kind::Tool && ended;
+                if refused { Ok(Opened::Refused(e.to_string())) } else { Err(Error::host(e.chain())) }
+            }
+        };
+        self.end_servers(mark)?;
+        undo_from(ledger, mark, &Undoers::new(), host).into_iter().next().map_or(opened, Err)
+    }
+
+    /// Ends servers and their processes, where one was started.
+    fn end_servers(&self, mark: u64) -> Result<()> {
+        let Session { ledger, host, .. } = self.session;
+        let started = ledger.open_things().iter().any(|(number, thing)| *number >= mark && undo::is_server(thing));
+        if started { undo::undo(ledger, mark, host) } else { Ok(()) }
+    }
+
+    /// Takes away what was entered for mount(2).
+    ///
+    /// # Errors
+    /// What could not be undone.
+    pub fn release(&self) -> Result<()> {
+        match (self.ready.take(), self.remounts.borrow().as_ref()) {
+            (Some(mark), Some(remounts)) => remounts.release(&self.site(), mark),
+            _ => Ok(()),
+        }
+    }
+
+    fn site(&self) -> Site<'_> {
+        site(self.session, self.name.clone(), &self.files)
+    }
+}

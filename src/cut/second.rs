@@ -1,0 +1,131 @@
+//! A second power cut, while the disks of the first are mounted and PostgreSQL recovers on them.
+//!
+//! What a recovery writes is recorded on top of the state that it recovers, in a log of its own. States of that log go
+//! through all steps: every commit that was acknowledged before the first cut must still be there. The server recovers with
+//! the settings of its case, fsync among them, and the recording ends when it takes clients.
+
+use super::ladder::Recovery;
+use super::session::{CaseResult, Tried};
+use super::tried::{Kept, Trying, Weighed};
+use crate::error::Result;
+use crate::host::files;
+use crate::record::verdict::Verdict;
+use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Recording, Seq, State, select};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// How the class is told.
+pub const WORD: &str = "second cut";
+
+/// Of all states, one of so many is recovered for a second cut.
+const STATES_FOR_ONE: usize = 100;
+/// But no more.
+const MOST_FIRST: usize = 5;
+
+/// For so many states that go through all steps, there is one more of a second cut.
+const WHOLES_FOR_ONE: usize = 2;
+
+/// A state of a second cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondCut {
+    /// Log of the recovery from the first cut.
+    pub log: PathBuf,
+    /// In places of that log.
+    pub state: State,
+}
+
+/// What failed beyond a state of the first cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Second {
+    /// Its recovery with the settings of its case, which all steps change.
+    Recovery,
+    /// What a second cut left of that recovery.
+    Cut(SecondCut),
+}
+
+impl SecondCut {
+    /// When each of its log's requests became durable.
+    #[must_use]
+    pub fn durable(recording: &Recording) -> Durable {
+        Durable::of(recording.log().entries(), DeviceModel::Honest)
+    }
+}
+
+/// What was tried of second cuts.
+#[derive(Default)]
+pub struct SecondCuts {
+    pub states: usize,
+    /// With verdicts: states of second cuts, and first ones whose recovery failed by itself.
+    pub found: Vec<(Kept, Verdict)>,
+}
+
+impl Trying<'_> {
+    /// Cuts the power a second time on some of these states, of those that hold, and enters how many.
+    pub fn second_cuts(&self, durable: &Durable, wholes: &[Weighed], result: &mut CaseResult) -> Result<SecondCuts> {
+        let cutting = self.judged.session.cutting;
+        let mut seen = BTreeSet::new();
+        let holds = |verdict: &Verdict| matches!(verdict, Verdict::Holds { .. } | Verdict::ExpectedLoss { .. });
+        let holding = wholes.iter().filter(|(state, verdict)| holds(verdict) && state.torn.is_none());
+        // One of each class before a second of any.
+        let (first, again): (Vec<&State>, Vec<&State>) =
+            holding.map(|(state, _)| state).partition(|state| seen.insert(state.class));
+        let most = (cutting.states / STATES_FOR_ONE).clamp(1, MOST_FIRST);
+        let firsts: Vec<State> = first.into_iter().chain(again).take(most).cloned().collect();
+        let each = (cutting.wholes() / WHOLES_FOR_ONE).div_ceil(firsts.len().max(1));
+        let mut cuts = SecondCuts::default();
+        let mut of = 0;
+        for (state, number) in firsts.into_iter().zip(1..) {
+            let log = self.judged.work.join(format!("second-{number}.log"));
+            let images = self.judged.recorded.recording.images(durable, &state);
+            let failed = match self.checker.recover(&images, &log) {
+                Ok(Recovery::Recorded(recording, ready)) => {
+                    let (states, there) = chosen(&recording, ready, Pick { seed: cutting.seed, states: each });
+                    let durable = SecondCut::durable(&recording);
+                    let weighed = self.wholes_by(WORD, &states, result, |second| {
+                        self.checker.whole(recording.images(&durable, second), state.at, true)
+                    })?;
+                    (of, cuts.states) = (of + there, cuts.states + states.len());
+                    if !weighed.iter().any(|(_, verdict)| verdict.convicts()) {
+                        files::remove(&log)?;
+                    }
+                    let kept = |second| Kept {
+                        state: state.clone(),
+                        second: Some(Second::Cut(SecondCut { log: log.clone(), state: second })),
+                    };
+                    cuts.found.extend(weighed.into_iter().map(|(second, verdict)| (kept(second), verdict)));
+                    continue;
+                }
+                Ok(Recovery::Failed(finding)) => Ok(finding),
+                Err(e) => Err(e),
+            };
+            files::remove(&log)?;
+            let verdict = self.verdict(&state, failed)?;
+            cuts.found.push((Kept { state, second: Some(Second::Recovery) }, verdict));
+        }
+        result.classes.push(Tried { class: WORD.to_owned(), tried: cuts.states, of, may_fail: false });
+        Ok(cuts)
+    }
+
+    /// The same second cut with as few as possible of the requests that were in play.
+    pub fn smallest_second(&self, durable: &Durable, kept: Kept) -> Result<Kept> {
+        let Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) } = kept else { return Ok(kept) };
+        let recording = Recording::open_over(&log, self.judged.recorded.recording.images(durable, &state))?;
+        let durable = SecondCut::durable(&recording);
+        let check = |fewer: &State| self.checker.whole(recording.images(&durable, fewer), state.at, true);
+        let second = self.smallest_by(second, check)?;
+        Ok(Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) })
+    }
+}
+
+/// States of a recovery that was ready at this place, without tears below 4 KiB; and how many there are.
+fn chosen(recording: &Recording, ready: Seq, pick: Pick) -> (Vec<State>, usize) {
+    let entries = recording.log().entries();
+    let flushes = entries.iter().filter(|entry| entry.op == Op::Flush && entry.completed < ready);
+    let moments: BTreeSet<Seq> = flushes.map(|flush| flush.completed).chain([ready]).collect();
+    let moments: Vec<Seq> = moments.into_iter().collect();
+    let (mut states, coverage) = select(entries, &SecondCut::durable(recording), &moments, &[], pick);
+    states.retain(|state| state.class != Class::TornSector);
+    let there = coverage.classes.iter().filter(|(class, _)| **class != Class::TornSector);
+    (states, there.map(|(_, (_, of))| of).sum())
+}

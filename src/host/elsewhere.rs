@@ -1,0 +1,248 @@
+//! What stands in, on systems other than Linux, for the modules of this room that are made of Linux's own calls.
+//!
+//! Each has the names of the module that it stands in for, and fails with [`only_linux`]. Nothing here tries to do the
+//! same in another way: a subcommand that would need it says so before it starts (`cli::NEED_LINUX`).
+
+use std::io;
+
+/// The error of a call that another kernel does not have. Nothing is allocated: it may be made between fork and exec.
+fn only_linux() -> io::Error {
+    io::ErrorKind::Unsupported.into()
+}
+
+pub(crate) mod linux {
+    use super::only_linux;
+    use rustix::fs::OFlags;
+    use rustix::io::Errno;
+    use rustix::process::{Pid, Signal};
+    use std::ffi::c_void;
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    /// Needs the right to read the folder.
+    pub(crate) const PLACE: OFlags = OFlags::RDONLY;
+
+    /// Never there.
+    pub(in crate::host) enum Pinned {}
+
+    impl Pinned {
+        pub(in crate::host) fn process(_pid: Pid) -> Result<Pinned, Errno> {
+            Err(Errno::NOSYS)
+        }
+
+        pub(in crate::host) fn signal(&self, _signal: Signal) -> Result<(), Errno> {
+            match *self {}
+        }
+    }
+
+    pub(in crate::host) fn die_with_parent() -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(in crate::host) fn adopt_orphans() -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    /// Not known: what stores it is Linux's alone.
+    pub(in crate::host) fn memory_bytes() -> u64 {
+        0
+    }
+
+    pub(in crate::host) fn allowed_cpus() -> Option<usize> {
+        None
+    }
+
+    /// Not known: what stores it is Linux's alone.
+    pub(in crate::host) fn thread_cpu_us() -> u64 {
+        0
+    }
+
+    pub(in crate::host) fn enlarge_pipe(_pipe: &OwnedFd, _bytes: usize) {}
+
+    pub(in crate::host) fn sync_filesystem(_of: &File) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(in crate::host) fn share_blocks(_target: &File, _source: &File) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(in crate::host) fn atomic_write_units(_path: &Path) -> io::Result<Option<(u32, u32)>> {
+        Ok(None)
+    }
+
+    pub(in crate::host) fn open_nameless(_folder: &Path) -> io::Result<File> {
+        Err(only_linux())
+    }
+
+    pub(in crate::host) fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(in crate::host) fn reserve(_file: &File, _bytes: u64) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(in crate::host) fn drop_cache(_file: &File) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(in crate::host) fn make_writable(_start: *mut c_void, _length: usize) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn write_synced(_file: &File, _bytes: &[u8]) -> io::Result<usize> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {
+        start()
+    }
+}
+
+pub(crate) mod extents {
+    use std::fs::File;
+    use std::io;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct FileRange {
+        pub start: u64,
+        pub bytes: u64,
+    }
+
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Pieces {
+        pub pieces: u64,
+        pub placed_bytes: u64,
+        pub shared_bytes: u64,
+        pub encoded_bytes: u64,
+        pub unwritten_bytes: u64,
+    }
+
+    /// As of a filesystem that does not tell.
+    pub(crate) fn pieces(_file: &File) -> io::Result<Option<Pieces>> {
+        Ok(None)
+    }
+
+    pub(crate) fn unwritten(_file: &File, _bytes: u64) -> io::Result<Option<Vec<FileRange>>> {
+        Ok(None)
+    }
+}
+
+pub(crate) mod loops {
+    use super::only_linux;
+    use std::io;
+    use std::path::Path;
+
+    pub(crate) fn add(_number: u32) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn remove(_number: u32) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn forget_buffers(_device: &Path) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn end_after(_device: &Path, _bytes: u64) -> io::Result<u64> {
+        Err(only_linux())
+    }
+}
+
+pub(crate) mod mount_options {
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) enum Answer {
+        Taken,
+        Refused(Option<String>),
+        NotAsked(String),
+    }
+
+    pub(crate) fn ask(_filesystem: &str, _option: &str) -> Answer {
+        Answer::NotAsked("only Linux answers before anything is mounted".to_owned())
+    }
+}
+
+pub(crate) mod mounts {
+    use super::only_linux;
+    use std::io;
+    use std::path::Path;
+
+    /// Never there.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) enum MountOptions {}
+
+    impl MountOptions {
+        pub(crate) fn of(_options: &[String]) -> Option<MountOptions> {
+            None
+        }
+    }
+
+    pub(crate) fn mount(_source: &str, _target: &Path, _fstype: &str, options: &MountOptions) -> io::Result<()> {
+        match *options {}
+    }
+
+    pub(crate) fn unmount(_target: &Path) -> io::Result<()> {
+        Err(only_linux())
+    }
+}
+
+pub(crate) mod nbd {
+    use super::only_linux;
+    use std::io;
+    use std::os::fd::BorrowedFd;
+
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) struct Wish<'a> {
+        pub size: u64,
+        pub block_size: u64,
+        pub flags: u16,
+        pub identifier: &'a str,
+    }
+
+    pub(crate) fn connect(_connection: BorrowedFd<'_>, _wish: &Wish<'_>) -> io::Result<u32> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn disconnect(_number: u32) -> io::Result<()> {
+        Err(only_linux())
+    }
+}
+
+pub(crate) mod ring {
+    use super::only_linux;
+    use std::fs::File;
+    use std::io;
+
+    /// Never there.
+    pub enum Ring {}
+
+    impl Ring {
+        pub fn new() -> io::Result<Ring> {
+            Err(only_linux())
+        }
+
+        pub fn write_then_sync(&mut self, _file: &File, _bytes: &[u8], _offset: u64) -> io::Result<WriteThenSync> {
+            match *self {}
+        }
+    }
+
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct WriteThenSync {
+        pub written: i32,
+        pub synced: i32,
+    }
+}
+
+pub(crate) mod shutdown {
+    use super::only_linux;
+    use std::io;
+    use std::path::Path;
+
+    pub(crate) fn stop_filesystem(_mount_point: &Path) -> io::Result<()> {
+        Err(only_linux())
+    }
+}

@@ -1,0 +1,129 @@
+//! System calls that only Linux has, where a room needs no more than one.
+//!
+//! With the modules of that kind (`extents`, `loops`, `mount_options`, `mounts`, `nbd`, `ring`, `shutdown`) this is all that `elsewhere` stands in for on
+//! another system.
+
+use rustix::fs::{Advice as FileAdvice, AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxFlags, statx};
+use rustix::io::{Errno, IoSlice, ReadWriteFlags};
+use rustix::mm::{Advice, madvise};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Opens a folder as a place alone, which needs no right to read it.
+pub(crate) const PLACE: OFlags = OFlags::PATH;
+
+/// A process whose number is given to no other while this lives (Linux 5.3).
+pub(super) struct Pinned(OwnedFd);
+
+impl Pinned {
+    pub(super) fn process(pid: Pid) -> Result<Pinned, Errno> {
+        pidfd_open(pid, PidfdFlags::empty()).map(Pinned)
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        pidfd_send_signal(&self.0, signal)
+    }
+}
+
+/// Has the kernel kill this process when the thread that started it ends: one prctl(2), nothing allocated.
+pub(super) fn die_with_parent() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Makes this process the parent of orphans below it.
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
+}
+
+/// Memory as sysinfo(2) has it, for a machine without `/proc/meminfo`.
+pub(super) fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    info.totalram.saturating_mul(u64::from(info.mem_unit))
+}
+
+/// CPUs that the affinity of this process allows.
+pub(super) fn allowed_cpus() -> Option<usize> {
+    Some(rustix::thread::sched_getaffinity(None).ok()?.count() as usize)
+}
+
+/// CPU time that the calling thread has used, microseconds (CLOCK_THREAD_CPUTIME_ID).
+pub(super) fn thread_cpu_us() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000
+}
+
+/// Enlarges a pipe, where that is allowed.
+pub(super) fn enlarge_pipe(pipe: &OwnedFd, bytes: usize) {
+    rustix::pipe::fcntl_setpipe_size(pipe, bytes).ok();
+}
+
+/// Writes back everything of the filesystem that holds an open file or folder.
+pub(super) fn sync_filesystem(of: &File) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(of)?)
+}
+
+/// Has an empty file share the blocks of another (FICLONE).
+pub(super) fn share_blocks(target: &File, source: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(target, source)?)
+}
+
+/// See [`super::paths::atomic_write_units`].
+pub(super) fn atomic_write_units(path: &Path) -> io::Result<Option<(u32, u32)>> {
+    const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
+    let found = statx(CWD, path, AtFlags::empty(), STATX_WRITE_ATOMIC)?;
+    let told = found.stx_mask & STATX_WRITE_ATOMIC.bits() != 0;
+    Ok(told.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
+}
+
+/// A file without a name in a folder, written past the page cache.
+pub(super) fn open_nameless(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+/// Makes a range of a file read as zeros and gives its blocks back; the file keeps its size.
+pub(super) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?)
+}
+
+/// Reserves the first `bytes` of a file, unwritten.
+pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+}
+
+/// Drops the pages that the page cache holds of a file, as far as its filesystem does that.
+pub(super) fn drop_cache(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::fadvise(file, 0, None, FileAdvice::DontNeed)?)
+}
+
+/// Makes pages of a shared mapping writable, or fails where touching them would end the process (MADV_POPULATE_WRITE,
+/// Linux 5.14).
+#[expect(unsafe_code, reason = "madvise")]
+pub(super) fn make_writable(start: *mut c_void, length: usize) -> io::Result<()> {
+    // SAFETY: this advice changes nothing of what the pages hold; a range that is not mapped is refused with ENOMEM.
+    Ok(unsafe { madvise(start, length, Advice::LinuxPopulateWrite) }?)
+}
+
+/// Writes to the beginning of a file and syncs that write alone (RWF_DSYNC, Linux 4.7). Bytes written.
+#[inline]
+pub(crate) fn write_synced(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC)?)
+}
+
+/// Starts what serves disks, in threads that do not wait for writeback when they need memory: it may be these disks' own
+/// (prctl(2), `PR_SET_IO_FLUSHER`). Threads inherit it from the one that makes them.
+pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {
+    let flushes = |on| rustix::process::configure_io_flusher_behavior(on);
+    // Without the right to (CAP_SYS_RESOURCE) it works where memory is not scarce.
+    let was = rustix::process::is_io_flusher().unwrap_or(false);
+    let set = flushes(true).is_ok();
+    let started = start();
+    if set && !was {
+        flushes(false).ok();
+    }
+    started
+}

@@ -1,0 +1,19 @@
+//! What Slurm's `squeue --noheader --array --format=%K` lists: the index of each task of an array, one a line.
+
+/// The indices, each once, in order; a job that is no array has none.
+pub(crate) fn tasks(text: &str) -> Vec<u32> {
+    let mut tasks: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_is_told_once_and_a_job_without_an_array_is_none() {
+        assert_eq!(tasks("2\n0\n2\nN/A\n\n"), [0, 2]);
+    }
+}

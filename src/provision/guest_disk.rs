@@ -1,0 +1,272 @@
+//! `guest_disk`: a disk of a guest's own, attached by virtio-blk, NVMe or SCSI; the file behind it is the host's.
+//!
+//! The host lists what a plan's stacks need at once, and gives it to the guest ([ADR 36](../../docs/adr/0036-disks-of-a-guest.md)).
+//! Inside, each node takes a disk of its bus and size that no other holds, finds it by its serial number and empties it. The
+//! only thing in the ledger is the `used` disk, by that number. Absent on purpose: making files, QEMU.
+
+use super::devices::Identity;
+use super::guard::{self, BlockDevice};
+use super::ledger::Thing;
+use super::sysfs::DeviceNumber;
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, mount, needs};
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::host::{Host, paths};
+use crate::record::guest_disk::{self, BUSES, Bus, DiskKind, GuestDisk};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, StackSpec};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub struct OwnDisk;
+
+/// Its name in plans.
+pub(crate) const NAME: &str = "guest_disk";
+const BUS: &str = "bus";
+const MIB: u64 = 1 << 20;
+
+/// The kind in the ledger.
+const USED: &str = "used";
+
+/// The fact by which a disk is found again after its guest was killed.
+pub(crate) const SERIAL: &str = "serial";
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: NAME,
+        kind: OptionKind::Size,
+        required: true,
+        default: None,
+        doc: "Size of the disk, in whole MiB; the host's file is sparse.",
+    },
+    OptionSpec {
+        key: BUS,
+        kind: OptionKind::OneOf(BUSES),
+        required: false,
+        default: Some("virtio"),
+        doc: "How it is attached: \"nvme\" and \"scsi\" have FUA, \"virtio\" does not.",
+    },
+    knobs::QUEUE,
+];
+
+/// What a node asks for.
+fn kind(options: &Options) -> Option<DiskKind> {
+    let bus = options.text(BUS).map_or(Some(Bus::Virtio), Bus::named)?;
+    Some(DiskKind { bus, size: options.size(NAME)? })
+}
+
+/// The disks that a guest needs so that each of these stacks can stand in it: those of the largest one, and those of every
+/// stack that is kept for all its trials.
+#[must_use]
+pub fn needed<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<GuestDisk> {
+    let (mut most, mut kept) = (BTreeMap::new(), BTreeMap::new());
+    let mut seen: Vec<&StackSpec> = Vec::new();
+    for stack in stacks {
+        if seen.contains(&stack) {
+            continue;
+        }
+        seen.push(stack);
+        let mut own: BTreeMap<DiskKind, usize> = BTreeMap::new();
+        for kind in stack.nodes.iter().filter(|node| node.layer == NAME).filter_map(|node| kind(&node.options)) {
+            *own.entry(kind).or_default() += 1;
+        }
+        for (kind, count) in own {
+            if stack.reuse {
+                *kept.entry(kind).or_insert(0) += count;
+            } else {
+                let most = most.entry(kind).or_insert(0);
+                *most = count.max(*most);
+            }
+        }
+    }
+    let all = most.into_iter().chain(kept).flat_map(|(kind, count)| std::iter::repeat_n(kind, count));
+    let mut kinds: Vec<DiskKind> = all.collect();
+    kinds.sort_unstable();
+    guest_disk::numbered(&kinds)
+}
+
+impl Layer for OwnDisk {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn doc(&self) -> &'static str {
+        "A disk of the guest that the plan runs in (--guest): virtio-blk, NVMe or SCSI, on a sparse file of the host."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if options.size(NAME).is_some_and(|Bytes(bytes)| bytes == 0 || bytes % MIB != 0) {
+            return Err(OptionProblem::at(NAME, "the size must be a multiple of 1 MiB"));
+        }
+        Ok(())
+    }
+
+    fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
+        let lacking = match (list(host), kind(options)) {
+            (None, _) => Some(Unmet {
+                what: "a guest: these disks exist only there".to_owned(),
+                hint: "run the plan with --guest".to_owned(),
+            }),
+            (Some(disks), Some(kind)) if disks.iter().all(|disk| disk.kind != kind) => Some(Unmet {
+                what: format!("a disk of {} on {} of this guest", kind.size, kind.bus.name()),
+                hint: "`pgstrata run PLAN --guest`, outside, gives the guest the disks of the plan".to_owned(),
+            }),
+            _ => None,
+        };
+        let programs = ["blkdiscard", "wipefs"].into_iter().filter_map(|name| needs::program(host, name, "util-linux"));
+        needs::root().into_iter().chain(lacking).chain(programs).collect()
+    }
+
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
+        options.size(NAME)
+    }
+
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let kind = kind(options).ok_or_else(|| Error::bug("a disk of a guest without a size"))?;
+        let taken = taken(site);
+        let all = list(site.host).ok_or_else(|| Error::host("this is no guest").hint("run the plan with --guest"))?;
+        let free = all.into_iter().find(|disk| disk.kind == kind && !taken.contains(&disk.serial));
+        let disk = free.ok_or_else(|| {
+            Error::host(format!("this guest has no further disk of {} on {}", kind.size, kind.bus.name()))
+        })?;
+        let device = claim(site, &disk)?;
+        empty(site.host, &device)?;
+        Ok(Built::one(Ground::Device(device.path.clone()), facts(site.host, &device, &disk)))
+    }
+
+    /// Takes the disk that it had before its guest was killed.
+    fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let kind = kind(options).ok_or_else(|| Error::bug("a disk of a guest without a size"))?;
+        let serial = site.image.and_then(Path::to_str);
+        let serial =
+            serial.ok_or_else(|| Error::user("a disk of a guest cannot be opened again without its serial"))?;
+        let listed = list(site.host).unwrap_or_default().into_iter();
+        let disk = listed.filter(|disk| disk.kind == kind).find(|disk| disk.serial == serial);
+        let disk = disk.ok_or_else(|| Error::host(format!("this guest has no disk with the serial {serial}")))?;
+        let device = claim(site, &disk)?;
+        Ok(Built::one(Ground::Device(device.path.clone()), facts(site.host, &device, &disk)))
+    }
+
+    /// What is on it goes when it is claimed again, or with the guest.
+    fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            USED => Ok(()),
+            kind => Err(Error::bug(format!("the layer `{NAME}` does not create a {kind}"))),
+        }
+    }
+}
+
+/// The disks of this guest; `None` outside of one.
+fn list(host: &Host) -> Option<Vec<GuestDisk>> {
+    host.read_optional(guest_disk::LIST).map(|text| guest_disk::listed(&text))
+}
+
+/// Serial numbers of the disks that stacks of this run stand on. What it held before its guest was killed, it holds no more.
+fn taken(site: &Site<'_>) -> Vec<String> {
+    let boot = knobs::boot(site.host);
+    let things = site.ledger.open_things().into_iter().map(|(_, thing)| thing);
+    let ours = things.filter(|thing| thing.owner == NAME && thing.mark("boot").is_ok_and(|mark| mark == boot));
+    ours.filter_map(|thing| thing.mark(SERIAL).ok().map(str::to_owned)).collect()
+}
+
+/// The disk on the machine, which must be what the host lists and in nobody's use; entered into the ledger.
+fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
+    let (host, serial) = (site.host, &disk.serial);
+    let device = await_device(site, serial)?;
+    let shown = device.path.display();
+    let bus = bus(host, device.node);
+    if bus != Some(disk.kind.bus) {
+        let bus = bus.map_or("unknown", Bus::name);
+        return Err(Error::host(format!("{shown} ({serial}) was to be on {}, its bus is {bus}", disk.kind.bus.name())));
+    }
+    let size = Identity::of(host, device.node).size_bytes.map(Bytes);
+    if size != Some(disk.kind.size) {
+        let size = size.map_or_else(|| "unknown".to_owned(), |size| size.to_string());
+        return Err(Error::host(format!("{shown} ({serial}) was to have {}, its size is {size}", disk.kind.size)));
+    }
+    let uses = guard::uses(host, &device)?;
+    if !uses.is_empty() {
+        return Err(Error::host(format!("{shown} ({serial}) is in use: {}", uses.join("; "))));
+    }
+    let used = Thing::new(NAME, USED).with(SERIAL, serial.as_str()).with("boot", knobs::boot(host));
+    site.ledger.enter(used)?;
+    Ok(device)
+}
+
+/// The device with this serial number, for which a driver may take a moment after boot.
+fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
+    for _ in 0..mount::BUSY_TRIES {
+        site.interrupt.check()?;
+        let names = site.host.names_in("/sys/block").into_iter();
+        let has_it = |name: &String| {
+            let node = DeviceNumber::named(site.host, name);
+            node.is_some_and(|node| Identity::of(site.host, node).serial.as_deref() == Some(serial))
+        };
+        let found: Vec<String> = names.filter(has_it).collect();
+        match found.as_slice() {
+            [name] if paths::exists(&Path::new("/dev").join(name)) => {
+                return BlockDevice::find(&Path::new("/dev").join(name));
+            }
+            [] | [_] => sleep(mount::BUSY_PAUSE),
+            several => return Err(Error::host(format!("{} have the serial {serial}", several.join(" and ")))),
+        }
+    }
+    Err(Error::host(format!("the kernel shows no disk with the serial {serial}")))
+}
+
+/// The bus, as the kernel has sorted the device.
+fn bus(host: &Host, node: DeviceNumber) -> Option<Bus> {
+    let subsystem = paths::resolved(&host.path(node.path_of("device/subsystem")));
+    match subsystem.file_name()?.to_str()? {
+        // A controller of its own, or one that several could share.
+        "nvme" | "nvme-subsystem" => Some(Bus::Nvme),
+        name => Bus::named(name),
+    }
+}
+
+/// Empties the disk: by a discard, which gives the host its space back; by writing zeros where that fails, or where a signature or
+/// bytes other than zero are found after it, of which places spread over the disk are read.
+fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
+    let carries = || Ok::<_, Error>((guard::contents(host, device)?, guard::unknown_bytes(host, device)?));
+    let discarded = host.run(&Command::new("blkdiscard").arg(&device.path)).is_ok();
+    let is_empty = |(contents, bytes): &(Vec<String>, Option<String>)| contents.is_empty() && bytes.is_none();
+    if discarded && is_empty(&carries()?) {
+        return Ok(());
+    }
+    host.run(&Command::new("blkdiscard").arg("--zeroout").arg(&device.path))?;
+    let left = carries()?;
+    if is_empty(&left) {
+        return Ok(());
+    }
+    let left: Vec<String> = left.0.into_iter().chain(left.1).collect();
+    Err(Error::host(format!("{} was emptied, but still contains: {}", device.path.display(), left.join("; "))))
+}
+
+fn facts(host: &Host, device: &BlockDevice, disk: &GuestDisk) -> BTreeMap<String, String> {
+    let read = |name: &str| device.node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
+    let details = [
+        ("device", device.path.display().to_string()),
+        (SERIAL, disk.serial.clone()),
+        ("size", disk.kind.size.to_string()),
+        (BUS, disk.kind.bus.name().to_owned()),
+        ("write cache", read("queue/write_cache")),
+        ("FUA", read("queue/fua")),
+        ("logical block", read("queue/logical_block_size")),
+        ("largest atomic write", read("queue/atomic_write_unit_max_bytes")),
+        ("largest discard", read("queue/discard_max_bytes")),
+    ];
+    details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests;

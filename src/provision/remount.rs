@@ -1,0 +1,133 @@
+//! A stack's filesystems mounted again and again on the same devices, for a check of many states of them.
+//!
+//! A stack that [`super::stack::reopen_stack`] opened once shows how mount(8) mounts it. From then on mount(2) does, in the
+//! same places, without a process and without reading back facts, and the kernel must show the same options. Folders and
+//! mounts are entered into the ledger once, for as long as this lives: a mount that is not there needs no undoing.
+
+use super::ledger::Thing;
+use super::stack::{BuiltStack, Grounds};
+use super::undo::{Undoers, undo_from};
+use super::{Ground, Site, folder, mount, stack};
+use crate::error::{Error, Result};
+use crate::host::mounts::{self, MountOptions};
+use crate::host::time::{now, sleep};
+use crate::record::facts::MountFacts;
+use crate::record::stack::{End, NodeSpec, Role, StackSpec};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a mount may stay busy: whoever used it is gone, but the kernel may not be done with it.
+const BUSY: Duration = Duration::from_secs(5);
+/// Pause between two tries.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The filesystems of one stack and how they are mounted.
+pub struct Remounts {
+    mounts: Vec<Remount>,
+    /// What of the database lies in which folder, while they are mounted.
+    pub folders: BTreeMap<End, PathBuf>,
+}
+
+struct Remount {
+    owner: &'static str,
+    source: String,
+    target: PathBuf,
+    options: MountOptions,
+    /// What mount(8) made of them.
+    shown: MountFacts,
+}
+
+impl Remounts {
+    /// From a stack that was opened on the devices in `there`; `None` where one of its nodes is more than a filesystem on
+    /// one device, with nothing but options for its mount.
+    #[must_use]
+    pub fn of(spec: &StackSpec, opened: &BuiltStack, there: &Grounds) -> Option<Remounts> {
+        let above = spec.nodes.iter().filter(|node| there.keys().all(|ground| ground.node() != node.name));
+        let below = spec.nodes.iter().filter(|node| there.keys().any(|ground| ground.node() == node.name));
+        // A knob of a device is set anew for each opening.
+        let has_knobs = below.into_iter().any(|node| node.options.get("queue").is_some());
+        let mounts: Option<Vec<Remount>> = above.map(|node| remount(node, opened, there)).collect();
+        mounts.filter(|_| !has_knobs).map(|mounts| Remounts { mounts, folders: opened.folders.clone() })
+    }
+
+    /// Enters folders and mounts into the ledger, and makes the folders. The stack that it was learned from is undone by
+    /// now. What is entered lies at or above the ledger's mark of before.
+    ///
+    /// # Errors
+    /// When a folder is there already, or cannot be made or entered.
+    pub fn prepare(&self, site: &Site<'_>) -> Result<()> {
+        for one in &self.mounts {
+            folder::make(site.ledger, folder::OWNER, &one.target)?;
+            let thing = Thing::new(one.owner, "mount").with_path("target", &one.target)?;
+            site.ledger.enter(thing.with("source", &one.source).with("fstype", &one.shown.fstype))?;
+        }
+        Ok(())
+    }
+
+    /// Mounts all. `false` where the kernel refuses one or shows other options than it did for mount(8): then nothing of
+    /// it is mounted any more, but the devices may have changed.
+    ///
+    /// # Errors
+    /// When what was mounted cannot be unmounted, or the mount table cannot be read.
+    pub fn mount(&self, site: &Site<'_>) -> Result<bool> {
+        for one in &self.mounts {
+            if mounts::mount(&one.source, &one.target, &one.shown.fstype, &one.options).is_err() {
+                return self.unmount().map(|()| false);
+            }
+        }
+        let table = mount::table(site.host)?;
+        let is_same = |one: &Remount| {
+            let found = table.iter().rev().find(|mount| Path::new(&mount.target) == one.target);
+            found.is_some_and(|found| {
+                found.options == one.shown.options && found.super_options == one.shown.super_options
+            })
+        };
+        match self.mounts.iter().all(is_same) {
+            true => Ok(true),
+            false => self.unmount().map(|()| false),
+        }
+    }
+
+    /// Unmounts whatever of it is mounted.
+    ///
+    /// # Errors
+    /// When one stays busy.
+    pub fn unmount(&self) -> Result<()> {
+        self.mounts.iter().rev().try_for_each(|one| unmounted(&one.target))
+    }
+
+    /// Unmounts, and removes folders and entries again, down to the ledger's mark of before.
+    ///
+    /// # Errors
+    /// What could not be undone.
+    pub fn release(&self, site: &Site<'_>, mark: u64) -> Result<()> {
+        self.unmount()?;
+        undo_from(site.ledger, mark, &Undoers::new(), site.host).into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+fn remount(node: &NodeSpec, opened: &BuiltStack, there: &Grounds) -> Option<Remount> {
+    let layer = stack::known(node).ok()?;
+    let options = layer.only_mounts(&node.options)?;
+    let [input] = node.inputs.as_slice() else { return None };
+    let Ground::Device(device) = there.get(&input.from).filter(|_| input.role == Role::Data)? else { return None };
+    let facts = opened.facts.nodes.iter().find(|facts| facts.name == node.name)?;
+    let shown = facts.grounds.first()?.mount.clone()?;
+    let (source, target) = (device.to_str()?.to_owned(), PathBuf::from(&shown.target));
+    Some(Remount { owner: layer.name(), source, target, options: MountOptions::of(&options)?, shown })
+}
+
+fn unmounted(target: &Path) -> Result<()> {
+    let begun = now();
+    loop {
+        match mounts::unmount(target) {
+            Ok(()) => return Ok(()),
+            // Nothing is mounted there.
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && begun.elapsed() < BUSY => sleep(PAUSE),
+            Err(e) => return Err(Error::host(format!("unmount {}: {e}", target.display()))),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Handing a plan's shares in to an engine that a site has: a queue, a cluster, a list of hosts.
+//!
+//! A submission is a folder with fixed names: the program, the plan, the engine's job file, `results/`, `logs/`. Commands start in it, and
+//! the tasks work in it, so no name that a person chose stands in a script. An engine is a file here and its line in [`ALL`].
+//! Absent on purpose: run folders, and what a share is.
+
+mod kubernetes;
+mod slurm;
+mod ssh;
+
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::{Command, quoted};
+use crate::host::processes::signal_group;
+use crate::host::signals::Interrupt;
+use crate::host::time::sleep;
+use crate::record::submitted::Submission;
+use std::fmt;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// The plan, the program, and the folders of a submission.
+pub const PLAN: &str = "plan.toml";
+pub const PROGRAM: &str = "pgstrata";
+pub const RESULTS: &str = "results";
+pub const LOGS: &str = "logs";
+
+/// Each engine.
+pub const ALL: &[&dyn Engine] = &[&slurm::Slurm, &kubernetes::Kubernetes, &ssh::Ssh];
+
+/// SIGTERM.
+const TERMINATE: i32 = 15;
+
+/// Shares that failed, and why, from what an engine notes.
+pub type ReadFailures = fn(&str) -> Vec<(u32, String)>;
+
+/// A flag of an engine beside the one that chooses it.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    pub name: &'static str,
+    /// What its value is called.
+    pub value: &'static str,
+    pub doc: &'static str,
+    pub required: bool,
+    pub default: Option<&'static str>,
+}
+
+/// Something that runs tasks on several machines.
+pub trait Engine: Sync + fmt::Debug {
+    /// Its flag, without the hyphens.
+    fn name(&self) -> &'static str;
+
+    /// What the flag takes; `None`: nothing.
+    fn value(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn doc(&self) -> &'static str;
+
+    fn flags(&self) -> &'static [Flag] {
+        &[]
+    }
+
+    /// The program that it is handed in with.
+    fn program(&self) -> &'static str;
+
+    /// Whether the program lies in the folder for the tasks; `false` where they have it from elsewhere.
+    fn carries_program(&self) -> bool {
+        true
+    }
+
+    /// Shares, where the person names no number.
+    fn shares(&self, submission: &Submission) -> u32 {
+        submission.blocks
+    }
+
+    /// Name and text of the file that is handed in, for these shares (from 1, sorted).
+    ///
+    /// # Errors
+    /// When something that it was given cannot be.
+    fn job_file(&self, submission: &Submission, shares: &[u32], plan: &str) -> Result<(&'static str, String)>;
+
+    /// The command that hands them in, to be started in the folder.
+    fn command(&self, submission: &Submission, shares: &[u32]) -> Command;
+
+    /// Whether that command ends when the shares have run, and not before.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// The shares that wait or run by what the engine says.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn queued(&self, _host: &Host, _submission: &Submission) -> Result<Vec<u32>> {
+        Ok(Vec::new())
+    }
+
+    /// Where handing in starts every share again, not the missing ones alone: the command that ends those of before.
+    fn starts_all(&self, _submission: &Submission) -> Option<Command> {
+        None
+    }
+
+    /// What the engine has noted of shares that failed, from the text of the file of this name.
+    fn failures(&self) -> Option<(&'static str, ReadFailures)> {
+        None
+    }
+}
+
+/// The engine of this name.
+///
+/// # Errors
+/// When there is none: a newer pgstrata wrote it.
+pub fn engine(name: &str) -> Result<&'static dyn Engine> {
+    let found = ALL.iter().copied().find(|engine| engine.name() == name);
+    found.ok_or_else(|| Error::user(format!("there is no engine `{name}`")).hint("use the pgstrata that submitted"))
+}
+
+/// Hands it in, and gives what the engine's program printed. One that waits prints as it goes on, and fails for tasks that
+/// failed, which the shares tell better.
+///
+/// # Errors
+/// When the program is missing or refuses; when the person interrupts.
+pub fn hand_in(host: &Host, engine: &dyn Engine, command: &Command) -> Result<String> {
+    if !host.has_program(engine.program()) {
+        return Err(Error::host(format!("there is no program `{}` here", engine.program()))
+            .hint("leave out --go, and submit the job file on a machine that has it"));
+    }
+    if !engine.waits() {
+        return Ok(host.run(command)?.stdout.trim().to_owned());
+    }
+    let interrupt = Interrupt::listen()?;
+    // What tasks print is no output of ours.
+    let mut child = host.spawn(command, Stdio::from(std::io::stderr()), Stdio::inherit())?;
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => break,
+            Ok(None) => sleep(Duration::from_millis(100)),
+            Err(e) => return Err(Error::tool(e.to_string()).while_doing(format!("wait for {}", engine.program()))),
+        }
+        if interrupt.is_raised() {
+            // GNU parallel starts no more tasks at the first, and ends those that run at the second.
+            for _ in 0..2 {
+                signal_group(child.id(), TERMINATE)?;
+                sleep(Duration::from_millis(200));
+            }
+            drop(child.wait());
+            break;
+        }
+    }
+    interrupt.check()?;
+    Ok(String::new())
+}
+
+/// The words that run a share, as a shell reads them: fixed names, nothing that a person chose.
+fn run_words(submission: &Submission, program: &str, blocks: &str) -> String {
+    let quick = if submission.quick { " --quick" } else { "" };
+    format!("{program} run {PLAN}{quick} --blocks {blocks} --results {RESULTS}")
+}
+
+/// The command as a person types it, in the folder.
+#[must_use]
+pub fn shown(folder: &std::path::Path, command: &Command) -> String {
+    format!("cd {} && {}", quoted(folder.as_os_str()), command.shown())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_have_names_of_their_own_and_are_found_by_them() {
+        for one in ALL {
+            assert_eq!(engine(one.name()).unwrap().name(), one.name());
+        }
+        let mut names: Vec<&str> = ALL.iter().flat_map(|one| one.flags().iter().map(|flag| flag.name)).collect();
+        names.extend(ALL.iter().map(|one| one.name()));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{names:?}");
+        assert!(engine("pbs").is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! Slurm: one job array, a task for each share, each with a node of its own.
+
+use super::{Engine, LOGS, run_words};
+use crate::error::Result;
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::parse::squeue;
+use crate::record::submitted::Submission;
+
+const JOB: &str = "job.sh";
+
+/// Slurm.
+#[derive(Debug)]
+pub struct Slurm;
+
+impl Engine for Slurm {
+    fn name(&self) -> &'static str {
+        "slurm"
+    }
+
+    fn doc(&self) -> &'static str {
+        "As a Slurm job array, one task for each share, with a node of its own; the folder must be on storage that all nodes have"
+    }
+
+    fn program(&self) -> &'static str {
+        "sbatch"
+    }
+
+    fn job_file(&self, submission: &Submission, _shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {
+        let (name, shares) = (submission.job_name(), submission.shares);
+        let run = run_words(submission, "./pgstrata", &format!("slurm/{shares}"));
+        let text = format!(
+            r#"#!/bin/sh
+# Written by `pgstrata submit`. Submit it from its folder.
+#SBATCH --job-name={name}
+#SBATCH --array=0-{last}
+#SBATCH --exclusive
+#SBATCH --requeue
+#SBATCH --output=/dev/null
+
+# By itself: sbatch would read a % in the name of the folder as a pattern.
+exec >>"{LOGS}/task-$SLURM_ARRAY_TASK_ID.$SLURMD_NODENAME.txt" 2>&1
+# Ledgers and templates must be on a disk of the node, and home folders often are not.
+if [ "$(id -u)" != 0 ] && [ -z "$PGSTRATA_STATE" ]; then
+    PGSTRATA_STATE=/var/tmp/pgstrata-$(id -u)
+    mkdir -p -m 700 "$PGSTRATA_STATE" && [ -O "$PGSTRATA_STATE" ] || exit 3
+    export PGSTRATA_STATE
+fi
+# What a killed task left on this node.
+./pgstrata clean
+# A share that was begun goes on.
+exec {run}
+"#,
+            last = shares.saturating_sub(1)
+        );
+        Ok((JOB, text))
+    }
+
+    fn command(&self, submission: &Submission, shares: &[u32]) -> Command {
+        let command = Command::new(self.program()).args(&submission.arguments);
+        let command = match shares.len() == submission.shares as usize {
+            true => command,
+            false => command.arg(format!("--array={}", indices(shares))),
+        };
+        command.arg(JOB)
+    }
+
+    fn queued(&self, host: &Host, submission: &Submission) -> Result<Vec<u32>> {
+        let words = ["--noheader", "--array", "--format=%K"];
+        let command = Command::new("squeue").args(words).arg(format!("--name={}", submission.job_name()));
+        let tasks = squeue::tasks(&host.run(&command)?.stdout);
+        Ok(tasks.into_iter().map(|task| task + 1).collect())
+    }
+}
+
+/// Tasks are counted from 0.
+fn indices(shares: &[u32]) -> String {
+    shares.iter().map(|share| share.saturating_sub(1).to_string()).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::submitted::tests::submission;
+
+    #[test]
+    fn the_script_runs_the_share_of_its_index_and_only_missing_tasks_are_submitted_again() {
+        let job = Submission { arguments: vec!["--partition=a b".to_owned()], ..submission("slurm") };
+        let (name, text) = Slurm.job_file(&job, &[1, 2, 3], "").unwrap();
+        assert!(text.contains("\n#SBATCH --array=0-2\n") && text.contains("\n#SBATCH --requeue\n"), "{text}");
+        assert!(text.ends_with("\nexec ./pgstrata run plan.toml --blocks slurm/3 --results results\n"), "{text}");
+        assert_eq!(name, "job.sh");
+        assert_eq!(Slurm.command(&job, &[1, 2, 3]).shown(), "sbatch '--partition=a b' job.sh");
+        assert_eq!(Slurm.command(&job, &[1, 3]).shown(), "sbatch '--partition=a b' --array=0,2 job.sh");
+    }
+}

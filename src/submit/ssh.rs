@@ -1,0 +1,157 @@
+//! Hosts that ssh reaches, by GNU parallel: it copies program and plan to each, runs one share at a time there, and fetches run folders.
+
+use super::{Engine, PLAN, PROGRAM, RESULTS, ReadFailures, run_words};
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::parse::joblog;
+use crate::record::submitted::Submission;
+
+const JOB: &str = "job.sh";
+/// What GNU parallel notes of each task.
+const NOTES: &str = "parallel.log";
+/// What ssh ends with where it reached no host or lost it.
+const LOST: i32 = 255;
+
+/// ssh, by GNU parallel.
+#[derive(Debug)]
+pub struct Ssh;
+
+impl Engine for Ssh {
+    fn name(&self) -> &'static str {
+        "ssh"
+    }
+
+    fn value(&self) -> Option<&'static str> {
+        Some("HOST,...")
+    }
+
+    fn doc(&self) -> &'static str {
+        "On these hosts, one share at a time on each, by GNU parallel (needs rsync here and there): program and plan are copied to each, \
+         run folders come back. A host is a name or USER@NAME; ports and keys belong in ~/.ssh/config"
+    }
+
+    fn program(&self) -> &'static str {
+        "parallel"
+    }
+
+    fn shares(&self, submission: &Submission) -> u32 {
+        u32::try_from(hosts(submission).count()).unwrap_or(submission.blocks).clamp(1, submission.blocks)
+    }
+
+    fn job_file(&self, submission: &Submission, shares: &[u32], _plan: &str) -> Result<(&'static str, String)> {
+        if let Some(wrong) = hosts(submission).find(|host| !is_host(host)) {
+            return Err(Error::user(format!(
+                "`{wrong}` is not a host name: use letters, digits, dots, hyphens and underscores, optionally after USER@"
+            ))
+            .hint("give a host with a port or key a name in ~/.ssh/config"));
+        }
+        let command = self.command(submission, shares).shown();
+        let text = format!(
+            "#!/bin/sh\n# Written by `pgstrata submit`. Start it in its folder; it ends when the shares have run.\nexec {command}\n"
+        );
+        Ok((JOB, text))
+    }
+
+    fn command(&self, submission: &Submission, shares: &[u32]) -> Command {
+        let logins: Vec<&str> = hosts(submission).collect();
+        // GNU parallel puts the share for {}. What a killed task left on the host goes first.
+        let run = run_words(submission, "./pgstrata", &format!("{{}}/{}", submission.shares));
+        Command::new(self.program())
+            .args(&submission.arguments)
+            .args([
+                "--jobs",
+                "1",
+                "--sshlogin",
+                &logins.join(","),
+                "--filter-hosts",
+                "--workdir",
+                &submission.job_name(),
+            ])
+            .args(["--basefile", PROGRAM, "--basefile", PLAN, "--return", RESULTS, "--joblog", NOTES])
+            .args(["--line-buffer", "--tagstring", "share {}"])
+            .arg(format!("./pgstrata clean; {run}"))
+            .arg(":::")
+            .args(shares.iter().map(u32::to_string))
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn failures(&self) -> Option<(&'static str, ReadFailures)> {
+        Some((NOTES, failures))
+    }
+}
+
+fn hosts(submission: &Submission) -> impl Iterator<Item = &str> {
+    submission.options.get("ssh").map(String::as_str).unwrap_or_default().split(',').map(str::trim)
+}
+
+/// What neither a shell nor GNU parallel reads as anything else.
+fn is_host(text: &str) -> bool {
+    let is_word = |word: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        word.starts_with(|c: char| c.is_ascii_alphanumeric()) && word.chars().all(plain)
+    };
+    match text.split_once('@') {
+        Some((user, host)) => is_word(user) && is_word(host),
+        None => is_word(text),
+    }
+}
+
+fn failures(notes: &str) -> Vec<(u32, String)> {
+    let failed = joblog::tasks(notes).into_iter().filter(|task| task.exit_code != 0 || task.signal != 0);
+    let told = failed.filter_map(|task| {
+        let how = match (task.exit_code, task.signal) {
+            (LOST, _) => format!("{} was not reached, or lost", task.host),
+            (code, 0) => format!("ended with exit code {code} on {}", task.host),
+            (_, signal) => format!("was ended by signal {signal} on {}", task.host),
+        };
+        Some((share_of(&task.command)?, how))
+    });
+    told.collect()
+}
+
+/// The share in `... --blocks 2/3 ...`.
+fn share_of(command: &str) -> Option<u32> {
+    command.split_once("--blocks ")?.1.split_once('/')?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::submitted::tests::submission;
+
+    fn on(hosts: &str) -> Submission {
+        Submission { options: [("ssh".to_owned(), hosts.to_owned())].into(), quick: true, ..submission("ssh") }
+    }
+
+    #[test]
+    fn one_share_at_a_time_runs_on_each_host_and_folders_come_back() {
+        let command = Ssh.command(&on("db1, root@db2"), &[1, 3]).shown();
+        assert!(command.starts_with("parallel --jobs 1 --sshlogin db1,root@db2 --filter-hosts "), "{command}");
+        assert!(command.contains(" --basefile pgstrata --basefile plan.toml --return results "), "{command}");
+        assert!(
+            command.contains("; ./pgstrata run plan.toml --quick --blocks {}/3 --results results' ::: 1 3"),
+            "{command}"
+        );
+        assert_eq!(Ssh.shares(&on("db1,db2")), 2);
+        assert_eq!(Ssh.shares(&on("a,b,c,d,e,f,g,h")), 6, "no more shares than blocks");
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for wrong in ["", "a b", "-oProxyCommand=x", "a;b", "a/b", "$(x)", "root@", "@a", "a@b@c", "[::1]", ":", ".."] {
+            assert!(Ssh.job_file(&on(&format!("db1,{wrong}")), &[1], "").is_err(), "{wrong}");
+        }
+        assert!(Ssh.job_file(&on("db-1.example.org,root@10.0.0.7"), &[1], "").is_ok());
+    }
+
+    #[test]
+    fn a_host_that_was_lost_is_told_with_its_share() {
+        let log = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n\
+                   1\tdb1\t1700000000.100\t     3.000\t0\t10\t0\t0\t./pgstrata clean; ./pgstrata run plan.toml --blocks 1/3 --results results\n\
+                   2\tdb2\t1700000000.100\t     3.000\t0\t10\t255\t0\t./pgstrata clean; ./pgstrata run plan.toml --blocks 2/3 --results results\n";
+        assert_eq!(failures(log), [(2, "db2 was not reached, or lost".to_owned())]);
+    }
+}

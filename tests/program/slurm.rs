@@ -1,0 +1,114 @@
+//! A plan submitted to a real Slurm: a task is killed midway and requeued, a share is lost and submitted again, all are merged.
+
+use crate::slurm_site::{Site, can_start};
+use crate::spread::{folder_of, plan, succeeded, trials};
+use crate::workshop::{Workshop, json, run_id, said};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+/// A folder whose name a shell, sbatch and `#SBATCH` would each read in a way of their own.
+const ODD: &str = "it's a \"run\" of $HOME, %a";
+
+fn submit(shop: &Workshop, site: &Site, args: &[&str]) -> Output {
+    shop.pgstrata(&[&["submit"], args].concat()).env("SLURM_CONF", site.conf()).output().unwrap()
+}
+
+/// State of each share.
+fn states(output: &Output) -> Vec<String> {
+    let shares = json(&output.stdout)["shares"].clone();
+    shares.as_array().unwrap().iter().map(|share| share["state"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The ratio to the baseline with its interval, and how it was made.
+fn ratio(shop: &Workshop, folder: &Path) -> (f64, f64, Value) {
+    let report = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
+    succeeded(&report);
+    let found = json(&report.stdout);
+    let classes = found["rankings"][0]["classes"].as_array().unwrap();
+    let mut rows = classes.iter().flat_map(|class| class["rows"].as_array().unwrap());
+    let comparison = rows.find_map(|row| row["comparison"].as_object()).unwrap();
+    let end = |name: &str| comparison["ratio"][name].as_f64().unwrap();
+    (end("low"), end("high"), comparison["method"].clone())
+}
+
+/// Kills the second task when it has a trial, and requeues it; its folder stays, and goes on.
+fn lose_a_task(site: &Site, results: &Path, job: &str) {
+    let has_a_trial = || folder_of(results, "2of3").is_some_and(|folder| !trials(&folder).is_empty());
+    site.wait("trial of the second task", |_| has_a_trial());
+    let task = format!("{job}_1");
+    site.succeed("scancel", &["--signal=KILL", "--full", &task]);
+    site.wait("end of the killed task", |site| {
+        !site.succeed("squeue", &["--noheader", "--states=running,completing", "--format=%K", "--array"]).contains('1')
+    });
+    let second = folder_of(results, "2of3").unwrap();
+    let (id, before) = (run_id(&second), trials(&second));
+    assert!(before.len() < 4, "the task ended before it was killed: {before:?}");
+    site.succeed("scontrol", &["requeue", &task]);
+    site.wait_for_an_empty_queue();
+    assert_eq!((run_id(&second), trials(&second).len()), (id, 4), "{}", site.logs());
+}
+
+#[test]
+fn an_array_on_a_real_slurm_that_loses_a_task_and_a_share_merges_to_what_one_machine_measures() {
+    if !can_start("an_array_on_a_real_slurm_that_loses_a_task_and_a_share_merges_to_what_one_machine_measures") {
+        return;
+    }
+    let (shop, site) = (Workshop::new(), Site::start());
+    plan(&shop);
+    // The second task is killed within its first three trials of four.
+    let text = fs::read_to_string(shop.path().join("plan.toml")).unwrap();
+    shop.file("plan.toml", &text.replace("duration = \"1s\"", "duration = \"3s\""));
+    let submitted = submit(&shop, &site, &["plan.toml", "--slurm", "--shares", "3", "--into", ODD, "--go", "--json"]);
+    succeeded(&submitted);
+    let told = json(&submitted.stdout);
+    let job = told["said"].as_str().unwrap().strip_prefix("Submitted batch job ").unwrap().to_owned();
+    let folder = shop.path().join(ODD);
+    let results = folder.join("results");
+    lose_a_task(&site, &results, &job);
+
+    let looked = submit(&shop, &site, &["--again", ODD, "--json"]);
+    succeeded(&looked);
+    assert_eq!(states(&looked), ["complete"; 3], "{}", site.logs());
+    assert!(folder.join("logs").read_dir().unwrap().count() >= 3, "each task has its log in the folder");
+    // A node that took its folder with it: its share alone is submitted again.
+    let third = folder_of(&results, "3of3").unwrap();
+    fs::remove_dir_all(&third).unwrap();
+    let looked = submit(&shop, &site, &["--again", ODD, "--json"]);
+    assert_eq!(looked.status.code(), Some(1), "{}", said(&looked));
+    assert_eq!(states(&looked), ["complete", "complete", "absent"]);
+    let kept = ["1of3", "2of3"].map(|share| run_id(&folder_of(&results, share).unwrap()));
+    let again = submit(&shop, &site, &["--again", ODD, "--go"]);
+    succeeded(&again);
+    assert!(said(&again).contains("Submitted batch job"), "{}", said(&again));
+    let queued = submit(&shop, &site, &["--again", ODD, "--json"]);
+    assert_eq!(json(&queued.stdout)["missing"], serde_json::json!([]), "what is queued is not missing");
+    site.wait_for_an_empty_queue();
+    assert_eq!(kept, ["1of3", "2of3"].map(|share| run_id(&folder_of(&results, share).unwrap())));
+    assert_eq!(results.read_dir().unwrap().count(), 3, "only the missing share ran again");
+
+    // On one machine, in one run; and of another plan.
+    succeeded(&shop.pgstrata(&["run", "plan.toml", "--results", "alone"]).output().unwrap());
+    let text = fs::read_to_string(shop.path().join("plan.toml")).unwrap();
+    shop.file("other.toml", &text.replace("blocks = 6", "blocks = 1"));
+    succeeded(&shop.pgstrata(&["run", "other.toml", "--results", "other"]).output().unwrap());
+    let only = |place: &str| fs::read_dir(shop.path().join(place)).unwrap().next().unwrap().unwrap().path();
+    let (alone, other) = (only("alone"), only("other"));
+    let mut runs: Vec<String> =
+        fs::read_dir(&results).unwrap().map(|e| e.unwrap().path().display().to_string()).collect();
+    runs.push(other.display().to_string());
+    let command: Vec<&str> =
+        ["merge", "--into", "all", "--json"].into_iter().chain(runs.iter().map(String::as_str)).collect();
+    let merged = shop.pgstrata(&command).output().unwrap();
+    assert_eq!(merged.status.code(), Some(1), "{}", said(&merged));
+    let left_out = json(&merged.stdout)["left_out"].clone();
+    assert_eq!(left_out.as_array().unwrap().len(), 1, "{left_out}");
+    assert!(left_out[0]["reason"].as_str().unwrap().contains("another plan than"), "{left_out}");
+    let (low, high, method) = ratio(&shop, &shop.path().join("all"));
+    let (low_alone, high_alone, method_alone) = ratio(&shop, &alone);
+    println!("merged [{low:.3}, {high:.3}] {method}, alone [{low_alone:.3}, {high_alone:.3}] {method_alone}");
+    assert_eq!(method, "paired over 6 blocks");
+    assert_eq!(method, method_alone);
+    assert!(low <= high_alone && low_alone <= high, "merged [{low}, {high}], alone [{low_alone}, {high_alone}]");
+}
