@@ -49,7 +49,7 @@ fn a_machine_that_is_no_guest_says_so_and_a_guest_names_the_disk_that_it_lacks()
         unmet.map(|unmet| unmet.what).filter(|what| what.contains("guest")).collect()
     };
     let options = disk("1GiB", "nvme").1;
-    assert_eq!(whats(&options), ["a guest, which has such disks"]);
+    assert_eq!(whats(&options), ["a guest: these disks exist only there"]);
     let hint = OwnDisk.unmet(&host, &options).into_iter().find(|unmet| unmet.what.contains("guest")).unwrap().hint;
     assert!(hint.contains("--guest"), "{hint}");
     let list = host.path(guest_disk::LIST);
