@@ -349,7 +349,7 @@ fn reasons(result: &CaseResult) -> String {
         let share = |count: usize| 100.0 * count as f64 / pages.pages as f64;
         let (split, misaligned) = (share(pages.split), share(pages.misaligned));
         lines.push(format!(
-            "{} pages of data written: {split:.1} % split over requests, {misaligned:.1} % not aligned to 8 KiB of the disk",
+            "{} pages of data written: {split:.1} % split over requests, {misaligned:.1} % not aligned to their size on the disk",
             pages.pages
         ));
     }

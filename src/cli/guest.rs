@@ -138,6 +138,9 @@ fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Res
 }
 
 fn shown_span(span: Duration) -> String {
+    if span < Duration::from_millis(100) {
+        return "less than 0.1 s".to_owned();
+    }
     Micros(u64::try_from(span.as_millis() / 100 * 100_000).unwrap_or(u64::MAX)).to_string()
 }
 

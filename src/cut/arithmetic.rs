@@ -6,6 +6,7 @@
 
 use super::history::{Acknowledgement, History};
 use super::pages::Content;
+use crate::record::stack::{NodeSpec, StackSpec};
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
 
 /// The worst moment for a power cut.
@@ -28,13 +29,32 @@ pub struct Evidence<'a> {
     pub contents: &'a [Content],
     /// Disks below `pg_wal`.
     pub disks: &'a [u16],
+    /// Whether pages reach these disks as the server wrote them: else a write without a header may be WAL, too.
+    pub pages_are_kept: bool,
+}
+
+/// Whether a layer of this name passes pages on at their place or another, unchanged and as wholes.
+fn keeps_pages(node: &NodeSpec) -> bool {
+    let is_compressed = || node.options.0.values().any(|value| value.plain().contains("compress"));
+    match node.layer.as_str() {
+        "loop" | "ext2" | "ext3" | "ext4" | "xfs" | "lvm" | "delay" | "flakey" => true,
+        "btrfs" => !is_compressed(),
+        "md" => matches!(node.options.integer("level"), Some(0 | 1 | 10)),
+        // ZFS puts the records of its intent log between the pages; encryption and parity change them.
+        _ => false,
+    }
+}
+
+/// Whether all nodes of a stack pass pages on unchanged.
+pub fn pages_are_kept(stack: &StackSpec) -> bool {
+    stack.nodes.iter().all(keeps_pages)
 }
 
 impl Evidence<'_> {
     /// When the commit of each acknowledgement became durable; [`NEVER`] where nothing made it so.
     fn covered_from(&self, history: &History, durable: &Durable) -> Vec<Seq> {
-        // Compressed and encrypted WAL cannot be told from other content.
-        let shows_wal = self.contents.contains(&Content::Wal);
+        // Where it cannot be told from other content, any write may be it.
+        let shows_wal = self.pages_are_kept && self.contents.contains(&Content::Wal);
         let is_witness = |number: &usize| {
             let entry = &self.entries[*number];
             let of_wal = !shows_wal || self.contents[*number] == Content::Wal;
@@ -123,6 +143,7 @@ fn longest_missing(acknowledged: &[Acknowledgement], covered: &[Seq]) -> u64 {
 mod tests {
     use super::*;
     use crate::cut::history::Flushed;
+    use crate::record::options::{OptionValue, Options};
     use crate::recorder::DeviceModel;
 
     /// A write of WAL, or a flush, that takes the places `at` and `at + 1`.
@@ -145,7 +166,7 @@ mod tests {
             asynchronous: false,
         });
         let history = History::of(acknowledged.collect());
-        let evidence = Evidence { entries, contents: &contents, disks: &[0] };
+        let evidence = Evidence { entries, contents: &contents, disks: &[0], pages_are_kept: true };
         evidence.loss(&history, &Durable::of(entries, model))
     }
 
@@ -180,7 +201,7 @@ mod tests {
     fn asynchronous_commits_may_be_missing_until_they_are_said_to_be_flushed_and_hide_no_synchronous_loss() {
         let entries = [entry(Op::Write, 0), entry(Op::Write, 2), entry(Op::Flush, 4)];
         let contents = vec![Content::Wal; entries.len()];
-        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0] };
+        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0], pages_are_kept: true };
         let durable = Durable::of(&entries, DeviceModel::Honest);
         let one = |client, started, mark, asynchronous| Acknowledgement {
             client,
@@ -215,9 +236,43 @@ mod tests {
         });
         let history = History::of(acknowledged.collect());
         let contents = vec![Content::Wal; entries.len()];
-        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0] };
+        let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0], pages_are_kept: true };
         let loss = evidence.loss(&history, &Durable::of(&entries, DeviceModel::Honest)).unwrap();
         assert!(loss.is_expected && loss.us >= 900, "{loss:?}");
+    }
+
+    #[test]
+    fn where_wal_may_hide_any_write_covers_a_commit() {
+        // A page of WAL that is written much later, and the commit's own record in a block of ZFS's intent log.
+        let entries = [entry(Op::Write, 2), entry(Op::Flush, 4), entry(Op::Write, 8)];
+        let contents = [Content::Other, Content::Other, Content::Wal];
+        let history = History::of(vec![Acknowledgement {
+            client: 0,
+            number: 1,
+            started: 1,
+            mark: 6,
+            at_us: 6,
+            xid: 0,
+            end: None,
+            asynchronous: false,
+        }]);
+        let durable = Durable::of(&entries, DeviceModel::Honest);
+        let loss = |pages_are_kept| {
+            let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0], pages_are_kept };
+            evidence.loss(&history, &durable)
+        };
+        assert_eq!((loss(true).is_some(), loss(false)), (true, None));
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let node = |layer: &str, key: &str, value| {
+            let options = Options([(key.to_owned(), value)].into());
+            NodeSpec { name: layer.to_owned(), layer: layer.to_owned(), options, inputs: Vec::new() }
+        };
+        assert!(keeps_pages(&node("ext4", "mount", text("data=journal"))));
+        assert!(keeps_pages(&node("btrfs", "mount", OptionValue::List(vec![text("nodatacow")]))));
+        assert!(!keeps_pages(&node("btrfs", "mount", OptionValue::List(vec![text("compress=zstd")]))));
+        assert!(keeps_pages(&node("md", "level", OptionValue::Integer(10))));
+        assert!(!keeps_pages(&node("md", "level", OptionValue::Integer(5))));
+        assert!(!keeps_pages(&node("zfs", "properties", text("recordsize=8k"))));
     }
 
     #[test]

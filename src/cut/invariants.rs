@@ -3,6 +3,7 @@
 use super::arithmetic::Loss;
 use super::commits::ROWS;
 use super::history::{History, link};
+use super::server_check::is_of_the_machine;
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Error, Result};
@@ -12,6 +13,9 @@ use std::time::Duration;
 
 /// The longest that a query on a recovered database may take.
 const ANSWER: Duration = Duration::from_secs(60);
+
+/// Of a transaction that nobody can have sent, as far as the history knows.
+pub const NEVER_SENT: &str = "was never sent";
 
 /// What a recovered database holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +49,7 @@ pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Resul
     client.set_limit(ANSWER)?;
     match tables(&mut client, crashed) {
         Ok(tables) => Ok(judge(&tables, history, at)),
-        // A server that is ended in the middle says so, too (class 57 of PostgreSQL's errcodes.txt).
-        Err(e) if e.kind() == crate::error::Kind::Tool && !e.to_string().contains("SQLSTATE 57") => {
-            Ok(Found::Torn(e.to_string()))
-        }
+        Err(e) if !is_of_the_machine(&e) => Ok(Found::Torn(e.to_string())),
         Err(e) => Err(e),
     }
 }
@@ -109,7 +110,7 @@ fn contradiction(tables: &Tables, client: u16, numbers: &[u64], most: u64) -> Op
             return Some(format!("transaction {expected} of client {client} is missing, but {number} is there"));
         }
         if *number > most {
-            return Some(format!("transaction {number} of client {client} is there, but was never sent"));
+            return Some(format!("transaction {number} of client {client} is there, but {NEVER_SENT}"));
         }
         chain = link(&chain, client, *number);
         let shown = &tables[&(client, *number)];

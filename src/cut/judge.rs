@@ -120,7 +120,8 @@ impl Judged<'_> {
 
     fn arithmetic(&self, contents: &[Content], durable: &Durable) -> Verdict {
         let entries = self.recorded.recording.log().entries();
-        let evidence = arithmetic::Evidence { entries, contents, disks: &self.recorded.wal_disks };
+        let pages_are_kept = arithmetic::pages_are_kept(&self.case.stack);
+        let evidence = arithmetic::Evidence { entries, contents, disks: &self.recorded.wal_disks, pages_are_kept };
         evidence
             .loss(&self.recorded.history, durable)
             .and_then(|loss| self.weighed(loss))

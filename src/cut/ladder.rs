@@ -9,6 +9,7 @@ use super::disks::Disks;
 use super::filesystem_check;
 use super::history::History;
 use super::invariants::{self, Found};
+use super::links;
 use super::opening::{Folders, Opened, Opener};
 use super::record::{RECORDED, data_folder, postgres_of, server_spec, site, wal_folder};
 use super::server_check::{self, Ended};
@@ -243,6 +244,7 @@ impl<'a> Checker<'a> {
         }
         // After a power cut no process of that number runs; here one may.
         files::remove(&spec.data.join("postmaster.pid"))?;
+        links::lead_to(&self.of.session.host, &spec.data, folders)?;
         self.of.session.ledger.enter(undo::server_thing(&spec)?)?;
         Ok(Some(spec))
     }

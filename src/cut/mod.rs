@@ -15,6 +15,7 @@ mod history;
 mod invariants;
 mod judge;
 mod ladder;
+mod links;
 mod opening;
 mod pages;
 pub(crate) mod pull;

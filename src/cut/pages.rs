@@ -16,8 +16,9 @@ pub enum Content {
 /// Pages of both kinds begin at multiples of it, on every filesystem of today.
 pub(super) const STEP: usize = 4096;
 
-/// `XLOG_BLCKSZ` and `BLCKSZ` as they are built by default.
-const PAGE: u64 = 8192;
+/// The smallest XLOG_BLCKSZ and BLCKSZ that a server can be built with, and the largest BLCKSZ.
+const LEAST_PAGE: u16 = 1 << 10;
+const MOST_PAGE: u16 = 1 << 15;
 
 /// The high byte of XLOG_PAGE_MAGIC since PostgreSQL 9.3 (`xlog_internal.h`).
 const WAL_MAGIC: u8 = 0xD1;
@@ -25,8 +26,8 @@ const WAL_MAGIC: u8 = 0xD1;
 /// All flags of a WAL page's header (`XLP_ALL_FLAGS`).
 const WAL_FLAGS: u16 = 0x000F;
 
-/// Size and layout version of a data page's header (`bufpage.h`): 8192 | 4.
-const DATA_PAGE: u16 = 0x2004;
+/// The layout version in a data page's header (`bufpage.h`); the other byte of the same word is the page's size.
+const DATA_LAYOUT: u16 = 4;
 
 /// What a write holds, by itself: WAL if any of its pages is, else data if any is.
 #[must_use]
@@ -47,7 +48,7 @@ pub struct PageWrites {
     pub pages: usize,
     /// Of these, those that did not lie in one request as a whole: a power cut tears them on any disk.
     pub split: usize,
-    /// Of these, those that do not begin at a multiple of 8 KiB of the disk: one that writes 8 KiB atomically tears them.
+    /// Of these, those that do not begin at a multiple of their size on the disk: one that writes pages atomically tears them.
     pub misaligned: usize,
 }
 
@@ -55,10 +56,10 @@ impl PageWrites {
     /// Counts the pages of a write at an offset of a disk.
     pub fn add(&mut self, offset: u64, bytes: &[u8]) {
         for (page, at) in bytes.chunks(STEP).zip((0_u64..).step_by(STEP)) {
-            if is_data(page) {
+            if let Some(size) = data_page(page) {
                 self.pages += 1;
-                self.split += usize::from(at + PAGE > bytes.len() as u64);
-                self.misaligned += usize::from(!(offset + at).is_multiple_of(PAGE));
+                self.split += usize::from(at + size > bytes.len() as u64);
+                self.misaligned += usize::from(!(offset + at).is_multiple_of(size));
             }
         }
     }
@@ -71,14 +72,22 @@ fn is_wal(page: &[u8]) -> bool {
     page[1] == WAL_MAGIC
         && info & !WAL_FLAGS == 0
         && (1..1 << 20).contains(&timeline)
-        && address % PAGE == 0
+        && address % u64::from(LEAST_PAGE) == 0
         && address > 0
 }
 
 pub(super) fn is_data(page: &[u8]) -> bool {
+    data_page(page).is_some()
+}
+
+/// The size of the page of data that begins here; `None` where none does.
+fn data_page(page: &[u8]) -> Option<u64> {
     let words = [12, 14, 16, 18].map(|at| word(page, at));
-    let [Some(lower), Some(upper), Some(special), Some(version)] = words else { return false };
-    version == DATA_PAGE && (24..=upper).contains(&lower) && upper <= special && u64::from(special) <= PAGE
+    let [Some(lower), Some(upper), Some(special), Some(version)] = words else { return None };
+    let size = version & 0xFF00;
+    let is_size = size.is_power_of_two() && (LEAST_PAGE..=MOST_PAGE).contains(&size);
+    let is_page = is_size && version & 0xFF == DATA_LAYOUT;
+    (is_page && (24..=upper).contains(&lower) && upper <= special && special <= size).then_some(u64::from(size))
 }
 
 fn word(page: &[u8], at: usize) -> Option<u16> {
@@ -124,5 +133,30 @@ mod tests {
         assert_eq!(counted, PageWrites { pages: 4, split: 1, misaligned: 2 });
         counted.add(0, &page[4096..]);
         assert_eq!(counted.pages, 4);
+    }
+
+    #[test]
+    fn pages_of_servers_that_are_built_with_other_sizes_are_known_and_no_other_size_is_one() {
+        let page = |version: u16| {
+            let mut page = vec![0; 4096];
+            page[12..18].copy_from_slice(&[0x1C, 0, 0x80, 0, 0, 4]);
+            page[18..20].copy_from_slice(&version.to_le_bytes());
+            page
+        };
+        for size in [1024, 2048, 4096, 8192, 16384, 32768] {
+            assert_eq!(data_page(&page(size | 4)), Some(u64::from(size)));
+        }
+        for wrong in [4, 512 | 4, 3072 | 4, 8192 | 5, 8192] {
+            assert_eq!(data_page(&page(wrong)), None, "{wrong}");
+        }
+        let mut counted = PageWrites::default();
+        counted.add(8192, &[page(16384 | 4), vec![0; 12288]].concat());
+        assert_eq!(counted, PageWrites { pages: 1, split: 0, misaligned: 1 });
+        counted.add(4096, &page(4096 | 4));
+        assert_eq!(counted, PageWrites { pages: 2, split: 0, misaligned: 1 });
+        // A WAL page of 1 to 4 KiB begins at odd multiples of it.
+        let mut wal = vec![0; 4096];
+        wal[..16].copy_from_slice(&[0x18, 0xD1, 7, 0, 1, 0, 0, 0, 0, 0x30, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(content_of(&wal), Content::Wal);
     }
 }

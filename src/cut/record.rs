@@ -201,7 +201,8 @@ fn folders_of(folders: &Folders) -> Vec<PathBuf> {
     folders.iter().map(|(end, folder)| folder_of(end, folder)).collect()
 }
 
-fn folder_of(end: &End, folder: &Path) -> PathBuf {
+/// pgstrata's own folder for an end on the stack's.
+pub fn folder_of(end: &End, folder: &Path) -> PathBuf {
     folder.join(match end {
         End::Data => "pgstrata-data".to_owned(),
         End::Wal => "pgstrata-wal".to_owned(),

@@ -4,7 +4,8 @@
 //! through all steps: every commit that was acknowledged before the first cut must still be there. The server recovers with
 //! the settings of its case, fsync among them, and the recording ends when it takes clients.
 
-use super::ladder::Recovery;
+use super::invariants::Found;
+use super::ladder::{Finding, Recovery};
 use super::session::{CaseResult, Tried};
 use super::tried::{Kept, Trying, Weighed};
 use crate::error::Result;
@@ -105,6 +106,27 @@ impl Trying<'_> {
         }
         result.classes.push(Tried { class: WORD.to_owned(), tried: cuts.states, of, may_fail: false });
         Ok(cuts)
+    }
+
+    /// Checks what failed beyond a state once more.
+    pub fn again(&self, durable: &Durable, state: &State, second: &Second) -> Result<Finding> {
+        let images = self.judged.recorded.recording.images(durable, state);
+        match second {
+            Second::Recovery => {
+                let log = self.judged.work.join("second-again.log");
+                let done = self.checker.recover(&images, &log)?;
+                files::remove(&log)?;
+                Ok(match done {
+                    Recovery::Failed(finding) => finding,
+                    Recovery::Recorded(..) => Finding::Recovered(Found::Whole),
+                })
+            }
+            Second::Cut(SecondCut { log, state: second }) => {
+                let recording = Recording::open_over(log, images)?;
+                let left = recording.images(&SecondCut::durable(&recording), second);
+                self.checker.whole(left, state.at, true)
+            }
+        }
     }
 
     /// The same second cut with as few as possible of the requests that were in play.

@@ -90,10 +90,27 @@ fn damage(spec: &ServerSpec, e: Error) -> Result<Found> {
         return Err(e);
     }
     let log = files::read(&spec.log).unwrap_or_default();
-    match ended_by_itself(&String::from_utf8_lossy(&log)) {
+    let log = String::from_utf8_lossy(&log);
+    if let Some(line) = short_of(&log) {
+        return Err(Error::host(format!("the server ended because this machine or its disk is too small: {line}")));
+    }
+    match ended_by_itself(&log) {
         true => Ok(Found::Torn(e.to_string())),
         false => Err(Error::host(format!("the server ended, and its log says no reason: {e}"))),
     }
+}
+
+/// The line in which a log tells that memory, files or space were short (errno's words, as glibc has them).
+fn short_of(log: &str) -> Option<&str> {
+    const WORDS: [&str; 4] =
+        ["Cannot allocate memory", "Too many open files", "No space left on device", "could not resize shared memory"];
+    log.lines().find(|line| WORDS.iter().any(|words| line.contains(words)))
+}
+
+/// Whether an error of a query says that the server was ended, or short of resources (classes 57 and 53 of PostgreSQL's
+/// errcodes.txt): nothing of what lies on the disk.
+pub fn is_of_the_machine(error: &Error) -> bool {
+    error.kind() != Kind::Tool || ["SQLSTATE 57", "SQLSTATE 53"].iter().any(|class| error.to_string().contains(class))
 }
 
 /// Whether a log tells that the server gave up, or one of its processes crashed.
@@ -146,9 +163,7 @@ fn amcheck(server: &Server) -> Result<Ended> {
     match indexes.and(tables) {
         Ok(None) => Ok(Ended::LeftOut(Vec::new())),
         Ok(Some(damage)) => Ok(Ended::Found(Found::Torn(damage))),
-        Err(e) if e.kind() == Kind::Tool && !e.to_string().contains("SQLSTATE 57") => {
-            Ok(Ended::Found(Found::Torn(e.to_string())))
-        }
+        Err(e) if !is_of_the_machine(&e) => Ok(Ended::Found(Found::Torn(e.to_string()))),
         Err(e) => Err(e),
     }
 }
@@ -212,5 +227,15 @@ mod tests {
         ] {
             assert!(!ended_by_itself(line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_machine_that_is_short_of_memory_is_no_damage() {
+        let short = "[7] LOG:  starting\n[7] FATAL:  could not map anonymous shared memory: Cannot allocate memory\n";
+        assert!(short_of(short).unwrap().contains("shared memory"));
+        assert_eq!(short_of("[7] PANIC:  could not read block 3: Input/output error"), None);
+        assert!(is_of_the_machine(&Error::tool("out of memory (SQLSTATE 53200)")));
+        assert!(is_of_the_machine(&Error::tool("terminating connection (SQLSTATE 57P01)")));
+        assert!(!is_of_the_machine(&Error::tool("invalid page in block 3 (SQLSTATE XX001)")));
     }
 }

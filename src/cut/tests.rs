@@ -277,7 +277,8 @@ fn marks_that_were_shifted_are_caught() {
     let entries = log.entries();
     let contents: Vec<Content> = entries.iter().map(|entry| content_of(&log.content(entry).unwrap())).collect();
     assert!(contents.contains(&Content::Wal) && contents.contains(&Content::Data));
-    let evidence = arithmetic::Evidence { entries, contents: &contents, disks: &recorded.wal_disks };
+    let disks = &recorded.wal_disks;
+    let evidence = arithmetic::Evidence { entries, contents: &contents, disks, pages_are_kept: true };
     let durable = Durable::of(entries, DeviceModel::Honest);
     let history = &recorded.history;
     assert_eq!(history.check(log.end()), Ok(()));

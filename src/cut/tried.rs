@@ -1,16 +1,18 @@
 //! States of a recording that are tried: all by the end of WAL, a sample and every worst suspect by all steps.
 
-use super::evidence::verdict_of;
+use super::evidence::{self, verdict_of};
 use super::invariants::Found;
 use super::judge::{Device, Judged};
 use super::ladder::{Checked, Checker, Finding};
 use super::pages::Content;
+use super::record::RECORDED;
 use super::second::{Second, SecondCuts};
 use super::session::{CaseResult, Pass, Told, Tried};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
+use crate::host::{files, paths};
 use crate::record::verdict::Verdict;
-use crate::recorder::{Class, Durable, Op, Pick, Seq, State, Written, select};
+use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Seq, State, Written, select};
 use std::collections::BTreeSet;
 
 /// Requests of a failing state that are left out in turn, to see whether it still fails.
@@ -23,6 +25,8 @@ const SUSPECTS: usize = 3;
 const HONEST_FOR_OTHER: usize = 20;
 /// But no fewer than this.
 const LEAST_OF_OTHER: usize = 5;
+/// Of these, how many go through all steps.
+const WHOLES_OF_OTHER: usize = 2;
 
 /// Moments at which more than this is in play are thinned out: a disk that is never flushed has thousands at each.
 const CROWDED: usize = 1000;
@@ -47,6 +51,12 @@ pub struct Kept {
     pub state: State,
     /// What failed while that state recovered, where it holds by itself.
     pub second: Option<Second>,
+}
+
+/// What a second look at a conviction says.
+enum Confirmed {
+    As(Kept),
+    Not(Verdict),
 }
 
 /// Tries states, enters what was found, and returns the state that the verdict rests on where it convicts.
@@ -99,13 +109,15 @@ impl Trying<'_> {
             true => SecondCuts::default(),
             false => self.second_cuts(&honest.durable, &wholes, result)?,
         };
+        // Where the end of WAL is not known, only the sample was looked at.
+        let states = if tails.is_empty() { whole.len() } else { states.len() } + seconds.states;
         let mut found: Vec<Weighed> = tails.into_iter().chain(wholes).collect();
         self.count_torn(&found, result);
         found.retain(counts);
-        let states = states.len() + seconds.states;
         let alone = found.into_iter().map(|(state, verdict)| (Kept { state, second: None }, verdict));
         // Of equals the one that went through all steps, which come last.
         let worst = alone.chain(seconds.found).max_by_key(|(_, verdict)| verdict.weight());
+        let by_arithmetic = result.verdict.clone();
         let kept = match worst {
             Some((kept, verdict)) if verdict.weight() > result.verdict.weight() || verdict.convicts() => {
                 if verdict.weight() >= result.verdict.weight() {
@@ -118,13 +130,43 @@ impl Trying<'_> {
         if let Verdict::Holds { .. } = result.verdict {
             result.verdict = Verdict::Holds { states };
         }
+        let kept = kept.map(|kept| self.confirmed(&honest.durable, kept)).transpose()?;
+        let kept = match kept {
+            Some(Confirmed::Not(then)) => {
+                let why =
+                    format!("a state that failed ({}) did not fail when it was checked again: {then}", result.verdict);
+                result.verdict = if by_arithmetic.convicts() { by_arithmetic } else { Verdict::NotMeasured { why } };
+                None
+            }
+            Some(Confirmed::As(kept)) => Some(kept),
+            None => None,
+        };
         result.devices[0].verdict = result.verdict.clone();
         self.on_others(honest, others, result)?;
-        kept.map(|kept| match kept.second {
-            Some(_) => self.smallest_second(&honest.durable, kept),
-            None => Ok(Kept { state: self.smallest(&honest.durable, kept.state)?, second: None }),
-        })
-        .transpose()
+        Ok(kept)
+    }
+
+    /// A conviction with as few requests in play as possible, checked once more: what a machine that was short of memory did to a
+    /// server is not of the disk. The server's log of that check is kept.
+    fn confirmed(&self, durable: &Durable, kept: Kept) -> Result<Confirmed> {
+        let kept = match kept.second {
+            Some(_) => self.smallest_second(durable, kept)?,
+            None => Kept { state: self.smallest(durable, kept.state)?, second: None },
+        };
+        let log = self.judged.work.join(evidence::SERVER_LOG);
+        files::remove(&log)?;
+        let finding = match &kept.second {
+            None => self.whole(durable, &kept.state),
+            Some(second) => self.again(durable, &kept.state, second),
+        };
+        let verdict = self.verdict(&kept.state, finding)?;
+        if !verdict.convicts() {
+            return Ok(Confirmed::Not(verdict));
+        }
+        if paths::exists(&log) {
+            files::move_to(&log, &self.judged.work.join(evidence::CONVICTED_LOG))?;
+        }
+        Ok(Confirmed::As(kept))
     }
 
     fn chosen(&self, durable: &Durable, states: usize) -> (Vec<State>, crate::recorder::Coverage) {
@@ -260,25 +302,38 @@ impl Trying<'_> {
                 result.devices[place].verdict = result.verdict.clone();
                 continue;
             }
-            let (states, _) = self.chosen(&device.durable, count);
+            // What is told that its disks write through is judged by how they are then.
+            let is_own = device.name == DeviceModel::PowerProtected.to_string() && self.writes_through();
+            let (states, _) =
+                self.chosen(&device.durable, if is_own { self.judged.session.cutting.states } else { count });
             let mut other = CaseResult::of(self.judged.case, Verdict::Holds { states: 0 });
             let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;
             let so_far = tails.iter().map(|(_, verdict)| verdict).chain([&result.devices[place].verdict]);
             let whole = match so_far.into_iter().any(Verdict::convicts) {
                 // Recovery of the worst shows whether more than commits is lost.
                 true => suspects(&tails, 1),
-                false => [self.worth_all_steps(&states, &tails, 2), self.extremes(&device.durable)].concat(),
+                false => {
+                    let wholes = if is_own { self.judged.session.cutting.wholes() } else { WHOLES_OF_OTHER };
+                    [self.worth_all_steps(&states, &tails, wholes), self.extremes(&device.durable)].concat()
+                }
             };
+            let looked_at = if tails.is_empty() { whole.len() } else { states.len() };
             let wholes = self.wholes(&device.name, &device.durable, &whole, &mut other)?;
             let by_arithmetic = result.devices[place].verdict.clone();
             let found = tails.into_iter().chain(wholes).filter(|(state, _)| state.class != Class::TornSector);
             let worst = found.map(|(_, verdict)| verdict).chain([by_arithmetic]).max_by_key(Verdict::weight);
             result.devices[place].verdict = match worst {
-                Some(Verdict::Holds { .. }) | None => Verdict::Holds { states: states.len() },
+                Some(Verdict::Holds { .. }) | None => Verdict::Holds { states: looked_at },
                 Some(worst) => worst,
             };
         }
         Ok(())
+    }
+
+    /// Whether the plan tells the kernel of every disk that it writes through, so that no flush is sent.
+    fn writes_through(&self) -> bool {
+        let of_disk = self.judged.case.stack.nodes.iter().filter(|node| node.layer == RECORDED);
+        of_disk.map(|node| node.options.table("queue")).all(|queue| queue.text("write_cache") == Some("write through"))
     }
 
     /// The last moment with nothing kept of what was in play, and with all of it but pages of data: what a device that lies

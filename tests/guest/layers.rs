@@ -1,10 +1,10 @@
-//! The library's own tests, in a guest: those of layers that the kernels of hosts lack, and of filesystems on another kernel.
+//! Tests of the host, in a guest: those of layers that the kernels of hosts lack, and of filesystems on another kernel.
 
-use super::ground::{guest, set_mode};
+use super::ground::{SUITE, guest, guest_in_full, set_mode};
 use pgstrata::guest::build;
 use pgstrata::guest::cache::Cache;
 use pgstrata::guest::suite::Suite;
-use pgstrata::guest::vm::{Scratch, Shape, Shared, Vm};
+use pgstrata::guest::vm::{SCRATCH, Scratch, Shape, Shared, Vm};
 use pgstrata::guest::wire::{Ended, Order};
 use pgstrata::host::Host;
 use pgstrata::host::signals::Interrupt;
@@ -43,13 +43,17 @@ const HALVES: [&[&str]; 2] = [
 /// What is skipped rightly: no suite has both the driver and the tools.
 const NOWHERE: &str = "bcachefs needs";
 
+/// What tests of the whole program start.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pgstrata");
+
 /// How long the tests of one filter may take: the processor is ten times slower there.
 const LIMIT_MS: u64 = 1_800_000;
 
-/// The library's tests, which cargo builds where they are not built.
-fn library_tests() -> PathBuf {
-    let build = ["test", "--lib", "--no-run", "--locked", "--message-format=json"];
-    let output = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+/// The program of some tests (`--lib`), which cargo builds where it is not built.
+fn tests_of(target: &[&str]) -> PathBuf {
+    let build = ["test", "--no-run", "--locked", "--message-format=json"];
+    let output =
+        Command::new(env!("CARGO")).args(build).args(target).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -92,9 +96,18 @@ fn the_tests_of_layers_pass_in_bookworm_and_none_is_skipped() {
     layers_in("the_tests_of_layers_pass_in_bookworm_and_none_is_skipped", "bookworm");
 }
 
+#[test]
+fn postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after_clean() {
+    const TEST: &str = "postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after_clean";
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let folder = shared_folder(&tests_of(&["--test", "program"]));
+    let wrong = pass(SUITE, folder.path(), &["volumes::"]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn layers_in(test: &str, suite: &str) {
     let Some(_turn) = guest(test, suite) else { return };
-    let folder = shared_folder(&library_tests());
+    let folder = shared_folder(&tests_of(&["--lib"]));
     let wrong: Vec<String> = std::thread::scope(|scope| {
         let half = |filters: &'static [&str]| scope.spawn(|| pass(suite, folder.path(), filters));
         let halves = HALVES.map(half);
@@ -121,8 +134,9 @@ fn pass(suite: &str, folder: &Path, filters: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     for filter in filters {
         let script = format!(
-            "lib=/run/pgstrata/host/lib; set -- $lib/ld-*; mkdir -p /var/tmp/t; \
-             export TMPDIR=/var/tmp/t PGSTRATA_STATE=/var/lib/pgstrata; \
+            "lib=/run/pgstrata/host/lib; set -- $lib/ld-*; mkdir -p {SCRATCH}/t; chmod 755 {SCRATCH}; \
+             mkdir -p $(dirname {PROGRAM}); ln -sf /run/pgstrata/host/bin/pgstrata {PROGRAM}; \
+             export TMPDIR={SCRATCH}/t PGSTRATA_STATE={SCRATCH}; \
              export PGSTRATA_TEST_POSTGRES=$(ls -d /usr/lib/postgresql/*/bin | paste -sd:); \
              exec $1 --library-path $lib /run/pgstrata/tests/tests {filter} --test-threads=1 --nocapture 2>&1"
         );

@@ -1,5 +1,5 @@
-//! A plan of every volume and of every device that the kernel makes: from end to end, and killed while it builds them. What
-//! the machine lacks is skipped, by name.
+//! A plan of every volume, of every device that the kernel makes and of filesystems that few kernels have: from end to end, and
+//! killed while it builds them. What the machine lacks is skipped, by name; a guest has it (`tests/guest/layers.rs`).
 
 use crate::kill::run_and_kill;
 use crate::machine::traces;
@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,10 +29,13 @@ fn plan(workshop: &Workshop, seed: u64) -> PathBuf {
 /// These tests look at all block devices: one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Block devices but loop devices, which other tests make, too.
+/// Pools, and block devices but loop devices, which other tests make, too.
 fn devices() -> BTreeSet<String> {
     let names = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| !name.starts_with("loop") && !name.starts_with("ram")).collect()
+    let devices = names.filter(|name| !name.starts_with("loop") && !name.starts_with("ram"));
+    let pools = Command::new("zpool").args(["list", "-H", "-o", "name"]).output();
+    let pools = pools.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    devices.chain(pools.lines().map(|name| format!("pool {name}"))).collect()
 }
 
 /// The outcome of each trial of a run, by case.
@@ -55,7 +59,7 @@ fn every_volume_and_device_that_the_kernel_makes_is_measured_and_goes() {
     let workshop = Workshop::new();
     let output = workshop.run(&plan(&workshop, SEED));
     let outcomes = outcomes(&workshop.run_folder());
-    assert_eq!(outcomes.len(), 8, "{}", said(&output));
+    assert_eq!(outcomes.len(), 15, "{}", said(&output));
     for (case, outcome) in outcomes {
         let text = outcome.to_string();
         assert!(text.contains("measured") || text.contains("not_run"), "{case}: {text}\n{}", said(&output));

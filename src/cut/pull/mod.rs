@@ -1,8 +1,9 @@
 //! Pulling the plug: commits on a real filesystem while a witness keeps what was acknowledged; after the power is back,
 //! PostgreSQL recovers and every one of them is looked for.
 //!
-//! Same clients' tables, same checks, same verdicts as for states that were built from a recording. Here nothing is
-//! recorded: what the device did is what it did.
+//! Same clients' tables, same checks by PostgreSQL, same verdicts as for states that were built from a recording. Here nothing
+//! is recorded: what the device did is what it did. The filesystem was mounted by whoever brought the machine up, so its own
+//! checker is not run, and the end of WAL is not read.
 
 mod witness;
 
@@ -14,8 +15,9 @@ pub(crate) use witness::{WitnessPlace, answer};
 use super::commits;
 use super::evidence::verdict_of;
 use super::history::{Acknowledgement, History, link};
-use super::invariants;
+use super::invariants::{self, Found};
 use super::ladder::Finding;
+use super::server_check::{self, Ended};
 use super::session::{Cutting, Session};
 use crate::cluster::install;
 use crate::cluster::server::{self, Server, ServerSpec};
@@ -26,12 +28,13 @@ use crate::host::{Host, files, folders, paths};
 use crate::provision::devices;
 use crate::provision::folder::PREFIX;
 use crate::provision::ledger::Ledger;
+use crate::record::facts::DeviceFacts;
 use crate::record::pull::{self, PullRecord, Round, RoundEnd};
 use crate::record::verdict::Verdict;
 use crate::recorder::Seq;
 use crate::run::session::Places;
 use crate::run::undo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -244,10 +247,17 @@ impl Pulls {
         undo::undo(&before, 0, host).and_then(|()| before.close())?;
         let kept = Voice::open(&WitnessPlace::parse(&self.record.witness)?, &self.record.id)?.recall(round.number)?;
         let history = history(&kept)?;
+        self.same_devices(host)?;
         let session = Session::open(host, places, Cutting::default(), interrupt)?;
         let found = self.recover(&session, round.number, &history);
         let closed = session.close();
-        let verdict = verdict_of(&found?);
+        let verdict = match found? {
+            // Clients tell the witness of each commit before they send the next one.
+            Finding::Recovered(Found::Torn(what)) if what.contains(invariants::NEVER_SENT) => {
+                Verdict::HarnessBroken { why: format!("the witness lost what it was told: {what}, as far as it knows") }
+            }
+            found => verdict_of(&found),
+        };
         closed?;
         let at = time::rfc3339(time::wall_us());
         let end = RoundEnd::Judged { at, drive_only, acknowledged: kept.len() as u64, verdict: verdict.clone() };
@@ -255,14 +265,27 @@ impl Pulls {
             last.end = Some(end);
         }
         self.save()?;
-        if !verdict.convicts() {
+        if matches!(verdict, Verdict::Holds { .. } | Verdict::ExpectedLoss { .. }) {
             folders::remove_all(&self.data_of(round.number))?;
         }
         Ok(verdict)
     }
 
+    /// Whether the folder stands on the devices that it stood on: after a reboot its filesystem may not be mounted yet.
+    fn same_devices(&self, host: &Host) -> Result<()> {
+        // Names change from boot to boot.
+        let known = |device: &DeviceFacts| (device.model.clone(), device.serial.clone(), device.size_bytes);
+        let folder = Path::new(&self.record.folder);
+        let there = paths::is_folder(folder).then(|| devices::below(host, folder)).transpose()?;
+        let there: BTreeSet<_> = there.iter().flat_map(|below| &below.devices).map(known).collect();
+        if there == self.record.devices.iter().map(known).collect() {
+            return Ok(());
+        }
+        Err(Error::host(format!("{} does not lie on the devices on which the clients committed", folder.display()))
+            .hint("mount the filesystem under test there, then run `pgstrata pull --resume` again"))
+    }
+
     fn recover(&self, session: &Session<'_>, round: u32, history: &History) -> Result<Finding> {
-        use super::invariants::Found;
         let mut spec = self.spec(session, round)?;
         if !paths::exists(&spec.data.join("PG_VERSION")) {
             return Ok(Finding::Recovered(Found::Torn(format!("{} is not there", spec.data.display()))));
@@ -271,12 +294,12 @@ impl Pulls {
         spec.settings.insert("restart_after_crash".to_owned(), "off".to_owned());
         session.ledger.enter(undo::server_thing(&spec)?)?;
         files::remove(&spec.data.join("postmaster.pid"))?;
-        let server = match Server::start(&session.host, spec, session.interrupt) {
-            Ok(server) => server,
-            Err(e) if e.kind() == Kind::Tool => return Ok(Finding::Recovered(Found::Torn(e.to_string()))),
-            Err(e) => return Err(e),
-        };
-        invariants::look(&server, history, Seq::MAX, true).map(Finding::Recovered)
+        let look =
+            |server: &_| server_check::beside_amcheck(server, || invariants::look(server, history, Seq::MAX, true));
+        Ok(Finding::Recovered(match server_check::on_server(&session.host, &spec, session.interrupt, look)? {
+            Ended::Found(found) => found,
+            Ended::LeftOut(_) => Found::Whole,
+        }))
     }
 }
 
