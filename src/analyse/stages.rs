@@ -41,6 +41,8 @@ pub struct StageSum {
     rates: Vec<BlockMean>,
     bytes: Vec<f64>,
     missing: Option<String>,
+    /// Trials in which it took less than the log tells.
+    unresolved: usize,
 }
 
 impl StageSums {
@@ -67,6 +69,7 @@ impl StageSums {
         let sum = &mut self.stages[place];
         let seconds = stage.length_us.max(SHORTEST_US) as f64 / 1e6;
         sum.seconds.push(mean(trial, seconds));
+        sum.unresolved += usize::from(stage.length_us < SHORTEST_US);
         if let Some(bytes) = stage.bytes.filter(|bytes| *bytes > 0) {
             sum.bytes.push(bytes as f64);
             sum.rates.push(mean(trial, bytes as f64 / 1e6 / seconds));
@@ -76,7 +79,15 @@ impl StageSums {
     fn place(&mut self, name: &str, kind: StageKind) -> usize {
         self.stages.iter().position(|known| known.name == name).unwrap_or_else(|| {
             let (seconds, rates, bytes) = (Vec::new(), Vec::new(), Vec::new());
-            self.stages.push(StageSum { name: name.to_owned(), kind, seconds, rates, bytes, missing: None });
+            self.stages.push(StageSum {
+                name: name.to_owned(),
+                kind,
+                seconds,
+                rates,
+                bytes,
+                missing: None,
+                unresolved: 0,
+            });
             self.stages.len() - 1
         })
     }
@@ -95,16 +106,21 @@ impl StageSum {
     fn finding(&self, trials: u32) -> StageFinding {
         // A mean over those trials alone that have it would be the mean of the good ones.
         let whole = |values: &[BlockMean]| (values.len() == trials as usize).then(|| over_trials(values)).flatten();
-        let seconds: Option<Estimate> = whole(&self.seconds);
+        // Of times that nothing resolved there is no mean.
+        let is_resolved = self.unresolved < trials as usize;
+        let seconds: Option<Estimate> = whole(&self.seconds).filter(|_| is_resolved);
         let without = trials as usize - self.seconds.len().min(trials as usize);
-        let missing = self.missing.clone().unwrap_or_else(|| format!("{without} of {trials} trials did not have it"));
+        let missing = self.missing.clone().unwrap_or_else(|| match is_resolved {
+            true => format!("{without} of {trials} trials did not have it"),
+            false => "under 1 ms in each trial".to_owned(),
+        });
         StageFinding {
             name: self.name.clone(),
             kind: self.kind,
             missing: seconds.is_none().then_some(missing),
             seconds,
             bytes: moments::mean(&self.bytes),
-            mb_per_s: whole(&self.rates),
+            mb_per_s: whole(&self.rates).filter(|_| is_resolved),
             trials: self.seconds.iter().map(|trial| (trial.block, trial.trial.mean)).collect(),
         }
     }
@@ -187,9 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn what_took_less_than_the_log_tells_counts_as_half_a_millisecond() {
+    fn what_took_less_than_the_log_tells_counts_as_half_a_millisecond_and_has_no_mean_alone() {
         let mut sums = StageSums::default();
-        sums.add(1, &Counts { stages: vec![stage("redo", StageKind::Part, 0, None)], ..Counts::default() });
-        assert!((sums.findings()[0].seconds.unwrap().value - 0.0005).abs() < 1e-9);
+        let took = |us| Counts { stages: vec![stage("redo", StageKind::Part, us, None)], ..Counts::default() };
+        sums.add(1, &took(0));
+        let alone = &sums.findings()[0];
+        assert_eq!((alone.seconds, alone.missing.as_deref()), (None, Some("under 1 ms in each trial")));
+        sums.add(2, &took(2000));
+        let found = &sums.findings()[0];
+        assert!((found.trials[0].1 - 0.0005).abs() < 1e-9 && found.seconds.is_some());
     }
 }

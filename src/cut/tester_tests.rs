@@ -311,6 +311,22 @@ fn on_two_disks() -> CaseSpec {
 }
 
 #[test]
+fn the_evidence_of_a_stack_whose_wal_lies_elsewhere_is_built_again() {
+    let folder = tempfile::tempdir().unwrap();
+    if !can_record("ext4") {
+        return;
+    }
+    let (places, case, to) = (places(folder.path()), on_two_disks(), folder.path().join("evidence"));
+    with_recording(&places, &case, |_, _, recorded| {
+        let kept = Kept { state: floor(recorded).1, second: None };
+        evidence::keep(&to, &case, &Verdict::Holds { states: 1 }, Some(kept), recorded).unwrap();
+    });
+    // Mounted under another name than the links of the data folder have.
+    let replayed = replay(&Host::this(), &to, &places, &Interrupt::never()).unwrap();
+    assert_eq!(replayed.finding, Some(Verdict::Holds { states: 1 }));
+}
+
+#[test]
 fn wal_on_an_honest_disk_does_not_save_data_on_one_that_lies() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());

@@ -13,6 +13,25 @@ use std::sync::Arc;
 const COMMITS: usize = 40;
 const BYTES: u64 = 640 << 20;
 
+/// The filesystem is not mounted: what is there lies on another device.
+fn refused_on_another_device(pulls: &Pulls, places: &Places) {
+    let mut unmounted = Pulls { at: pulls.at.clone(), record: pulls.record.clone() };
+    unmounted.record.devices[0].size_bytes = Some(1);
+    let refused = unmounted.judge(&Host::this(), places, true, &Interrupt::never()).unwrap_err();
+    assert!(refused.to_string().contains("does not lie on the devices"), "{refused}");
+}
+
+/// The witness's own disk lost what it was told.
+fn harness_broken_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness): (&Path, &Path)) {
+    let told = std::fs::read_to_string(witness).unwrap();
+    let first: String = told.lines().take(2).map(|line| format!("{line}\n")).collect();
+    std::fs::write(witness, first).unwrap();
+    let mut forgetful = Pulls { at: at.to_path_buf(), record: pulls.record.clone() };
+    let verdict = forgetful.judge(&Host::this(), places, true, &Interrupt::never()).unwrap();
+    assert!(matches!(&verdict, Verdict::HarnessBroken { why } if why.contains("the witness lost")), "{verdict}");
+    std::fs::write(witness, told).unwrap();
+}
+
 /// Pulls the plug of ext4 with a mount option once, and judges.
 fn pulled(mount: &[&str]) -> Option<Verdict> {
     if !can_record("ext4") {
@@ -75,20 +94,9 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     let images = shown(&left);
     reopen_stack(&record::site(&session, name, &images), &case.stack, Grounds::new()).unwrap();
     assert!(pulls.judge(&host, &places, false, &never).unwrap_err().to_string().contains("not restarted"));
-    // The filesystem is not mounted: what is there lies on another device.
-    let mut unmounted = Pulls { at: pulls.at.clone(), record: pulls.record.clone() };
-    unmounted.record.devices[0].size_bytes = Some(1);
-    let refused = unmounted.judge(&host, &places, true, &never).unwrap_err();
-    assert!(refused.to_string().contains("does not lie on the devices"), "{refused}");
+    refused_on_another_device(&pulls, &places);
     if mount.is_empty() {
-        // The witness's own disk lost what it was told.
-        let told = std::fs::read_to_string(&witness).unwrap();
-        let first: String = told.lines().take(2).map(|line| format!("{line}\n")).collect();
-        std::fs::write(&witness, first).unwrap();
-        let mut forgetful = Pulls { at: folder.path().to_path_buf(), record: pulls.record.clone() };
-        let verdict = forgetful.judge(&host, &places, true, &never).unwrap();
-        assert!(matches!(&verdict, Verdict::HarnessBroken { why } if why.contains("the witness lost")), "{verdict}");
-        std::fs::write(&witness, told).unwrap();
+        harness_broken_where_the_witness_forgot(&pulls, &places, (folder.path(), &witness));
     }
     let verdict = pulls.judge(&host, &places, true, &never).unwrap();
     assert_eq!(Pulls::open(&pulls.at).unwrap().record.verdicts().collect::<Vec<_>>(), [&verdict]);
