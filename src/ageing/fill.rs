@@ -1,15 +1,15 @@
 //! Filling a filesystem as the study of 2011 did: each step adds files of 9 MB to ten folders, folder by folder, 18 % of
 //! the size in all, and may then delete a quarter of them: files 256 to 511 of the 1000 in each folder.
 //!
-//! On a small filesystem the files are smaller, so that each folder gets at least 16 of them a step. What the study did
-//! after each step beside deleting, a snapshot of each folder, belongs before [`Step::delete_quarter`].
+//! On a small filesystem the files are smaller, so that each folder gets at least 16 of them a step. A snapshot is made after
+//! each step, the last one, which may be shorter, among them, and before its deletes: what is deleted then stays held.
 
-use super::Subject;
 use super::spree::Spree;
+use super::{Snapshots, Subject};
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, folders};
-use crate::record::age::FileWork;
+use crate::record::age::{FileWork, SnapshotWork};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ const DELETED: (f64, f64) = (0.256, 0.512);
 /// Fewest files of a folder in a step.
 const LEAST_FILES: u64 = 16;
 
-/// Fills until `percent` of the filesystem is used.
-pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<FileWork> {
+/// Fills until `percent` of the filesystem is used, what its snapshots hold included.
+pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<(FileWork, Option<SnapshotWork>)> {
     let begun = now();
     let folder = subject.folder.join("fill");
     for number in 0..FOLDERS {
@@ -36,24 +36,73 @@ pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<
         || Error::host(format!("the filesystem of {} has no size, so it cannot be filled", folder.display()));
     let room = files::room(&folder)?.ok_or_else(unlimited)?;
     let size = room.used + room.free;
-    let target = (size as f64 * percent as f64 / 100.0) as u64;
+    let target = ((size as f64 * percent as f64 / 100.0) as u64).saturating_sub(room.used);
     let of_folder = (size as f64 * STEP / FOLDERS as f64) as u64;
-    let file_bytes = FILE.min(of_folder / LEAST_FILES).max(4096);
+    let sizes = Sizes { target, of_folder, file_bytes: FILE.min(of_folder / LEAST_FILES).max(4096) };
     let mut random = ChaCha8Rng::seed_from_u64(subject.seed);
     let mut spree = Spree::new(&mut random, subject.interrupt);
-    spree.work.file_bytes = Some(file_bytes);
+    spree.work.file_bytes = Some(sizes.file_bytes);
+    let mut snapshots = subject.snapshots.as_ref().map(Taken::begin).transpose()?;
+    steps(&folder, &mut spree, &sizes, deletes, snapshots.as_mut())?;
+    folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
+    spree.work.elapsed_us = micros(begun.elapsed());
+    Ok((spree.work, snapshots.map(Taken::end).transpose()?))
+}
+
+/// Bytes that the steps add.
+struct Sizes {
+    /// In all.
+    target: u64,
+    /// In a step, to each folder.
+    of_folder: u64,
+    file_bytes: u64,
+}
+
+fn steps(
+    folder: &Path,
+    spree: &mut Spree<'_>,
+    sizes: &Sizes,
+    deletes: bool,
+    mut snapshots: Option<&mut Taken<'_>>,
+) -> Result<()> {
+    let holds = snapshots.as_ref().is_some_and(|taken| taken.by.of_filesystem);
     for number in 0.. {
-        let step = Step { folder: &folder, number, files: of_folder / file_bytes, file_bytes };
-        if !step.fill(&mut spree, target.saturating_sub(room.used))? {
+        let files = sizes.of_folder / sizes.file_bytes;
+        let step = Step { folder, number, files, file_bytes: sizes.file_bytes, holds };
+        let is_whole = step.fill(spree, sizes.target)?;
+        if let Some(taken) = &mut snapshots {
+            taken.make()?;
+        }
+        if !is_whole {
             break;
         }
         if deletes {
-            step.delete_quarter(&mut spree)?;
+            step.delete_quarter(spree)?;
         }
     }
-    folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
-    spree.work.elapsed_us = micros(begun.elapsed());
-    Ok(spree.work)
+    Ok(())
+}
+
+/// The snapshots so far.
+struct Taken<'a> {
+    by: &'a Snapshots<'a>,
+    work: SnapshotWork,
+}
+
+impl<'a> Taken<'a> {
+    fn begin(by: &'a Snapshots<'a>) -> Result<Taken<'a>> {
+        Ok(Taken { by, work: SnapshotWork { used_before_bytes: (by.used)()?, ..SnapshotWork::default() } })
+    }
+
+    fn make(&mut self) -> Result<()> {
+        (self.by.make)(self.work.made + 1)?;
+        self.work.made += 1;
+        Ok(())
+    }
+
+    fn end(self) -> Result<SnapshotWork> {
+        Ok(SnapshotWork { used_after_bytes: (self.by.used)()?, ..self.work })
+    }
 }
 
 struct Step<'a> {
@@ -62,6 +111,8 @@ struct Step<'a> {
     /// In each folder.
     files: u64,
     file_bytes: u64,
+    /// Whether what is deleted stays held by the snapshot before it.
+    holds: bool,
 }
 
 impl Step<'_> {
@@ -69,11 +120,12 @@ impl Step<'_> {
         self.folder.join(format!("dir{folder}/temp-{}-{folder}-{file}.dd", self.number))
     }
 
-    /// Adds its files; `false` when `target` bytes are there before its end.
+    /// Adds its files; `false` when `target` bytes are there or held before its end.
     fn fill(&self, spree: &mut Spree<'_>, target: u64) -> Result<bool> {
         for folder in 0..FOLDERS {
             for file in 0..self.files {
-                if spree.work.left_bytes + self.file_bytes > target {
+                let used = if self.holds { spree.work.written_bytes } else { spree.work.left_bytes };
+                if used + self.file_bytes > target {
                     return Ok(false);
                 }
                 spree.create(&self.path(folder, file), self.file_bytes)?;
@@ -100,6 +152,7 @@ impl Step<'_> {
 mod tests {
     use super::*;
     use crate::host::signals::Interrupt;
+    use std::cell::RefCell;
 
     #[test]
     fn a_step_fills_its_folders_and_deletes_a_quarter_of_each() {
@@ -109,7 +162,7 @@ mod tests {
         }
         let interrupt = Interrupt::never();
         let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
-        let step = Step { folder: folder.path(), number: 0, files: 16, file_bytes: 4096 };
+        let step = Step { folder: folder.path(), number: 0, files: 16, file_bytes: 4096, holds: false };
         assert!(step.fill(&mut spree, 1 << 30).unwrap());
         assert_eq!((spree.work.created, spree.work.left_bytes), (160, 160 * 4096));
         step.delete_quarter(&mut spree).unwrap();
@@ -119,5 +172,41 @@ mod tests {
         let next = Step { number: 1, ..step };
         assert!(!next.fill(&mut spree, 130 * 4096).unwrap());
         assert_eq!(spree.work.left_bytes, 130 * 4096);
+        // What is held is there, too: 170 files were written by now.
+        let held = Step { number: 2, holds: true, ..next };
+        assert!(!held.fill(&mut spree, 175 * 4096).unwrap());
+        assert_eq!((spree.work.created, spree.work.left_bytes), (175, 135 * 4096));
+    }
+
+    #[test]
+    fn each_step_has_its_snapshot_before_its_deletes() {
+        let folder = tempfile::tempdir().unwrap();
+        let interrupt = Interrupt::never();
+        let seen = RefCell::new(Vec::new());
+        let count = |number: u64| {
+            let files = |dir: u64| std::fs::read_dir(folder.path().join(format!("fill/dir{dir}"))).unwrap().count();
+            seen.borrow_mut().push((number, (0..FOLDERS).map(files).sum::<usize>()));
+        };
+        let by = Snapshots {
+            make: &|number| {
+                count(number);
+                Ok(())
+            },
+            used: &|| Ok(7),
+            of_filesystem: true,
+        };
+        let mut taken = Taken::begin(&by).unwrap();
+        for number in 0..FOLDERS {
+            std::fs::create_dir_all(folder.path().join(format!("fill/dir{number}"))).unwrap();
+        }
+        let fill = folder.path().join("fill");
+        let size = Sizes { target: 400 * 4096, of_folder: 16 * 4096, file_bytes: 4096 };
+        let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
+        steps(&fill, &mut spree, &size, true, Some(&mut taken)).unwrap();
+        // 160 files, 40 of them deleted, twice; then what is left of 400.
+        assert_eq!(*seen.borrow(), [(1, 160), (2, 280), (3, 320)]);
+        assert_eq!((spree.work.created, spree.work.deleted), (400, 80));
+        let wanted = SnapshotWork { made: 3, used_before_bytes: 7, used_after_bytes: 7 };
+        assert_eq!(taken.end().unwrap(), wanted);
     }
 }

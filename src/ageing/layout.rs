@@ -20,10 +20,7 @@ const RELATIONS: &str = "select c.relname, pg_relation_filepath(c.oid) from pg_c
 /// The server's or the kernel's words.
 pub fn look(server: &Server) -> Result<Layout> {
     let data = &server.spec.data;
-    let mut layout = Layout::default();
-    if let Some(room) = files::room(data)? {
-        (layout.size_bytes, layout.free_bytes) = (Some(room.used + room.free), Some(room.free));
-    }
+    let mut layout = of_filesystem(data)?;
     sizes(data, &mut layout)?;
     for row in server.connect(server::DATABASE)?.query(RELATIONS)? {
         if let [Some(name), Some(path)] = row.as_slice() {
@@ -32,6 +29,16 @@ pub fn look(server: &Server) -> Result<Layout> {
         }
     }
     Ok(layout)
+}
+
+/// What the filesystem of a folder holds, whatever lies on it.
+///
+/// # Errors
+/// The kernel's words.
+pub fn of_filesystem(folder: &Path) -> Result<Layout> {
+    let room = files::room(folder)?;
+    let (size_bytes, free_bytes) = (room.map(|room| room.used + room.free), room.map(|room| room.free));
+    Ok(Layout { size_bytes, free_bytes, ..Layout::default() })
 }
 
 /// Adds up its files, pg_wal left out where it lies elsewhere.

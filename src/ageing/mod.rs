@@ -67,6 +67,13 @@ pub const SPECS: &[OptionSpec] = &[
         "whether a quarter of the files of each step of `fill` is deleted after it",
     ),
     spec(
+        SNAPSHOTS,
+        OptionKind::Boolean,
+        "false",
+        "whether a snapshot is made after each step of `fill`, before its deletes, and kept: what is deleted then stays held \
+         (btrfs, lvm, zfs; xfs as reflinks)",
+    ),
+    spec(
         "filesystem",
         OptionKind::OneOf(&[AGED, FRESH]),
         AGED,
@@ -74,6 +81,7 @@ pub const SPECS: &[OptionSpec] = &[
     ),
 ];
 
+const SNAPSHOTS: &str = "snapshots";
 const AGED: &str = "aged";
 const FRESH: &str = "fresh";
 
@@ -92,8 +100,10 @@ pub fn check(options: &Options) -> std::result::Result<(), OptionProblem> {
     if options.integer("fill").is_some_and(|fill| fill > MOST_FILL) {
         return Err(OptionProblem::at("fill", format!("must be at most {MOST_FILL} percent")));
     }
-    if options.boolean("deletes") == Some(true) && options.integer("fill").is_none() {
-        return Err(OptionProblem::at("deletes", "needs `fill`").help("add fill = 70"));
+    for key in ["deletes", SNAPSHOTS] {
+        if options.boolean(key) == Some(true) && options.integer("fill").is_none() {
+            return Err(OptionProblem::at(key, "needs `fill`").help("add fill = 70"));
+        }
     }
     if options.size("batch").is_some_and(|batch| batch.0 < PAGE) {
         return Err(OptionProblem::at("batch", "must be at least one page of 8 KiB"));
@@ -107,6 +117,24 @@ pub fn is_fresh(options: &Options) -> bool {
     options.text("filesystem") == Some(FRESH)
 }
 
+/// The option by which snapshots of the stack are made, where it asks for any. The control has none: they would go with the
+/// filesystem.
+#[must_use]
+pub fn asks_for_snapshots(options: &Options) -> Option<&'static str> {
+    let asks = options.boolean(SNAPSHOTS) == Some(true) && options.integer("fill").is_some_and(|fill| fill > 0);
+    (asks && !is_fresh(options)).then_some(SNAPSHOTS)
+}
+
+/// Snapshots of the stack, which stay until it goes.
+pub struct Snapshots<'a> {
+    /// Makes the one of this number.
+    pub make: &'a dyn Fn(u64) -> Result<()>,
+    /// Bytes in use, those that snapshots hold included.
+    pub used: &'a dyn Fn() -> Result<u64>,
+    /// Whether they hold space of the filesystem, not of a volume below it.
+    pub of_filesystem: bool,
+}
+
 /// What is aged.
 pub struct Subject<'a> {
     pub host: &'a Host,
@@ -114,6 +142,8 @@ pub struct Subject<'a> {
     pub cluster: Option<&'a ServerSpec>,
     /// Folder on the stack for files beside the cluster.
     pub folder: &'a Path,
+    /// There when the options ask for them.
+    pub snapshots: Option<Snapshots<'a>>,
     /// Of what is drawn at random: the same pages and files on every stack.
     pub seed: u64,
     pub interrupt: &'a Interrupt,
@@ -148,7 +178,8 @@ pub fn age(subject: &Subject<'_>, options: &Options) -> Result<AgeRecord> {
     }
     if amount("fill") > 0 && !is_fresh {
         let deletes = options.boolean("deletes") == Some(true);
-        record.fill = Some(fill::run(subject, amount("fill"), deletes)?);
+        let (files, snapshots) = fill::run(subject, amount("fill"), deletes)?;
+        (record.fill, record.snapshots) = (Some(files), snapshots);
     }
     Ok(record)
 }
@@ -167,7 +198,21 @@ mod tests {
         };
         assert_eq!(refused(&[("fill", OptionValue::Integer(96))]).as_deref(), Some("fill"));
         assert_eq!(refused(&[("deletes", OptionValue::Boolean(true))]).as_deref(), Some("deletes"));
+        assert_eq!(refused(&[("snapshots", OptionValue::Boolean(true))]).as_deref(), Some("snapshots"));
         assert_eq!(refused(&[("batch", OptionValue::Text("4KiB".into()))]).as_deref(), Some("batch"));
         assert_eq!(refused(&[("fill", OptionValue::Integer(90)), ("deletes", OptionValue::Boolean(true))]), None);
+    }
+
+    #[test]
+    fn snapshots_are_asked_for_only_where_something_is_filled_and_stays() {
+        let asks = |fill: i64, filesystem: &str| {
+            let mut options = Options::default();
+            options.set("fill", OptionValue::Integer(fill));
+            options.set("snapshots", OptionValue::Boolean(true));
+            options.set("filesystem", OptionValue::Text(filesystem.to_owned()));
+            asks_for_snapshots(&options)
+        };
+        assert_eq!((asks(90, AGED), asks(0, AGED), asks(90, FRESH)), (Some("snapshots"), None, None));
+        assert_eq!(asks_for_snapshots(&Options::default()), None);
     }
 }

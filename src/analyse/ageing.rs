@@ -6,7 +6,7 @@ use super::counters::growth;
 use super::findings::{Ageing, AgeingPoint, Estimate};
 use super::input::Seconds;
 use super::measures::{estimate, rate_of};
-use crate::record::age::{AgeRecord, FileWork, Layout};
+use crate::record::age::{AgeRecord, FileWork, Layout, PoolRoom};
 use crate::record::built::Below;
 use crate::record::columns::{self, DeviceColumn};
 use crate::record::trial::TrialRecord;
@@ -80,6 +80,8 @@ impl AgeingSums {
             figures.push(Figure::new("p99", "ms", histogram.value_at_quantile(0.99) as f64 / 1000.0));
         }
         figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
+        figures.extend(age.pool.iter().flat_map(of_pool));
+        figures.extend(held(age));
         figures.extend(of_devices(record, seconds));
         figures.extend(cpu_busy(seconds));
         for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
@@ -107,12 +109,38 @@ fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
     }
     // Files beside the cluster are none of its space; on the control they are gone.
     let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
+    let held = age.snapshots.is_some();
     if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
-        let used = (size - free).saturating_sub(beside(&age.fill) + beside(&age.churn));
-        let share = used as f64 / layout.cluster_bytes.max(1) as f64;
-        figures.push(Figure::new("space used / logical size", "", share));
+        let used = size.saturating_sub(free);
+        if layout.cluster_bytes > 0 && !held {
+            let own = used.saturating_sub(beside(&age.fill) + beside(&age.churn));
+            figures.push(Figure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
+        }
+        // The size of a dataset shrinks by what snapshots hold; its pool tells.
+        if age.pool.is_none() && size > 0 {
+            figures.push(Figure::new("filesystem used", "%", 100.0 * used as f64 / size as f64));
+        }
     }
     figures
+}
+
+/// What a pool says of its room.
+fn of_pool(pool: &PoolRoom) -> Vec<Figure> {
+    let fragmentation =
+        pool.fragmentation_percent.map(|percent| Figure::new("pool fragmentation", "%", percent as f64));
+    let others = [
+        Figure::new("pool capacity", "%", pool.capacity_percent as f64),
+        Figure::new("pool allocated", "GiB", pool.allocated_bytes as f64 / GIB),
+        Figure::new("pool free", "GiB", pool.free_bytes as f64 / GIB),
+    ];
+    fragmentation.into_iter().chain(others).collect()
+}
+
+/// What only snapshots hold: in use beyond the files that are left.
+fn held(age: &AgeRecord) -> Option<Figure> {
+    let (snapshots, fill) = (age.snapshots?, age.fill?);
+    let grown = snapshots.used_after_bytes.saturating_sub(snapshots.used_before_bytes);
+    Some(Figure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
 }
 
 /// Of the top device below the data: what a read was large, and how long a request took.
@@ -312,7 +340,7 @@ fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -> Vec<Point
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::age::RelationLayout;
+    use crate::record::age::{RelationLayout, SnapshotWork};
 
     fn blocks(values: &[f64]) -> Vec<BlockMean> {
         let block = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
@@ -379,6 +407,40 @@ mod tests {
         let fill = Some(FileWork { left_bytes: 1 << 30, ..FileWork::default() });
         let figures = of_layout(&AgeRecord { fill, ..AgeRecord::default() }, &layout);
         let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
-        assert_eq!(values, [("extents per GiB", 200.0), ("space used / logical size", 2.0)]);
+        let wanted = [("extents per GiB", 200.0), ("space used / logical size", 2.0), ("filesystem used", 75.0)];
+        assert_eq!(values, wanted);
+    }
+
+    #[test]
+    fn a_pool_tells_its_room_and_snapshots_what_they_hold() {
+        let pool = PoolRoom {
+            size_bytes: 10 << 30,
+            allocated_bytes: 9 << 30,
+            free_bytes: 1 << 30,
+            fragmentation_percent: Some(61),
+            capacity_percent: 90,
+        };
+        let snapshots = SnapshotWork { made: 5, used_before_bytes: 1 << 30, used_after_bytes: 9 << 30 };
+        let fill = FileWork { left_bytes: 6 << 30, ..FileWork::default() };
+        let age = AgeRecord {
+            pool: Some(pool),
+            fill: Some(fill),
+            snapshots: Some(snapshots),
+            layout: Some(Layout { size_bytes: Some(8 << 30), free_bytes: Some(1 << 30), ..Layout::default() }),
+            ..AgeRecord::default()
+        };
+        let of_layout = age.layout.iter().flat_map(|layout| of_layout(&age, layout));
+        let figures: Vec<Figure> = of_layout.chain(of_pool(&pool)).chain(held(&age)).collect();
+        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
+        let wanted = [
+            ("pool fragmentation", 61.0),
+            ("pool capacity", 90.0),
+            ("pool allocated", 9.0),
+            ("pool free", 1.0),
+            ("held by snapshots", 2.0),
+        ];
+        assert_eq!(values, wanted);
+        assert_eq!(of_pool(&PoolRoom { fragmentation_percent: None, ..pool }).len(), 3);
+        assert!(held(&AgeRecord::default()).is_none());
     }
 }

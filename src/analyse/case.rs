@@ -1,6 +1,7 @@
 //! One case while its trials come in, and what is found of it when all are there.
 
 use super::ageing::AgeingSums;
+use super::arc;
 use super::backend_time::BackendSums;
 use super::capacity::{self, CapacitySums};
 use super::charts;
@@ -56,6 +57,8 @@ pub struct CaseSums {
     pub stages: StageSums,
     pub epochs: EpochSums,
     pub ageing: AgeingSums,
+    /// Size of an ARC that can hold what was to be read cold.
+    pub arc_holds: Option<u64>,
     /// What a power cut would cost it, where that was found out.
     pub verdict: Option<Verdict>,
 }
@@ -84,6 +87,7 @@ impl CaseSums {
             stages: StageSums::default(),
             epochs: EpochSums::default(),
             ageing: AgeingSums::default(),
+            arc_holds: None,
             verdict: None,
         }
     }
@@ -122,6 +126,7 @@ impl CaseSums {
             self.synced.add(probe);
         }
         self.ageing.add(&record, &seconds, &latencies);
+        self.arc_holds = self.arc_holds.max(arc::holds(&record, &counts, &seconds));
         self.windows.add(&record, &seconds, &phases);
         let window = window::of_trial(&record, &counts, &seconds);
         self.strata.add(&record, &seconds, &Operations::of(&seconds));

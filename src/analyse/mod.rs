@@ -4,7 +4,8 @@
 //! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
 
 mod ageing;
-pub(crate) mod backend_time;
+mod arc;
+mod backend_time;
 pub(crate) mod capacity;
 pub(crate) mod case;
 pub(crate) mod cautions;

@@ -16,6 +16,7 @@ pub const COLUMNS: [&[ColumnDef]; 4] = [
         columns::MEM_WRITEBACK_BYTES,
         columns::MEM_CACHED_BYTES,
         columns::MEM_AVAILABLE_BYTES,
+        columns::ZFS_ARC_TARGET_BYTES,
         columns::CPU_FULLEST_NS,
         columns::PSI_CPU_SOME_US,
         columns::PSI_IO_SOME_US,

@@ -1,3 +1,5 @@
+//! `zpool list`: devices and room of a pool.
+//!
 //! `zpool list -vHP POOL`: the devices of a pool. The pool's own line comes first; what it is made of follows, each behind a
 //! tab; what is not for data stands below a line with the name of its class (zpool-list(8)).
 
@@ -53,6 +55,50 @@ pub fn parse(text: &str) -> Result<Vec<PoolDevice>> {
     Ok(devices)
 }
 
+/// What [`room`] reads, in its order.
+pub const ROOM_COLUMNS: &str = "size,allocated,free,fragmentation,capacity";
+
+/// A pool's room, bytes and percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolRoom {
+    pub size: u64,
+    pub allocated: u64,
+    pub free: u64,
+    /// `None` where the pool does not tell (`-`).
+    pub fragmentation: Option<u64>,
+    pub capacity: u64,
+}
+
+/// Reads `zpool list -Hp -o` [`ROOM_COLUMNS`] `POOL`.
+///
+/// # Errors
+/// Names the column that is no number.
+pub fn room(text: &str) -> Result<PoolRoom> {
+    let values: Vec<&str> = text.trim_end_matches('\n').split('\t').collect();
+    let names: Vec<&str> = ROOM_COLUMNS.split(',').collect();
+    let &[size, allocated, free, fragmentation, capacity] = values.as_slice() else {
+        return Err(Error::tool(format!(
+            "zpool list prints {} columns, but {} were requested",
+            values.len(),
+            names.len()
+        )));
+    };
+    let number = |place: usize, text: &str| {
+        // Versions before 2.0 print the sign with -p, too.
+        let digits = text.strip_suffix('%').unwrap_or(text);
+        digits
+            .parse::<u64>()
+            .map_err(|_| Error::tool(format!("zpool list: {} is `{text}`, not a number", names[place])))
+    };
+    Ok(PoolRoom {
+        size: number(0, size)?,
+        allocated: number(1, allocated)?,
+        free: number(2, free)?,
+        fragmentation: if fragmentation == "-" { None } else { Some(number(3, fragmentation)?) },
+        capacity: number(4, capacity)?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,10 +126,21 @@ mod tests {
         assert_eq!(parse("").unwrap(), []);
     }
 
+    #[test]
+    fn the_room_of_a_pool_is_read_and_fragmentation_may_be_unknown() {
+        let wanted = PoolRoom { size: 1000, allocated: 400, free: 600, fragmentation: Some(17), capacity: 40 };
+        assert_eq!(room("1000\t400\t600\t17\t40\n").unwrap(), wanted);
+        assert_eq!(room("1000\t400\t600\t17%\t40%\n").unwrap(), wanted);
+        assert_eq!(room("1000\t400\t600\t-\t40\n").unwrap(), PoolRoom { fragmentation: None, ..wanted });
+        let wrong = |text| room(text).unwrap_err().to_string();
+        assert!(wrong("1000\t-\t600\t0\t40\n").contains("allocated is `-`"));
+        assert!(wrong("1000\t1\n").contains("2 columns"));
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read_or_refused_without_a_panic(text in any::<String>()) {
-            drop(parse(&text));
+            drop((parse(&text), room(&text)));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Plan;
 use super::postgres::{INITDB, flatten};
 use super::problem::{Paint, Problem, Problems};
+use super::stacks::AGE;
 use super::tree::{self, Node, Pair, Span, Value, get};
 use super::values::on_off;
 use crate::error::Error;
@@ -19,6 +20,8 @@ pub enum Spot {
     Initdb(String),
     /// A mount option in a stack.
     Mount { stack: String, option: String },
+    /// An option of `age` in a stack.
+    Age { stack: String, key: String },
 }
 
 /// A refusal, and what to do about it.
@@ -76,6 +79,11 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
                 }
             });
             if found.is_empty() { vec![key.span.clone()] } else { found }
+        }
+        Spot::Age { stack, key } => {
+            let of_stack = table(root, "stack").and_then(|stacks| table(stacks, stack));
+            let found = of_stack.and_then(|pairs| get(table(pairs, AGE)?, key));
+            found.map(|(key, _)| key.span.clone()).into_iter().collect()
         }
         Spot::Mount { stack, option } => {
             let Some((_, node)) = table(root, "stack").and_then(|stacks| get(stacks, stack)) else { return Vec::new() };
@@ -150,6 +158,7 @@ mod tests {
 filesystem = { ext4 = true, mount = [[\"noatime\", \"barrier=0\"], [\"noatme,discard\"]] }
 [stack.b]
 filesystem = { xfs = true, mount = \"noatme\" }
+age = { fill = 90, snapshots = [false, true] }
 [postgres]
 settings = { fsync = [true, false], wal_sync_method = [\"fdatasync\", \"opendatasync\"], auto.x = 3 }
 initdb = [\"-k\", \"-D/x\"]
@@ -164,13 +173,19 @@ initdb = [\"-k\", \"-D/x\"]
     #[test]
     fn a_refusal_points_at_the_value_that_is_refused_and_else_at_the_key() {
         let value = |name: &str, value: &str| at(&Spot::SettingValue(name.to_owned(), value.to_owned()));
-        assert_eq!(value("wal_sync_method", "opendatasync"), [(6, "\"opendatasync\"")]);
-        assert_eq!(value("fsync", "off"), [(6, "false")]);
-        assert_eq!(value("auto.x", "3"), [(6, "3")]);
-        assert_eq!(value("fsync", "other"), [(6, "fsync")]);
-        assert_eq!(at(&Spot::Setting("wal_sync_method".into())), [(6, "wal_sync_method")]);
-        assert_eq!(at(&Spot::Initdb("-D/x".into())), [(7, "\"-D/x\"")]);
+        assert_eq!(value("wal_sync_method", "opendatasync"), [(7, "\"opendatasync\"")]);
+        assert_eq!(value("fsync", "off"), [(7, "false")]);
+        assert_eq!(value("auto.x", "3"), [(7, "3")]);
+        assert_eq!(value("fsync", "other"), [(7, "fsync")]);
+        assert_eq!(at(&Spot::Setting("wal_sync_method".into())), [(7, "wal_sync_method")]);
+        assert_eq!(at(&Spot::Initdb("-D/x".into())), [(8, "\"-D/x\"")]);
         assert_eq!(at(&Spot::Setting("gone".into())), []);
+    }
+
+    #[test]
+    fn an_option_of_ageing_is_found_in_its_own_stack() {
+        let age = |stack: &str| at(&Spot::Age { stack: stack.into(), key: "snapshots".into() });
+        assert_eq!((age("a"), age("b")), (vec![], vec![(5, "snapshots")]));
     }
 
     #[test]

@@ -88,6 +88,10 @@ impl Layer for OnDevice {
         others.into_iter().all(|spec| options.get(spec.key).is_none()).then(|| mount::asked(options))
     }
 
+    fn has_snapshots(&self) -> bool {
+        self.recipe.snapshots.is_some()
+    }
+
     fn snapshots(
         &self,
         _host: &Host,

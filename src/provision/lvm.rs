@@ -117,6 +117,10 @@ impl Layer for Lvm {
         open(site.host, group, &devices, options)
     }
 
+    fn has_snapshots(&self) -> bool {
+        true
+    }
+
     fn snapshots(
         &self,
         host: &Host,

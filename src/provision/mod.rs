@@ -274,6 +274,10 @@ pub trait Layer: Sync {
         let _ = options;
         None
     }
+    /// Whether it has snapshots, as far as that is known before it is built.
+    fn has_snapshots(&self) -> bool {
+        false
+    }
     /// How snapshots of one of its grounds are made, while it is used; `None` where it has none.
     ///
     /// # Errors

@@ -5,11 +5,11 @@
 
 use super::ledger::{Ledger, Thing};
 use super::stack::{BuiltStack, Grounds, inputs, known};
-use super::{GivenGround, Ground, folder};
+use super::{GivenGround, Ground, Layer, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
-use crate::record::stack::{GroundName, Role, StackSpec};
+use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -22,6 +22,12 @@ pub(super) const COPY: &str = "pgstrata-copy";
 
 /// Start of the names of snapshots.
 const PREFIX: &str = "pgstrata-s";
+
+/// The same of those that age a stack: a workload may make its own beside them.
+const AGEING: &str = "pgstrata-a";
+
+/// What to do about a stack that has none.
+pub const WHO_HAS: &str = "btrfs, xfs (reflinks), lvm and zfs have them";
 
 /// Of the name of a snapshot.
 pub type ByName<T> = Box<dyn Fn(&str) -> T + Send + Sync>;
@@ -60,6 +66,10 @@ pub struct Snapshots<'s> {
     host: &'s Host,
     ledger: &'s Ledger,
     way: SnapshotWay,
+    /// Start of their names.
+    prefix: &'static str,
+    /// Whether they hold space of the filesystem, not of a volume below it.
+    pub of_filesystem: bool,
     /// Number in the ledger of each that is there, by its own number.
     there: Mutex<BTreeMap<u64, u64>>,
 }
@@ -68,23 +78,27 @@ impl<'s> Snapshots<'s> {
     /// # Errors
     /// When no layer of the stack has snapshots, or its folders are not all in one.
     pub fn of(host: &'s Host, ledger: &'s Ledger, spec: &StackSpec, built: &BuiltStack) -> Result<Snapshots<'s>> {
-        let mut found: Option<SnapshotWay> = None;
+        let mut found: Option<(SnapshotWay, bool)> = None;
         for (end, ground) in spec.ends() {
-            let way = way_of(host, spec, &built.grounds, ground)?.ok_or_else(|| {
-                Error::user(format!("no layer below the {end} of the stack {} has snapshots", spec.name))
-                    .hint("btrfs, xfs (reflinks), lvm and zfs have them")
-            })?;
+            let way = way_of(host, spec, &built.grounds, ground)?
+                .ok_or_else(|| Error::user(lacks(&end, &spec.name)).hint(WHO_HAS))?;
             match &found {
-                Some(known) if known.whole != way.whole => {
-                    let message = format!("`{}` and `{}` are not in one snapshot", known.whole, way.whole);
+                Some((known, _)) if known.whole != way.0.whole => {
+                    let message = format!("`{}` and `{}` are not in one snapshot", known.whole, way.0.whole);
                     return Err(Error::user(message).hint("put data and pg_wal on one filesystem, volume or pool"));
                 }
                 Some(_) => {}
                 None => found = Some(way),
             }
         }
-        let way = found.ok_or_else(|| Error::bug("a stack without a folder for data"))?;
-        Ok(Snapshots { host, ledger, way, there: Mutex::default() })
+        let (way, of_filesystem) = found.ok_or_else(|| Error::bug("a stack without a folder for data"))?;
+        Ok(Snapshots { host, ledger, way, prefix: PREFIX, of_filesystem, there: Mutex::default() })
+    }
+
+    /// Those that age the stack.
+    #[must_use]
+    pub fn for_ageing(self) -> Snapshots<'s> {
+        Snapshots { prefix: AGEING, ..self }
     }
 
     /// Makes the snapshot of this number.
@@ -92,7 +106,7 @@ impl<'s> Snapshots<'s> {
     /// # Errors
     /// With the tool's own words: a pool that is full says so.
     pub fn make(&self, number: u64) -> Result<()> {
-        let name = format!("{PREFIX}{number}");
+        let name = self.name(number);
         let entry = self.ledger.enter((self.way.thing)(&name)?)?;
         self.lock().insert(number, entry);
         self.host.run(&(self.way.make)(&name)).map(drop)
@@ -104,7 +118,7 @@ impl<'s> Snapshots<'s> {
     /// With the tool's own words.
     pub fn delete(&self, number: u64) -> Result<()> {
         let Some(entry) = self.lock().get(&number).copied() else { return Ok(()) };
-        self.host.run(&(self.way.delete)(&format!("{PREFIX}{number}")))?;
+        self.host.run(&(self.way.delete)(&self.name(number)))?;
         self.lock().remove(&number);
         self.ledger.undone(entry)
     }
@@ -112,7 +126,7 @@ impl<'s> Snapshots<'s> {
     /// The folder of a snapshot that is to be filled with reflinks once it is made.
     #[must_use]
     pub fn filled(&self, number: u64) -> Option<PathBuf> {
-        self.way.filled.as_ref().map(|folder| folder(&format!("{PREFIX}{number}")))
+        self.way.filled.as_ref().map(|folder| folder(&self.name(number)))
     }
 
     /// Makes a copy of a snapshot that can be written: the folder of the origin, and of the copy. It goes with the stack;
@@ -123,7 +137,7 @@ impl<'s> Snapshots<'s> {
     pub fn copy(&self, number: u64) -> Result<Option<(PathBuf, PathBuf)>> {
         let Some(copy) = &self.way.copy else { return Ok(None) };
         self.ledger.enter((self.way.thing)(COPY)?)?;
-        let (command, origin, target) = copy(&format!("{PREFIX}{number}"), COPY);
+        let (command, origin, target) = copy(&self.name(number), COPY);
         self.host.run(&command)?;
         Ok(Some((origin, target)))
     }
@@ -133,7 +147,7 @@ impl<'s> Snapshots<'s> {
     /// # Errors
     /// When the layer cannot be asked.
     pub fn is_lost(&self, number: u64) -> Result<bool> {
-        let name = format!("{PREFIX}{number}");
+        let name = self.name(number);
         self.way.is_lost.as_ref().map_or(Ok(false), |is_lost| is_lost(self.host, &name))
     }
 
@@ -145,24 +159,48 @@ impl<'s> Snapshots<'s> {
         (self.way.used)(self.host)
     }
 
+    fn name(&self, number: u64) -> String {
+        format!("{}{number}", self.prefix)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {
         self.there.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The uppermost layer with snapshots below a ground.
-fn way_of(host: &Host, spec: &StackSpec, grounds: &Grounds, name: &GroundName) -> Result<Option<SnapshotWay>> {
+fn lacks(end: &End, stack: &str) -> String {
+    format!("no layer below the {end} of the stack {stack} has snapshots")
+}
+
+/// Why a stack can have no snapshots, as far as its layers tell before it is built.
+#[must_use]
+pub fn lacking(spec: &StackSpec) -> Option<String> {
+    let has_none = |(_, ground): &(End, &GroundName)| !can_have(spec, ground);
+    spec.ends().into_iter().find(has_none).map(|(end, _)| lacks(&end, &spec.name))
+}
+
+/// Whether [`way_of`] may find a layer.
+fn can_have(spec: &StackSpec, name: &GroundName) -> bool {
+    let Some(node) = spec.node(name.node()) else { return false };
+    known(node).is_ok_and(Layer::has_snapshots) || only_data(node).is_some_and(|below| can_have(spec, below))
+}
+
+/// What a node stores its data on, where that is one thing: of several each would have a snapshot of its own moment.
+fn only_data(node: &NodeSpec) -> Option<&GroundName> {
+    let mut data = node.inputs.iter().filter(|input| input.role == Role::Data).map(|input| &input.from);
+    data.next().filter(|_| data.next().is_none())
+}
+
+/// The uppermost layer with snapshots below a ground, and whether it is the one that offers the ground.
+fn way_of(host: &Host, spec: &StackSpec, grounds: &Grounds, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
     let (Some(node), Some(ground)) = (spec.node(name.node()), grounds.get(name)) else { return Ok(None) };
     let below: Vec<GivenGround> = inputs(node, grounds)?;
     if let Some(way) = known(node)?.snapshots(host, &below, ground, &node.options)? {
-        return Ok(Some(way));
+        return Ok(Some((way, true)));
     }
-    let data: Vec<&GroundName> =
-        node.inputs.iter().filter(|input| input.role == Role::Data).map(|input| &input.from).collect();
-    match data.as_slice() {
-        // Of several devices each would have a snapshot of its own moment.
-        [only] => way_of(host, spec, grounds, only),
-        _ => Ok(None),
+    match only_data(node) {
+        Some(only) => Ok(way_of(host, spec, grounds, only)?.map(|(way, _)| (way, false))),
+        None => Ok(None),
     }
 }
 
@@ -298,6 +336,9 @@ mod tests {
         let built = place.build(&spec).unwrap();
         let error = Snapshots::of(&place.host, place.ledger(), &spec, &built).err().unwrap();
         assert!(error.hint_text().unwrap().contains("btrfs, xfs (reflinks), lvm and zfs"), "{error}");
+        assert_eq!(lacking(&spec), Some(error.to_string()));
+        assert_eq!(lacking(&place.on_loop("btrfs", "256MiB", Options::default())), None);
+        assert_eq!(lacking(&place.on_volume("lvm", Options::default(), 1, "256MiB")), None);
         place.clean();
     }
 }

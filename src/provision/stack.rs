@@ -5,9 +5,10 @@
 
 use super::images::Images;
 use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, layer};
-use super::{facts, knobs};
+use super::{facts, knobs, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
 use crate::record::stack::{End, GroundName, NodeSpec, StackSpec};
 use crate::units::Bytes;
@@ -34,6 +35,19 @@ impl BuiltStack {
     pub fn folder(&self) -> &PathBuf {
         // Building fails without one.
         &self.folders[&End::Data]
+    }
+
+    /// What the ZFS pool below the data says of its room; `None` without one.
+    ///
+    /// # Errors
+    /// With the tool's own words.
+    pub fn pool_room(&self, host: &Host) -> Result<Option<PoolRoom>> {
+        let pools = self.pools();
+        let source = self.facts.mount().map(|mount| mount.source.as_str()).unwrap_or_default();
+        let of_data = pools.iter().find(|pool| source.split('/').next() == Some(pool.as_str()));
+        // A filesystem on a volume of a pool does not name it.
+        let only = pools.first().filter(|_| pools.len() == 1);
+        of_data.or(only).map(|pool| zfs_tools::room(host, pool)).transpose()
     }
 
     /// Names of the ZFS pools that it stands on: those that it has built, and those of the datasets that its folders lie on.

@@ -90,6 +90,10 @@ impl Layer for Zfs {
         open(site, &dataset, &target, &zfs_tools::asked(options))
     }
 
+    fn has_snapshots(&self) -> bool {
+        true
+    }
+
     fn snapshots(
         &self,
         host: &Host,

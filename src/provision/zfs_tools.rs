@@ -11,6 +11,7 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::zfs_get::{self, Property};
 use crate::parse::zpool_list::{self, VdevClass};
+use crate::record::age::PoolRoom;
 use crate::record::durability;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::stack::Role;
@@ -195,6 +196,23 @@ pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String,
         VdevClass::Dedup => Role::Dedup,
     };
     Ok(found.into_iter().map(|device| (device.path, role(device.class))).collect())
+}
+
+/// What a pool says of its room once all that was written and freed so far is in it.
+///
+/// # Errors
+/// With the tool's own words.
+pub fn room(host: &Host, pool: &str) -> Result<PoolRoom> {
+    host.run(&call("zpool", &["sync", pool]))?;
+    let shown = host.run(&call("zpool", &["list", "-Hp", "-o", zpool_list::ROOM_COLUMNS, pool]))?.stdout;
+    let found = zpool_list::room(&shown)?;
+    Ok(PoolRoom {
+        size_bytes: found.size,
+        allocated_bytes: found.allocated,
+        free_bytes: found.free,
+        fragmentation_percent: found.fragmentation,
+        capacity_percent: found.capacity,
+    })
 }
 
 /// A thing of the ledger that is known by its name and its mark.

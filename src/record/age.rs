@@ -15,9 +15,15 @@ pub struct AgeRecord {
     pub churn: Option<FileWork>,
     /// Files that fill the filesystem.
     pub fill: Option<FileWork>,
+    /// Snapshots that were made while the filesystem was filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<SnapshotWork>,
+    /// The ZFS pool below the data when ageing had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolRoom>,
     /// Whether the cluster was then copied to a fresh filesystem on the same devices.
     pub is_fresh: bool,
-    /// How it all lay when the server had started.
+    /// How it all lay when the server had started; without a server, what the filesystem held when ageing had ended.
     pub layout: Option<Layout>,
 }
 
@@ -62,6 +68,32 @@ pub struct FileWork {
     pub file_bytes: Option<u64>,
     /// Wall time, microseconds.
     pub elapsed_us: u64,
+}
+
+/// Snapshots that stay until the stack goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotWork {
+    /// Snapshots made, one after each step of `fill`.
+    pub made: u64,
+    /// In use before the first file, as the layer with the snapshots counts it, bytes. Redundancy counts on some (raidz).
+    pub used_before_bytes: u64,
+    /// In use at the end, synced.
+    pub used_after_bytes: u64,
+}
+
+/// What a ZFS pool says of its room (`zpool list`). Parity of raidz counts in all of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolRoom {
+    /// Size of the pool, bytes.
+    pub size_bytes: u64,
+    /// Of that, allocated, snapshots included, bytes.
+    pub allocated_bytes: u64,
+    /// Of that, free, bytes.
+    pub free_bytes: u64,
+    /// How fragmented the free space is (FRAG), percent; `None` where the pool does not tell.
+    pub fragmentation_percent: Option<u64>,
+    /// Share allocated (CAP), percent.
+    pub capacity_percent: u64,
 }
 
 /// How the files of a cluster lay, and what its filesystem held.

@@ -1,5 +1,6 @@
 //! What the server and the kernel say of a plan before anything is built: versions, settings, mount options.
 
+use crate::ageing;
 use crate::cluster::check::{self, RefusedSetting, Values};
 use crate::cluster::install::{self, Installation};
 use crate::cluster::server;
@@ -10,6 +11,7 @@ use crate::plan::Plan;
 use crate::plan::did_you_mean;
 use crate::plan::pointed::{Refusal, Spot};
 use crate::provision::mount_options::{MountFinding, MountOption, MountOptions, usual};
+use crate::provision::snapshots;
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
@@ -69,6 +71,7 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
         checked.server(host, bin, values)?;
     }
     checked.mounts(plan);
+    checked.snapshots(plan);
     Ok(checked)
 }
 
@@ -150,6 +153,24 @@ impl Checked {
         for (why, options) in unchecked {
             let options: Vec<String> = options.into_iter().collect();
             self.unchecked.push(format!("mount options {}: {why}", options.join(", ")));
+        }
+    }
+}
+
+impl Checked {
+    /// Stacks that are to be aged with snapshots and have none.
+    fn snapshots(&mut self, plan: &Plan) {
+        for case in &plan.cases {
+            let Some(key) = ageing::asks_for_snapshots(&case.age) else { continue };
+            let Some(why) = snapshots::lacking(&case.stack) else { continue };
+            let refusal = Refusal {
+                spot: Spot::Age { stack: case.stack.name.clone(), key: key.to_owned() },
+                message: why,
+                help: Some(format!("{}; remove `{key}` from `age`", snapshots::WHO_HAS)),
+            };
+            if !self.refusals.contains(&refusal) {
+                self.refusals.push(refusal);
+            }
         }
     }
 }

@@ -185,7 +185,8 @@ pub fn described(state: CacheState) -> &'static str {
         }
         CacheState::Cold => {
             "cold: the page cache of each file of the cluster was dropped (POSIX_FADV_DONTNEED) before the server \
-             started, as far as the filesystem does that (tmpfs and ramfs live in it); shared_buffers empty"
+             started, as far as the filesystem does that (tmpfs and ramfs live in it, ZFS keeps its ARC); shared_buffers \
+             empty"
         }
     }
 }

@@ -49,7 +49,8 @@ impl Workload for Files {
     }
 
     fn doc(&self) -> &'static str {
-        "sequential write of a file and its sync, then sequential read with a cold cache; no server"
+        "sequential write of a file and its sync, then sequential read with a cold cache (ZFS keeps its own: set zfs_arc_max \
+         below the size); no server"
     }
 
     fn options(&self) -> &'static [OptionSpec] {

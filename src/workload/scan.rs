@@ -63,7 +63,8 @@ impl Workload for Scan {
     }
 
     fn doc(&self) -> &'static str {
-        "sequential scans of pgbench_accounts with cold caches, then an index built on it: MiB of the table a second"
+        "sequential scans of pgbench_accounts with cold caches (ZFS keeps its own: set zfs_arc_max below the table), then an \
+         index built on it: MiB of the table a second"
     }
 
     fn options(&self) -> &'static [OptionSpec] {

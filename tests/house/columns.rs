@@ -11,7 +11,7 @@ use pgstrata::record::stack::GroundName;
 use pgstrata::telemetry::{ALL, Target};
 
 /// Columns that analysis does not read, and what people who query the file want them for.
-const KEPT_FOR_READERS: [(ColumnDef, &str); 43] = [
+const KEPT_FOR_READERS: [(ColumnDef, &str); 42] = [
     (columns::RUN, "key: files of several runs make one table"),
     (columns::CASE, "key: files of several cases make one table"),
     (columns::TRIAL, "key: files of several trials make one table"),
@@ -43,7 +43,6 @@ const KEPT_FOR_READERS: [(ColumnDef, &str); 43] = [
     (columns::PG_ROLLBACKS, "the server's own count of transactions"),
     (columns::PG_TEMP_BYTES, "temporary files of a script of one's own"),
     (columns::ZFS_ARC_BYTES, "how full the ARC was, beside shared_buffers"),
-    (columns::ZFS_ARC_TARGET_BYTES, "whether the ARC gave memory back"),
     (columns::ZFS_ARC_HITS, "hit rate of the ARC, with the misses"),
     (columns::ZFS_ARC_MISSES, "hit rate of the ARC, with the hits"),
     (columns::ZFS_L2_HITS, "hit rate of a cache device, with the misses"),

@@ -68,3 +68,81 @@ fn a_stack_that_ages_is_told_from_its_control_and_one_that_does_not_is_not() {
     let text = String::from_utf8(report(&[])).unwrap();
     assert!(text.contains("What ageing changes") && text.contains("per overwrite"), "{text}");
 }
+
+const FILLED: &str = r#"
+name = "filled"
+blocks = 1
+
+[stack.btrfs]
+device = { loop = "640MiB", sparse = true }
+filesystem = "btrfs"
+age = { fill = [18, 54], deletes = true, snapshots = [false, true] }
+
+[stack.xfs]
+device = { loop = "512MiB", sparse = true }
+filesystem = "xfs"
+age = { fill = 54, deletes = true, snapshots = true }
+
+[workload.files]
+files = { size = "16MiB", duration = "1s" }
+"#;
+
+#[test]
+fn snapshots_hold_what_is_deleted_and_go_with_the_stack() {
+    if !can_build_stacks("ageing with snapshots") {
+        return;
+    }
+    let shop = Workshop::new();
+    let output = shop.run(&shop.file("plan.toml", FILLED));
+    assert!(output.status.success(), "{}", said(&output));
+    let folder = shop.run_folder();
+    let age =
+        |case: &str| json(&fs::read(folder.join("trials").join(case).join("1/trial.json")).unwrap())["age"].clone();
+    let case = |snapshots: bool| format!("btrfs.files.age-fill-54.age-snapshots-{snapshots}");
+    let (with, without) = (age(&case(true)), age(&case(false)));
+    let number = |of: &serde_json::Value, path: &str| of.pointer(path).and_then(serde_json::Value::as_u64).unwrap();
+    let deleted = |of: &serde_json::Value| number(of, "/fill/deleted") * number(of, "/fill/file_bytes");
+    let held = |of: &serde_json::Value| {
+        let grown = number(of, "/snapshots/used_after_bytes") - number(of, "/snapshots/used_before_bytes");
+        grown.saturating_sub(number(of, "/fill/left_bytes"))
+    };
+    for aged in [&with, &age("xfs.files")] {
+        // Two whole steps, each with its deletes, and what is left to 54 %.
+        assert!(number(aged, "/snapshots/made") == 3 && deleted(aged) > 40 << 20, "{aged:#}");
+        assert!(held(aged) > deleted(aged) / 2, "{aged:#}");
+    }
+    // Filled to the same level, so fewer files are left where snapshots hold some.
+    let left = |of: &serde_json::Value| number(of, "/fill/left_bytes");
+    assert!(
+        without["snapshots"].is_null() && left(&with) + deleted(&with) / 2 < left(&without),
+        "{with:#} {without:#}"
+    );
+    let used = |of: &serde_json::Value| number(of, "/layout/size_bytes") - number(of, "/layout/free_bytes");
+    assert!(used(&with).abs_diff(used(&without)) < 40 << 20, "{with:#} {without:#}");
+    let report = |args: &[&str]| {
+        let output = shop.pgstrata(&[&["report", folder.to_str().unwrap()], args].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        output.stdout
+    };
+    let findings = json(&report(&["--json"]));
+    let names = |figure: &str| -> Vec<String> {
+        let all = findings["ageing"].as_array().unwrap().iter().filter(|one| one["figure"] == figure);
+        all.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let both = ["age.snapshots=false, btrfs, files", "age.snapshots=true, btrfs, files"];
+    assert_eq!(
+        (names("filesystem used"), names("held by snapshots")),
+        (both.map(str::to_owned).to_vec(), vec![both[1].to_owned()])
+    );
+}
+
+#[test]
+fn a_stack_that_has_no_snapshots_is_refused_before_anything_is_built() {
+    let shop = Workshop::new();
+    let plan = FILLED.replace("filesystem = \"btrfs\"", "filesystem = \"ext4\"");
+    let output = shop.run(&shop.file("plan.toml", &plan));
+    assert!(!output.status.success());
+    let said = said(&output);
+    assert!(said.contains("no layer below the data of the stack btrfs has snapshots"), "{said}");
+    assert!(said.contains("plan.toml:8:") && said.contains("btrfs, xfs (reflinks), lvm and zfs have them"), "{said}");
+}

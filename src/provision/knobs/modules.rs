@@ -93,11 +93,30 @@ fn limit(host: &Host, name: &str) -> Result<Option<u64>> {
 fn check_limit(host: &Host, name: &str, asked: &str) -> Result<()> {
     match limit(host, name)?.filter(|in_force| asked != "0" && in_force.to_string() != asked) {
         Some(in_force) => {
-            Err(Error::host(format!("{name} = {asked} is not in force: the limit of the ARC is {in_force}"))
-                .hint("the ARC takes at least 64 MiB and less than the memory of the machine"))
+            Err(Error::host(format!("{name} = {asked} is not in force: the limit of the ARC is {in_force}")).hint(
+                "the ARC takes at least 64 MiB, more than zfs_arc_min (1/32 of the memory unless set) and less than \
+                     the memory of the machine",
+            ))
         }
         None => Ok(()),
     }
+}
+
+/// What is asked of parameters, in an order in which each limit of the ARC lies within the other one when it is set. The
+/// ledger's walk puts them back the other way round, where the same holds.
+fn ordered<'p>(host: &Host, parameters: &'p Options) -> Result<Vec<(&'p str, String)>> {
+    let mut all: Vec<(&str, String)> = asked(parameters).collect();
+    let most = limit_if_shown(host)?;
+    let below = |value: &str| value.parse::<u64>().is_ok_and(|least| most.is_some_and(|most| least <= most));
+    if let Some(place) = all.iter().position(|(name, value)| *name == LIMITS[1].0 && below(value)) {
+        all[..=place].rotate_right(1);
+    }
+    Ok(all)
+}
+
+/// The most that the ARC takes now; `None` where the modules do not tell.
+fn limit_if_shown(host: &Host) -> Result<Option<u64>> {
+    if host.exists(ARCSTATS) { limit(host, LIMITS[0].0) } else { Ok(None) }
 }
 
 /// Sets parameters, each entered into the ledger first, and returns what they show.
@@ -106,7 +125,7 @@ fn check_limit(host: &Host, name: &str, asked: &str) -> Result<()> {
 /// When the modules have no such parameter, or the kernel refuses the value or shows another one after it.
 pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<BTreeMap<String, String>> {
     let mut set = BTreeMap::new();
-    for (name, value) in asked(parameters) {
+    for (name, value) in ordered(host, parameters)? {
         let path = path_of(host, name).ok_or_else(|| {
             Error::host(format!("the ZFS module has no parameter `{name}`"))
                 .hint("`ls /sys/module/zfs/parameters` lists those of this version")
@@ -168,6 +187,21 @@ mod tests {
         assert!(undo_from(&ledger, 0, &Undoers::new(), &host).is_empty());
         assert_eq!(shown(&host, "zfs_arc_max").as_deref(), Some("0"));
         assert_eq!(shown(&host, "spl_taskq_thread_priority").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn the_lower_limit_of_the_arc_is_lowered_before_the_upper_one_and_raised_after_it() {
+        let (_root, host) = machine();
+        let order = |least: &str, most: &str| {
+            let text = |value: &str| OptionValue::Text(value.to_owned());
+            let asked = parameters(&[("zfs_arc_max", text(most)), ("zfs_arc_min", text(least))]);
+            let names: Vec<String> =
+                ordered(&host, &asked).unwrap().into_iter().map(|(name, _)| name.to_owned()).collect();
+            names
+        };
+        // 2 GiB are in force as the upper one.
+        assert_eq!(order("32MiB", "64MiB"), ["zfs_arc_min", "zfs_arc_max"]);
+        assert_eq!(order("3GiB", "4GiB"), ["zfs_arc_max", "zfs_arc_min"]);
     }
 
     #[test]

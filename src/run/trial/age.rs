@@ -2,17 +2,52 @@
 //! way to a fresh filesystem.
 
 use super::{Trial, cluster, stack};
-use crate::ageing::{self, Subject};
+use crate::ageing::{self, Subject, layout};
 use crate::cluster::server;
 use crate::error::{Error, Result};
-use crate::host::{folders, paths};
+use crate::host::{folders, paths, reflinks};
+use crate::provision::snapshots::Snapshots;
+use crate::record::age::AgeRecord;
 use crate::run::{template, undo};
+use std::path::Path;
 
 pub(super) fn age(trial: &mut Trial<'_, '_>) -> Result<()> {
     let missing = || Error::bug("a stack was to be aged before it was built");
-    let folder = trial.folder.clone().ok_or_else(missing)?.join("age");
+    let data = trial.folder.clone().ok_or_else(missing)?;
+    let record = aged(trial, &data)?;
+    trial.record.age = Some(record);
+    if ageing::is_fresh(&trial.case.age) {
+        to_fresh(trial)?;
+    }
+    let pool = trial.stack()?.pool_room(&trial.session.host)?;
+    // With a cluster the layout follows when its server has started.
+    let without_server = trial.folder.as_ref().filter(|_| trial.cluster.is_none());
+    let layout = without_server.map(|folder| layout::of_filesystem(folder)).transpose()?;
+    if let Some(age) = &mut trial.record.age {
+        (age.pool, age.layout) = (pool, layout);
+    }
+    Ok(())
+}
+
+fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
+    let folder = data.join("age");
     folders::make_all(&folder, 0o700)?;
     let session = &trial.session;
+    let asks = ageing::asks_for_snapshots(&trial.case.age).is_some();
+    let of_stack = || Snapshots::of(&session.host, &session.ledger, &trial.case.stack, trial.stack()?);
+    let snapshots = asks.then(of_stack).transpose()?.map(Snapshots::for_ageing);
+    let there = || snapshots.as_ref().ok_or_else(|| Error::bug("snapshots were to be made where none are asked for"));
+    let make = |number| {
+        there()?.make(number)?;
+        // The server is stopped: what is copied file by file is of one moment.
+        let copied = there()?.filled(number).zip(data.file_name());
+        copied.map_or(Ok(()), |(into, name)| reflinks::copy(data, &into.join(name), &|_| false))
+    };
+    // A pool's own figures lag by a transaction group unless it is synced first.
+    let used = || match trial.stack()?.pool_room(&session.host)? {
+        Some(pool) => Ok(pool.allocated_bytes),
+        None => there()?.used(),
+    };
     if let Some(cluster) = &trial.cluster {
         session.ledger.enter(undo::server_thing(cluster)?)?;
     }
@@ -20,12 +55,24 @@ pub(super) fn age(trial: &mut Trial<'_, '_>) -> Result<()> {
         host: &session.host,
         cluster: trial.cluster.as_ref(),
         folder: &folder,
+        snapshots: snapshots.as_ref().map(|all| ageing::Snapshots {
+            make: &make,
+            used: &used,
+            of_filesystem: all.of_filesystem,
+        }),
         // Stacks of one block are aged alike, blocks differently: each is a sample of its own.
         seed: session.record.seed.wrapping_add(u64::from(trial.key.trial)),
         interrupt: &session.interrupt,
     };
-    trial.record.age = Some(ageing::age(&subject, &trial.case.age)?);
-    if ageing::is_fresh(&trial.case.age) { to_fresh(trial) } else { Ok(()) }
+    let record = ageing::age(&subject, &trial.case.age)?;
+    let made = record.snapshots.map_or(0, |work| work.made);
+    for number in 1..=made {
+        if there()?.is_lost(number)? {
+            let message = format!("snapshot {number} of {made} has no room of its own left and holds nothing any more");
+            return Err(Error::host(message).hint("use thin volumes: lvm = { thin = true }"));
+        }
+    }
+    Ok(record)
 }
 
 /// Copies the cluster away, builds the stack anew on the same devices, and copies the cluster back.
