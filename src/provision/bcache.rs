@@ -37,7 +37,12 @@ const OPTIONS: &[OptionSpec] = &[
         "writethrough",
         "Cache mode; with writeback, a write is acknowledged once it is in the cache.",
     ),
-    option("bucket", OptionKind::Size, "512KiB", "Bucket size of the cache, a power of two."),
+    option(
+        "bucket",
+        OptionKind::Size,
+        "512KiB",
+        "Bucket size of the cache, a power of two; on a cache below 512 MiB the default is smaller.",
+    ),
     option(
         "sequential_cutoff",
         OptionKind::Size,
@@ -90,13 +95,14 @@ impl Layer for Bcache {
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let (backing, cache) = pair(inputs)?;
+        let sectors = BlockDevice::find(cache)?.node.number::<u64>(site.host, "size").unwrap_or(0);
+        let bucket = bucket_of(options.size("bucket"), Bytes(sectors.saturating_mul(512)))?;
         kernel_module::load(site.host, "bcache", &[])?;
         let uuid = filesystem::new_uuid(site.host)?;
         for device in [backing, cache] {
             site.ledger.enter(Thing::new("bcache", MEMBER).with_path("device", device)?.with("uuid", &uuid))?;
         }
         enter_set(site, &uuid, backing, cache)?;
-        let bucket = options.size("bucket").unwrap_or(Bytes(512 << 10));
         let make =
             Command::new("make-bcache").args(["--cset-uuid", &uuid, "--bucket", &format!("{}k", bucket.0 >> 10)]);
         site.host.run(&make.arg("-B").arg(backing).arg("-C").arg(cache))?;
@@ -127,6 +133,26 @@ impl Layer for Bcache {
             kind => Err(Error::bug(format!("the layer `bcache` does not create a {kind}"))),
         }
     }
+}
+
+/// The kernel keeps a bucket of each 1024 in reserve, the number rounded up to a power of two, and takes no cache that has none
+/// (`cache_alloc` in drivers/md/bcache/super.c).
+const TOO_FEW_BUCKETS: u64 = 512;
+
+/// The size of the buckets of a cache of this size.
+fn bucket_of(asked: Option<Bytes>, cache: Bytes) -> Result<Bytes> {
+    let Some(bucket) = asked else {
+        let sizes = (12..=19).rev().map(|power| 1_u64 << power);
+        let fitting = sizes.into_iter().find(|size| cache.0 / size >= 2 * TOO_FEW_BUCKETS);
+        return Ok(Bytes(fitting.unwrap_or(1 << 12)));
+    };
+    let count = cache.0 / bucket.0;
+    if count <= TOO_FEW_BUCKETS {
+        let message =
+            format!("the cache of {cache} has {count} buckets of {bucket}, and bcache needs more than {TOO_FEW_BUCKETS}");
+        return Err(Error::host(message).hint("set a smaller `bucket`, or leave it out"));
+    }
+    Ok(bucket)
 }
 
 /// Kinds in the ledger.

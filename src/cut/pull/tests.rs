@@ -32,6 +32,17 @@ fn harness_broken_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, 
     std::fs::write(witness, told).unwrap();
 }
 
+/// The plug, and what the witness knew: the same before and after it, so nothing later is on the disk.
+fn plug(recorder: &Recorder, witness: &Path) -> (Seq, String) {
+    let text = || std::fs::read_to_string(witness).unwrap();
+    loop {
+        let (before, at, after) = (text(), recorder.mark(), text());
+        if before == after {
+            return (at, after);
+        }
+    }
+}
+
 /// Pulls the plug of ext4 with a mount option once, and judges.
 fn pulled(mount: &[&str]) -> Option<Verdict> {
     if !can_record("ext4") {
@@ -69,14 +80,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
         while kept() < COMMITS && !clients.is_finished() {
             sleep(Duration::from_millis(20));
         }
-        // The plug: what the witness knows before and after it is the same, so nothing later is on the disk.
-        let text = || std::fs::read_to_string(&witness).unwrap();
-        let (at, text) = loop {
-            let (before, at, after) = (text(), recorder.mark(), text());
-            if before == after {
-                break (at, after);
-            }
-        };
+        let (at, text) = plug(&recorder, &witness);
         stop.raise();
         assert_eq!(clients.join().unwrap().unwrap_err().kind(), Kind::Interrupted);
         (at, text)
