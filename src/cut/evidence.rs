@@ -24,6 +24,8 @@ const FORMAT: u32 = 4;
 pub const FILE: &str = "evidence.json";
 /// The log beside it.
 const LOG: &str = "log";
+/// What the server says that clients commit on.
+pub const RECORDED_LOG: &str = "recorded-server.log";
 /// What the server of the last check says.
 pub const SERVER_LOG: &str = "server.log";
 /// The same of the state that a conviction rests on.
@@ -62,9 +64,9 @@ pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Kept>, r
         disks.push((node.clone(), name));
     }
     files::move_to(&recorded.log, &to.join(LOG))?;
-    let server_log = recorded.log.with_file_name(CONVICTED_LOG);
-    if paths::exists(&server_log) {
-        files::move_to(&server_log, &to.join(SERVER_LOG))?;
+    let server_logs = [CONVICTED_LOG, RECORDED_LOG].map(|name| recorded.log.with_file_name(name));
+    if let Some(log) = server_logs.iter().find(|log| paths::exists(log)) {
+        files::move_to(log, &to.join(SERVER_LOG))?;
     }
     let (state, second) = kept.map_or((None, None), |kept| (Some(kept.state), kept.second));
     let (second, recovery_failed) = match second {

@@ -3,6 +3,7 @@
 use super::beside::{Beside, Failed, Ran};
 use super::commits::{self, Asynchronous, Committed, Load};
 use super::disks::Disks;
+use super::evidence;
 use super::history::History;
 use super::opening::Folders;
 use super::session::Session;
@@ -135,7 +136,8 @@ fn on_disks(
         files::make_folder(&folder, 0o700)?;
         files::give_to(&folder, &session.user)?;
     }
-    let mut spec = server_spec(session, postgres_of(case)?, &stack.folders, log.with_file_name("server.log"))?;
+    let mut spec =
+        server_spec(session, postgres_of(case)?, &stack.folders, log.with_file_name(evidence::RECORDED_LOG))?;
     let beside = Beside::of(session, case, log.parent().unwrap_or(&session.work))?;
     spec.settings.extend(beside.iter().flat_map(Beside::server_settings));
     session.ledger.enter(undo::server_thing(&spec)?)?;

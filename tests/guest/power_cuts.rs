@@ -108,6 +108,36 @@ fn a_guest_disk_that_ignores_fua_is_convicted_and_evidence_comes_out_whole() {
 }
 
 #[test]
+fn zfs_holds_with_its_intent_log_and_loses_commits_with_sync_disabled() {
+    const TEST: &str = "zfs_holds_with_its_intent_log_and_loses_commits_with_sync_disabled";
+    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let desk = Desk::new(
+        r#"
+name = "zfs"
+
+[stack.pool]
+device = { loop = "1GiB" }
+volume = "zpool"
+filesystem = { zfs = { properties = { recordsize = "8k", sync = ["standard", "disabled"] } } }
+
+[postgres]
+settings = { shared_buffers = "32MB" }
+
+[workload.tpcb]
+pgbench = { scale = 1, clients = 2, duration = "2s" }
+"#,
+    );
+    let output = desk.cut(&["--states", "0", "--workload"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    let results = results(&output);
+    let of = |sync: &str| results.iter().find(|(case, _)| case.contains(sync)).unwrap().1;
+    // Records of the intent log have no header of WAL: no write may be left out for that.
+    assert_eq!(of("standard")["verdict"]["verdict"], "holds", "{}", of("standard"));
+    assert_eq!(on(of("standard"), "flush ignored"), "loses", "{}", of("standard"));
+    assert_eq!(of("disabled")["verdict"]["verdict"], "loses", "{}", of("disabled"));
+}
+
+#[test]
 fn a_journal_commit_whose_fua_is_ignored_loses_what_it_acknowledged() {
     const TEST: &str = "a_journal_commit_whose_fua_is_ignored_loses_what_it_acknowledged";
     let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
