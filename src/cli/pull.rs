@@ -97,12 +97,13 @@ pub fn run(args: &Args) -> Result<u8> {
 fn summary(record: &PullRecord) -> String {
     let mut text = String::new();
     for round in &record.rounds {
-        if let Some(RoundEnd::Judged { acknowledged, verdict, .. }) = &round.end {
+        if let Some(RoundEnd::Judged { acknowledged, verdict, left_out, .. }) = &round.end {
             let verdict = match verdict {
                 Verdict::Holds { .. } => "holds".to_owned(),
                 verdict => verdict.to_string(),
             };
             text.push_str(&format!("pull {}: {verdict}; {acknowledged} acknowledged commits\n", round.number));
+            left_out.iter().for_each(|step| text.push_str(&format!("  not checked: {step}\n")));
         }
     }
     let devices = record.devices.iter().map(|device| {

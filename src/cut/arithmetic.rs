@@ -6,7 +6,8 @@
 
 use super::history::{Acknowledgement, History};
 use super::pages::Content;
-use crate::record::stack::{NodeSpec, StackSpec};
+use crate::provision::layer;
+use crate::record::stack::StackSpec;
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
 
 /// The worst moment for a power cut.
@@ -33,21 +34,9 @@ pub struct Evidence<'a> {
     pub pages_are_kept: bool,
 }
 
-/// Whether a layer of this name passes pages on at their place or another, unchanged and as wholes.
-fn keeps_pages(node: &NodeSpec) -> bool {
-    let is_compressed = || node.options.0.values().any(|value| value.plain().contains("compress"));
-    match node.layer.as_str() {
-        "loop" | "ext2" | "ext3" | "ext4" | "xfs" | "lvm" | "delay" | "flakey" => true,
-        "btrfs" => !is_compressed(),
-        "md" => matches!(node.options.integer("level"), Some(0 | 1 | 10)),
-        // ZFS puts the records of its intent log between the pages; encryption and parity change them.
-        _ => false,
-    }
-}
-
-/// Whether all nodes of a stack pass pages on unchanged.
+/// Whether all layers of a stack pass pages on unchanged.
 pub fn pages_are_kept(stack: &StackSpec) -> bool {
-    stack.nodes.iter().all(keeps_pages)
+    stack.nodes.iter().all(|node| layer(&node.layer).is_some_and(|layer| layer.keeps_pages(&node.options)))
 }
 
 impl Evidence<'_> {
@@ -262,17 +251,24 @@ mod tests {
             evidence.loss(&history, &durable)
         };
         assert_eq!((loss(true).is_some(), loss(false)), (true, None));
-        let text = |text: &str| OptionValue::Text(text.to_owned());
-        let node = |layer: &str, key: &str, value| {
-            let options = Options([(key.to_owned(), value)].into());
-            NodeSpec { name: layer.to_owned(), layer: layer.to_owned(), options, inputs: Vec::new() }
+    }
+
+    #[test]
+    fn layers_say_whether_they_pass_pages_on_unchanged() {
+        let kept = |name: &str, key: &str, value: OptionValue| {
+            layer(name).unwrap().keeps_pages(&Options([(key.to_owned(), value)].into()))
         };
-        assert!(keeps_pages(&node("ext4", "mount", text("data=journal"))));
-        assert!(keeps_pages(&node("btrfs", "mount", OptionValue::List(vec![text("nodatacow")]))));
-        assert!(!keeps_pages(&node("btrfs", "mount", OptionValue::List(vec![text("compress=zstd")]))));
-        assert!(keeps_pages(&node("md", "level", OptionValue::Integer(10))));
-        assert!(!keeps_pages(&node("md", "level", OptionValue::Integer(5))));
-        assert!(!keeps_pages(&node("zfs", "properties", text("recordsize=8k"))));
+        let texts = |text: &str| OptionValue::List(vec![OptionValue::Text(text.to_owned())]);
+        for (name, option) in
+            [("ext4", "data=journal"), ("btrfs", "nodatacow"), ("xfs", "noatime"), ("f2fs", "noatime")]
+        {
+            assert!(kept(name, "mount", texts(option)), "{name}");
+        }
+        assert!(!kept("btrfs", "mount", texts("compress=zstd")));
+        assert!(kept("md", "level", OptionValue::Integer(10)) && !kept("md", "level", OptionValue::Integer(5)));
+        let none = || OptionValue::Boolean(true);
+        assert!(["loop", "lvm", "delay", "bcache"].iter().all(|name| kept(name, "x", none())));
+        assert!(!["zfs", "zpool", "zvol", "luks"].iter().any(|name| kept(name, "x", none())));
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(super) struct Judged<'a> {
     pub work: &'a Path,
 }
 
+/// Where arithmetic says less.
+const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on the disks of pg_wal counts as one";
+
 /// What the requests of a recording hold.
 #[derive(Default)]
 pub(super) struct Contents {
@@ -64,6 +67,9 @@ impl Judged<'_> {
             let why = "asynchronous commits are judged by their records, and not all were seen in WAL".to_owned();
             result.verdict = Verdict::NotMeasured { why };
             return Ok((result, None));
+        }
+        if !arithmetic::pages_are_kept(&self.case.stack) {
+            result.left_out.push(WEAKER.to_owned());
         }
         let devices = self.devices();
         let by_arithmetic = |device: &Device| OnDevice {

@@ -4,7 +4,7 @@ use super::opening::Folders;
 use super::record::folder_of;
 use crate::error::Result;
 use crate::host::folders::list;
-use crate::host::{Host, files, paths};
+use crate::host::{Host, files};
 use crate::record::stack::End;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// When a link cannot be made.
 pub fn lead_to(host: &Host, data: &Path, folders: &Folders) -> Result<()> {
     let spaces = data.join("pg_tblspc");
-    let listed = if paths::is_folder(&spaces) { list(&spaces)? } else { Vec::new() };
+    // What cannot be read is the server's to meet.
+    let listed = list(&spaces).unwrap_or_default();
     for link in listed.into_iter().chain([data.join("pg_wal")]) {
         // No link: WAL lies with the data, or the cut left something else, which the server will meet.
         let Some(target) = host.link(&link) else { continue };

@@ -92,7 +92,7 @@ fn damage(spec: &ServerSpec, e: Error) -> Result<Found> {
     let log = files::read(&spec.log).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     if let Some(line) = short_of(&log) {
-        return Err(Error::host(format!("the server ended because this machine or its disk is too small: {line}")));
+        return Err(Error::host(format!("the server ended because this machine was short of memory or files: {line}")));
     }
     match ended_by_itself(&log) {
         true => Ok(Found::Torn(e.to_string())),
@@ -100,11 +100,20 @@ fn damage(spec: &ServerSpec, e: Error) -> Result<Found> {
     }
 }
 
-/// The line in which a log tells that memory, files or space were short (errno's words, as glibc has them).
+/// The line with which a server gave up because memory or files were short (errno's words, as glibc has them).
 fn short_of(log: &str) -> Option<&str> {
-    const WORDS: [&str; 4] =
-        ["Cannot allocate memory", "Too many open files", "No space left on device", "could not resize shared memory"];
-    log.lines().find(|line| WORDS.iter().any(|words| line.contains(words)))
+    const WORDS: [&str; 3] = ["Cannot allocate memory", "Too many open files", "could not resize shared memory"];
+    let last = log.lines().rfind(|line| gave_up(line) && !is_of_clients(line))?;
+    WORDS.iter().any(|words| last.contains(words)).then_some(last)
+}
+
+fn gave_up(line: &str) -> bool {
+    ["FATAL:", "PANIC:"].iter().any(|word| line.contains(word))
+}
+
+/// Of clients that come too early, and those that are sent away because somebody ended the server.
+fn is_of_clients(line: &str) -> bool {
+    ["the database system is ", "terminating connection"].iter().any(|words| line.contains(words))
 }
 
 /// Whether an error of a query says that the server was ended, or short of resources (classes 57 and 53 of PostgreSQL's
@@ -116,11 +125,8 @@ pub fn is_of_the_machine(error: &Error) -> bool {
 /// Whether a log tells that the server gave up, or one of its processes crashed.
 fn ended_by_itself(log: &str) -> bool {
     let says = |line: &str| {
-        let gave_up = ["FATAL:", "PANIC:"].iter().any(|word| line.contains(word));
-        // Clients that come too early, and those that are sent away because somebody ended the server.
-        let of_clients = ["the database system is ", "terminating connection"];
         let crashed = line.contains("was terminated by signal") && !line.contains("was terminated by signal 9");
-        crashed || (gave_up && !of_clients.iter().any(|words| line.contains(words)))
+        crashed || (gave_up(line) && !is_of_clients(line))
     };
     log.lines().any(says)
 }
@@ -234,6 +240,9 @@ mod tests {
         let short = "[7] LOG:  starting\n[7] FATAL:  could not map anonymous shared memory: Cannot allocate memory\n";
         assert!(short_of(short).unwrap().contains("shared memory"));
         assert_eq!(short_of("[7] PANIC:  could not read block 3: Input/output error"), None);
+        let damaged = "[7] LOG:  out of file descriptors: Too many open files; release and retry\n\
+                       [7] PANIC:  could not locate a valid checkpoint record at 0/1F2E3D0\n";
+        assert_eq!(short_of(damaged), None, "that came first and was not what ended it");
         assert!(is_of_the_machine(&Error::tool("out of memory (SQLSTATE 53200)")));
         assert!(is_of_the_machine(&Error::tool("terminating connection (SQLSTATE 57P01)")));
         assert!(!is_of_the_machine(&Error::tool("invalid page in block 3 (SQLSTATE XX001)")));

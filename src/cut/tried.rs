@@ -31,6 +31,9 @@ const WHOLES_OF_OTHER: usize = 2;
 /// Moments at which more than this is in play are thinned out: a disk that is never flushed has thousands at each.
 const CROWDED: usize = 1000;
 
+/// States that fail once and not again, after which the machine is held to be at fault.
+const MOST_FLUKES: usize = 8;
+
 /// Bytes at which a torn write convicts, as a severity of its own.
 const TORN_PAGE: u32 = 4096;
 
@@ -53,12 +56,6 @@ pub struct Kept {
     pub second: Option<Second>,
 }
 
-/// What a second look at a conviction says.
-enum Confirmed {
-    As(Kept),
-    Not(Verdict),
-}
-
 /// Tries states, enters what was found, and returns the state that the verdict rests on where it convicts.
 pub fn try_states(
     judged: &Judged<'_>,
@@ -78,7 +75,7 @@ pub fn try_states(
     let kept = trying.all(devices, &end, result);
     let left_out = trying.checker.detach();
     let kept = kept?;
-    result.left_out = left_out?;
+    result.left_out.extend(left_out?);
     Ok(kept)
 }
 
@@ -115,58 +112,47 @@ impl Trying<'_> {
         self.count_torn(&found, result);
         found.retain(counts);
         let alone = found.into_iter().map(|(state, verdict)| (Kept { state, second: None }, verdict));
-        // Of equals the one that went through all steps, which come last.
-        let worst = alone.chain(seconds.found).max_by_key(|(_, verdict)| verdict.weight());
+        let mut suspects: Vec<(Kept, Verdict)> = alone
+            .chain(seconds.found)
+            .filter(|(_, verdict)| verdict.weight() > result.verdict.weight() || verdict.convicts())
+            .collect();
+        // The worst last; of equals the one that went through all steps, which come last.
+        suspects.sort_by_key(|(_, verdict)| verdict.weight());
         let by_arithmetic = result.verdict.clone();
-        let kept = match worst {
-            Some((kept, verdict)) if verdict.weight() > result.verdict.weight() || verdict.convicts() => {
-                if verdict.weight() >= result.verdict.weight() {
-                    result.verdict = verdict.clone();
-                }
-                verdict.convicts().then_some(kept)
-            }
-            _ => None,
-        };
+        let (verdict, kept) = worst_confirmed(by_arithmetic, suspects, |kept| self.confirmed(&honest.durable, kept))?;
+        result.verdict = verdict;
         if let Verdict::Holds { .. } = result.verdict {
             result.verdict = Verdict::Holds { states };
         }
-        let kept = kept.map(|kept| self.confirmed(&honest.durable, kept)).transpose()?;
-        let kept = match kept {
-            Some(Confirmed::Not(then)) => {
-                let why =
-                    format!("a state that failed ({}) did not fail when it was checked again: {then}", result.verdict);
-                result.verdict = if by_arithmetic.convicts() { by_arithmetic } else { Verdict::NotMeasured { why } };
-                None
-            }
-            Some(Confirmed::As(kept)) => Some(kept),
-            None => None,
-        };
         result.devices[0].verdict = result.verdict.clone();
         self.on_others(honest, others, result)?;
         Ok(kept)
     }
 
-    /// A conviction with as few requests in play as possible, checked once more: what a machine that was short of memory did to a
-    /// server is not of the disk. The server's log of that check is kept.
-    fn confirmed(&self, durable: &Durable, kept: Kept) -> Result<Confirmed> {
-        let kept = match kept.second {
-            Some(_) => self.smallest_second(durable, kept)?,
-            None => Kept { state: self.smallest(durable, kept.state)?, second: None },
+    /// A conviction with fewer requests in play if that fails, too, else as it was, with the verdict of a second look; `None`
+    /// where it held on that. The server's log of the second look is kept.
+    fn confirmed(&self, durable: &Durable, kept: Kept) -> Result<Option<(Kept, Verdict)>> {
+        let fewer = match kept.second {
+            Some(_) => self.smallest_second(durable, kept.clone())?,
+            None => Kept { state: self.smallest(durable, kept.state.clone())?, second: None },
         };
+        let tries = if fewer == kept { vec![kept] } else { vec![fewer, kept] };
         let log = self.judged.work.join(evidence::SERVER_LOG);
-        files::remove(&log)?;
-        let finding = match &kept.second {
-            None => self.whole(durable, &kept.state),
-            Some(second) => self.again(durable, &kept.state, second),
-        };
-        let verdict = self.verdict(&kept.state, finding)?;
-        if !verdict.convicts() {
-            return Ok(Confirmed::Not(verdict));
+        for kept in tries {
+            files::remove(&log)?;
+            let finding = match &kept.second {
+                None => self.whole(durable, &kept.state),
+                Some(second) => self.again(durable, &kept.state, second),
+            };
+            let verdict = self.verdict(&kept.state, finding)?;
+            if verdict.convicts() || matches!(verdict, Verdict::HarnessBroken { .. }) {
+                if paths::exists(&log) {
+                    files::move_to(&log, &self.judged.work.join(evidence::CONVICTED_LOG))?;
+                }
+                return Ok(Some((kept, verdict)));
+            }
         }
-        if paths::exists(&log) {
-            files::move_to(&log, &self.judged.work.join(evidence::CONVICTED_LOG))?;
-        }
-        Ok(Confirmed::As(kept))
+        Ok(None)
     }
 
     fn chosen(&self, durable: &Durable, states: usize) -> (Vec<State>, crate::recorder::Coverage) {
@@ -394,6 +380,33 @@ impl Pass {
     }
 }
 
+/// The worst of these that fails again, the last one first, with the verdict of that, where arithmetic says nothing worse. What a
+/// machine that was short of something did to a server is not of the disk.
+fn worst_confirmed(
+    by_arithmetic: Verdict,
+    mut suspects: Vec<(Kept, Verdict)>,
+    mut confirmed: impl FnMut(Kept) -> Result<Option<(Kept, Verdict)>>,
+) -> Result<(Verdict, Option<Kept>)> {
+    let worse =
+        |verdict: Verdict| if verdict.weight() >= by_arithmetic.weight() { verdict } else { by_arithmetic.clone() };
+    let mut flukes = 0;
+    while let Some((kept, verdict)) = suspects.pop().filter(|_| flukes < MOST_FLUKES) {
+        if !verdict.convicts() {
+            match flukes {
+                0 => return Ok((worse(verdict), None)),
+                _ => break,
+            }
+        }
+        match confirmed(kept)? {
+            Some((kept, again)) => return Ok((worse(again), Some(kept))),
+            None => flukes += 1,
+        }
+    }
+    let why = || format!("{flukes} of the states failed, and did not fail when they were checked again");
+    let broken = flukes > 0 && !by_arithmetic.convicts();
+    Ok((if broken { Verdict::NotMeasured { why: why() } } else { by_arithmetic }, None))
+}
+
 /// The worst by the end of WAL.
 fn suspects(tails: &[Weighed], count: usize) -> Vec<State> {
     let mut suspects: Vec<&Weighed> = tails.iter().filter(|(_, verdict)| verdict.convicts()).collect();
@@ -405,4 +418,51 @@ fn suspects(tails: &[Weighed], count: usize) -> Vec<State> {
 fn spread(states: &[&State], count: usize) -> Vec<State> {
     let count = count.min(states.len());
     (0..count).map(|place| states[place * states.len() / count].clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suspect(at: Seq, verdict: Verdict) -> (Kept, Verdict) {
+        (Kept { state: State { class: Class::Floor, at, extra: Vec::new(), torn: None }, second: None }, verdict)
+    }
+
+    fn torn() -> Verdict {
+        Verdict::Torn { what: "x".to_owned(), unit: None }
+    }
+
+    /// The verdict, and the place of the state that it rests on, if the states at these places fail again in this way.
+    fn worst(by_arithmetic: Verdict, suspects: &[(Seq, Verdict)], again: &[(Seq, Verdict)]) -> (Verdict, Option<Seq>) {
+        let suspects = suspects.iter().map(|(at, verdict)| suspect(*at, verdict.clone())).collect();
+        let confirmed = |kept: Kept| {
+            let found = again.iter().find(|(at, _)| *at == kept.state.at);
+            Ok(found.map(|(_, verdict)| (kept.clone(), verdict.clone())))
+        };
+        let (verdict, kept) = worst_confirmed(by_arithmetic, suspects, confirmed).unwrap();
+        (verdict, kept.map(|kept| kept.state.at))
+    }
+
+    #[test]
+    fn a_state_that_fails_once_does_not_convict_and_does_not_hide_one_that_fails_always() {
+        let (holds, lost) = (Verdict::Holds { states: 0 }, Verdict::Loses { commits: 3, us: 7 });
+        let both = [(1, lost.clone()), (2, torn())];
+        assert_eq!(worst(holds.clone(), &both, &[(1, lost.clone()), (2, torn())]), (torn(), Some(2)));
+        assert_eq!(worst(holds.clone(), &both, &[(1, lost.clone())]), (lost.clone(), Some(1)));
+        assert_eq!(
+            worst(holds.clone(), &both, &[(2, lost.clone())]),
+            (lost.clone(), Some(2)),
+            "as the second look says"
+        );
+        let (verdict, kept) = worst(holds.clone(), &both, &[]);
+        assert!(matches!(verdict, Verdict::NotMeasured { why } if why.contains("2 of the states")) && kept.is_none());
+        // Arithmetic needs no state.
+        assert_eq!(worst(lost.clone(), &both, &[]), (lost.clone(), None));
+        assert_eq!(worst(lost.clone(), &[], &[]), (lost, None));
+        let expected = Verdict::ExpectedLoss { commits: 2, us: 5 };
+        assert_eq!(worst(holds.clone(), &[(1, expected.clone())], &[]), (expected, None));
+        assert_eq!(worst(holds.clone(), &[], &[]), (holds.clone(), None));
+        let many: Vec<(Seq, Verdict)> = (0..100).map(|at| (at, torn())).collect();
+        assert!(matches!(worst(holds, &many, &[(0, torn())]), (Verdict::NotMeasured { .. }, None)));
+    }
 }

@@ -86,6 +86,10 @@ impl Layer for Bcache {
         }
     }
 
+    fn keeps_pages(&self, _options: &Options) -> bool {
+        true
+    }
+
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let programs = [("make-bcache", "bcache-tools"), ("wipefs", "util-linux")];
         let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
@@ -95,7 +99,8 @@ impl Layer for Bcache {
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let (backing, cache) = pair(inputs)?;
-        let sectors = BlockDevice::find(cache)?.node.number::<u64>(site.host, "size").unwrap_or(0);
+        let unknown = || Error::host(format!("the kernel does not tell the size of {}", cache.display()));
+        let sectors = BlockDevice::find(cache)?.node.number::<u64>(site.host, "size").ok_or_else(unknown)?;
         let bucket = bucket_of(options.size("bucket"), Bytes(sectors.saturating_mul(512)))?;
         kernel_module::load(site.host, "bcache", &[])?;
         let uuid = filesystem::new_uuid(site.host)?;
@@ -141,16 +146,14 @@ const TOO_FEW_BUCKETS: u64 = 512;
 
 /// The size of the buckets of a cache of this size.
 fn bucket_of(asked: Option<Bytes>, cache: Bytes) -> Result<Bytes> {
-    let Some(bucket) = asked else {
-        let sizes = (12..=19).rev().map(|power| 1_u64 << power);
-        let fitting = sizes.into_iter().find(|size| cache.0 / size >= 2 * TOO_FEW_BUCKETS);
-        return Ok(Bytes(fitting.unwrap_or(1 << 12)));
-    };
+    let mut sizes = (12..=19).rev().map(|power| 1_u64 << power);
+    let fitting = sizes.find(|size| cache.0 / size >= 2 * TOO_FEW_BUCKETS).unwrap_or(1 << 12);
+    let bucket = asked.unwrap_or(Bytes(fitting));
     let count = cache.0 / bucket.0;
     if count <= TOO_FEW_BUCKETS {
         let message =
             format!("the cache of {cache} has {count} buckets of {bucket}, and bcache needs more than {TOO_FEW_BUCKETS}");
-        return Err(Error::host(message).hint("set a smaller `bucket`, or leave it out"));
+        return Err(Error::host(message).hint("take a larger device for the cache, or set a smaller `bucket`"));
     }
     Ok(bucket)
 }

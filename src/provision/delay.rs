@@ -169,6 +169,10 @@ impl Layer for SlippedIn {
         (self.check)(options)
     }
 
+    fn keeps_pages(&self, _options: &Options) -> bool {
+        true
+    }
+
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name, self.module)).collect()
     }

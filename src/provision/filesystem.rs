@@ -57,6 +57,11 @@ impl Layer for OnDevice {
         check(options, &self.recipe)
     }
 
+    fn keeps_pages(&self, options: &Options) -> bool {
+        let changes = |text: &str| ["compress", "raid5", "raid6"].iter().any(|word| text.contains(word));
+        !options.0.values().any(|value| changes(&value.plain()))
+    }
+
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         unmet(host, &self.recipe)
     }

@@ -96,6 +96,10 @@ impl Layer for LoopImage {
         }
     }
 
+    fn keeps_pages(&self, _options: &Options) -> bool {
+        true
+    }
+
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let folder = place(options);
         let no_folder = (!paths::is_folder(folder) && folder != Path::new(DEFAULT_FOLDER)).then(|| Unmet {

@@ -64,6 +64,10 @@ impl Layer for Lvm {
         options::check(options)
     }
 
+    fn keeps_pages(&self, _options: &Options) -> bool {
+        true
+    }
+
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let programs = [("lvm", "lvm2"), ("wipefs", "util-linux")];
         let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));

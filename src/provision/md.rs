@@ -71,6 +71,11 @@ impl Layer for Md {
         options::check(options)
     }
 
+    fn keeps_pages(&self, options: &Options) -> bool {
+        // The others write parity.
+        matches!(options.integer("level"), Some(0 | 1 | 10))
+    }
+
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let programs = [("mdadm", "mdadm"), ("wipefs", "util-linux")];
         let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));

@@ -254,6 +254,11 @@ pub trait Layer: Sync {
         let _ = options;
         None
     }
+    /// Whether pages of a database reach what lies below unchanged and as wholes, so that they are known there by their headers.
+    fn keeps_pages(&self, options: &Options) -> bool {
+        let _ = options;
+        false
+    }
     /// Builds it on its inputs, which are what [`Layer::takes`] asks for; reads back what is there, and fails when that is
     /// not what was asked (an option that the kernel dropped).
     ///

@@ -65,6 +65,9 @@ pub enum RoundEnd {
         acknowledged: u64,
         /// What came of it.
         verdict: Verdict,
+        /// Checks that could not be made, with the reason.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
 }
 

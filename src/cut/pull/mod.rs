@@ -251,16 +251,20 @@ impl Pulls {
         let session = Session::open(host, places, Cutting::default(), interrupt)?;
         let found = self.recover(&session, round.number, &history);
         let closed = session.close();
-        let verdict = match found? {
-            // Clients tell the witness of each commit before they send the next one.
-            Finding::Recovered(Found::Torn(what)) if what.contains(invariants::NEVER_SENT) => {
-                Verdict::HarnessBroken { why: format!("the witness lost what it was told: {what}, as far as it knows") }
-            }
-            found => verdict_of(&found),
-        };
+        let (found, left_out) = found?;
         closed?;
+        // Clients tell the witness of each commit before they send the next one.
+        if let Finding::Recovered(Found::Torn(what)) = &found
+            && what.contains(invariants::NEVER_SENT)
+        {
+            let hint = "give the witness its file back and run `pgstrata pull --resume` again; nothing was judged, and the cluster \
+                        stays where it is";
+            return Err(Error::host(format!("the witness lost what it was told: {what}")).hint(hint));
+        }
+        let verdict = verdict_of(&found);
         let at = time::rfc3339(time::wall_us());
-        let end = RoundEnd::Judged { at, drive_only, acknowledged: kept.len() as u64, verdict: verdict.clone() };
+        let end =
+            RoundEnd::Judged { at, drive_only, acknowledged: kept.len() as u64, verdict: verdict.clone(), left_out };
         if let Some(last) = self.record.rounds.last_mut() {
             last.end = Some(end);
         }
@@ -285,10 +289,11 @@ impl Pulls {
             .hint("mount the filesystem under test there, then run `pgstrata pull --resume` again"))
     }
 
-    fn recover(&self, session: &Session<'_>, round: u32, history: &History) -> Result<Finding> {
+    fn recover(&self, session: &Session<'_>, round: u32, history: &History) -> Result<(Finding, Vec<String>)> {
         let mut spec = self.spec(session, round)?;
         if !paths::exists(&spec.data.join("PG_VERSION")) {
-            return Ok(Finding::Recovered(Found::Torn(format!("{} is not there", spec.data.display()))));
+            let missing = Found::Torn(format!("{} is not there", spec.data.display()));
+            return Ok((Finding::Recovered(missing), Vec::new()));
         }
         // A crash while it recovers must be seen. No process of an earlier boot runs, but one may have its number.
         spec.settings.insert("restart_after_crash".to_owned(), "off".to_owned());
@@ -296,10 +301,11 @@ impl Pulls {
         files::remove(&spec.data.join("postmaster.pid"))?;
         let look =
             |server: &_| server_check::beside_amcheck(server, || invariants::look(server, history, Seq::MAX, true));
-        Ok(Finding::Recovered(match server_check::on_server(&session.host, &spec, session.interrupt, look)? {
-            Ended::Found(found) => found,
-            Ended::LeftOut(_) => Found::Whole,
-        }))
+        let (found, left_out) = match server_check::on_server(&session.host, &spec, session.interrupt, look)? {
+            Ended::Found(found) => (found, Vec::new()),
+            Ended::LeftOut(steps) => (Found::Whole, steps),
+        };
+        Ok((Finding::Recovered(found), left_out))
     }
 }
 

@@ -22,13 +22,14 @@ fn refused_on_another_device(pulls: &Pulls, places: &Places) {
 }
 
 /// The witness's own disk lost what it was told.
-fn harness_broken_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness): (&Path, &Path)) {
+fn refused_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness): (&Path, &Path)) {
     let told = std::fs::read_to_string(witness).unwrap();
     let first: String = told.lines().take(2).map(|line| format!("{line}\n")).collect();
     std::fs::write(witness, first).unwrap();
     let mut forgetful = Pulls { at: at.to_path_buf(), record: pulls.record.clone() };
-    let verdict = forgetful.judge(&Host::this(), places, true, &Interrupt::never()).unwrap();
-    assert!(matches!(&verdict, Verdict::HarnessBroken { why } if why.contains("the witness lost")), "{verdict}");
+    let refused = forgetful.judge(&Host::this(), places, true, &Interrupt::never()).unwrap_err();
+    assert!(refused.to_string().contains("the witness lost what it was told"), "{refused}");
+    assert_eq!(forgetful.record.rounds.last().unwrap().end, None, "it can be judged once the witness is back");
     std::fs::write(witness, told).unwrap();
 }
 
@@ -100,7 +101,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     assert!(pulls.judge(&host, &places, false, &never).unwrap_err().to_string().contains("not restarted"));
     refused_on_another_device(&pulls, &places);
     if mount.is_empty() {
-        harness_broken_where_the_witness_forgot(&pulls, &places, (folder.path(), &witness));
+        refused_where_the_witness_forgot(&pulls, &places, (folder.path(), &witness));
     }
     let verdict = pulls.judge(&host, &places, true, &never).unwrap();
     assert_eq!(Pulls::open(&pulls.at).unwrap().record.verdicts().collect::<Vec<_>>(), [&verdict]);

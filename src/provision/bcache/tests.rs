@@ -21,7 +21,8 @@ fn a_bucket_that_cannot_be_is_refused() {
 fn a_cache_has_as_many_buckets_as_the_kernel_asks_for() {
     let of = |asked: Option<u64>, mib: u64| bucket_of(asked.map(Bytes), Bytes(mib << 20));
     assert_eq!((of(None, 4096).unwrap(), of(None, 512).unwrap()), (Bytes(512 << 10), Bytes(512 << 10)));
-    assert_eq!((of(None, 128).unwrap(), of(None, 1).unwrap()), (Bytes(128 << 10), Bytes(4096)));
+    assert_eq!((of(None, 128).unwrap(), of(None, 4).unwrap()), (Bytes(128 << 10), Bytes(4096)));
+    assert!(of(None, 1).is_err());
     assert_eq!(of(Some(64 << 10), 64).unwrap(), Bytes(64 << 10));
     let refused = of(Some(512 << 10), 128).unwrap_err().to_string();
     assert!(refused.contains("256 buckets of 512 KiB"), "{refused}");
