@@ -263,13 +263,24 @@ impl Group<'_> {
     fn sentence(&self, points: &[AgeingPoint], slope: Option<trend::Slope>, course: Option<Course>) -> String {
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
         let Some(slope) = slope else { return "measured at one amount only".to_owned() };
-        let began = first.aged.zip(last.aged).map(|(first, last)| last.value / first.value);
+        // Of nothing there are no multiples: a new pool's capacity is 0 %.
+        let began = first.aged.zip(last.aged).filter(|(first, _)| first.value != 0.0);
+        let began = began.map(|(first, last)| last.value / first.value);
         let went = match (&last.ratio, began) {
             (Some(ratio), _) => {
                 format!("after {}, {} times a fresh filesystem's", significant(last.x), interval(ratio))
             }
             (None, Some(factor)) => format!("{} times that at {}", significant(factor), significant(first.x)),
-            (None, None) => "unknown at the end".to_owned(),
+            (None, None) => match first.aged.zip(last.aged) {
+                Some((from, to)) => format!(
+                    "{} at {}, {} at {}",
+                    significant(from.value),
+                    significant(first.x),
+                    significant(to.value),
+                    significant(last.x)
+                ),
+                None => "unknown at the end".to_owned(),
+            },
         };
         let slope = match slope.interval {
             Some((low, high)) if low <= 0.0 && high >= 0.0 => {
@@ -365,6 +376,12 @@ mod tests {
         let same = course(&[(0.0, &[100.0, 90.0], &[100.0, 91.0]), (3.0, &[80.0, 50.0], &[81.0, 50.0])]);
         assert!(same.starts_with("after 3, 0.99"), "{same}");
         assert!(same.contains("times a fresh filesystem's; no slope shown ("), "{same}");
+    }
+
+    #[test]
+    fn of_nothing_no_multiple_is_told() {
+        let filled = course(&[(0.0, &[0.0], &[]), (54.0, &[50.0], &[]), (90.0, &[84.0], &[])]);
+        assert!(filled.starts_with("0 at 0, 84 at 90; "), "{filled}");
     }
 
     #[test]
