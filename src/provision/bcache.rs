@@ -151,8 +151,9 @@ fn bucket_of(asked: Option<Bytes>, cache: Bytes) -> Result<Bytes> {
     let bucket = asked.unwrap_or(Bytes(fitting));
     let count = cache.0 / bucket.0;
     if count <= TOO_FEW_BUCKETS {
-        let message =
-            format!("the cache of {cache} has {count} buckets of {bucket}, and bcache needs more than {TOO_FEW_BUCKETS}");
+        let message = format!(
+            "the cache of {cache} has {count} buckets of {bucket}, and bcache needs more than {TOO_FEW_BUCKETS}"
+        );
         return Err(Error::host(message).hint("take a larger device for the cache, or set a smaller `bucket`"));
     }
     Ok(bucket)
