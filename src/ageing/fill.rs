@@ -91,7 +91,8 @@ struct Taken<'a> {
 
 impl<'a> Taken<'a> {
     fn begin(by: &'a Snapshots<'a>) -> Result<Taken<'a>> {
-        Ok(Taken { by, work: SnapshotWork { used_before_bytes: (by.used)()?, ..SnapshotWork::default() } })
+        let (used_before_bytes, of_filesystem) = ((by.used)()?, by.of_filesystem);
+        Ok(Taken { by, work: SnapshotWork { used_before_bytes, of_filesystem, ..SnapshotWork::default() } })
     }
 
     fn make(&mut self) -> Result<()> {
@@ -206,7 +207,7 @@ mod tests {
         // 160 files, 40 of them deleted, twice; then what is left of 400.
         assert_eq!(*seen.borrow(), [(1, 160), (2, 280), (3, 320)]);
         assert_eq!((spree.work.created, spree.work.deleted), (400, 80));
-        let wanted = SnapshotWork { made: 3, used_before_bytes: 7, used_after_bytes: 7 };
+        let wanted = SnapshotWork { made: 3, used_before_bytes: 7, used_after_bytes: 7, of_filesystem: true };
         assert_eq!(taken.end().unwrap(), wanted);
     }
 }

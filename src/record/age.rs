@@ -79,6 +79,10 @@ pub struct SnapshotWork {
     pub used_before_bytes: u64,
     /// In use at the end, synced.
     pub used_after_bytes: u64,
+    /// Whether they are the filesystem's own. Those of a volume below it hold blocks, not files: what is in use beyond the
+    /// files is then not what they hold.
+    #[serde(default)]
+    pub of_filesystem: bool,
 }
 
 /// What a ZFS pool says of its room (`zpool list`). Parity of raidz counts in all of it.
