@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
-use crate::record::stack::{End, GroundName, NodeSpec, StackSpec};
+use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -42,25 +42,36 @@ impl BuiltStack {
     /// # Errors
     /// With the tool's own words.
     pub fn pool_room(&self, host: &Host) -> Result<Option<PoolRoom>> {
-        let pools = self.pools();
-        let source = self.facts.mount().map(|mount| mount.source.as_str()).unwrap_or_default();
-        let of_data = pools.iter().find(|pool| source.split('/').next() == Some(pool.as_str()));
+        self.pool_of_data().map(|pool| zfs_tools::room(host, pool)).transpose()
+    }
+
+    /// The pool that the data stand on; `None` where they stand on several, or on none.
+    fn pool_of_data(&self) -> Option<&str> {
+        // A folder of the machine's own has no node for its pool.
+        let mount = self.facts.mount().filter(|mount| mount.fstype == "zfs");
+        let of_mount = mount.and_then(|mount| mount.source.split('/').next());
         // A filesystem on a volume of a pool does not name it.
-        let only = pools.first().filter(|_| pools.len() == 1);
-        of_data.or(only).map(|pool| zfs_tools::room(host, pool)).transpose()
+        let way = self.facts.way_down(self.facts.data.as_ref()).into_iter().filter(|(_, role, _)| *role == Role::Data);
+        let grounds = way.flat_map(|(_, _, node)| node.grounds.iter().map(|of| GroundName::of(&node.name, &of.name)));
+        let below: BTreeSet<&str> = grounds.filter_map(|name| self.grounds.get(&name).and_then(pool_name)).collect();
+        of_mount.or_else(|| below.first().copied().filter(|_| below.len() == 1))
     }
 
     /// Names of the ZFS pools that it stands on: those that it has built, and those of the datasets that its folders lie on.
     #[must_use]
     pub fn pools(&self) -> Vec<String> {
-        let built = self.grounds.values().filter_map(|ground| match ground {
-            Ground::Pool(name) => Some(name.as_str()),
-            Ground::Device(_) | Ground::Folder(_) => None,
-        });
+        let built = self.grounds.values().filter_map(pool_name);
         let mounts = self.facts.nodes.iter().flat_map(|node| &node.grounds).filter_map(|ground| ground.mount.as_ref());
         let of_mounts = mounts.filter(|mount| mount.fstype == "zfs").filter_map(|mount| mount.source.split('/').next());
         let names: BTreeSet<&str> = built.chain(of_mounts).collect();
         names.into_iter().map(str::to_owned).collect()
+    }
+}
+
+fn pool_name(ground: &Ground) -> Option<&str> {
+    match ground {
+        Ground::Pool(name) => Some(name),
+        Ground::Device(_) | Ground::Folder(_) => None,
     }
 }
 
@@ -212,7 +223,50 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
 #[must_use]
 pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
     let node = spec.node(ground.node())?;
-    let data = node.inputs.iter().filter(|input| input.role == crate::record::stack::Role::Data);
+    let data = node.inputs.iter().filter(|input| input.role == Role::Data);
     let data: Option<Vec<Bytes>> = data.map(|input| capacity(spec, &input.from)).collect();
     layer(&node.layer)?.capacity(&node.options, &data?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::built::{GroundFacts, NodeFacts};
+    use crate::record::facts::MountFacts;
+    use crate::record::stack::Input;
+
+    fn node(name: &str, on: &[(&str, Role)]) -> NodeFacts {
+        let input = |(from, role): &(&str, Role)| Input { from: ground(from), role: *role, group: None };
+        let inputs = on.iter().map(input).collect();
+        NodeFacts { name: name.to_owned(), inputs, grounds: vec![GroundFacts::default()], ..NodeFacts::default() }
+    }
+
+    fn ground(name: &str) -> GroundName {
+        GroundName(name.to_owned())
+    }
+
+    /// A volume of the pool `tank` with a filesystem on it, an image with another whose journal is on such a volume, and
+    /// a dataset of the machine's own; the data are on one of them.
+    fn with_data_on(name: &str) -> BuiltStack {
+        let mut own = node("own", &[]);
+        let mount = MountFacts { fstype: "zfs".to_owned(), source: "rpool/home".to_owned(), ..MountFacts::default() };
+        own.grounds[0].mount = Some(mount);
+        let on_image = node("on-image", &[("image", Role::Data), ("volume", Role::Log)]);
+        let volume = node("volume", &[("pool", Role::Data)]);
+        let on_volume = node("on-volume", &[("volume", Role::Data)]);
+        let nodes = vec![node("pool", &[]), volume, on_volume, node("image", &[]), on_image, own];
+        BuiltStack {
+            folders: [(End::Data, PathBuf::from("/run/stack/fs"))].into(),
+            grounds: [(ground("pool"), Ground::Pool("tank".to_owned()))].into(),
+            facts: StackFacts { nodes, data: Some(ground(name)), ..StackFacts::default() },
+            mark: 0,
+        }
+    }
+
+    #[test]
+    fn the_pool_of_the_data_is_the_one_below_them_and_not_one_that_something_else_lies_on() {
+        let pool = |name: &str| with_data_on(name).pool_of_data().map(str::to_owned);
+        assert_eq!((pool("on-volume").as_deref(), pool("own").as_deref()), (Some("tank"), Some("rpool")));
+        assert_eq!(pool("on-image"), None);
+    }
 }
