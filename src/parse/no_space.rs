@@ -2,8 +2,9 @@
 
 use super::server_log;
 
-/// ENOSPC and EDQUOT as glibc says them in English, and PostgreSQL's own words of a write that was cut short (md.c).
-const WORDS: [&str; 3] = ["No space left on device", "Disk quota exceeded", "Check free disk space"];
+/// ENOSPC and EDQUOT as glibc says them in English, PostgreSQL's own words of a write that was cut short (md.c), and what zfs
+/// and zpool say of both errors (libzfs_util.c, `EZFS_NOSPC`).
+const WORDS: [&str; 4] = ["No space left on device", "Disk quota exceeded", "Check free disk space", ": out of space"];
 
 /// The first line that says so.
 #[must_use]
@@ -52,6 +53,13 @@ mod tests {
         let log = "2026-11-22 05:17:23.500 GMT [42] ERROR:  could not extend file \"base/5/1\": wrote only 4096 of 8192 bytes\n\
                    2026-11-22 05:17:23.500 GMT [42] HINT:  Check free disk space.\n";
         assert!(logged(log).unwrap().1.starts_with("ERROR:  could not extend file"));
+    }
+
+    #[test]
+    fn zfs_has_words_of_its_own() {
+        let said = "`zfs snapshot -r tank@a` failed with exit code 1; output:\n  \
+             cannot create snapshot 'tank@a': out of space\n  no snapshots were created";
+        assert_eq!(line(said), Some("cannot create snapshot 'tank@a': out of space"));
     }
 
     #[test]

@@ -57,6 +57,14 @@ impl BuiltStack {
         of_mount.or_else(|| below.first().copied().filter(|_| below.len() == 1))
     }
 
+    /// Whether a text names this stack: a folder of it, or a pool that it has built.
+    #[must_use]
+    pub fn is_named_in(&self, text: &str) -> bool {
+        let folders = self.folders.values().map(|folder| folder.display().to_string());
+        let pools = self.grounds.values().filter_map(pool_name).map(str::to_owned);
+        folders.chain(pools).any(|name| text.contains(&name))
+    }
+
     /// Names of the ZFS pools that it stands on: those that it has built, and those of the datasets that its folders lie on.
     #[must_use]
     pub fn pools(&self) -> Vec<String> {
@@ -268,5 +276,16 @@ mod tests {
         let pool = |name: &str| with_data_on(name).pool_of_data().map(str::to_owned);
         assert_eq!((pool("on-volume").as_deref(), pool("own").as_deref()), (Some("tank"), Some("rpool")));
         assert_eq!(pool("on-image"), None);
+    }
+
+    #[test]
+    fn tools_name_a_stack_by_its_mount_point_or_by_the_pool_that_it_has_built() {
+        let stack = with_data_on("own");
+        assert!(
+            stack.is_named_in("mkdir: cannot create directory '/run/stack/fs/pgstrata-a3': No space left on device")
+        );
+        assert!(stack.is_named_in("cannot create snapshot 'tank@pgstrata-a3': out of space"));
+        assert!(!stack.is_named_in("write /var/lib/state/aside: No space left on device"));
+        assert!(!stack.is_named_in("write /rpool/state/aside: No space left on device"));
     }
 }

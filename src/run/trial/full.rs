@@ -23,7 +23,11 @@ impl Trial<'_, '_> {
         }
         let said = failure.chain();
         // While it is aged, the cluster may lie beside the stack for a while, on a disk that is none of it.
-        let names_stack = || self.folder.as_ref().is_some_and(|folder| said.contains(&folder.display().to_string()));
+        // What makes snapshots names the mount point or the pool, and not the folder of the cluster.
+        let names_stack = || {
+            self.folder.as_ref().is_some_and(|folder| said.contains(&folder.display().to_string()))
+                || self.stack.as_ref().is_some_and(|stack| stack.is_named_in(&said))
+        };
         let is_of_stack = self.step != Step::Age || names_stack();
         let began_us = wall_us().saturating_sub(micros(self.step_began.elapsed()));
         self.record.full = self.full(no_space::line(&said).filter(|_| is_of_stack), began_us);
