@@ -57,8 +57,8 @@ pub struct CaseSums {
     pub stages: StageSums,
     pub epochs: EpochSums,
     pub ageing: AgeingSums,
-    /// Size of an ARC that can hold what was to be read cold.
-    pub arc_holds: Option<u64>,
+    /// Largest share of what was to be read cold that an ARC can hold, where that is notable.
+    pub arc_holds: Option<f64>,
     /// What a power cut would cost it, where that was found out.
     pub verdict: Option<Verdict>,
 }
@@ -126,7 +126,8 @@ impl CaseSums {
             self.synced.add(probe);
         }
         self.ageing.add(&record, &seconds, &latencies);
-        self.arc_holds = self.arc_holds.max(arc::holds(&record, &counts, &seconds));
+        let held = arc::holds(&record, &counts, &seconds);
+        self.arc_holds = self.arc_holds.into_iter().chain(held).max_by(f64::total_cmp);
         self.windows.add(&record, &seconds, &phases);
         let window = window::of_trial(&record, &counts, &seconds);
         self.strata.add(&record, &seconds, &Operations::of(&seconds));

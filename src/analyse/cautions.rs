@@ -41,9 +41,9 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     }
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found));
-    if let Some(bytes) = sums.arc_holds {
-        let what = "the ARC ({}) can hold what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
-        remarks.push(Remark::with(Weight::Cached, what, Number::Bytes(bytes)));
+    if let Some(share) = sums.arc_holds {
+        let what = "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
+        remarks.push(Remark::with(Weight::Cached, what, Number::Share(share)));
     }
     remarks.extend(sparse(&sums.trials));
     remarks.extend(differing_facts(&sums.trials));
