@@ -51,6 +51,8 @@ pub struct ServerLine {
 /// When a server that is there does not answer.
 pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
     let mut checked = Checked { refusals: reserved(&plan.cases), ..Checked::default() };
+    // The layers of a stack tell it without the machine, so those in other guests are asked as well.
+    checked.snapshots(&plan.cases);
     let whole = plan.cases.len();
     let plan = &plan.part_in(guest);
     if plan.cases.len() < whole {
@@ -71,7 +73,6 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
         checked.server(host, bin, values)?;
     }
     checked.mounts(plan);
-    checked.snapshots(plan);
     Ok(checked)
 }
 
@@ -159,8 +160,8 @@ impl Checked {
 
 impl Checked {
     /// Stacks that are to be aged with snapshots and have none.
-    fn snapshots(&mut self, plan: &Plan) {
-        for case in &plan.cases {
+    fn snapshots(&mut self, cases: &[CaseSpec]) {
+        for case in cases {
             let Some(key) = ageing::asks_for_snapshots(&case.age) else { continue };
             let Some(why) = snapshots::lacking(&case.stack) else { continue };
             let refusal = Refusal {

@@ -1,7 +1,9 @@
 //! Stacks that are aged before they are measured, against the same cluster on a fresh filesystem.
 
+use crate::machine;
 use crate::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
+use std::path::Path;
 
 const PLAN: &str = r#"
 name = "ageing"
@@ -145,4 +147,22 @@ fn a_stack_that_has_no_snapshots_is_refused_before_anything_is_built() {
     let said = said(&output);
     assert!(said.contains("no layer below the data of the stack btrfs has snapshots"), "{said}");
     assert!(said.contains("plan.toml:8:") && said.contains("btrfs, xfs (reflinks), lvm and zfs have them"), "{said}");
+    let held = |folder: &Path| fs::read_dir(folder).map_or(0, Iterator::count);
+    assert!(!shop.results().exists(), "there is a run folder: {said}");
+    assert_eq!(held(&shop.state().join("ledger")), 0, "{said}");
+    // Loop devices, mounts and processes.
+    let traces = machine::traces(shop.path().to_str().unwrap());
+    assert!(traces.is_empty(), "{traces:?}");
+}
+
+#[test]
+fn a_stack_that_has_no_snapshots_is_refused_in_whichever_guest_it_is_to_stand() {
+    let shop = Workshop::new();
+    let guests = "blocks = 1\nguest = [\"bookworm\", \"trixie\"]";
+    let text = FILLED.replace("filesystem = \"btrfs\"", "filesystem = \"ext4\"").replace("blocks = 1", guests);
+    let plan = shop.file("plan.toml", &text);
+    let output = shop.pgstrata(&["plan", plan.to_str().unwrap()]).output().unwrap();
+    assert!(!output.status.success());
+    let said = said(&output);
+    assert!(said.contains("no layer below the data of the stack btrfs has snapshots"), "{said}");
 }
