@@ -213,15 +213,15 @@ fn a_plan_that_is_wrong_is_refused_as_on_the_host() {
     assert_eq!(std::fs::read_dir(desk.results()).map_or(0, Iterator::count), 0);
 }
 
-/// Runs a shipped plan; its findings, when each of its trials was measured.
-fn shipped(name: &str) -> serde_json::Value {
+/// Runs a shipped plan; its run folder and findings, when each of its trials was measured.
+fn shipped(name: &str) -> (Desk, serde_json::Value) {
     let desk = Desk::new();
     let output = ended(desk.running(&[name, "--quick"]).spawn().unwrap());
     assert!(output.status.success(), "{}", said(&output));
     let found = findings(&desk.run_folder());
     let run = &found["run"];
     assert_eq!(run["trials_measured"], run["trials_planned"], "{run}");
-    found
+    (desk, found)
 }
 
 fn cases(findings: &serde_json::Value) -> &[serde_json::Value] {
@@ -231,7 +231,7 @@ fn cases(findings: &serde_json::Value) -> &[serde_json::Value] {
 #[test]
 fn zfs_sync_tells_what_sync_disabled_leaves_undone() {
     let Some(_turn) = guest("zfs_sync_tells_what_sync_disabled_leaves_undone", SUITE) else { return };
-    let found = shipped("zfs-sync");
+    let (desk, found) = shipped("zfs-sync");
     assert_eq!(cases(&found).len(), 15);
     for case in cases(&found) {
         let disabled = case["axes"]["zfs.sync"] == "disabled";
@@ -243,13 +243,20 @@ fn zfs_sync_tells_what_sync_disabled_leaves_undone() {
         assert!(if disabled { flushes < 0.1 } else { flushes > 0.2 }, "{case}");
         assert!(case["strata"]["at_stack_devices"]["bytes_per_write"].as_f64().unwrap() > 0.0, "{case}");
     }
+    // The published figures stand beside these, whether or not they can be compared with an emulated CPU's.
+    let mut compare = pgstrata(&["compare"]);
+    let output = compare.arg(desk.run_folder()).arg("shelf:freebsd10-zfs-fsync-2014").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for figure in ["6676", "116 000", "sync=disabled: a sync does nothing"] {
+        assert!(text.contains(figure), "{figure}: {}", said(&output));
+    }
 }
 
 #[test]
 fn filesystem_matrix_shows_the_device_work_of_every_filesystem() {
     const TEST: &str = "filesystem_matrix_shows_the_device_work_of_every_filesystem";
     let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
-    let found = shipped("filesystem-matrix");
+    let (_, found) = shipped("filesystem-matrix");
     assert_eq!(cases(&found).len(), 38);
     for case in cases(&found) {
         let work = &case["strata"]["at_stack_devices"];
