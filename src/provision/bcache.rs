@@ -280,5 +280,15 @@ fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
         return Err(Error::host(format!("{} holds something other than the bcache of pgstrata", path.display()))
             .hint(format!("check `wipefs {}` and clear it manually", path.display())));
     }
-    filesystem::wipe_all(host, path)
+    // The kernel lets go of a device some time after it was stopped, and udev may have registered it once more.
+    for attempt in 0.. {
+        match filesystem::wipe_all(host, path) {
+            Err(_) if attempt < mount::BUSY_TRIES => {
+                sleep(mount::BUSY_PAUSE);
+                stop(host, path, uuid)?;
+            }
+            wiped => return wiped,
+        }
+    }
+    Ok(())
 }
