@@ -2,11 +2,11 @@
 
 use crate::cluster::server::{self, Server};
 use crate::error::{Context, Result};
-use crate::host::extents;
+use crate::host::extents::{self, Pieces};
 use crate::host::files;
 use crate::host::folders;
 use crate::host::paths::{self, Kind};
-use crate::record::age::{Layout, RelationLayout};
+use crate::record::age::{LEAST_RELATION, Layout, RelationLayout};
 use std::path::{Path, PathBuf};
 
 /// User relations with their main forks' files.
@@ -14,17 +14,20 @@ const RELATIONS: &str = "select c.relname, pg_relation_filepath(c.oid) from pg_c
                          c.relkind in ('r', 'i', 't', 'm') and pg_relation_filepath(c.oid) is not null \
                          order by pg_relation_size(c.oid) desc, 1";
 
+/// Another way to the pieces of a file, where its filesystem does not tell extents; `None` where there is none.
+pub type OtherWay<'a> = dyn Fn(&Path) -> Result<Option<Pieces>> + 'a;
+
 /// Looks at the cluster of a server, which has just written a checkpoint.
 ///
 /// # Errors
 /// The server's or the kernel's words.
-pub fn look(server: &Server) -> Result<Layout> {
+pub(crate) fn look(server: &Server, other_way: &OtherWay<'_>) -> Result<Layout> {
     let data = &server.spec.data;
     let mut layout = of_filesystem(data)?;
     sizes(data, &mut layout)?;
     for row in server.connect(server::DATABASE)?.query(RELATIONS)? {
         if let [Some(name), Some(path)] = row.as_slice() {
-            let relation = relation(name, &data.join(path), &mut layout.not_told)?;
+            let relation = relation(name, &data.join(path), other_way, &mut layout.not_told)?;
             layout.relations.extend((relation.bytes > 0).then_some(relation));
         }
     }
@@ -58,20 +61,38 @@ fn sizes(folder: &Path, layout: &mut Layout) -> Result<()> {
     Ok(())
 }
 
-fn relation(name: &str, first: &Path, not_told: &mut Option<String>) -> Result<RelationLayout> {
+fn relation(
+    name: &str,
+    first: &Path,
+    other_way: &OtherWay<'_>,
+    not_told: &mut Option<String>,
+) -> Result<RelationLayout> {
     let mut found = RelationLayout { name: name.to_owned(), ..RelationLayout::default() };
-    for path in segments(first) {
-        let file = files::open(&path)?;
-        found.bytes += paths::look_at_open(&file, &path)?.bytes;
-        let Some(pieces) = extents::pieces(&file).or_host(|| format!("read the extents of {}", path.display()))? else {
-            not_told.get_or_insert_with(|| "the filesystem does not tell extents (FIEMAP)".to_owned());
-            continue;
+    let files = segments(first);
+    for path in &files {
+        found.bytes += paths::look_at(path)?.bytes;
+    }
+    let other_way = |path: &Path| if found.bytes < LEAST_RELATION { Ok(None) } else { other_way(path) };
+    let mut extents = 0;
+    for path in &files {
+        let of_filesystem = extents::pieces(&files::open(path)?);
+        let of_filesystem = of_filesystem.or_host(|| format!("read the extents of {}", path.display()))?;
+        // A relation is told whole or not at all.
+        let pieces = match of_filesystem.map_or_else(|| other_way(path), |pieces| Ok(Some(pieces))) {
+            Ok(Some(pieces)) => pieces,
+            other => {
+                let why = other.err().map(|e| e.to_string());
+                not_told
+                    .get_or_insert(why.unwrap_or_else(|| "the filesystem does not tell extents (FIEMAP)".to_owned()));
+                return Ok(RelationLayout { name: found.name, bytes: found.bytes, ..RelationLayout::default() });
+            }
         };
-        *found.extents.get_or_insert(0) += pieces.pieces;
+        extents += pieces.pieces;
         found.shared_bytes += pieces.shared_bytes;
         found.encoded_bytes += pieces.encoded_bytes;
         found.unwritten_bytes += pieces.unwritten_bytes;
     }
+    found.extents = Some(extents);
     Ok(found)
 }
 

@@ -1,17 +1,12 @@
 //! Figures over an amount of ageing: on the aged filesystem, on a fresh one, their ratio, its slope, and whether it is
 //! steady. Nothing is said beyond the largest amount that was measured.
 
+use super::age_figures::{self, Figure};
 use super::case::CaseSums;
-use super::counters::growth;
 use super::findings::{Ageing, AgeingPoint, Estimate};
 use super::input::Seconds;
-use super::measures::{estimate, rate_of};
-use crate::record::age::{AgeRecord, FileWork, Layout, PoolRoom};
-use crate::record::built::Below;
-use crate::record::columns::{self, DeviceColumn};
+use super::measures::estimate;
 use crate::record::trial::TrialRecord;
-use crate::stats::autocorrelation::Within;
-use crate::stats::interval::TrialMean;
 use crate::stats::ratio::{BlockMean, ratio};
 use crate::stats::trend::{self, Course, Point};
 use crate::units::significant;
@@ -29,32 +24,6 @@ const AMOUNTS: [(&str, &str, &str); 4] = [
 const CONTROL: &str = "age.filesystem";
 /// Ratios nearer to 1 are no difference: counts that are the same in each block have an interval without a width.
 const LEAST_DIFFERENCE: f64 = 0.01;
-/// Relations below this are too small for a number of extents to mean anything.
-const LEAST_RELATION: u64 = 1 << 20;
-
-const GIB: f64 = (1u64 << 30) as f64;
-
-/// A figure of a trial.
-#[derive(Debug)]
-struct Figure {
-    name: String,
-    unit: String,
-    trial: TrialMean,
-}
-
-impl Figure {
-    fn new(name: &str, unit: &str, mean: f64) -> Figure {
-        Figure { name: name.to_owned(), unit: unit.to_owned(), trial: TrialMean { mean, within: None } }
-    }
-
-    /// A count, each one of which stands for `scale`. Whether a file lies in three pieces or in four is chance: the error
-    /// is that of a Poisson count.
-    fn count(name: &str, count: u64, scale: f64) -> Figure {
-        let n = count as f64;
-        let within = (count > 0).then(|| Within { standard_error: n.sqrt() * scale, degrees: n });
-        Figure { name: name.to_owned(), unit: String::new(), trial: TrialMean { mean: n * scale, within } }
-    }
-}
 
 /// The figures of one case while its trials come in, by name and unit.
 #[derive(Debug, Clone, Default)]
@@ -67,23 +36,7 @@ pub struct AgeingSums {
 impl AgeingSums {
     /// Adds a trial whose stack has `age`; others have no figures here.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
-        let Some(age) = &record.age else { return };
-        let unit = &record.operation.unit;
-        let measures = || record.counts.iter().flat_map(|counts| &counts.measures);
-        let of_measures = measures().filter_map(|measure| Some(Figure::new(&measure.name, unit, rate_of(measure)?)));
-        let mut figures: Vec<Figure> = of_measures.collect();
-        let main = measures().next();
-        if record.operation.rate.is_some()
-            && let Some((_, histogram)) = latencies.iter().find(|(name, _)| main.is_some_and(|main| main.name == *name))
-            && !histogram.is_empty()
-        {
-            figures.push(Figure::new("p99", "ms", histogram.value_at_quantile(0.99) as f64 / 1000.0));
-        }
-        figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
-        figures.extend(age.pool.iter().flat_map(of_pool));
-        figures.extend(held(age));
-        figures.extend(of_devices(record, seconds));
-        figures.extend(cpu_busy(seconds));
+        let figures = age_figures::of_trial(record, seconds, latencies);
         for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
             let key = (name, unit);
             if !self.order.contains(&key) {
@@ -96,84 +49,6 @@ impl AgeingSums {
     fn of(&self, key: &(String, String)) -> &[BlockMean] {
         self.figures.get(key).map_or(&[], Vec::as_slice)
     }
-}
-
-fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
-    let told =
-        || layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION && relation.extents.is_some());
-    let extents: u64 = told().filter_map(|relation| relation.extents).sum();
-    let bytes: u64 = told().map(|relation| relation.bytes).sum();
-    let mut figures = Vec::new();
-    if bytes > 0 {
-        figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
-    }
-    // Files beside the cluster are none of its space; on the control they are gone.
-    let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
-    let held = age.snapshots.is_some();
-    if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
-        let used = size.saturating_sub(free);
-        if layout.cluster_bytes > 0 && !held {
-            let own = used.saturating_sub(beside(&age.fill) + beside(&age.churn));
-            figures.push(Figure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
-        }
-        // The size of a dataset shrinks by what snapshots hold; its pool tells.
-        if age.pool.is_none() && size > 0 {
-            figures.push(Figure::new("filesystem used", "%", 100.0 * used as f64 / size as f64));
-        }
-    }
-    figures
-}
-
-/// What a pool says of its room.
-fn of_pool(pool: &PoolRoom) -> Vec<Figure> {
-    let fragmentation =
-        pool.fragmentation_percent.map(|percent| Figure::new("pool fragmentation", "%", percent as f64));
-    let others = [
-        Figure::new("pool capacity", "%", pool.capacity_percent as f64),
-        Figure::new("pool allocated", "GiB", pool.allocated_bytes as f64 / GIB),
-        Figure::new("pool free", "GiB", pool.free_bytes as f64 / GIB),
-    ];
-    fragmentation.into_iter().chain(others).collect()
-}
-
-/// What only snapshots hold: in use beyond the files that are left. Those of a volume do not tell: a thick one counts at its
-/// whole size, a thin one with deleted blocks that were not discarded.
-fn held(age: &AgeRecord) -> Option<Figure> {
-    let (snapshots, fill) = (age.snapshots.filter(|snapshots| snapshots.of_filesystem)?, age.fill?);
-    let grown = snapshots.used_after_bytes.saturating_sub(snapshots.used_before_bytes);
-    Some(Figure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
-}
-
-/// Of the top device below the data: what a read was large, and how long a request took.
-fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
-    let Some(stack) = &record.stack else { return Vec::new() };
-    let Some(top) = stack.devices_below(stack.data.as_ref()).first().map(Below::name) else {
-        return Vec::new();
-    };
-    let columns = stack.device_columns();
-    let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
-    let grown =
-        |column: &DeviceColumn| seconds.device_counts(prefix, column).and_then(growth).map(|grown| grown.amount as f64);
-    let mut figures = Vec::new();
-    let (reads, writes) = (grown(&columns::DEVICE_READS), grown(&columns::DEVICE_WRITES));
-    if let (Some(reads), Some(bytes)) = (reads.filter(|reads| *reads > 0.0), grown(&columns::DEVICE_READ_BYTES)) {
-        figures.push(Figure::new("mean device read", "KiB", bytes / reads / 1024.0));
-    }
-    let times = (grown(&columns::DEVICE_READ_MS), grown(&columns::DEVICE_WRITE_MS));
-    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) = (reads, writes, times)
-        && reads + writes > 0.0
-    {
-        figures.push(Figure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));
-    }
-    figures
-}
-
-fn cpu_busy(seconds: &Seconds) -> Option<Figure> {
-    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown.amount as f64);
-    let states: Option<Vec<f64>> = columns::CPU_TIMES.iter().map(grown).collect();
-    let all: f64 = states.as_ref()?.iter().sum();
-    let idle: f64 = [&columns::CPU_IDLE_NS, &columns::CPU_IOWAIT_NS].into_iter().filter_map(grown).sum();
-    (all > 0.0).then(|| Figure::new("CPU busy", "%", 100.0 * (all - idle) / all))
 }
 
 /// Cases that differ in an amount of ageing and in what was measured, and in nothing else.
@@ -352,7 +227,7 @@ fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -> Vec<Point
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::age::{RelationLayout, SnapshotWork};
+    use crate::stats::interval::TrialMean;
 
     fn blocks(values: &[f64]) -> Vec<BlockMean> {
         let block = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
@@ -410,67 +285,5 @@ mod tests {
         let told = |fresh: f64| point(10.0, &blocks(&[100.0, 100.0]), &blocks(&[fresh, fresh])).told_apart;
         assert_eq!((told(100.0), told(100.5), told(50.0)), (Some(false), Some(false), Some(true)));
         assert_eq!(point(10.0, &blocks(&[100.0]), &blocks(&[50.0])).told_apart, None);
-    }
-
-    #[test]
-    fn small_relations_and_files_beside_the_cluster_do_not_count() {
-        let relation = |bytes, extents| RelationLayout { bytes, extents: Some(extents), ..RelationLayout::default() };
-        let layout = Layout {
-            relations: vec![relation(512 << 20, 100), relation(8192, 1)],
-            size_bytes: Some(4 << 30),
-            free_bytes: Some(1 << 30),
-            cluster_bytes: 1 << 30,
-            ..Layout::default()
-        };
-        let fill = Some(FileWork { left_bytes: 1 << 30, ..FileWork::default() });
-        let figures = of_layout(&AgeRecord { fill, ..AgeRecord::default() }, &layout);
-        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
-        let wanted = [("extents per GiB", 200.0), ("space used / logical size", 2.0), ("filesystem used", 75.0)];
-        assert_eq!(values, wanted);
-    }
-
-    #[test]
-    fn a_pool_tells_its_room_and_snapshots_what_they_hold() {
-        let pool = PoolRoom {
-            size_bytes: 10 << 30,
-            allocated_bytes: 9 << 30,
-            free_bytes: 1 << 30,
-            fragmentation_percent: Some(61),
-            capacity_percent: 90,
-        };
-        let snapshots =
-            SnapshotWork { made: 5, used_before_bytes: 1 << 30, used_after_bytes: 9 << 30, of_filesystem: true };
-        let fill = FileWork { left_bytes: 6 << 30, ..FileWork::default() };
-        let age = AgeRecord {
-            pool: Some(pool),
-            fill: Some(fill),
-            snapshots: Some(snapshots),
-            layout: Some(Layout { size_bytes: Some(8 << 30), free_bytes: Some(1 << 30), ..Layout::default() }),
-            ..AgeRecord::default()
-        };
-        let of_layout = age.layout.iter().flat_map(|layout| of_layout(&age, layout));
-        let figures: Vec<Figure> = of_layout.chain(of_pool(&pool)).chain(held(&age)).collect();
-        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
-        let wanted = [
-            ("pool fragmentation", 61.0),
-            ("pool capacity", 90.0),
-            ("pool allocated", 9.0),
-            ("pool free", 1.0),
-            ("held by snapshots", 2.0),
-        ];
-        assert_eq!(values, wanted);
-        assert_eq!(of_pool(&PoolRoom { fragmentation_percent: None, ..pool }).len(), 3);
-        assert!(held(&AgeRecord::default()).is_none());
-    }
-
-    #[test]
-    fn snapshots_of_a_volume_below_the_filesystem_do_not_tell_what_they_hold() {
-        let of = |of_filesystem| {
-            let snapshots =
-                SnapshotWork { made: 3, used_after_bytes: 9 << 30, of_filesystem, ..SnapshotWork::default() };
-            let fill = FileWork { left_bytes: 6 << 30, ..FileWork::default() };
-            held(&AgeRecord { snapshots: Some(snapshots), fill: Some(fill), ..AgeRecord::default() }).is_some()
-        };
-        assert_eq!((of(true), of(false)), (true, false));
     }
 }

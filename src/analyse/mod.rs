@@ -3,6 +3,7 @@
 //! Needs neither root nor PostgreSQL nor the machine. Trials come in one at a time ([`Analysis::add_trial`]), so memory
 //! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
 
+mod age_figures;
 mod ageing;
 mod arc;
 mod backend_time;

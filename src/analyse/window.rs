@@ -31,7 +31,7 @@ const LEAST_THIRD: usize = 10;
 /// Autovacuum's share of the time that is worth a remark.
 const VACUUM_WORTH_SAYING: f64 = 0.01;
 
-/// Bytes of a page, PostgreSQL's default.
+/// Bytes of a page, PostgreSQL's default, for a server that told none.
 const PAGE: f64 = 8192.0;
 
 /// The window of one trial.
@@ -239,6 +239,8 @@ pub struct WindowSums {
     inside: PhaseSums,
     outside: PhaseSums,
     pages: Option<PagesWritten>,
+    /// By trial, `None` where it has no such checkpoint.
+    checkpoints: Vec<(u32, Option<CheckpointWork>)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -252,6 +254,7 @@ impl WindowSums {
     /// Adds a trial that was measured.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, phases: &PhaseLatencies) {
         let Some(window) = &record.window else { return };
+        self.checkpoints.push((record.trial, CheckpointWork::of(record)));
         if let Some(done) = seconds.counts(&columns::CLIENT_DONE) {
             for row in 1..done.rows() {
                 let Some(in_second) = done.at(row) else { continue };
@@ -282,6 +285,15 @@ impl WindowSums {
         sums.backends += backends;
     }
 
+    /// Of all trials; `None` where the window of one has no checkpoint that wrote.
+    fn sync_s_per_gb(&self) -> Option<Estimate> {
+        let of_trial = |(trial, work): &(u32, Option<CheckpointWork>)| {
+            let mean = work.as_ref()?.sync_s_per_gb();
+            Some(BlockMean { block: *trial, trial: TrialMean { mean, within: None } })
+        };
+        over_trials(&self.checkpoints.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
+    }
+
     /// The finding, with the windows of its trials; `None` where no trial has one.
     #[must_use]
     pub fn finding(&self, trials: &[TrialFinding]) -> Option<CaseWindow> {
@@ -294,26 +306,37 @@ impl WindowSums {
             inside: self.inside.finding(),
             outside: self.outside.finding(),
             pages: self.pages,
-            sync_s_per_gb: sync_s_per_gb(trials),
+            sync_s_per_gb: self.sync_s_per_gb(),
             vacuum_share: if length > 0.0 { vacuum / length } else { 0.0 },
         })
     }
 }
 
-/// Sync time of the checkpoints that ended in each window over what they wrote; `None` where a window has none.
-fn sync_s_per_gb(trials: &[TrialFinding]) -> Option<Estimate> {
-    let of_trial = |trial: &TrialFinding| {
-        let ended = |it: &&CheckpointFinding| it.end_s.is_some_and(|end_s| end_s > 0.0);
-        let done = trial
-            .window
-            .iter()
-            .flat_map(|window| window.checkpoints.iter().filter(ended))
-            .filter_map(|it| it.done.as_ref());
+/// What the checkpoints of one trial did that ended in its window.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CheckpointWork {
+    /// Pages that they wrote, bytes.
+    bytes: f64,
+    /// Time in their sync phases, microseconds.
+    sync_us: u64,
+}
+
+impl CheckpointWork {
+    /// `None` where no checkpoint that wrote a page ended in the window.
+    pub fn of(record: &TrialRecord) -> Option<CheckpointWork> {
+        let window = record.window.as_ref()?;
+        let done = window.checkpoints.iter().filter(|it| it.started_us <= window.ended_us);
+        let done = done.filter_map(|it| it.done.as_ref()).filter(|done| done.ended_us > window.first_operation_us);
         let (pages, sync_us) = done.fold((0, 0), |(pages, us), done| (pages + done.buffers, us + done.sync_us));
-        let mean = sync_us as f64 / 1e6 / (pages as f64 * PAGE / 1e9);
-        (pages > 0).then_some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
-    };
-    over_trials(&trials.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
+        let block_size = record.server.as_ref().and_then(|server| server.key_settings.get("block_size"));
+        let page = block_size.and_then(|bytes| bytes.parse().ok()).unwrap_or(PAGE);
+        (pages > 0).then_some(CheckpointWork { bytes: pages as f64 * page, sync_us })
+    }
+
+    /// Seconds of the sync phase for each GB (10^9 bytes) written.
+    pub fn sync_s_per_gb(&self) -> f64 {
+        self.sync_us as f64 / 1e6 / (self.bytes / 1e9)
+    }
 }
 
 impl PhaseSums {

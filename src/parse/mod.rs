@@ -33,5 +33,6 @@ pub(crate) mod swaps;
 pub(crate) mod vmstat;
 pub(crate) mod wipefs;
 pub(crate) mod xfs_info;
+pub(crate) mod zdb;
 pub(crate) mod zfs_get;
 pub(crate) mod zpool_list;

@@ -26,6 +26,7 @@ pub mod snapshots;
 pub(crate) mod stack;
 mod sysfs;
 pub(crate) mod undo;
+mod zfs_places;
 mod zfs_tools;
 
 #[cfg(test)]

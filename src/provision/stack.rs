@@ -5,15 +5,16 @@
 
 use super::images::Images;
 use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, layer};
-use super::{facts, knobs, zfs_tools};
+use super::{facts, knobs, zfs_places, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::host::extents::Pieces;
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
 use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A stack that stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +44,16 @@ impl BuiltStack {
     /// With the tool's own words.
     pub fn pool_room(&self, host: &Host) -> Result<Option<PoolRoom>> {
         self.pool_of_data().map(|pool| zfs_tools::room(host, pool)).transpose()
+    }
+
+    /// In how many pieces a file of the data lies, on a filesystem that does not tell it by itself; `None` where there is no
+    /// other way, either.
+    ///
+    /// # Errors
+    /// With the tool's own words.
+    pub(crate) fn pieces(&self, host: &Host, file: &Path) -> Result<Option<Pieces>> {
+        let dataset = self.facts.mount().filter(|mount| mount.fstype == "zfs").map(|mount| &mount.source);
+        dataset.map(|dataset| zfs_places::pieces(host, dataset, file)).transpose()
     }
 
     /// The pool that the data stand on; `None` where they stand on several, or on none.

@@ -100,6 +100,9 @@ pub struct PoolRoom {
     pub capacity_percent: u64,
 }
 
+/// Relations below this are too small for a number of extents to mean anything, bytes.
+pub const LEAST_RELATION: u64 = 1 << 20;
+
 /// How the files of a cluster lay, and what its filesystem held.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
@@ -124,7 +127,7 @@ pub struct RelationLayout {
     pub name: String,
     /// Logical size of its main fork, bytes.
     pub bytes: u64,
-    /// Extents (FIEMAP), physically adjacent ones merged.
+    /// Extents (FIEMAP; records by `zdb` on ZFS), physically adjacent ones merged.
     pub extents: Option<u64>,
     /// Of `bytes`, shared with another file or snapshot.
     pub shared_bytes: u64,

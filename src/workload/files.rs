@@ -3,6 +3,7 @@
 //! Writes end in the page cache until the file is synced, which is part of the time: the seconds are shares of a file.
 
 use super::timed::{Spread, Timed};
+use super::wal_segments::Segments;
 use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -19,6 +20,10 @@ const DEFAULT_DURATION: Micros = Micros(20_000_000);
 const QUICK_DURATION: &str = "3s";
 const DEFAULT_SIZE: u64 = 64 << 20;
 const LEAST_FILES: usize = 2;
+/// WAL segments made at the end: so many, if one file has room for them.
+const SEGMENTS: u64 = 4;
+/// Their size: the default of `initdb`.
+const SEGMENT: u64 = 16 << 20;
 /// The study's `bs=512k`.
 const BLOCK: usize = 512 * 1024;
 
@@ -50,7 +55,7 @@ impl Workload for Files {
 
     fn doc(&self) -> &'static str {
         "sequential write of a file and its sync, then sequential read with a cold cache (ZFS keeps its own: set zfs_arc_max \
-         below the size); no server"
+         below the size), then new WAL segments; no server"
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -135,7 +140,13 @@ impl Workload for Files {
             files::remove(&path)?;
         }
         let elapsed_us = micros(begun.elapsed());
-        Ok(Counts { elapsed_us, measures: vec![writes.measure(), reads.measure()], ..Counts::default() })
+        let mut measures = vec![writes.measure(), reads.measure()];
+        let count = (bytes / SEGMENT).min(SEGMENTS);
+        if count > 0 {
+            let segments = Segments { folder: place.folder, bytes: SEGMENT, count, zeros: true, synced: true };
+            measures.push(segments.make(place.interrupt)?.measure());
+        }
+        Ok(Counts { elapsed_us, measures, ..Counts::default() })
     }
 }
 

@@ -7,6 +7,7 @@ pub mod pgbench;
 mod scan;
 pub(crate) mod sync;
 mod timed;
+mod wal_segments;
 
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};

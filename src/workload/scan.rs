@@ -4,6 +4,7 @@
 
 use super::pgbench::Pgbench;
 use super::timed::{Spread, Timed};
+use super::wal_segments::Segments;
 use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
 use crate::cluster::client::Client;
 use crate::cluster::server::DATABASE;
@@ -15,7 +16,7 @@ use crate::record::operation::{CacheState, Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::Micros;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const DEFAULT_DURATION: Micros = Micros(20_000_000);
@@ -23,6 +24,9 @@ const QUICK_DURATION: &str = "3s";
 
 /// Fewest scans: two tell how they differ.
 const LEAST_SCANS: usize = 2;
+
+/// WAL segments made at the end are so many that they have this size, and at least one.
+const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// A scan or an index build on a slow stack; beyond this it hangs.
 const LIMIT: Duration = Duration::from_secs(4 * 3600);
@@ -64,7 +68,7 @@ impl Workload for Scan {
 
     fn doc(&self) -> &'static str {
         "sequential scans of pgbench_accounts with cold caches (ZFS keeps its own: set zfs_arc_max below the table), then an \
-         index built on it: MiB of the table a second"
+         index built on it: MiB of the table a second; then new WAL segments in pg_wal"
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -154,8 +158,24 @@ impl Workload for Scan {
         client.query(&format!("create index pgstrata_scan on {TABLE} (abalance, aid)"))?;
         index.add(table.bytes, micros(started.elapsed()));
         client.query("drop index pgstrata_scan")?;
-        Ok(Counts { elapsed_us, measures: vec![scans.measure(), index.measure()], ..Counts::default() })
+        let made = segments(&mut client, &server.spec.data.join("pg_wal"))?.make(place.interrupt)?;
+        let measures = vec![scans.measure(), index.measure(), made.measure()];
+        Ok(Counts { elapsed_us, measures, ..Counts::default() })
     }
+}
+
+/// As this server would make them.
+fn segments<'a>(client: &mut Client, folder: &'a Path) -> Result<Segments<'a>> {
+    const SQL: &str = "select pg_size_bytes(current_setting('wal_segment_size')), current_setting('wal_init_zero'), \
+                       current_setting('fsync')";
+    let rows = client.query(SQL)?;
+    let cells: Vec<&str> = rows.iter().flatten().filter_map(Option::as_deref).collect();
+    let [bytes, zeros, synced] = cells[..] else {
+        return Err(Error::tool("the server did not tell how it makes WAL segments"));
+    };
+    let bytes: u64 = bytes.parse().map_err(|_| Error::tool(format!("wal_segment_size is `{bytes}`")))?;
+    let count = (SEGMENT_BYTES / bytes.max(1)).max(1);
+    Ok(Segments { folder, bytes, count, zeros: zeros == "on", synced: synced == "on" })
 }
 
 fn of_pgbench(options: &Options) -> Options {

@@ -12,6 +12,7 @@ use crate::record::options::OptionValue;
 use crate::record::promise::Claim;
 use crate::record::stack::{GroundName, Input, NodeSpec, StackSpec};
 use std::fs;
+use std::os::unix::fs::FileExt;
 
 fn given(role: Role, group: Option<&str>, path: &str) -> GivenGround {
     GivenGround { role, group: group.map(str::to_owned), ground: Ground::Device(PathBuf::from(path)) }
@@ -320,6 +321,32 @@ fn a_pool_is_opened_again_by_its_devices_and_nothing_is_lost() {
         wipe_label(&place.host, &thing).unwrap();
         assert!(carrier(&place.host, path).is_ok(), "another pool's label stays");
     }
+    clean(place, &built);
+}
+
+#[test]
+fn records_that_are_written_again_break_a_file_into_pieces_that_are_told() {
+    let Some(place) = place() else { return };
+    let spec =
+        stripe(&place, Options::default(), properties(&[("recordsize", text("8k")), ("compression", text("off"))]));
+    let built = place.build(&spec).unwrap();
+    let path = built.folder().join("relation");
+    let file = fs::File::create(&path).unwrap();
+    let record = |number: u64, byte: u8| {
+        file.write_all_at(&[byte; 8192], number * 8192).unwrap();
+    };
+    (0..256).for_each(|number| record(number, 1));
+    file.sync_all().unwrap();
+    let pieces = || built.pieces(&place.host, &path).unwrap().unwrap();
+    let fresh = pieces();
+    assert_eq!(fresh.placed_bytes, 256 * 8192);
+    (0..256).step_by(2).for_each(|number| record(number, 2));
+    file.sync_all().unwrap();
+    // What is cached of the device from before is not read again.
+    let aged = pieces();
+    assert_eq!((aged.placed_bytes, aged.encoded_bytes), (256 * 8192, 0));
+    assert!(fresh.pieces < 64 && aged.pieces > 200, "{fresh:?} {aged:?}");
+    drop(file);
     clean(place, &built);
 }
 

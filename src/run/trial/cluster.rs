@@ -89,7 +89,8 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     trial.workload.place_data(&place, &trial.case.workload.options)?;
     client.query("CHECKPOINT")?;
     if let Some(age) = &mut trial.record.age {
-        age.layout = Some(layout::look(&server)?);
+        let stack = trial.stack.as_ref().ok_or_else(missing)?;
+        age.layout = Some(layout::look(&server, &|file| stack.pieces(&session.host, file))?);
     }
     if let Some(bytes) = prefill {
         watch.prefill(bytes, &session.interrupt).map_err(|e| e.while_doing("fill pg_wal"))?;

@@ -1,0 +1,272 @@
+//! The figures of one trial on a stack with `age`: what it measured, how its files lay, what its devices did.
+
+use super::counters::{Flow, Operations, growth};
+use super::input::Seconds;
+use super::measures::rate_of;
+use super::strata::COMMIT;
+use super::window::CheckpointWork;
+use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom};
+use crate::record::built::Below;
+use crate::record::columns::{self, DeviceColumn};
+use crate::record::operation::Writes;
+use crate::record::trial::TrialRecord;
+use crate::stats::autocorrelation::Within;
+use crate::stats::interval::TrialMean;
+use hdrhistogram::Histogram;
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// A figure of a trial.
+#[derive(Debug)]
+pub(super) struct Figure {
+    pub name: String,
+    pub unit: String,
+    pub trial: TrialMean,
+}
+
+impl Figure {
+    fn new(name: &str, unit: &str, mean: f64) -> Figure {
+        Figure { name: name.to_owned(), unit: unit.to_owned(), trial: TrialMean { mean, within: None } }
+    }
+
+    /// A count, each one of which stands for `scale`. Whether a file lies in three pieces or in four is chance: the error
+    /// is that of a Poisson count.
+    pub fn count(name: &str, count: u64, scale: f64) -> Figure {
+        let n = count as f64;
+        let within = (count > 0).then(|| Within { standard_error: n.sqrt() * scale, degrees: n });
+        Figure { name: name.to_owned(), unit: String::new(), trial: TrialMean { mean: n * scale, within } }
+    }
+}
+
+/// Of a trial whose stack has `age`; others have none. Those that cannot be told are absent.
+pub(super) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
+    let Some(age) = &record.age else { return Vec::new() };
+    let unit = &record.operation.unit;
+    let measures = record.counts.iter().flat_map(|counts| &counts.measures);
+    let of_measures = measures.filter_map(|measure| Some(Figure::new(&measure.name, unit, rate_of(measure)?)));
+    let mut figures: Vec<Figure> = of_measures.collect();
+    figures.extend(at_fixed_rate(record, latencies));
+    figures.extend(CheckpointWork::of(record).map(|work| Figure::new("checkpoint sync", "s/GB", work.sync_s_per_gb())));
+    figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
+    figures.extend(age.pool.iter().flat_map(of_pool));
+    figures.extend(held(age));
+    figures.extend(of_devices(record, seconds));
+    figures.extend(cpu_busy(seconds));
+    figures.into_iter().filter(|figure| figure.trial.mean.is_finite()).collect()
+}
+
+/// Tail of the latencies, and the slowest operation where all were logged. Without a fixed rate, slow operations keep others
+/// from being started, and neither tells stalls.
+fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
+    let main = record.counts.iter().flat_map(|counts| &counts.measures).next();
+    let of_main = latencies.iter().find(|(name, _)| main.is_some_and(|main| main.name == *name));
+    let Some((_, histogram)) = of_main.filter(|(_, all)| record.operation.rate.is_some() && !all.is_empty()) else {
+        return Vec::new();
+    };
+    let mut figures = vec![Figure::new("p99", "ms", histogram.value_at_quantile(0.99) as f64 / 1000.0)];
+    if record.operation.log_sample.is_none_or(|share| share >= 1.0) {
+        figures.push(Figure::new("slowest operation", "ms", histogram.max() as f64 / 1000.0));
+    }
+    figures
+}
+
+fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
+    let told =
+        || layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION && relation.extents.is_some());
+    let extents: u64 = told().filter_map(|relation| relation.extents).sum();
+    let bytes: u64 = told().map(|relation| relation.bytes).sum();
+    let mut figures = Vec::new();
+    if bytes > 0 {
+        figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
+    }
+    // Files beside the cluster are none of its space; on the control they are gone.
+    let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
+    let held = age.snapshots.is_some();
+    if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
+        let used = size.saturating_sub(free);
+        if layout.cluster_bytes > 0 && !held {
+            let own = used.saturating_sub(beside(&age.fill) + beside(&age.churn));
+            figures.push(Figure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
+        }
+        // The size of a dataset shrinks by what snapshots hold; its pool tells.
+        if age.pool.is_none() && size > 0 {
+            figures.push(Figure::new("filesystem used", "%", 100.0 * used as f64 / size as f64));
+        }
+    }
+    figures
+}
+
+/// What a pool says of its room.
+fn of_pool(pool: &PoolRoom) -> Vec<Figure> {
+    let fragmentation =
+        pool.fragmentation_percent.map(|percent| Figure::new("pool fragmentation", "%", percent as f64));
+    let others = [
+        Figure::new("pool capacity", "%", pool.capacity_percent as f64),
+        Figure::new("pool allocated", "GiB", pool.allocated_bytes as f64 / GIB),
+        Figure::new("pool free", "GiB", pool.free_bytes as f64 / GIB),
+    ];
+    fragmentation.into_iter().chain(others).collect()
+}
+
+/// What only snapshots hold: in use beyond the files that are left. Those of a volume do not tell: a thick one counts at its
+/// whole size, a thin one with deleted blocks that were not discarded.
+fn held(age: &AgeRecord) -> Option<Figure> {
+    let (snapshots, fill) = (age.snapshots.filter(|snapshots| snapshots.of_filesystem)?, age.fill?);
+    let grown = snapshots.used_after_bytes.saturating_sub(snapshots.used_before_bytes);
+    Some(Figure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
+}
+
+/// Of the top device below the data: what a read was large, and how long a request took.
+fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
+    let Some(stack) = &record.stack else { return Vec::new() };
+    let Some(top) = stack.devices_below(stack.data.as_ref()).first().map(Below::name) else {
+        return Vec::new();
+    };
+    let columns = stack.device_columns();
+    let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
+    let grown =
+        |column: &DeviceColumn| seconds.device_counts(prefix, column).and_then(growth).map(|grown| grown.amount as f64);
+    let mut figures = Vec::new();
+    if record.server.is_some() && record.operation.writes == Writes::Always {
+        let mut written = Flow::default();
+        written.add(seconds.device_counts(prefix, &columns::DEVICE_WRITE_BYTES), &Operations::of(seconds));
+        let each = written.per_operation();
+        figures.extend(each.map(|bytes| Figure::new("device written", &format!("KiB/{COMMIT}"), bytes / 1024.0)));
+    }
+    let (reads, writes) = (grown(&columns::DEVICE_READS), grown(&columns::DEVICE_WRITES));
+    if let (Some(reads), Some(bytes)) = (reads.filter(|reads| *reads > 0.0), grown(&columns::DEVICE_READ_BYTES)) {
+        figures.push(Figure::new("mean device read", "KiB", bytes / reads / 1024.0));
+    }
+    let times = (grown(&columns::DEVICE_READ_MS), grown(&columns::DEVICE_WRITE_MS));
+    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) = (reads, writes, times)
+        && reads + writes > 0.0
+    {
+        figures.push(Figure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));
+    }
+    figures
+}
+
+fn cpu_busy(seconds: &Seconds) -> Option<Figure> {
+    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown.amount as f64);
+    let states: Option<Vec<f64>> = columns::CPU_TIMES.iter().map(grown).collect();
+    let all: f64 = states.as_ref()?.iter().sum();
+    let idle: f64 = [&columns::CPU_IDLE_NS, &columns::CPU_IOWAIT_NS].into_iter().filter_map(grown).sum();
+    (all > 0.0).then(|| Figure::new("CPU busy", "%", 100.0 * (all - idle) / all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::stories_windows::three_cycles;
+    use crate::analyse::story::{Act, Story};
+    use crate::record::age::{RelationLayout, SnapshotWork};
+
+    fn figures(act: &Act) -> Vec<(String, String, f64)> {
+        let trial = Story::of(1, None).with(act).trials.remove(0);
+        let found = of_trial(&trial.record, &trial.seconds, &trial.latencies);
+        found.into_iter().map(|figure| (figure.name, figure.unit, figure.trial.mean)).collect()
+    }
+
+    fn aged(record: &mut TrialRecord) {
+        three_cycles(record);
+        record.age = Some(AgeRecord::default());
+        for checkpoint in &mut record.window.as_mut().unwrap().checkpoints {
+            let done = checkpoint.done.as_mut().unwrap();
+            // 16 kB pages: 1.024 GB in 2 s.
+            (done.buffers, done.sync_us) = (62_500, 2_000_000);
+        }
+        let settings = &mut record.server.as_mut().unwrap().key_settings;
+        settings.insert("block_size".to_owned(), "16384".to_owned());
+    }
+
+    #[test]
+    fn at_a_fixed_rate_tail_and_slowest_operation_are_told_and_of_a_server_checkpoints_and_bytes() {
+        let act = Act { rate: Some((200.0, 100_000)), ..Act::on("ext4").touched(aged) };
+        let found = figures(&act);
+        let of = |wanted: &str| found.iter().find(|(name, _, _)| name == wanted).unwrap_or_else(|| panic!("{found:?}"));
+        assert!((of("checkpoint sync").2 - 2.0 / 1.024).abs() < 1e-9, "{found:?}");
+        assert!(of("slowest operation").2 >= of("p99").2 && of("p99").2 >= 1.8, "{found:?}");
+        let written = of("device written");
+        // 1.02 writes of 16.4 KiB a commit.
+        assert_eq!(written.1, "KiB/commit");
+        assert!((written.2 - 1.02 * 16.4).abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn clients_that_wait_for_each_answer_tell_no_stalls_and_sampled_ones_no_slowest() {
+        let names = |act: &Act| figures(act).into_iter().map(|(name, _, _)| name).collect::<Vec<_>>();
+        let stalls =
+            |act: &Act| names(act).iter().filter(|name| ["p99", "slowest operation"].contains(&name.as_str())).count();
+        assert_eq!(stalls(&Act::on("ext4").touched(aged)), 0);
+        let sampled = Act::on("ext4").touched(|record| {
+            aged(record);
+            record.operation.log_sample = Some(0.1);
+        });
+        assert_eq!(stalls(&Act { rate: Some((200.0, 100_000)), ..sampled }), 1);
+        let reads = Act { writes: Writes::Never, ..Act::on("ext4").touched(aged) };
+        assert!(!names(&reads).contains(&"device written".to_owned()));
+        assert_eq!(names(&Act::on("ext4")), Vec::<String>::new(), "a stack that does not age");
+    }
+
+    #[test]
+    fn small_relations_and_files_beside_the_cluster_do_not_count() {
+        let relation = |bytes, extents| RelationLayout { bytes, extents: Some(extents), ..RelationLayout::default() };
+        let layout = Layout {
+            relations: vec![relation(512 << 20, 100), relation(8192, 1)],
+            size_bytes: Some(4 << 30),
+            free_bytes: Some(1 << 30),
+            cluster_bytes: 1 << 30,
+            ..Layout::default()
+        };
+        let fill = Some(FileWork { left_bytes: 1 << 30, ..FileWork::default() });
+        let figures = of_layout(&AgeRecord { fill, ..AgeRecord::default() }, &layout);
+        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
+        let wanted = [("extents per GiB", 200.0), ("space used / logical size", 2.0), ("filesystem used", 75.0)];
+        assert_eq!(values, wanted);
+    }
+
+    #[test]
+    fn a_pool_tells_its_room_and_snapshots_what_they_hold() {
+        let pool = PoolRoom {
+            size_bytes: 10 << 30,
+            allocated_bytes: 9 << 30,
+            free_bytes: 1 << 30,
+            fragmentation_percent: Some(61),
+            capacity_percent: 90,
+        };
+        let snapshots =
+            SnapshotWork { made: 5, used_before_bytes: 1 << 30, used_after_bytes: 9 << 30, of_filesystem: true };
+        let fill = FileWork { left_bytes: 6 << 30, ..FileWork::default() };
+        let age = AgeRecord {
+            pool: Some(pool),
+            fill: Some(fill),
+            snapshots: Some(snapshots),
+            layout: Some(Layout { size_bytes: Some(8 << 30), free_bytes: Some(1 << 30), ..Layout::default() }),
+            ..AgeRecord::default()
+        };
+        let of_layout = age.layout.iter().flat_map(|layout| of_layout(&age, layout));
+        let figures: Vec<Figure> = of_layout.chain(of_pool(&pool)).chain(held(&age)).collect();
+        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
+        let wanted = [
+            ("pool fragmentation", 61.0),
+            ("pool capacity", 90.0),
+            ("pool allocated", 9.0),
+            ("pool free", 1.0),
+            ("held by snapshots", 2.0),
+        ];
+        assert_eq!(values, wanted);
+        assert_eq!(of_pool(&PoolRoom { fragmentation_percent: None, ..pool }).len(), 3);
+        assert!(held(&AgeRecord::default()).is_none());
+    }
+
+    #[test]
+    fn snapshots_of_a_volume_below_the_filesystem_do_not_tell_what_they_hold() {
+        let of = |of_filesystem| {
+            let snapshots =
+                SnapshotWork { made: 3, used_after_bytes: 9 << 30, of_filesystem, ..SnapshotWork::default() };
+            let fill = FileWork { left_bytes: 6 << 30, ..FileWork::default() };
+            held(&AgeRecord { snapshots: Some(snapshots), fill: Some(fill), ..AgeRecord::default() }).is_some()
+        };
+        assert_eq!((of(true), of(false)), (true, false));
+    }
+}

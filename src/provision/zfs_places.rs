@@ -1,0 +1,83 @@
+//! In how many pieces a file on ZFS lies. The filesystem does not tell it (no FIEMAP); `zdb` reads it from the pool's devices.
+
+use super::zfs_tools::{self, call};
+use crate::error::{Context, Result};
+use crate::host::Host;
+use crate::host::extents::Pieces;
+use crate::host::{files, paths};
+use crate::parse::zdb::{self, FileBlock};
+use std::path::Path;
+use std::time::Duration;
+
+/// It reads one block of pointers for each 1024 records, from devices that may be slow.
+const LIMIT: Duration = Duration::from_secs(900);
+
+/// The pieces of a file on a dataset, once what is dirty is in the pool.
+///
+/// # Errors
+/// With the tool's own words.
+pub(super) fn pieces(host: &Host, dataset: &str, file: &Path) -> Result<Pieces> {
+    let pool = dataset.split('/').next().unwrap_or(dataset);
+    host.run(&call("zpool", &["sync", pool]))?;
+    let mut zdb = call("zdb", &[]).limit(LIMIT);
+    let cache_file = host.run(&call("zpool", &["get", "-H", "-o", "value", "cachefile", pool]))?.stdout;
+    // A pool that is not in the cache file of imported pools is found by its devices.
+    if cache_file.trim() == "none" {
+        zdb = zdb.arg("-e");
+        for (path, _) in zfs_tools::devices_of_pool(host, dataset)? {
+            let forget = || {
+                files::drop_cache(&files::open(Path::new(&path))?).or_host(|| format!("drop what is cached of {path}"))
+            };
+            // ZFS writes past the cache that zdb reads through.
+            forget()?;
+            zdb = zdb.arg("-p").arg(path);
+        }
+    }
+    let inode = paths::look_at(file)?.inode.to_string();
+    let shown = host.run(&zdb.arg("-ddddd").arg(dataset).arg(&inode))?.stdout;
+    Ok(count(&zdb::file_blocks(&shown)?))
+}
+
+/// Records that follow each other in the file and on a vdev are one piece. A record inside its pointer has no place.
+fn count(blocks: &[FileBlock]) -> Pieces {
+    let mut found = Pieces::default();
+    let mut before: Option<&FileBlock> = None;
+    for block in blocks {
+        if let Some(place) = block.place {
+            let follows = before.and_then(|before| Some((before, before.place?))).is_some_and(|(before, last)| {
+                let in_file = before.offset + before.bytes == block.offset;
+                in_file && last.vdev == place.vdev && last.offset + last.bytes == place.offset
+            });
+            found.pieces += u64::from(!follows);
+            found.placed_bytes += block.bytes;
+            found.encoded_bytes += if block.stored_bytes < block.bytes { block.bytes } else { 0 };
+        }
+        before = Some(block);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::zdb::BlockPlace;
+
+    fn block(record: u64, place: Option<(u64, u64)>) -> FileBlock {
+        let place = place.map(|(vdev, at)| BlockPlace { vdev, offset: at * 0x3000, bytes: 0x3000 });
+        FileBlock { offset: record * 8192, bytes: 8192, stored_bytes: 8192, place }
+    }
+
+    #[test]
+    fn a_piece_ends_at_a_gap_in_the_file_or_on_the_vdev_or_at_another_vdev() {
+        let pieces = |blocks: &[FileBlock]| count(blocks).pieces;
+        let run = [block(0, Some((0, 7))), block(1, Some((0, 8))), block(2, Some((0, 9)))];
+        assert_eq!(pieces(&run), 1);
+        assert_eq!(pieces(&[run[0], run[2]]), 2);
+        assert_eq!(pieces(&[run[0], block(1, Some((1, 8)))]), 2);
+        assert_eq!(pieces(&[run[0], block(1, Some((0, 6)))]), 2);
+        let inside = count(&[run[0], block(1, None), block(2, Some((0, 8)))]);
+        assert_eq!((inside.pieces, inside.placed_bytes), (2, 2 * 8192));
+        let small = FileBlock { stored_bytes: 4096, ..run[0] };
+        assert_eq!(count(&[small, run[1]]).encoded_bytes, 8192);
+    }
+}
