@@ -18,7 +18,7 @@ use crate::stats::ratio::BlockMean;
 const BEFORE: usize = 5;
 /// The load is back at this share of the rate before.
 const BACK_AT: f64 = 0.95;
-/// Seconds from the snapshot on in which a gap is its own.
+/// Seconds from the snapshot on in which a gap begins that is its own.
 const GAP_SECONDS: usize = 2;
 
 /// The snapshots of a case while its trials come in.
@@ -43,7 +43,7 @@ struct TrialEpochs {
     delete_s: Option<f64>,
     /// Rate while deletions run, over the rate before snapshots.
     delete_load: Option<f64>,
-    /// Slowest operation that ended in the first seconds, seconds: mean over snapshots.
+    /// Longest time without a completed operation from the snapshot on, seconds: mean over snapshots.
     gap_s: Option<f64>,
     /// Device bytes per operation.
     bytes_before: Option<f64>,
@@ -176,13 +176,12 @@ fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seco
         .map(|done| done as f64)
         .collect();
     found.delete_load = moments::mean(&while_deleting).zip(usual).map(|(rate, usual)| rate / usual);
-    if let Some(slowest) = seconds.counts(&columns::CLIENT_LATENCY_US_MAX) {
-        let gaps: Vec<f64> = rows
-            .iter()
-            .filter_map(|row| (*row..row + GAP_SECONDS).filter_map(|row| slowest.at(row)).max())
-            .map(|us| us as f64 / 1e6)
-            .collect();
-        found.gap_s = moments::mean(&gaps);
+    if let Some(gaps) = seconds.counts(&columns::CLIENT_GAP_US_MAX) {
+        // One that goes on is followed to its end.
+        let last = |row: usize| (row + GAP_SECONDS..done.rows()).find(|row| done.at(row - 1) != Some(0));
+        let longest = |row: usize| (row..last(row).unwrap_or(done.rows())).filter_map(|row| gaps.at(row)).max();
+        let longest = rows.iter().filter_map(|row| longest(*row)).map(|us| us as f64 / 1e6);
+        found.gap_s = moments::mean(&longest.collect::<Vec<_>>());
     }
     let bytes = |from: usize, to: usize| bytes_each(stack?, seconds, &rows, (from, to), before);
     (found.bytes_before, found.bytes_after) = (bytes(0, before), bytes(before, before + after));
@@ -229,10 +228,10 @@ mod tests {
             _ => 1000,
         };
         let done: Vec<u64> = (0..rows).map(of_row).collect();
-        let slowest: Vec<u64> = done.iter().map(|done| if *done < 1000 { 700_000 } else { 20_000 }).collect();
+        let gaps: Vec<u64> = done.iter().map(|done| if *done < 1000 { 700_000 } else { 20_000 }).collect();
         let mut seconds = Seconds::new(rows);
         seconds.push_counts(columns::CLIENT_DONE.name, done, &vec![true; rows]);
-        seconds.push_counts(columns::CLIENT_LATENCY_US_MAX.name, slowest, &vec![true; rows]);
+        seconds.push_counts(columns::CLIENT_GAP_US_MAX.name, gaps, &vec![true; rows]);
         seconds
     }
 

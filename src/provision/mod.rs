@@ -22,6 +22,7 @@ pub(crate) mod needs;
 mod options_kept;
 pub(crate) mod recorded;
 pub(crate) mod remount;
+mod size;
 pub mod snapshots;
 pub(crate) mod stack;
 mod sysfs;
@@ -79,6 +80,7 @@ layers! {
     mod lvm; Lvm;
     mod luks; Luks;
     mod delay; DELAY, FLAKEY;
+    mod linear; LINEAR;
     mod bcache; Bcache;
     mod ext; EXT2, EXT3, EXT4;
     mod xfs; XFS;

@@ -5,6 +5,7 @@
 
 use super::filesystem::new_uuid;
 use super::ledger::Thing;
+use super::size::Size;
 use super::zfs::{ONE_POOL, REFUSED, name_in, pool};
 use super::zfs_tools::{self, MARK};
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs};
@@ -49,30 +50,10 @@ const OPTIONS: &[OptionSpec] = &[
     knobs::QUEUE,
 ];
 
-/// Size of a volume as asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Size {
-    Bytes(u64),
-    Percent(u64),
-}
-
-impl Size {
-    fn of(options: &Options) -> Option<Size> {
-        let text = options.text(SIZE).unwrap_or(DEFAULT_SIZE);
-        match text.trim().strip_suffix('%') {
-            Some(share) => share.trim().parse().ok().filter(|share| (1..=100).contains(share)).map(Size::Percent),
-            None => Bytes::parse(text).ok().filter(|bytes| bytes.0 > 0).map(|bytes| Size::Bytes(bytes.0)),
-        }
-    }
-
-    fn bytes(self, free: u64) -> u64 {
-        // A multiple of any block of a volume (128 KiB at most).
-        const STEP: u64 = 1 << 20;
-        match self {
-            Size::Bytes(bytes) => bytes,
-            Size::Percent(share) => (u128::from(free) * u128::from(share) / 100) as u64 / STEP * STEP,
-        }
-    }
+/// Size of the volume; `None` for what is neither a size nor a share, or nothing.
+fn size(options: &Options) -> Option<Size> {
+    let size = Size::parse(options.text(SIZE).unwrap_or(DEFAULT_SIZE))?;
+    (!matches!(size, Size::Bytes(0) | Size::Percent(0))).then_some(size)
 }
 
 impl Layer for Zvol {
@@ -97,7 +78,7 @@ impl Layer for Zvol {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        if Size::of(options).is_none() {
+        if size(options).is_none() {
             let message = format!("`{}` is neither a size nor a share", options.text(SIZE).unwrap_or_default());
             return Err(OptionProblem::at(SIZE, message).help("write it as 4GiB or 80%"));
         }
@@ -119,14 +100,14 @@ impl Layer for Zvol {
 
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
         let all = data.iter().fold(0u64, |sum, bytes| bytes.0.saturating_add(sum));
-        Size::of(options).map(|size| Bytes(size.bytes(all)))
+        size(options).map(|size| Bytes(size.bytes(all)))
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let pool = pool(inputs)?;
         let (volume, mark) = (name_in(pool, site), new_uuid(site.host)?);
         let free = number(&zfs_tools::get(site.host, "zfs", pool)?, "available")?;
-        let size = Size::of(options).ok_or_else(|| Error::bug("a zvol without a size"))?.bytes(free);
+        let size = size(options).ok_or_else(|| Error::bug("a zvol without a size"))?.bytes(free);
         site.ledger.enter(zfs_tools::marked(self.name(), VOLUME, &volume, &mark))?;
         let asked = zfs_tools::asked(options);
         let mut create = zfs_tools::call("zfs", &["create", "-V", &size.to_string(), "-o", &format!("{MARK}={mark}")]);

@@ -5,7 +5,7 @@
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{estimate_text, latency, percent};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost, Steadiness};
 use crate::units::{Bytes, grouped};
 use std::collections::BTreeMap;
 
@@ -103,12 +103,13 @@ impl Cases<'_> {
             s("Without a commit", "without a commit (s)"),
             s("Below 10 %", "under a tenth of the median (s)"),
             s("Below 50 %", "under half of the median (s)"),
-            s("Longest gap", "longest run without a commit (s)"),
+            TableColumn::number("Longest gap", "").csv(&["longest time without a commit (s)"]),
             TableColumn::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
         ];
         let mut table = Table::new("steadiness", "Rate stability by second", columns).note(
-            "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest stall: \
-             the slowest single operation seen by a client.",
+            "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest gap: time \
+             without a commit of any client, to 1 ms; to whole seconds where a share was logged. Longest stall: the slowest \
+             single operation seen by a client.",
         );
         for case in self.cases {
             let Some(found) = &case.steadiness else { continue };
@@ -127,7 +128,7 @@ impl Cases<'_> {
                 count(found.seconds_at_zero, "alarm"),
                 count(found.seconds_under_tenth, "alarm"),
                 count(found.seconds_under_half, ""),
-                count(found.longest_zero_s, "alarm"),
+                gap(found),
                 stall,
             ]);
         }
@@ -274,6 +275,18 @@ fn number(value: Option<f64>) -> Cell {
 }
 
 /// A count; in the given style when it is not zero.
+/// Longest time without a commit, an alarm from one second on.
+fn gap(found: &Steadiness) -> Cell {
+    let us = found.longest_gap_us.unwrap_or(found.longest_zero_s * 1_000_000);
+    let text = match (us, found.longest_gap_us) {
+        (0, None) => "under 1 s".to_owned(),
+        (0, Some(_)) => "under 1 ms".to_owned(),
+        _ => latency(us),
+    };
+    let style = if us >= 1_000_000 { "alarm" } else { "" };
+    Cell::text(text).csv(vec![(us as f64 / 1e6).to_string()]).style(style)
+}
+
 fn count(value: u64, style: &'static str) -> Cell {
     Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
 }

@@ -344,6 +344,7 @@ fn client_row(client: &ClientSecond) -> Row {
         quantile(0.99),
         quantile(0.999),
         slowest,
+        client.gap_us.map(Value::Count),
     ]
 }
 
@@ -362,7 +363,16 @@ mod tests {
             histogram.record(*latency).unwrap();
         }
         let done = latencies.len() as u64;
-        ClientSecond { second, done, failed: 0, skipped: 0, late: 0, log_sample: 1.0, latencies: histogram }
+        ClientSecond {
+            second,
+            done,
+            failed: 0,
+            skipped: 0,
+            late: 0,
+            gap_us: Some(0),
+            log_sample: 1.0,
+            latencies: histogram,
+        }
     }
 
     fn rows(joiner: &mut Joiner, ended: bool) -> Vec<(u64, bool, bool)> {

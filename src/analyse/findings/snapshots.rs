@@ -18,7 +18,7 @@ pub struct SnapshotFinding {
     pub dip: Option<Estimate>,
     /// Seconds until 95 % of the rate before.
     pub back_s: Option<Estimate>,
-    /// Slowest operation that ended within two seconds, seconds, averaged over snapshots.
+    /// Longest time without a completed operation that began within two seconds, seconds, averaged over snapshots.
     pub gap_s: Option<Estimate>,
     /// Time of the command that makes one, seconds.
     pub make_s: Option<Estimate>,

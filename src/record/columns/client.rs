@@ -30,9 +30,14 @@ pub const CLIENT_LATENCY_US_P99: ColumnDef = interval("client_latency_us_p99", "
 pub const CLIENT_LATENCY_US_P999: ColumnDef = interval("client_latency_us_p999", "us", "99.9th percentile");
 pub(crate) const CLIENT_LATENCY_US_MAX: ColumnDef =
     interval("client_latency_us_max", "us", "slowest operation of the second");
+pub(crate) const CLIENT_GAP_US_MAX: ColumnDef = interval(
+    "client_gap_us_max",
+    "us",
+    "longest time without a completed operation that ended in the second or was going on at its end, to 1 ms",
+);
 
 /// Columns of the client: what completed in the second that ends with the row. Absent in row 0.
-pub(crate) const CLIENT: [ColumnDef; 10] = [
+pub(crate) const CLIENT: [ColumnDef; 11] = [
     CLIENT_DONE,
     CLIENT_FAILED,
     CLIENT_SKIPPED,
@@ -43,4 +48,5 @@ pub(crate) const CLIENT: [ColumnDef; 10] = [
     CLIENT_LATENCY_US_P99,
     CLIENT_LATENCY_US_P999,
     CLIENT_LATENCY_US_MAX,
+    CLIENT_GAP_US_MAX,
 ];

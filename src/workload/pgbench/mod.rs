@@ -37,6 +37,7 @@ pub mod beside;
 pub mod capacity;
 mod drive;
 mod due;
+mod gaps;
 pub mod maintenance;
 mod options;
 mod pipes;

@@ -5,6 +5,7 @@
 
 use super::super::{ClientSecond, empty_histogram};
 use super::due::{Due, DueTally};
+use super::gaps::{Gaps, Marks};
 use super::read::TRANSACTIONS;
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
@@ -91,6 +92,7 @@ impl Collector {
                 held: Vec::new(),
                 open: VecDeque::new(),
                 first_open: 0,
+                gaps: Gaps::default(),
                 tally: Tally { scripts: vec![ScriptTally::default(); scripts.len()], ..Tally::default() },
                 scripts,
                 due: limit_us.map(Due::new),
@@ -137,6 +139,8 @@ struct Bin {
     failed: u64,
     skipped: u64,
     late: u64,
+    /// When transactions were done.
+    marks: Marks,
 }
 
 #[derive(Debug)]
@@ -150,6 +154,7 @@ struct State {
     open: VecDeque<Bin>,
     /// The second, from 0, of the first open bin.
     first_open: u64,
+    gaps: Gaps,
     tally: Tally,
     /// Names of the scripts.
     scripts: Vec<String>,
@@ -239,6 +244,7 @@ impl State {
                 let late = u64::from(self.limit_us.is_some_and(|limit_us| latency_us > limit_us));
                 tally.late += late;
                 bin.late += late;
+                bin.marks.mark(transaction.at_us.saturating_sub(began_us + second * SECOND_US));
                 bin.record(script, latency_us)?;
             }
             Ended::Failed(_) => {
@@ -285,8 +291,9 @@ impl State {
     }
 
     /// Tells the latencies of the first open bin, which is so long, and makes a second of it.
-    fn close(&self, bin: Bin, length_us: u64) -> Result<ClientSecond> {
+    fn close(&mut self, bin: Bin, length_us: u64) -> Result<ClientSecond> {
         let mut all = empty_histogram()?;
+        let gap_us = self.gaps.of_second(&bin.marks);
         for (script, latencies) in self.scripts.iter().zip(bin.latencies) {
             let Some(latencies) = latencies else { continue };
             all.add(&latencies).map_err(|e| Error::bug(format!("cannot add latencies: {e}")))?;
@@ -303,6 +310,7 @@ impl State {
             failed: self.of_all(bin.failed),
             skipped: self.of_all(bin.skipped),
             late: self.of_all(bin.late),
+            gap_us: (self.log_sample >= 1.0).then_some(gap_us),
             log_sample: self.log_sample,
             latencies: all,
         })

@@ -1,0 +1,164 @@
+//! `linear`: a part of one device by the device mapper, such as the outer or the inner zone of a disk.
+//!
+//! The only thing in the ledger is the `mapping`, by its name and UUID. Nothing is written to the device below, so that it can be
+//! opened again by making the same mapping.
+
+use super::guard::BlockDevice;
+use super::knobs;
+use super::ledger::Thing;
+use super::size::Size;
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, kernel_module, mapper};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Bytes;
+
+#[cfg(test)]
+mod tests;
+
+pub struct Linear;
+
+/// Its only instance.
+pub static LINEAR: Linear = Linear;
+
+const MODULE: &str = "dm-mod";
+const SECTOR: u64 = 512;
+/// Where parts begin and end: a multiple of any device's block.
+const STEP: u64 = 1 << 20;
+
+const START: &str = "start";
+const SIZE: &str = "size";
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: START,
+        kind: OptionKind::Text,
+        required: false,
+        default: Some("0%"),
+        doc: "Where the part begins: 100GiB, or a share of the device: 90%. Disks that rotate are fastest at 0%.",
+    },
+    OptionSpec {
+        key: SIZE,
+        kind: OptionKind::Text,
+        required: true,
+        default: None,
+        doc: "Size of the part: 20GiB, or a share of the device: 10%.",
+    },
+    knobs::QUEUE,
+];
+
+/// The part that is asked for: start and size.
+fn part(options: &Options) -> Result<(Size, Size), OptionProblem> {
+    let of = |key, default| {
+        let text = options.text(key).unwrap_or(default);
+        Size::parse(text).ok_or_else(|| {
+            OptionProblem::at(key, format!("`{text}` is neither a size nor a share")).help("write it as 20GiB or 10%")
+        })
+    };
+    Ok((of(START, "0%")?, of(SIZE, "")?))
+}
+
+/// First byte and bytes of the part of a device; `None` where it is empty or ends beyond the device.
+fn range(options: &Options, device: u64) -> Option<(u64, u64)> {
+    let (start, size) = part(options).ok()?;
+    let (start, size) = (start.bytes(device), size.bytes(device));
+    (size > 0 && start.checked_add(size)? <= device).then_some((start, size))
+}
+
+impl Layer for Linear {
+    fn name(&self) -> &'static str {
+        "linear"
+    }
+
+    fn doc(&self) -> &'static str {
+        "dm-linear: a part of one device, to compare zones of a disk."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[Take::ONE_DEVICE];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        let (start, size) = part(options)?;
+        for (key, asked) in [(START, start), (SIZE, size)] {
+            if matches!(asked, Size::Bytes(bytes) if bytes % STEP != 0) {
+                return Err(OptionProblem::at(key, "must be whole MiB"));
+            }
+        }
+        if matches!(size, Size::Bytes(0) | Size::Percent(0)) {
+            return Err(OptionProblem::at(SIZE, "must be greater than 0"));
+        }
+        match (start, size) {
+            (Size::Percent(start), Size::Percent(size)) if start + size > 100 => {
+                Err(OptionProblem::at(SIZE, format!("the part would end at {} % of the device", start + size)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn keeps_pages(&self, _options: &Options) -> bool {
+        true
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name(), MODULE)).collect()
+    }
+
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        let [device] = data else { return None };
+        range(options, device.0).map(|(_, size)| Bytes(size))
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        kernel_module::load(site.host, MODULE, &[])?;
+        let device = BlockDevice::find(devices_for(inputs, Role::Data)[0])?;
+        let bytes = mapper::sectors(site.host, device.node)? * SECTOR;
+        let (start, size) = range(options, bytes).ok_or_else(|| {
+            let asked = |key| options.text(key).unwrap_or("0%").to_owned();
+            let message = format!("no {} from {} on in {}", asked(SIZE), asked(START), Bytes(bytes));
+            Error::host(message).hint("reduce `start` or `size` of `linear`, or enlarge the device")
+        })?;
+        let below = format!("{}:{} {}", device.node.major, device.node.minor, start / SECTOR);
+        let table = format!("0 {} linear {below}", size / SECTOR);
+        let name = mapper::short_name(site);
+        let uuid = format!("{UUID}{name}");
+        site.ledger.enter(Thing::new(self.name(), MAPPING).with("name", &name).with("uuid", &uuid))?;
+        site.host.run(&Command::new("dmsetup").args(["create", &name, "--uuid", &uuid, "--table", &table]))?;
+        let shown = mapper::table(site.host, &name)?;
+        let shown = shown.iter().map(|target| format!("{} {}", target.kind, target.arguments.join(" ")));
+        let shown = shown.collect::<Vec<_>>().join("; ");
+        if shown != format!("linear {below}") {
+            return Err(Error::host(format!("the mapping was to be `linear {below}`, but the kernel shows `{shown}`")));
+        }
+        let details = [("start", Bytes(start).to_string()), ("size", Bytes(size).to_string()), ("mapping", name.clone())];
+        let details = details.map(|(fact, value)| (fact.to_owned(), value)).into();
+        let grounds = vec![Ground::Device(mapper::find(site.host, &name)?.path())];
+        Ok(Built { grounds, details, promises: Vec::new() })
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        self.build(site, inputs, options)
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            MAPPING => mapper::remove(host, thing.mark("name")?, thing.mark("uuid")?),
+            kind => Err(Error::bug(format!("the layer `linear` does not create a {kind}"))),
+        }
+    }
+}
+
+const MAPPING: &str = "mapping";
+/// Begins the UUIDs of mappings that are made by dmsetup.
+const UUID: &str = "PGSTRATA-";
