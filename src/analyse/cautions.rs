@@ -40,7 +40,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
         remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
     }
     remarks.extend(other_programs(sums));
-    remarks.extend(fits(found));
+    remarks.extend(fits(found, sums));
     if let Some(share) = sums.arc_holds {
         let what = "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
         remarks.push(Remark::with(Weight::Cached, what, Number::Share(share)));
@@ -88,9 +88,11 @@ fn other_programs(sums: &CaseSums) -> Option<Remark> {
     Some(Remark::with(Weight::Disturbed, words, Number::Share(share)))
 }
 
-fn fits(found: &CaseFinding) -> Option<Remark> {
+fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
+    let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount());
     let why = match found.fits? {
         Fits::SharedBuffers => "fit into shared_buffers: no reads reached storage",
+        Fits::Memory if mount.is_some_and(|mount| mount.fstype == "zfs") => "fit into the ARC: reads came from it",
         Fits::Memory => "fit into memory: reads came from the page cache",
         Fits::Neither => return None,
     };

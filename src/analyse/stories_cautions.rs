@@ -24,6 +24,8 @@ fn what_differs_in_a_number_alone_is_said_once_with_a_range() {
     assert_eq!(said(&found), [(text, Some("all cases"))]);
     assert_eq!(found.cautions[0].cases.len(), 3);
     assert_eq!(found.cases[0].cautions, ["the data (308 MiB) fit into memory: reads came from the page cache"]);
+    let on_zfs = Story::of(3, None).with(&act("zfs")).findings();
+    assert_eq!(on_zfs.cases[0].cautions, ["the data (313 MiB) fit into the ARC: reads came from it"]);
 }
 
 #[test]

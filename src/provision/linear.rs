@@ -141,7 +141,8 @@ impl Layer for Linear {
         if shown != format!("linear {below}") {
             return Err(Error::host(format!("the mapping was to be `linear {below}`, but the kernel shows `{shown}`")));
         }
-        let details = [("start", Bytes(start).to_string()), ("size", Bytes(size).to_string()), ("mapping", name.clone())];
+        let details =
+            [("start", Bytes(start).to_string()), ("size", Bytes(size).to_string()), ("mapping", name.clone())];
         let details = details.map(|(fact, value)| (fact.to_owned(), value)).into();
         let grounds = vec![Ground::Device(mapper::find(site.host, &name)?.path())];
         Ok(Built { grounds, details, promises: Vec::new() })

@@ -46,6 +46,13 @@ impl BuiltStack {
         self.pool_of_data().map(|pool| zfs_tools::room(host, pool)).transpose()
     }
 
+    /// The size that the cache of the data's files may reach, where the filesystem has one of its own: the ARC, for a dataset.
+    /// `None` where the page cache serves them.
+    #[must_use]
+    pub fn cache_bytes_max(&self, host: &Host) -> Option<u64> {
+        self.facts.mount().filter(|mount| mount.fstype == "zfs").and_then(|_| zfs_tools::arc_bytes_max(host))
+    }
+
     /// In how many pieces a file of the data lies, on a filesystem that does not tell it by itself; `None` where there is no
     /// other way, either.
     ///

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
+use crate::parse::kstat;
 use crate::parse::zfs_get::{self, Property};
 use crate::parse::zpool_list::{self, VdevClass};
 use crate::record::age::PoolRoom;
@@ -215,6 +216,13 @@ pub fn room(host: &Host, pool: &str) -> Result<PoolRoom> {
     })
 }
 
+const ARC: &str = "/proc/spl/kstat/zfs/arcstats";
+
+/// What the ARC may grow to (`c_max`); `None` where ZFS does not say.
+pub(super) fn arc_bytes_max(host: &Host) -> Option<u64> {
+    kstat::named(ARC, &host.read_optional(ARC)?).ok()?.remove("c_max")
+}
+
 /// A thing of the ledger that is known by its name and its mark.
 pub(super) fn marked(owner: &str, kind: &str, name: &str, mark: &str) -> Thing {
     Thing::new(owner, kind).with("name", name).with("mark", mark)
@@ -352,6 +360,17 @@ mod tests {
             "utf8only: off",
         ];
         assert_eq!(facts, wanted);
+    }
+
+    #[test]
+    fn what_the_arc_may_grow_to_is_read_where_there_is_one() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(arc_bytes_max(&Host::rooted(root.path())), None);
+        let file = root.path().join(ARC.trim_start_matches('/'));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, include_str!("../../tests/fixtures/zfs/2.3.9-arcstats.txt")).unwrap();
+        let bytes = arc_bytes_max(&Host::rooted(root.path())).unwrap();
+        assert!((32 << 20..64 << 30).contains(&bytes), "{bytes}");
     }
 
     #[test]

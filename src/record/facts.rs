@@ -184,9 +184,9 @@ pub struct FoundSetting {
 pub enum Fits {
     /// Smaller than shared_buffers: reads never leave the server.
     SharedBuffers,
-    /// Smaller than the machine's memory: reads come from the page cache.
+    /// Smaller than the machine's memory, or on ZFS than the ARC may grow: reads come from the page cache or the ARC.
     Memory,
-    /// Larger than memory: reads reach the device.
+    /// Larger than that: reads reach the device.
     Neither,
 }
 

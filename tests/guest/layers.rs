@@ -21,6 +21,7 @@ const HALVES: [&[&str]; 2] = [
         "provision::snapshots::",
         "provision::luks::",
         "provision::delay::",
+        "provision::linear::",
     ],
     &[
         "provision::zpool::",

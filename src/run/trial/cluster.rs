@@ -95,10 +95,11 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     if let Some(bytes) = prefill {
         watch.prefill(bytes, &session.interrupt).map_err(|e| e.while_doing("fill pg_wal"))?;
     }
+    let held = cache_bytes_max(trial)?;
     let facts = server.facts()?;
     as_built(trial.case.postgres.as_ref(), &facts)?;
     if let Some(data) = &mut trial.record.data {
-        data.fits = fits(data.database_bytes, &facts, session.memory().0);
+        data.fits = fits(data.database_bytes, &facts, held);
         template::described(cache).clone_into(&mut data.cache_state);
     }
     trial.record.server = Some(facts);
@@ -159,6 +160,12 @@ fn tablespace_folders(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>
     Ok(folders)
 }
 
+/// What may hold the files of the data in memory: all of it, or what the filesystem's own cache is limited to.
+fn cache_bytes_max(trial: &Trial<'_, '_>) -> Result<u64> {
+    let memory = trial.session.memory().0;
+    Ok(trial.stack()?.cache_bytes_max(&trial.session.host).map_or(memory, |limit| limit.min(memory)))
+}
+
 fn fits(bytes: u64, facts: &ServerFacts, memory: u64) -> Fits {
     if bytes <= facts.shared_buffers_bytes {
         Fits::SharedBuffers
@@ -176,9 +183,10 @@ pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
         facts.found_after = server.settings_elsewhere(facts)?;
     }
     let bytes = template::database_bytes(server)?;
+    let held = cache_bytes_max(trial)?;
     if let (Some(data), Some(facts)) = (&mut trial.record.data, &trial.record.server) {
         data.database_bytes = bytes;
-        data.fits = fits(bytes, facts, trial.session.memory().0);
+        data.fits = fits(bytes, facts, held);
     }
     Ok(())
 }
