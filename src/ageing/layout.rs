@@ -72,13 +72,18 @@ fn relation(
     for path in &files {
         found.bytes += paths::look_at(path)?.bytes;
     }
-    let other_way = |path: &Path| if found.bytes < LEAST_RELATION { Ok(None) } else { other_way(path) };
     let mut extents = 0;
     for path in &files {
         let of_filesystem = extents::pieces(&files::open(path)?);
         let of_filesystem = of_filesystem.or_host(|| format!("read the extents of {}", path.display()))?;
         // A relation is told whole or not at all.
-        let pieces = match of_filesystem.map_or_else(|| other_way(path), |pieces| Ok(Some(pieces))) {
+        let told = match of_filesystem {
+            // What nobody counts is not asked for in another way.
+            None if found.bytes < LEAST_RELATION => return Ok(found),
+            None => other_way(path),
+            told => Ok(told),
+        };
+        let pieces = match told {
             Ok(Some(pieces)) => pieces,
             other => {
                 let why = other.err().map(|e| e.to_string());

@@ -3,7 +3,7 @@
 use super::counters::{Flow, Operations, growth};
 use super::input::Seconds;
 use super::measures::rate_of;
-use super::strata::COMMIT;
+use super::strata::{COMMIT, is_stack_device};
 use super::window::CheckpointWork;
 use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom};
 use crate::record::built::Below;
@@ -46,10 +46,13 @@ pub(super) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(St
     let of_measures = measures.filter_map(|measure| Some(Figure::new(&measure.name, unit, rate_of(measure)?)));
     let mut figures: Vec<Figure> = of_measures.collect();
     figures.extend(at_fixed_rate(record, latencies));
-    figures.extend(CheckpointWork::of(record).map(|work| Figure::new("checkpoint sync", "s/GB", work.sync_s_per_gb())));
+    // Beside reads a checkpoint has a few pages of catalogs, and their sync is no figure of a load.
+    let checkpoints = CheckpointWork::of(record).filter(|_| record.operation.writes != Writes::Never);
+    figures.extend(checkpoints.map(|work| Figure::new("checkpoint sync", "s/GB", work.sync_s_per_gb())));
     figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
     figures.extend(age.pool.iter().flat_map(of_pool));
     figures.extend(held(age));
+    figures.extend(written(record, seconds));
     figures.extend(of_devices(record, seconds));
     figures.extend(cpu_busy(seconds));
     figures.into_iter().filter(|figure| figure.trial.mean.is_finite()).collect()
@@ -76,7 +79,8 @@ fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
     let extents: u64 = told().filter_map(|relation| relation.extents).sum();
     let bytes: u64 = told().map(|relation| relation.bytes).sum();
     let mut figures = Vec::new();
-    if bytes > 0 {
+    // Of some relations it would be another figure than of all.
+    if bytes > 0 && layout.not_told.is_none() {
         figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
     }
     // Files beside the cluster are none of its space; on the control they are gone.
@@ -116,6 +120,24 @@ fn held(age: &AgeRecord) -> Option<Figure> {
     Some(Figure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
 }
 
+/// What each commit writes to all devices of the stack, WAL and data.
+fn written(record: &TrialRecord, seconds: &Seconds) -> Option<Figure> {
+    let stack =
+        record.stack.as_ref().filter(|_| record.server.is_some() && record.operation.writes == Writes::Always)?;
+    let operations = Operations::of(seconds);
+    let devices = stack.device_columns();
+    let of_plan = devices.iter().filter(|(name, _, _)| is_stack_device(stack, name.node()));
+    // Where the plan gave a folder, what that lies on.
+    let given =
+        if of_plan.clone().next().is_some() { of_plan.collect() } else { devices.iter().take(1).collect::<Vec<_>>() };
+    let all = given.into_iter().fold(Flow::default(), |all, (_, prefix, _)| {
+        let mut one = Flow::default();
+        one.add(seconds.device_counts(prefix, &columns::DEVICE_WRITE_BYTES), &operations);
+        all.and(&one)
+    });
+    Some(Figure::new("device written", &format!("KiB/{COMMIT}"), all.per_operation()? / 1024.0))
+}
+
 /// Of the top device below the data: what a read was large, and how long a request took.
 fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
     let Some(stack) = &record.stack else { return Vec::new() };
@@ -127,12 +149,6 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
     let grown =
         |column: &DeviceColumn| seconds.device_counts(prefix, column).and_then(growth).map(|grown| grown.amount as f64);
     let mut figures = Vec::new();
-    if record.server.is_some() && record.operation.writes == Writes::Always {
-        let mut written = Flow::default();
-        written.add(seconds.device_counts(prefix, &columns::DEVICE_WRITE_BYTES), &Operations::of(seconds));
-        let each = written.per_operation();
-        figures.extend(each.map(|bytes| Figure::new("device written", &format!("KiB/{COMMIT}"), bytes / 1024.0)));
-    }
     let (reads, writes) = (grown(&columns::DEVICE_READS), grown(&columns::DEVICE_WRITES));
     if let (Some(reads), Some(bytes)) = (reads.filter(|reads| *reads > 0.0), grown(&columns::DEVICE_READ_BYTES)) {
         figures.push(Figure::new("mean device read", "KiB", bytes / reads / 1024.0));

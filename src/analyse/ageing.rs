@@ -6,6 +6,7 @@ use super::case::CaseSums;
 use super::findings::{Ageing, AgeingPoint, Estimate};
 use super::input::Seconds;
 use super::measures::estimate;
+use super::remark::{Remark, Weight};
 use crate::record::trial::TrialRecord;
 use crate::stats::ratio::{BlockMean, ratio};
 use crate::stats::trend::{self, Course, Point};
@@ -31,11 +32,15 @@ pub struct AgeingSums {
     figures: BTreeMap<(String, String), Vec<BlockMean>>,
     /// In the order in which they came.
     order: Vec<(String, String)>,
+    /// Why the layout of relations is not known, where that is so.
+    not_told: Option<String>,
 }
 
 impl AgeingSums {
     /// Adds a trial whose stack has `age`; others have no figures here.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
+        let layout = record.age.as_ref().and_then(|age| age.layout.as_ref());
+        self.not_told = self.not_told.take().or_else(|| layout?.not_told.clone());
         let figures = age_figures::of_trial(record, seconds, latencies);
         for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
             let key = (name, unit);
@@ -44,6 +49,12 @@ impl AgeingSums {
             }
             self.figures.entry(key).or_default().push(BlockMean { block: record.trial, trial });
         }
+    }
+
+    /// Why there are no extents.
+    pub fn remark(&self) -> Option<Remark> {
+        let why = self.not_told.as_ref()?;
+        Some(Remark::plain(Weight::Instrument, format!("extents of the relations are not known: {why}")))
     }
 
     fn of(&self, key: &(String, String)) -> &[BlockMean] {

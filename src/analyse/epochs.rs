@@ -18,8 +18,8 @@ use crate::stats::ratio::BlockMean;
 const BEFORE: usize = 5;
 /// The load is back at this share of the rate before.
 const BACK_AT: f64 = 0.95;
-/// Seconds from the snapshot on in which a gap begins that is its own.
-const GAP_SECONDS: usize = 2;
+/// Seconds, that of the snapshot first, in which time without a commit is its own.
+const IDLE_SECONDS: usize = 3;
 
 /// The snapshots of a case while its trials come in.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +44,7 @@ struct TrialEpochs {
     /// Rate while deletions run, over the rate before snapshots.
     delete_load: Option<f64>,
     /// Longest time without a completed operation from the snapshot on, seconds: mean over snapshots.
-    gap_s: Option<f64>,
+    idle_s: Option<f64>,
     /// Device bytes per operation.
     bytes_before: Option<f64>,
     bytes_after: Option<f64>,
@@ -91,7 +91,7 @@ impl EpochSums {
             curve: curve.collect(),
             dip: over(&TrialEpochs::dip),
             back_s: over(&|trial| trial.back_s().map(|seconds| seconds as f64)),
-            gap_s: over(&|trial| trial.gap_s),
+            idle_s: over(&|trial| trial.idle_s),
             make_s: over(&|trial| trial.make_s),
             delete_s: over(&|trial| trial.delete_s),
             delete_load: over(&|trial| trial.delete_load),
@@ -176,12 +176,15 @@ fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seco
         .map(|done| done as f64)
         .collect();
     found.delete_load = moments::mean(&while_deleting).zip(usual).map(|(rate, usual)| rate / usual);
-    if let Some(gaps) = seconds.counts(&columns::CLIENT_GAP_US_MAX) {
-        // One that goes on is followed to its end.
-        let last = |row: usize| (row + GAP_SECONDS..done.rows()).find(|row| done.at(row - 1) != Some(0));
-        let longest = |row: usize| (row..last(row).unwrap_or(done.rows())).filter_map(|row| gaps.at(row)).max();
+    if let Some(idle) = seconds.counts(&columns::CLIENT_IDLE_US_MAX) {
+        // One that is longer than a second was going on when that second began.
+        let goes_on = |row: &usize| idle.at(*row).is_some_and(|us| us >= 1_000_000);
+        let longest = |row: usize| {
+            let further = (row + IDLE_SECONDS..idle.rows()).take_while(goes_on);
+            (row..row + IDLE_SECONDS).chain(further).filter_map(|row| idle.at(row)).max()
+        };
         let longest = rows.iter().filter_map(|row| longest(*row)).map(|us| us as f64 / 1e6);
-        found.gap_s = moments::mean(&longest.collect::<Vec<_>>());
+        found.idle_s = moments::mean(&longest.collect::<Vec<_>>());
     }
     let bytes = |from: usize, to: usize| bytes_each(stack?, seconds, &rows, (from, to), before);
     (found.bytes_before, found.bytes_after) = (bytes(0, before), bytes(before, before + after));
@@ -228,10 +231,10 @@ mod tests {
             _ => 1000,
         };
         let done: Vec<u64> = (0..rows).map(of_row).collect();
-        let gaps: Vec<u64> = done.iter().map(|done| if *done < 1000 { 700_000 } else { 20_000 }).collect();
+        let idle: Vec<u64> = done.iter().map(|done| if *done < 1000 { 700_000 } else { 20_000 }).collect();
         let mut seconds = Seconds::new(rows);
         seconds.push_counts(columns::CLIENT_DONE.name, done, &vec![true; rows]);
-        seconds.push_counts(columns::CLIENT_GAP_US_MAX.name, gaps, &vec![true; rows]);
+        seconds.push_counts(columns::CLIENT_IDLE_US_MAX.name, idle, &vec![true; rows]);
         seconds
     }
 
@@ -246,8 +249,32 @@ mod tests {
         let found = found(deeds, 40, &[11, 21, 31]).unwrap();
         assert_eq!(found.curve, [1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 300.0, 600.0, 1000.0, 1000.0, 1000.0]);
         assert_eq!((found.dip(), found.back_s()), (Some(0.3), Some(2)));
-        assert!((found.gap_s.unwrap() - 0.7).abs() < 1e-9);
+        assert!((found.idle_s.unwrap() - 0.7).abs() < 1e-9);
         assert_eq!((found.make_s, found.delete_s), (Some(0.04), None));
+    }
+
+    #[test]
+    fn a_stall_over_several_seconds_is_followed_to_its_end() {
+        let snapshots = SnapshotCounts {
+            every_us: Some(10_000_000),
+            keep: 1,
+            deeds: vec![deed(DeedKind::Make, 1, 10_300_000)],
+            ..SnapshotCounts::default()
+        };
+        let mut seconds = Seconds::new(30);
+        seconds.push_counts(columns::CLIENT_DONE.name, vec![1000; 30], &[true; 30]);
+        // From 12.05 s to 15.1 s; another one later.
+        let idle = |row: usize| match row {
+            13 => 950_000,
+            14 => 1_950_000,
+            15 => 2_950_000,
+            16 => 3_050_000,
+            18 => 9_000_000,
+            _ => 2_000,
+        };
+        seconds.push_counts(columns::CLIENT_IDLE_US_MAX.name, (0..30).map(idle).collect(), &[true; 30]);
+        let found = epochs(&snapshots, None, &seconds).unwrap();
+        assert!((found.idle_s.unwrap() - 3.05).abs() < 1e-9, "{:?}", found.idle_s);
     }
 
     #[test]

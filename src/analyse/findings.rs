@@ -366,7 +366,7 @@ pub struct Steadiness {
     /// Most seconds in a row with no operation.
     pub longest_zero_s: u64,
     /// Longest time without a completed operation, microseconds, to 1 ms; `None` where not every one was seen by itself.
-    pub longest_gap_us: Option<u64>,
+    pub longest_idle_us: Option<u64>,
     /// Longest single operation, microseconds: the longest stall that a client saw; `None` where not every one was logged.
     pub longest_stall_us: Option<u64>,
     /// Trial and second of that.

@@ -12,7 +12,7 @@ pub const COLUMNS: [&[ColumnDef]; 4] = [
         columns::CLIENT_LATENCY_US_P99,
         columns::CLIENT_LATENCY_US_P999,
         columns::CLIENT_LATENCY_US_MAX,
-        columns::CLIENT_GAP_US_MAX,
+        columns::CLIENT_IDLE_US_MAX,
         columns::MEM_DIRTY_BYTES,
         columns::MEM_WRITEBACK_BYTES,
         columns::MEM_CACHED_BYTES,

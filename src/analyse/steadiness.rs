@@ -56,7 +56,7 @@ impl SteadinessSums {
             run = if *second == Some(0) { run + 1 } else { 0 };
             self.longest_zero_s = self.longest_zero_s.max(run);
         }
-        let gaps = seconds.counts(&columns::CLIENT_GAP_US_MAX).filter(CountSeries::any);
+        let gaps = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(CountSeries::any);
         let longest = gaps.and_then(|gaps| (1..=whole.len()).filter_map(|row| gaps.at(row)).max());
         self.gap_us = Some(match self.gap_us {
             None => longest,
@@ -88,7 +88,7 @@ impl SteadinessSums {
             seconds_under_tenth: self.under_tenth,
             seconds_under_half: self.under_half,
             longest_zero_s: self.longest_zero_s,
-            longest_gap_us: self.gap_us.flatten(),
+            longest_idle_us: self.gap_us.flatten(),
             longest_stall_us: slowest_us.map(|slowest| if self.stall_at.is_some() { self.stall_us } else { slowest }),
             longest_stall_at: self.stall_at.filter(|_| slowest_us.is_some()),
         })
@@ -134,7 +134,7 @@ mod tests {
         sums.add(1, &whole_seconds(&s, 4_000_000), &s);
         let found = sums.finding(Some(77)).unwrap();
         assert_eq!((found.seconds, found.seconds_at_zero, found.longest_zero_s), (3, 2, 1));
-        assert_eq!((found.longest_stall_us, found.longest_gap_us), (Some(77), None));
+        assert_eq!((found.longest_stall_us, found.longest_idle_us), (Some(77), None));
         assert_eq!(sums.finding(None).unwrap().longest_stall_us, None);
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn the_longest_gap_is_that_of_whole_seconds_and_of_trials_that_all_tell_it() {
         let trial = |gaps: &[u64]| {
             let mut s = rows(&[None, Some(5), Some(5), Some(1)], &[0; 4]);
-            s.push_counts("client_gap_us_max", gaps.to_vec(), &[false, true, true, true]);
+            s.push_counts("client_idle_us_max", gaps.to_vec(), &[false, true, true, true]);
             s
         };
         let mut sums = SteadinessSums::default();
@@ -150,10 +150,10 @@ mod tests {
         for (number, s) in [(1, trial(&[0, 7_000, 3_000, 990_000])), (2, trial(&[0, 4_000, 9_000, 0]))] {
             sums.add(number, &whole_seconds(&s, 2_010_000), &s);
         }
-        assert_eq!(sums.finding(Some(0)).unwrap().longest_gap_us, Some(9_000));
+        assert_eq!(sums.finding(Some(0)).unwrap().longest_idle_us, Some(9_000));
         let silent = rows(&[None, Some(5)], &[0; 2]);
         sums.add(3, &whole_seconds(&silent, 1_000_000), &silent);
-        assert_eq!(sums.finding(Some(0)).unwrap().longest_gap_us, None);
+        assert_eq!(sums.finding(Some(0)).unwrap().longest_idle_us, None);
     }
 
     #[test]

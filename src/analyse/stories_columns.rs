@@ -44,7 +44,7 @@ pub fn rows(rows: usize, stall: usize) -> Seconds {
         (columns::CLIENT_LATENCY_US_P99, 3),
         (columns::CLIENT_LATENCY_US_P999, 5),
         (columns::CLIENT_LATENCY_US_MAX, 7),
-        (columns::CLIENT_GAP_US_MAX, 7),
+        (columns::CLIENT_IDLE_US_MAX, 7),
     ];
     for (column, factor) in latencies {
         let values = (0..rows).map(|row| done(row) * factor).collect();

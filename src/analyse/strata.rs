@@ -384,7 +384,7 @@ struct Seen<'a> {
 }
 
 /// Whether a node is of the plan and none below it is.
-fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
+pub(super) fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
     let is_of_plan = |name: &str| stack.node(name).is_some_and(|node| node.layer.is_some());
     let below = || stack.node(name).into_iter().flat_map(|node| &node.inputs);
     is_of_plan(name) && !below().any(|input| is_of_plan(input.from.node()))

@@ -27,6 +27,9 @@ pub struct BlockPlace {
     pub offset: u64,
     /// Room that it takes there, parity and padding of raidz included, bytes.
     pub bytes: u64,
+    /// Whether it is in several parts in other places: there was no free space in one piece for it. Before OpenZFS 2.3.4 zdb does
+    /// not tell.
+    pub is_gang: bool,
 }
 
 /// Reads the blocks of one file in the order of the file; holes have none.
@@ -80,8 +83,9 @@ fn block<'a>(
 
 fn block_place(word: &str) -> Option<BlockPlace> {
     let mut parts = word.split(':');
-    let vdev = parts.next()?.parse().ok()?;
-    Some(BlockPlace { vdev, offset: hex(parts.next()?)?, bytes: hex(parts.next()?)? })
+    let (vdev, offset, size) = (parts.next()?.parse().ok()?, hex(parts.next()?)?, parts.next()?);
+    let (size, is_gang) = size.strip_suffix('G').map_or((size, false), |size| (size, true));
+    Some(BlockPlace { vdev, offset, bytes: hex(size)?, is_gang })
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -121,11 +125,18 @@ mod tests {
         let text = "Indirect blocks:\n  0 L1  0:1:2 3:4:5 20000L/1000P F=1 B=1/1 cksum=0:0:0:0\n  \
                     a000  L0 12:ff000:3000 1:4:3000 2000L/1200P F=1 B=8/8 cksum=1:2:3:4\n  c000  L0 HOLE [L0 ZPL]\n  \
                     e000  L0 2000L B=17\n\n\t\tsegment [0, 1) size 1\n";
-        let place = Some(BlockPlace { vdev: 12, offset: 0xff000, bytes: 0x3000 });
+        let place = Some(BlockPlace { vdev: 12, offset: 0xff000, bytes: 0x3000, is_gang: false });
         assert_eq!(
             file_blocks(text).unwrap(),
             [FileBlock { offset: 0xa000, bytes: 8192, stored_bytes: 0x1200, place }]
         );
+    }
+
+    #[test]
+    fn a_block_in_several_parts_is_known_by_its_mark() {
+        let blocks =
+            file_blocks("Indirect blocks:\n 0 L0 0:3000:6000G 20000L/5000P F=1 B=8/8 cksum=1:2:3:4\n").unwrap();
+        assert_eq!(blocks[0].place, Some(BlockPlace { vdev: 0, offset: 0x3000, bytes: 0x6000, is_gang: true }));
     }
 
     #[test]

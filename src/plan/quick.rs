@@ -7,8 +7,8 @@ use super::tree::{Node, Pair, Value, get};
 use super::values::read;
 use super::{Catalogue, MAX_BLOCKS, read_whole};
 use crate::record::case::CaseSpec;
-use crate::record::options::OptionValue;
-use std::collections::BTreeMap;
+use crate::record::options::{OptionProblem, OptionValue};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Its keys.
 const KEYS: [&str; 3] = ["blocks", "only", "set"];
@@ -29,6 +29,8 @@ pub(super) struct Draft {
     only: Vec<Condition>,
     /// Options of layers and workloads, by key.
     set: BTreeMap<String, OptionValue>,
+    /// Kinds of workloads that get an option which nothing in the plan is given, by key.
+    added: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Reads the table; `None` where there is none or it has mistakes.
@@ -54,8 +56,14 @@ pub(super) fn read_quick(
     if problems.len() > before {
         return None;
     }
-    let draft = Draft { blocks, only: only.unwrap_or_default(), set: set.unwrap_or_default() };
+    let (set, added) = set.unwrap_or_default();
+    let draft = Draft { blocks, only: only.unwrap_or_default(), set, added };
     let kept: Vec<&CaseCandidate> = left.iter().filter(|candidate| draft.keeps(candidate)).collect();
+    if let Some(objection) = kept.iter().find_map(|candidate| draft.objection(&candidate.case, catalogue)) {
+        let problem = Problem::at(key.span.clone(), format!("`set` is refused by a workload: {}", objection.message));
+        problems.add(objection.help.into_iter().fold(problem, Problem::help));
+        return None;
+    }
     let is_baseline = |c: &&&CaseCandidate| baseline.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
     let problem = match kept.iter().find(is_baseline) {
         None if kept.is_empty() => "`only` leaves no case",
@@ -66,18 +74,17 @@ pub(super) fn read_quick(
     None
 }
 
-/// The options to set: each of a layer or workload that the plan gives it to.
-fn read_set(
-    table: &Node,
-    left: &[CaseCandidate],
-    catalogue: &Catalogue,
-    problems: &mut Problems,
-) -> BTreeMap<String, OptionValue> {
-    let mut set = BTreeMap::new();
+/// Options to set, and the kinds of workloads that get one which nothing is given.
+type Set = (BTreeMap<String, OptionValue>, BTreeMap<String, BTreeSet<String>>);
+
+/// The options to set: each of a layer or workload that the plan gives it to; where it gives it to none, of the workloads that
+/// have it.
+fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problems: &mut Problems) -> Set {
+    let (mut set, mut added) = Set::default();
     let Value::Table(pairs) = &table.value else {
         let message = format!("`set` must be a table of options, found {}", table.noun());
         problems.add(Problem::at(table.span.clone(), message).help("write set = { loop = \"2GiB\" }"));
-        return set;
+        return (set, added);
     };
     for (key, node) in pairs {
         let nodes = left.iter().flat_map(|candidate| &candidate.case.stack.nodes);
@@ -86,11 +93,23 @@ fn read_set(
         let mut workloads = left.iter().map(|candidate| &candidate.case.workload);
         let kind = workloads.find(|workload| workload.options.get(&key.text).is_some()).map(|it| it.kind.as_str());
         let of_kind = kind.and_then(|kind| catalogue.workloads.iter().find(|entry| entry.name == kind));
-        let entry = entry.or(of_kind);
+        let has = |kind: &str| {
+            let entry = catalogue.workloads.iter().find(|entry| entry.name == kind)?;
+            entry.options.iter().any(|spec| spec.key == key.text).then_some(entry)
+        };
+        let kinds =
+            left.iter().map(|candidate| candidate.case.workload.kind.as_str()).filter(|kind| has(kind).is_some());
+        let kinds: BTreeSet<String> = kinds.map(str::to_owned).collect();
+        let of_having = kinds.first().filter(|_| entry.or(of_kind).is_none()).and_then(|kind| has(kind));
+        if of_having.is_some() {
+            added.insert(key.text.clone(), kinds);
+        }
+        let entry = entry.or(of_kind).or(of_having);
         let Some(spec) = entry.and_then(|entry| entry.options.iter().find(|spec| spec.key == key.text)) else {
             let problem =
                 Problem::at(key.span.clone(), format!("nothing in the plan is given the option `{}`", key.text));
-            problems.add(problem.help("`set` replaces what a layer or workload is given"));
+            problems
+                .add(problem.help("`set` replaces what a layer or workload is given, and adds options of workloads"));
             continue;
         };
         match read(spec.kind, node) {
@@ -101,7 +120,7 @@ fn read_set(
             }
         }
     }
-    set
+    (set, added)
 }
 
 impl Draft {
@@ -110,19 +129,32 @@ impl Draft {
         self.only.iter().all(|condition| condition.matches(candidate) || condition.is_of_another(candidate))
     }
 
+    /// A case with the options of `set`.
+    fn changed(&self, case: &CaseSpec) -> CaseSpec {
+        let mut case = case.clone();
+        let of_nodes = case.stack.nodes.iter_mut().map(|node| &mut node.options);
+        for options in of_nodes.chain([&mut case.workload.options]) {
+            for (key, value) in self.set.iter().filter(|(key, _)| options.get(key).is_some()).collect::<Vec<_>>() {
+                options.set(key, value.clone());
+            }
+        }
+        for (key, _) in self.added.iter().filter(|(_, kinds)| kinds.contains(&case.workload.kind)) {
+            self.set.get(key).into_iter().for_each(|value| case.workload.options.set(key, value.clone()));
+        }
+        case
+    }
+
+    /// What a workload that gets options of `set` says against them.
+    fn objection(&self, case: &CaseSpec, catalogue: &Catalogue) -> Option<OptionProblem> {
+        let workload = self.changed(case).workload;
+        let entry = catalogue.workloads.iter().find(|entry| entry.name == workload.kind)?;
+        (entry.check)(&workload.options).err()
+    }
+
     /// The cases with their names, which are those of the whole plan.
     pub fn part(&self, left: &[CaseCandidate], ids: &[String], blocks: u32) -> QuickPart {
         let kept = left.iter().zip(ids).filter(|(candidate, _)| self.keeps(candidate));
-        let cases = kept.map(|(candidate, id)| {
-            let mut case = CaseSpec { id: id.clone(), ..candidate.case.clone() };
-            let of_nodes = case.stack.nodes.iter_mut().map(|node| &mut node.options);
-            for options in of_nodes.chain([&mut case.workload.options]) {
-                for (key, value) in self.set.iter().filter(|(key, _)| options.get(key).is_some()).collect::<Vec<_>>() {
-                    options.set(key, value.clone());
-                }
-            }
-            case
-        });
+        let cases = kept.map(|(candidate, id)| CaseSpec { id: id.clone(), ..self.changed(&candidate.case) });
         let cases = cases.collect();
         let set = self.set.iter().map(|(key, value)| (key.clone(), value.plain())).collect();
         QuickPart { blocks: self.blocks.unwrap_or(blocks), cases, set }
@@ -166,6 +198,14 @@ mod tests {
     }
 
     #[test]
+    fn a_quick_run_may_give_a_workload_an_option_that_the_plan_leaves_to_its_default() {
+        let part = read("set = { rate = 100.0 }").unwrap().in_quick.unwrap();
+        let limited = |case: &&crate::record::case::CaseSpec| case.workload.options.get("rate").is_some();
+        let kinds: Vec<&str> = part.cases.iter().filter(limited).map(|case| case.workload.kind.as_str()).collect();
+        assert!(!kinds.is_empty() && kinds.iter().all(|kind| *kind == "pgbench"), "{kinds:?}");
+    }
+
+    #[test]
     fn mistakes_of_a_quick_run_are_found_in_any_run() {
         for (quick, words) in [
             ("block = 1", "unknown key `block`"),
@@ -174,6 +214,7 @@ mod tests {
             ("only = { stack = \"xfs-disk\" }", "leaves out the baseline"),
             ("set = { size = 3 }", "`size`"),
             ("set = { sise = \"1GiB\" }", "nothing in the plan is given the option `sise`"),
+            ("set = { latency_limit = \"20ms\" }", "`set` is refused by a workload: means nothing without a rate"),
             ("set = 3", "must be a table"),
         ] {
             let said = read(quick).unwrap_err();

@@ -1,10 +1,10 @@
 //! In how many pieces a file on ZFS lies. The filesystem does not tell it (no FIEMAP); `zdb` reads it from the pool's devices.
 
 use super::zfs_tools::{self, call};
-use crate::error::{Context, Result};
+use crate::error::Result;
 use crate::host::Host;
 use crate::host::extents::Pieces;
-use crate::host::{files, paths};
+use crate::host::paths;
 use crate::parse::zdb::{self, FileBlock};
 use std::path::Path;
 use std::time::Duration;
@@ -19,20 +19,10 @@ const LIMIT: Duration = Duration::from_secs(900);
 pub(super) fn pieces(host: &Host, dataset: &str, file: &Path) -> Result<Pieces> {
     let pool = dataset.split('/').next().unwrap_or(dataset);
     host.run(&call("zpool", &["sync", pool]))?;
-    let mut zdb = call("zdb", &[]).limit(LIMIT);
-    let cache_file = host.run(&call("zpool", &["get", "-H", "-o", "value", "cachefile", pool]))?.stdout;
-    // A pool that is not in the cache file of imported pools is found by its devices.
-    if cache_file.trim() == "none" {
-        zdb = zdb.arg("-e");
-        for (path, _) in zfs_tools::devices_of_pool(host, dataset)? {
-            let forget = || {
-                files::drop_cache(&files::open(Path::new(&path))?).or_host(|| format!("drop what is cached of {path}"))
-            };
-            // ZFS writes past the cache that zdb reads through.
-            forget()?;
-            zdb = zdb.arg("-p").arg(path);
-        }
-    }
+    // Pools of ours are not in the cache file of imported pools: they are found by their devices.
+    let devices = zfs_tools::devices_of_pool(host, dataset)?;
+    let search = devices.into_iter().flat_map(|(path, _)| ["-p".to_owned(), path]);
+    let zdb = call("zdb", &["-e"]).limit(LIMIT).args(search);
     let inode = paths::look_at(file)?.inode.to_string();
     let shown = host.run(&zdb.arg("-ddddd").arg(dataset).arg(&inode))?.stdout;
     Ok(count(&zdb::file_blocks(&shown)?))
@@ -46,7 +36,9 @@ fn count(blocks: &[FileBlock]) -> Pieces {
         if let Some(place) = block.place {
             let follows = before.and_then(|before| Some((before, before.place?))).is_some_and(|(before, last)| {
                 let in_file = before.offset + before.bytes == block.offset;
-                in_file && last.vdev == place.vdev && last.offset + last.bytes == place.offset
+                // Of one in several parts it is not known where it ends.
+                let whole = !last.is_gang && !place.is_gang;
+                in_file && whole && last.vdev == place.vdev && last.offset + last.bytes == place.offset
             });
             found.pieces += u64::from(!follows);
             found.placed_bytes += block.bytes;
@@ -63,7 +55,7 @@ mod tests {
     use crate::parse::zdb::BlockPlace;
 
     fn block(record: u64, place: Option<(u64, u64)>) -> FileBlock {
-        let place = place.map(|(vdev, at)| BlockPlace { vdev, offset: at * 0x3000, bytes: 0x3000 });
+        let place = place.map(|(vdev, at)| BlockPlace { vdev, offset: at * 0x3000, bytes: 0x3000, is_gang: false });
         FileBlock { offset: record * 8192, bytes: 8192, stored_bytes: 8192, place }
     }
 
@@ -77,6 +69,9 @@ mod tests {
         assert_eq!(pieces(&[run[0], block(1, Some((0, 6)))]), 2);
         let inside = count(&[run[0], block(1, None), block(2, Some((0, 8)))]);
         assert_eq!((inside.pieces, inside.placed_bytes), (2, 2 * 8192));
+        let mut gang = run;
+        gang[1].place.as_mut().unwrap().is_gang = true;
+        assert_eq!(pieces(&gang), 3);
         let small = FileBlock { stored_bytes: 4096, ..run[0] };
         assert_eq!(count(&[small, run[1]]).encoded_bytes, 8192);
     }

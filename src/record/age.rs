@@ -129,7 +129,7 @@ pub struct RelationLayout {
     pub bytes: u64,
     /// Extents (FIEMAP; records by `zdb` on ZFS), physically adjacent ones merged.
     pub extents: Option<u64>,
-    /// Of `bytes`, shared with another file or snapshot.
+    /// Of `bytes`, shared with another file or snapshot, as FIEMAP tells; 0 on ZFS, which does not.
     pub shared_bytes: u64,
     /// Of `bytes`, stored compressed or encrypted.
     pub encoded_bytes: u64,

@@ -103,11 +103,11 @@ impl Cases<'_> {
             s("Without a commit", "without a commit (s)"),
             s("Below 10 %", "under a tenth of the median (s)"),
             s("Below 50 %", "under half of the median (s)"),
-            TableColumn::number("Longest gap", "").csv(&["longest time without a commit (s)"]),
+            TableColumn::number("Longest idle", "").csv(&["longest time without a commit (s)"]),
             TableColumn::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
         ];
         let mut table = Table::new("steadiness", "Rate stability by second", columns).note(
-            "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest gap: time \
+            "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: time \
              without a commit of any client, to 1 ms; to whole seconds where a share was logged. Longest stall: the slowest \
              single operation seen by a client.",
         );
@@ -128,7 +128,7 @@ impl Cases<'_> {
                 count(found.seconds_at_zero, "alarm"),
                 count(found.seconds_under_tenth, "alarm"),
                 count(found.seconds_under_half, ""),
-                gap(found),
+                idle(found),
                 stall,
             ]);
         }
@@ -274,19 +274,19 @@ fn number(value: Option<f64>) -> Cell {
     Cell::figure(value)
 }
 
-/// A count; in the given style when it is not zero.
 /// Longest time without a commit, an alarm from one second on.
-fn gap(found: &Steadiness) -> Cell {
-    let us = found.longest_gap_us.unwrap_or(found.longest_zero_s * 1_000_000);
-    let text = match (us, found.longest_gap_us) {
+fn idle(found: &Steadiness) -> Cell {
+    let us = found.longest_idle_us.unwrap_or(found.longest_zero_s * 1_000_000);
+    let text = match (us, found.longest_idle_us) {
         (0, None) => "under 1 s".to_owned(),
-        (0, Some(_)) => "under 1 ms".to_owned(),
+        (0, Some(_)) => "under 2 ms".to_owned(),
         _ => latency(us),
     };
     let style = if us >= 1_000_000 { "alarm" } else { "" };
     Cell::text(text).csv(vec![(us as f64 / 1e6).to_string()]).style(style)
 }
 
+/// A count; in the given style when it is not zero.
 fn count(value: u64, style: &'static str) -> Cell {
     Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
 }

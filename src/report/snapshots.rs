@@ -56,7 +56,7 @@ fn figures(found: &SnapshotFinding) -> Vec<(&'static str, Cell, &'static str)> {
         made,
         estimate("dip", &found.dip, "of the rate before"),
         estimate("back", &found.back_s, "s"),
-        estimate("longest gap without a commit", &found.gap_s, "s"),
+        estimate("longest time without a commit", &found.idle_s, "s"),
         estimate("make", &found.make_s, "s"),
         estimate("delete", &found.delete_s, "s"),
         estimate("load while deleting", &found.delete_load, "of the rate before"),

@@ -344,7 +344,7 @@ fn client_row(client: &ClientSecond) -> Row {
         quantile(0.99),
         quantile(0.999),
         slowest,
-        client.gap_us.map(Value::Count),
+        client.idle_us.map(Value::Count),
     ]
 }
 
@@ -369,7 +369,7 @@ mod tests {
             failed: 0,
             skipped: 0,
             late: 0,
-            gap_us: Some(0),
+            idle_us: Some(0),
             log_sample: 1.0,
             latencies: histogram,
         }

@@ -144,7 +144,7 @@ impl Workload for Files {
         let count = (bytes / SEGMENT).min(SEGMENTS);
         if count > 0 {
             let segments = Segments { folder: place.folder, bytes: SEGMENT, count, zeros: true, synced: true };
-            measures.push(segments.make(place.interrupt)?.measure());
+            measures.push(segments.measure(place.interrupt)?);
         }
         Ok(Counts { elapsed_us, measures, ..Counts::default() })
     }

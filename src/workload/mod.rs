@@ -49,9 +49,9 @@ pub struct ClientSecond {
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
-    /// Longest time without a completed operation that ended in the second or was going on at its end, microseconds; `None`
+    /// Longest time without a completed operation that ended in the second or was going on at its end, microseconds, to 1 ms; `None`
     /// where not every operation was looked at.
-    pub gap_us: Option<u64>,
+    pub idle_us: Option<u64>,
     /// Share of the operations that was looked at one by one, 1 for all; with less the counts are estimates.
     pub log_sample: f64,
     /// Latencies of those done and looked at, microseconds.

@@ -158,8 +158,8 @@ impl Workload for Scan {
         client.query(&format!("create index pgstrata_scan on {TABLE} (abalance, aid)"))?;
         index.add(table.bytes, micros(started.elapsed()));
         client.query("drop index pgstrata_scan")?;
-        let made = segments(&mut client, &server.spec.data.join("pg_wal"))?.make(place.interrupt)?;
-        let measures = vec![scans.measure(), index.measure(), made.measure()];
+        let made = segments(&mut client, &server.spec.data.join("pg_wal"))?.measure(place.interrupt)?;
+        let measures = vec![scans.measure(), index.measure(), made];
         Ok(Counts { elapsed_us, measures, ..Counts::default() })
     }
 }

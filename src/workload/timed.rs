@@ -62,8 +62,8 @@ impl<'a> Spread<'a> {
             self.told += 1;
             let latencies = empty_histogram()?;
             let second = self.told as u64;
-            let (failed, skipped, late, gap_us) = (0, 0, 0, None);
-            let second = ClientSecond { second, done, failed, skipped, late, gap_us, log_sample: 1.0, latencies };
+            let (failed, skipped, late, idle_us) = (0, 0, 0, None);
+            let second = ClientSecond { second, done, failed, skipped, late, idle_us, log_sample: 1.0, latencies };
             self.listener.second(second);
         }
         Ok(())

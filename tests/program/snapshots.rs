@@ -68,5 +68,5 @@ fn snapshots_are_made_and_deleted_on_schedule_and_set_beside_a_control() {
     assert_eq!(kinds, [false, false, true, true]);
     let text =
         String::from_utf8(shop.pgstrata(&["report", folder.to_str().unwrap()]).output().unwrap().stdout).unwrap();
-    assert!(text.contains("Snapshots\n") && text.contains("longest gap without a commit"), "{text}");
+    assert!(text.contains("Snapshots\n") && text.contains("longest time without a commit"), "{text}");
 }

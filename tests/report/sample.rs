@@ -320,7 +320,7 @@ fn steadiness(stack: &str) -> Steadiness {
         seconds_under_tenth: if stalls { 14 } else { 0 },
         seconds_under_half: if stalls { 19 } else { 1 },
         longest_zero_s: if stalls { 4 } else { 0 },
-        longest_gap_us: Some(if stalls { 4_212_000 } else { 0 }),
+        longest_idle_us: Some(if stalls { 4_212_000 } else { 0 }),
         longest_stall_us: Some(if stalls { 4_213_000 } else { 87_400 }),
         longest_stall_at: Some((2, 31)),
     }

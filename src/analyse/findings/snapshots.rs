@@ -18,8 +18,9 @@ pub struct SnapshotFinding {
     pub dip: Option<Estimate>,
     /// Seconds until 95 % of the rate before.
     pub back_s: Option<Estimate>,
-    /// Longest time without a completed operation that began within two seconds, seconds, averaged over snapshots.
-    pub gap_s: Option<Estimate>,
+    /// Longest time without a completed operation in the second of the snapshot and the two after it, followed to its end,
+    /// seconds, averaged over snapshots.
+    pub idle_s: Option<Estimate>,
     /// Time of the command that makes one, seconds.
     pub make_s: Option<Estimate>,
     pub delete_s: Option<Estimate>,

@@ -342,7 +342,6 @@ fn records_that_are_written_again_break_a_file_into_pieces_that_are_told() {
     assert_eq!(fresh.placed_bytes, 256 * 8192);
     (0..256).step_by(2).for_each(|number| record(number, 2));
     file.sync_all().unwrap();
-    // What is cached of the device from before is not read again.
     let aged = pieces();
     assert_eq!((aged.placed_bytes, aged.encoded_bytes), (256 * 8192, 0));
     assert!(fresh.pieces < 64 && aged.pieces > 200, "{fresh:?} {aged:?}");

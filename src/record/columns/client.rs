@@ -30,8 +30,8 @@ pub const CLIENT_LATENCY_US_P99: ColumnDef = interval("client_latency_us_p99", "
 pub const CLIENT_LATENCY_US_P999: ColumnDef = interval("client_latency_us_p999", "us", "99.9th percentile");
 pub(crate) const CLIENT_LATENCY_US_MAX: ColumnDef =
     interval("client_latency_us_max", "us", "slowest operation of the second");
-pub(crate) const CLIENT_GAP_US_MAX: ColumnDef = interval(
-    "client_gap_us_max",
+pub(crate) const CLIENT_IDLE_US_MAX: ColumnDef = interval(
+    "client_idle_us_max",
     "us",
     "longest time without a completed operation that ended in the second or was going on at its end, to 1 ms",
 );
@@ -48,5 +48,5 @@ pub(crate) const CLIENT: [ColumnDef; 11] = [
     CLIENT_LATENCY_US_P99,
     CLIENT_LATENCY_US_P999,
     CLIENT_LATENCY_US_MAX,
-    CLIENT_GAP_US_MAX,
+    CLIENT_IDLE_US_MAX,
 ];

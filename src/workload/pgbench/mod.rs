@@ -37,7 +37,7 @@ pub mod beside;
 pub mod capacity;
 mod drive;
 mod due;
-mod gaps;
+mod idle;
 pub mod maintenance;
 mod options;
 mod pipes;

@@ -5,7 +5,7 @@
 
 use super::super::{ClientSecond, empty_histogram};
 use super::due::{Due, DueTally};
-use super::gaps::{Gaps, Marks};
+use super::idle::{Idle, Marks};
 use super::read::TRANSACTIONS;
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
@@ -92,7 +92,7 @@ impl Collector {
                 held: Vec::new(),
                 open: VecDeque::new(),
                 first_open: 0,
-                gaps: Gaps::default(),
+                idle: Idle::default(),
                 tally: Tally { scripts: vec![ScriptTally::default(); scripts.len()], ..Tally::default() },
                 scripts,
                 due: limit_us.map(Due::new),
@@ -154,7 +154,7 @@ struct State {
     open: VecDeque<Bin>,
     /// The second, from 0, of the first open bin.
     first_open: u64,
-    gaps: Gaps,
+    idle: Idle,
     tally: Tally,
     /// Names of the scripts.
     scripts: Vec<String>,
@@ -218,7 +218,9 @@ impl State {
         if second < self.first_open {
             self.tally.out_of_order += 1;
         }
-        let index = second.saturating_sub(self.first_open);
+        // Of a second that is told already: it counts at the beginning of the next.
+        let counted = second.max(self.first_open);
+        let index = counted - self.first_open;
         if index > self.open.len() as u64 + LONGEST_STALL_S {
             return Err(Error::tool(format!(
                 "pgbench's transaction log: a transaction ends {index} s after the one before it"
@@ -244,7 +246,7 @@ impl State {
                 let late = u64::from(self.limit_us.is_some_and(|limit_us| latency_us > limit_us));
                 tally.late += late;
                 bin.late += late;
-                bin.marks.mark(transaction.at_us.saturating_sub(began_us + second * SECOND_US));
+                bin.marks.mark(transaction.at_us.saturating_sub(began_us + counted * SECOND_US));
                 bin.record(script, latency_us)?;
             }
             Ended::Failed(_) => {
@@ -293,7 +295,10 @@ impl State {
     /// Tells the latencies of the first open bin, which is so long, and makes a second of it.
     fn close(&mut self, bin: Bin, length_us: u64) -> Result<ClientSecond> {
         let mut all = empty_histogram()?;
-        let gap_us = self.gaps.of_second(&bin.marks);
+        let begun_us = self.tally.began_us.unwrap_or(0) + self.first_open * SECOND_US;
+        // The last second may lack a little: nothing more comes, which is no stall.
+        let idle_us =
+            self.idle.of_second(&bin.marks, self.tally.last_us.saturating_sub(begun_us).saturating_add(1_000));
         for (script, latencies) in self.scripts.iter().zip(bin.latencies) {
             let Some(latencies) = latencies else { continue };
             all.add(&latencies).map_err(|e| Error::bug(format!("cannot add latencies: {e}")))?;
@@ -310,7 +315,7 @@ impl State {
             failed: self.of_all(bin.failed),
             skipped: self.of_all(bin.skipped),
             late: self.of_all(bin.late),
-            gap_us: (self.log_sample >= 1.0).then_some(gap_us),
+            idle_us: (self.log_sample >= 1.0).then_some(idle_us),
             log_sample: self.log_sample,
             latencies: all,
         })
@@ -404,6 +409,19 @@ mod tests {
         let tally = collector.finish().unwrap();
         assert_eq!(seconds(&heard), [(1, 1), (2, 0), (3, 0), (4, 0)]);
         assert_eq!(tally.scripts[0].late, 1);
+    }
+
+    #[test]
+    fn the_time_without_a_transaction_is_told_over_all_streams_and_not_beyond_the_last_one() {
+        let (collector, heard) = collector(2);
+        let every_ms = |from: u64, to: u64| (from..to).map(|ms| done(ms * 1000, 10)).collect::<Vec<_>>();
+        collector.take(0, &[vec![done(10, 10)], every_ms(1, 400)].concat()).unwrap();
+        collector.take(1, &[vec![done(10, 10)], every_ms(700, 1_995)].concat()).unwrap();
+        collector.end(0).unwrap();
+        collector.end(1).unwrap();
+        collector.finish().unwrap();
+        let told = heard.try_iter().filter_map(|told| if let Told::Second(s) = told { s.idle_us } else { None });
+        assert_eq!(told.collect::<Vec<_>>(), [301_000, 0], "both stood still for 300 ms; the last 5 ms are missing");
     }
 
     #[test]

@@ -49,8 +49,8 @@ impl Listener for Shifted<'_> {
         // Between two of them nothing is asked for: no hole, a second without operations.
         for pause in self.last.swap(now, Ordering::SeqCst) + 1..now {
             let latencies = Histogram::new_from(&second.latencies);
-            let (done, failed, skipped, late, gap_us, log_sample) = (0, 0, 0, 0, None, second.log_sample);
-            let pause = ClientSecond { second: pause, done, failed, skipped, late, gap_us, log_sample, latencies };
+            let (done, failed, skipped, late, idle_us, log_sample) = (0, 0, 0, 0, None, second.log_sample);
+            let pause = ClientSecond { second: pause, done, failed, skipped, late, idle_us, log_sample, latencies };
             self.listener.second(pause);
         }
         self.listener.second(ClientSecond { second: now, ..second });
@@ -95,7 +95,7 @@ mod tests {
             failed: 0,
             skipped: 0,
             late: 0,
-            gap_us: None,
+            idle_us: None,
             log_sample: 1.0,
             latencies: latencies.clone(),
         };

@@ -263,7 +263,7 @@ impl Observer for SecondReporter<'_> {
 
 fn new_second(second: u64) -> Result<ClientSecond> {
     let latencies = empty_histogram()?;
-    Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, gap_us: None, log_sample: 1.0, latencies })
+    Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, idle_us: None, log_sample: 1.0, latencies })
 }
 
 fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Counts> {
