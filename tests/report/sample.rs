@@ -330,9 +330,8 @@ fn cases() -> Vec<CaseFinding> {
     let mut cases = Vec::new();
     for stack in &STACKS {
         for (i, &clients) in CLIENTS.iter().enumerate() {
-            let axes = [("stack", stack.name), ("workload", "tpcb")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-            let mut axes: BTreeMap<String, String> = axes.into();
-            axes.insert("clients".to_owned(), clients.to_string());
+            let axes = [("stack", stack.name), ("workload", "tpcb"), ("clients", &clients.to_string())];
+            let axes: BTreeMap<String, String> = axes.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
             let not_run = stack.name == "btrfs" && clients == 1;
             let busy = "CPUs were 97 % busy: stacks may differ by their CPU cost";
             let cautions = if stack.name == "tmpfs" { vec![busy.to_owned()] } else { vec![] };

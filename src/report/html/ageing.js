@@ -13,8 +13,8 @@ function ageingOption(figure, axis) {
   option.tooltip.trigger = "item";
   option.tooltip.formatter = function (at) { return ageingTip(at.data); };
   option.series = [];
-  lines.forEach(function (one, place) {
-    var colour = ageingColour(place);
+  lines.forEach(function (one) {
+    var colour = ageingColour(one.name, axis);
     [["aged", "solid"], ["fresh", "dashed"]].forEach(function (kind) {
       var data = one.points.filter(function (point) { return point[kind[0]]; }).map(function (point) {
         return { value: [point.x, point[kind[0]].value], point: point, one: one, kind: kind[0], colour: colour };
@@ -25,7 +25,10 @@ function ageingOption(figure, axis) {
   return { option: option, height: 300 };
 }
 
-function ageingColour(place) {
+/* The same for the same cases in every chart of an axis. */
+function ageingColour(group, axis) {
+  var groups = findings.ageing.filter(function (one) { return one.axis === axis; }).map(function (one) { return one.name; });
+  var place = groups.filter(function (name, at) { return groups.indexOf(name) === at; }).indexOf(group);
   var stacks = findings.cases.map(function (found) { return colourName(found.id); });
   var names = stacks.filter(function (name, at) { return stacks.indexOf(name) === at; });
   return mixed(variable(names[place % names.length]), [0, -0.4, 0.35, -0.6][Math.floor(place / names.length) % 4]);
