@@ -34,6 +34,22 @@ fn a_plan_that_is_not_there_and_wrong_usage_exit_with_2() {
 }
 
 #[test]
+fn a_folder_called_like_a_shipped_plan_does_not_hide_it_and_a_file_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = folder.path().join("zfs-sync");
+    let planned = || {
+        let program = env!("CARGO_BIN_EXE_pgstrata");
+        let output = Command::new(program).args(["plan", "zfs-sync"]).current_dir(folder.path()).output().unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    std::fs::create_dir(&named).unwrap();
+    assert!(planned().starts_with("Plan zfs-sync: "), "{}", planned());
+    std::fs::remove_dir(&named).unwrap();
+    std::fs::write(&named, "name = 3\n").unwrap();
+    assert!(planned().contains("zfs-sync has"), "{}", planned());
+}
+
+#[test]
 fn the_schema_is_json_and_the_example_toml() {
     let schema: serde_json::Value = serde_json::from_slice(&pgstrata(&["plan", "--schema"]).stdout).unwrap();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");

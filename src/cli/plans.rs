@@ -83,8 +83,9 @@ pub fn named(name: &Path) -> Result<Option<Plan>> {
     meant_by(name).map(|found| parsed(&found)).transpose()
 }
 
+/// A folder of that name, such as one with the plan's results, is no plan.
 fn meant_by(name: &Path) -> Option<Shipped> {
-    name.to_str().filter(|_| !name.exists()).and_then(shipped::find)
+    name.to_str().filter(|_| !name.exists() || name.is_dir()).and_then(shipped::find)
 }
 
 /// Says that there are shipped plans, where what cannot be read may have been meant as the name of one.
