@@ -16,11 +16,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long the client beside the server commits before the crash.
+/// How long the client beside the server commits before the crash, and longer while it has no answer: a stack may stall, and
+/// an outage needs a commit to begin with.
 const BEFORE: Duration = Duration::from_millis(500);
 
-/// A server that has answered us answers the client beside it too; beyond this something hangs.
-const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(60);
+/// A server that has answered us answers the client beside it too, before a crash and after it; beyond this something hangs.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+const BEFORE_CRASH: &str = "the client beside the server got no answer to a commit before the crash";
+const AFTER_START: &str = "the server started after the crash, but a commit was not answered";
 
 /// Bytes of a page, by default; asked of the server.
 const BLOCK_SIZE: &str = "SELECT current_setting('block_size')";
@@ -84,12 +88,13 @@ pub fn await_end(place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Res
     let (tell, heard) = channel();
     std::thread::scope(|scope| {
         scope.spawn(|| watch(server, clock, &tell, &stop));
-        sleep(BEFORE);
-        let answers: Vec<u64> = heard.try_iter().collect();
-        let asked_us = clock.us();
         // The client goes on: a server that is killed while nobody commits would have nothing to lose.
-        let done =
-            before(&answers, asked_us).and_then(|(last_us, apart_us)| ask(asked_us.saturating_sub(last_us), apart_us));
+        let done = committed(place, &heard, clock).and_then(|mut answers| {
+            answers.extend(heard.try_iter());
+            let asked_us = clock.us();
+            let (last_us, apart_us) = before(&answers, asked_us)?;
+            ask(asked_us.saturating_sub(last_us), apart_us)
+        });
         stop.store(true, Ordering::SeqCst);
         done
     })
@@ -106,7 +111,7 @@ pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> 
     let (tell, heard) = channel();
     let first_answer_us = std::thread::scope(|scope| {
         scope.spawn(|| watch(server, clock, &tell, &stop));
-        let done = server.restart(place.host, place.interrupt).and_then(|()| first_answer(place, &heard));
+        let done = server.restart(place.host, place.interrupt).and_then(|()| answer(place, &heard, AFTER_START));
         stop.store(true, Ordering::SeqCst);
         done
     })?;
@@ -151,21 +156,21 @@ fn crash_and_start(
         CrashKind::Process => None,
         CrashKind::Machine | CrashKind::Guest => Some(filesystems(place)?),
     };
-    sleep(BEFORE);
+    let mut answers = committed(place, heard, clock)?;
     let began_us = clock.us();
     if let Some(machine) = machine {
         (machine.stop)()?;
     }
     server.kill_all(place.host)?;
     let gone_us = clock.us();
-    let answers: Vec<u64> = heard.try_iter().collect();
+    answers.extend(heard.try_iter());
     let mounted = |length_us: u64| {
         let ended_us = clock.us();
         (ended_us.saturating_sub(length_us), ended_us)
     };
     let mount_us = machine.map(|machine| (machine.open)().map(mounted)).transpose()?;
     server.restart(place.host, place.interrupt)?;
-    let first_answer_us = first_answer(place, heard)?;
+    let first_answer_us = answer(place, heard, AFTER_START)?;
     Ok((Down { began_us, gone_us, mount_us, first_answer_us }, answers))
 }
 
@@ -176,25 +181,37 @@ fn filesystems<'p>(place: &'p Place<'_>) -> Result<&'p MachineCrash<'p>> {
     }
 }
 
-fn first_answer(place: &Place<'_>, heard: &Receiver<u64>) -> Result<u64> {
+/// The answers of the time before a crash, one at least. Where the stack stalls all that time, the beginning counts as one too, so
+/// that the stall is in what is known of the last answer.
+fn committed(place: &Place<'_>, heard: &Receiver<u64>, clock: Clock) -> Result<Vec<u64>> {
+    let begun_us = clock.us();
+    sleep(BEFORE);
+    let answers: Vec<u64> = heard.try_iter().collect();
+    if !answers.is_empty() {
+        return Ok(answers);
+    }
+    let late =
+        answer(place, heard, BEFORE_CRASH).map_err(|error| error.hint("the stack stalled: check the server log"))?;
+    Ok(vec![begun_us, late])
+}
+
+/// The next answer to the client beside the server. `missing` begins the error when none comes.
+fn answer(place: &Place<'_>, heard: &Receiver<u64>, missing: &str) -> Result<u64> {
     let begun = now();
     loop {
         if let Ok(at_us) = heard.recv_timeout(Duration::from_millis(20)) {
             return Ok(at_us);
         }
         place.interrupt.check()?;
-        if begun.elapsed() > FIRST_ANSWER_LIMIT {
-            return Err(Error::tool("the server started after the crash, but a commit was not answered within 60 s"));
+        if begun.elapsed() > ANSWER_LIMIT {
+            return Err(Error::tool(format!("{missing} within {} s", ANSWER_LIMIT.as_secs())));
         }
     }
 }
 
 /// The last answer before the crash ended the server, and the longest time between two of them.
 fn before(answers: &[u64], crash_us: u64) -> Result<(u64, u64)> {
-    let last = answers.last().ok_or_else(|| {
-        let begun = "the client beside the server got no answer before the crash";
-        Error::tool(begun).hint("the stack stalled: check the server log")
-    })?;
+    let last = answers.last().ok_or_else(|| Error::tool(BEFORE_CRASH))?;
     let apart = answers.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
     Ok((*last, apart.max(crash_us.saturating_sub(*last))))
 }
