@@ -55,9 +55,14 @@ pub fn guest(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
     None
 }
 
+/// Whether there is time for everything (`make guest-full`).
+pub fn is_full() -> bool {
+    std::env::var_os("PGSTRATA_TEST_GUEST_FULL").is_some()
+}
+
 /// The same for what `make guest-full` runs alone: CI has an hour, and boots as few guests as will do.
 pub fn guest_in_full(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
-    if std::env::var_os("PGSTRATA_TEST_GUEST_FULL").is_none() {
+    if !is_full() {
         println!("skipped: {test}: too long for CI on an emulated CPU (make guest-full)");
         return None;
     }

@@ -7,7 +7,7 @@ use super::super::drive;
 use super::witness::{Clock, watch};
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Error, Result};
-use crate::host::time::{Instant, micros, now, sleep};
+use crate::host::time::{now, sleep};
 use crate::parse::recovery_log::{self, RecoveryLog};
 use crate::record::recovery::CrashKind;
 use crate::record::stage::{StageCounts, StageKind};
@@ -105,8 +105,7 @@ pub fn await_end(place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Res
 pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> {
     let server = drive::server_of(place)?;
     let clock = Clock::begin();
-    let at = |moment: Instant| clock.us().saturating_sub(micros(moment.elapsed()));
-    let (begun_us, opened_us) = (at(back.begun), at(back.opened));
+    let (begun_us, opened_us) = (clock.at(back.begun), clock.at(back.opened));
     let stop = AtomicBool::new(false);
     let (tell, heard) = channel();
     let first_answer_us = std::thread::scope(|scope| {
@@ -118,7 +117,7 @@ pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> 
     let moments = Moments {
         last_answer_us: begun_us,
         gone_us: begun_us,
-        mount_us: Some((opened_us.saturating_sub(back.mounts_us), opened_us)),
+        mount_us: Some((opened_us.saturating_sub(back.mounts_us).max(begun_us), opened_us)),
         first_answer_us,
     };
     let log = recovery_log::parse(&server.log_text())?;
@@ -166,7 +165,7 @@ fn crash_and_start(
     answers.extend(heard.try_iter());
     let mounted = |length_us: u64| {
         let ended_us = clock.us();
-        (ended_us.saturating_sub(length_us), ended_us)
+        (ended_us.saturating_sub(length_us).max(gone_us), ended_us)
     };
     let mount_us = machine.map(|machine| (machine.open)().map(mounted)).transpose()?;
     server.restart(place.host, place.interrupt)?;

@@ -3,7 +3,7 @@
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::Result;
-use crate::host::time::{micros, now, sleep, wall_us};
+use crate::host::time::{Instant, micros, now, sleep, wall_us};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'pgstrata', '')";
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     wall_us: u64,
-    began: crate::host::time::Instant,
+    began: Instant,
 }
 
 impl Clock {
@@ -31,7 +31,15 @@ impl Clock {
 
     /// Now, microseconds since 1970.
     pub fn us(self) -> u64 {
-        self.wall_us + micros(self.began.elapsed())
+        self.at(now())
+    }
+
+    /// A moment, before the clock began too, microseconds since 1970. Moments keep their order.
+    pub fn at(self, moment: Instant) -> u64 {
+        match self.began.checked_duration_since(moment) {
+            Some(before) => self.wall_us.saturating_sub(micros(before)),
+            None => self.wall_us + micros(moment.duration_since(self.began)),
+        }
     }
 }
 
@@ -60,4 +68,24 @@ fn commit(session: &mut Option<Client>, server: &Server) -> Result<()> {
         }
     };
     client.query(COMMIT).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_before_the_clock_began_keep_their_order_to_the_microsecond() {
+        let earlier = now();
+        let clock = Clock::begin();
+        let mut last_us = 0;
+        for nanos in (0..20_000).step_by(50) {
+            let at_us = clock.at(earlier + Duration::from_nanos(nanos));
+            assert!(at_us >= last_us, "{nanos}: {at_us} {last_us}");
+            last_us = at_us;
+        }
+        let length_us = micros(clock.began.duration_since(earlier));
+        assert_eq!(clock.at(earlier), clock.wall_us - length_us);
+        assert_eq!(clock.at(clock.began + Duration::from_millis(3)), clock.wall_us + 3_000);
+    }
 }
