@@ -14,6 +14,30 @@ const PROGRAMS: [(&str, &str); 5] =
 const PARSERS: [(&str, &str); 2] = [("bison", "bison"), ("flex", "flex")];
 const WITHOUT_PARSERS: u32 = 17;
 
+/// Arguments of configure that need a library, its header, and the Debian package that has it.
+const LIBRARIES: [(&str, &str, &str); 4] = [
+    ("--with-liburing", "liburing.h", "liburing-dev"),
+    ("--with-lz4", "lz4.h", "liblz4-dev"),
+    ("--with-zstd", "zstd.h", "libzstd-dev"),
+    ("--with-zlib", "zlib.h", "zlib1g-dev"),
+];
+/// How configure finds all of them but zlib.
+const PKG_CONFIG: (&str, &str) = ("pkg-config", "pkg-config");
+/// Where compilers look by themselves.
+const HEADERS: [&str; 2] = ["/usr/include", "/usr/local/include"];
+/// Arguments and variables that make configure look elsewhere: only it can tell then.
+const ELSEWHERE: [&str; 4] = ["--with-includes", "CPPFLAGS=", "CFLAGS=", "PKG_CONFIG_PATH="];
+
+/// The headers that are missing, with their packages.
+fn missing_headers(host: &Host, spec: &BuildSpec) -> Vec<(&'static str, &'static str)> {
+    if spec.configure.iter().any(|argument| ELSEWHERE.iter().any(|start| argument.starts_with(start))) {
+        return Vec::new();
+    }
+    let wanted = LIBRARIES.iter().filter(|(asks, ..)| spec.configure.iter().any(|argument| argument == asks));
+    let is_there = |header: &str| HEADERS.iter().any(|folder| host.exists(format!("{folder}/{header}")));
+    wanted.filter(|(_, header, _)| !is_there(header)).map(|(_, header, package)| (*header, *package)).collect()
+}
+
 /// What this machine lacks, each with the command that installs it.
 #[must_use]
 pub(super) fn lacking(host: &Host, spec: &BuildSpec) -> Vec<(String, String)> {
@@ -32,10 +56,19 @@ pub(super) fn lacking(host: &Host, spec: &BuildSpec) -> Vec<(String, String)> {
     if !spec.patches.is_empty() {
         wanted.push(("patch", "patch"));
     }
-    let missing: Vec<(&str, &str)> = wanted.into_iter().filter(|(program, _)| !host.has_program(program)).collect();
+    if LIBRARIES[..3].iter().any(|(asks, ..)| spec.configure.iter().any(|argument| argument == asks)) {
+        wanted.push(PKG_CONFIG);
+    }
+    let programs = wanted.into_iter().filter(|(program, _)| !host.has_program(program));
+    let programs = programs.map(|(program, package)| (format!("the program {program} is missing"), package));
+    let headers = missing_headers(host, spec).into_iter();
+    let headers = headers.map(|(header, package)| (format!("the header {header} is missing"), package));
+    let missing: Vec<(String, &str)> = programs.chain(headers).collect();
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
-    let install = install(&packages);
-    missing.iter().map(|(program, _)| (format!("the program {program} is missing"), install.clone())).collect()
+    // The script brings no libraries.
+    let only_programs = missing_headers(host, spec).is_empty();
+    let install = if only_programs { install(&packages) } else { format!("{INSTALL} {}", packages.join(" ")) };
+    missing.into_iter().map(|(what, _)| (what, install.clone())).collect()
 }
 
 /// The command that installs packages.
@@ -48,4 +81,28 @@ pub(super) fn install(packages: &[&str]) -> String {
 #[must_use]
 pub(super) fn is_checkout(spec: &BuildSpec) -> bool {
     spec.source.as_ref().is_some_and(|source| crate::host::paths::is_folder(std::path::Path::new(source)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_libraries_that_a_build_asks_for_are_missed_with_their_packages() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("usr/include")).unwrap();
+        std::fs::write(root.path().join("usr/include/lz4.h"), "").unwrap();
+        let host = Host::rooted(root.path());
+        let spec = |configure: &[&str]| BuildSpec {
+            configure: configure.iter().map(|argument| (*argument).to_owned()).collect(),
+            ..BuildSpec::default()
+        };
+        let all = ["--with-liburing", "--with-lz4", "--with-zstd"];
+        assert_eq!(missing_headers(&host, &spec(&all)), [("liburing.h", "liburing-dev"), ("zstd.h", "libzstd-dev")]);
+        assert_eq!(missing_headers(&host, &spec(&["--with-lz4", "--enable-debug"])), []);
+        assert_eq!(missing_headers(&host, &spec(&["--with-zstd", "--with-includes=/opt/zstd/include"])), []);
+        let lacking = lacking(&host, &spec(&all));
+        let zstd = lacking.iter().find(|(what, _)| what == "the header zstd.h is missing").unwrap();
+        assert!(zstd.1.ends_with("liburing-dev libzstd-dev"), "{}", zstd.1);
+    }
 }

@@ -214,7 +214,7 @@ enum Subject {
 impl Subject {
     fn of(path: &Path) -> Result<Subject> {
         if !is_run(path) {
-            let cases = super::plan::read(path, false, None, None)?.plan.cases;
+            let cases = super::plan::read(path, false, &[], None)?.plan.cases;
             of_this_machine(&cases, "copy the plan, remove `guest` from it, and name the suite: --guest=SUITE")?;
             return Ok(Subject::Plan(cases));
         }

@@ -6,6 +6,7 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
 use crate::report::terminal::paragraph;
 use crate::run::doctor::{self, Diagnosis};
+use crate::run::io_uring::{IoUring, Obstacle};
 use crate::units::Bytes;
 
 /// Show what this machine can measure, and what would disturb it
@@ -61,6 +62,7 @@ fn shown(diagnosis: &Diagnosis) -> String {
     for postgres in &diagnosis.postgres {
         text.push_str(&paragraph("  ok       ", &format!("{} {}", postgres.version, postgres.bin.display())));
     }
+    text.push_str(&io_uring(&diagnosis.io_uring));
     text.push_str("\nSpace\n");
     for space in &diagnosis.space {
         let free = space.free_bytes.map_or_else(|| "unknown".to_owned(), |free| format!("{free} free"));
@@ -76,6 +78,26 @@ fn shown(diagnosis: &Diagnosis) -> String {
     }
     for found in &diagnosis.disturbances {
         text.push_str(&paragraph("  ", &format!("{}: {}; {}", found.what, found.detail, found.advice)));
+    }
+    text
+}
+
+/// The verdict on `io_method = io_uring`, as for a layer.
+fn io_uring(found: &IoUring) -> String {
+    let IoUring { refused, low_memory } = found;
+    let lines = [("refused", refused), ("low     ", low_memory)]
+        .into_iter()
+        .filter_map(|(word, found)| Some((word, found.as_ref()?)));
+    let text: String = lines
+        .map(|(word, Obstacle { why, hint })| {
+            paragraph(&format!("  {word}  io_method = io_uring: "), &format!("{why}; {hint}"))
+        })
+        .collect();
+    if text.is_empty() {
+        return paragraph(
+            "  ok       ",
+            "io_method = io_uring: the kernel allows it; the server must be built with liburing",
+        );
     }
     text
 }

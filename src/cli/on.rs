@@ -1,79 +1,206 @@
-//! `--on`: a plan of image files on a disk or in a folder of the person's own.
+//! `--on`: a plan of image files on disks or in folders of the person's own.
+//!
+//! A disk takes the place of an image file whole, but where the size of that file matters: in a quick run, which is to stay short,
+//! and where the stack is filled. Then a part of the disk, as large as the file, does. A stack that takes parts of its device by
+//! itself, such as zones, gets the whole disk.
 
-use super::init;
-use super::out;
+use super::init::{self, Place};
+use super::out::harmless;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::provision::disk;
+use crate::provision::{disk, layer};
 use crate::record::case::CaseSpec;
-use crate::record::options::OptionValue;
-use crate::record::stack::{GroundName, StackSpec};
+use crate::record::options::{OptionValue, Options};
+use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use crate::units::Bytes;
+use std::collections::BTreeSet;
 
-/// The layer that is an image file, its option for the folder, and the layer that is a disk.
+/// The layer that is an image file, its option for the folder, and the layers that take its place.
 const IMAGE: &str = "loop";
 const FOLDER: &str = "in";
 const DISK: &str = "disk";
+const PART: &str = "linear";
+/// The key of a stack's only device, which has no name of its own.
+const ONLY: &str = "device";
+/// What a part of a disk is a multiple of.
+const STEP: u64 = 1 << 20;
 
-/// Puts the image files of the cases into a folder, or a disk in their place.
+/// One `--on`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Target {
+    /// Which device of the stacks; `None`: every one that no other names.
+    device: Option<String>,
+    place: Place,
+}
+
+/// Puts the image files of the cases into folders, or disks in their place; `asked` are `DISK`, `FOLDER`, `DEVICE=DISK` or
+/// `DEVICE=FOLDER`. Says what was replaced.
 ///
 /// # Errors
-/// When it is neither, or the disk is in use; when a stack has no image file, or several and there is one disk.
-pub fn put(host: &Host, cases: &mut [CaseSpec], on: &str) -> Result<()> {
-    let place = init::place(on, &disk::found(host))?;
-    if cases.iter().all(|case| images(&case.stack) == 0) {
+/// When one of them is neither, or a disk is in use; when a device of a stack would have no place, or share its disk.
+pub fn put(host: &Host, cases: &mut [CaseSpec], quick: bool, asked: &[String]) -> Result<String> {
+    let found = disk::found(host);
+    let target = |text: &String| {
+        let (device, on) = split(text);
+        Ok(Target { device: device.map(str::to_owned), place: init::place(on, &found)? })
+    };
+    let targets = asked.iter().map(target).collect::<Result<Vec<Target>>>()?;
+    let parts = replace(cases, quick, &targets)?;
+    let of_parts = if parts { "; of a disk, a part as large as the image file (`linear`)" } else { "" };
+    let shown: Vec<String> = asked.iter().map(|one| format!("--on {}", harmless(one))).collect();
+    Ok(format!("the image files of the plan are replaced: {}{of_parts}", shown.join(" ")))
+}
+
+/// Device and place. A path may have `=` in it, too.
+fn split(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
+        Some((device, on)) if !device.is_empty() && !device.contains(['/', '.']) => (Some(device), on),
+        _ => (None, text),
+    }
+}
+
+/// Whether parts of disks were taken.
+fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Target]) -> Result<bool> {
+    let names: BTreeSet<String> =
+        cases.iter().flat_map(|case| images(&case.stack).map(|node| named(node).to_owned())).collect();
+    if names.is_empty() {
         return Err(Error::user("no stack of the plan has an image file that --on could place")
             .hint("copy the plan and name your devices in it"));
     }
+    check(targets, &names)?;
+    let mut parts = false;
     for case in cases {
-        match &place {
-            init::Place::Loop => {}
-            init::Place::Folder(folder) => in_folder(&mut case.stack, folder),
-            init::Place::Disk { path, key, value } => on_disk(case, path, (*key, value))?,
+        let stack_name = case.stack.name.clone();
+        let devices: Vec<String> = images(&case.stack).map(|node| named(node).to_owned()).collect();
+        let mut taken: Vec<(&str, &str)> = Vec::new();
+        for device in &devices {
+            let place = place(targets, device).ok_or_else(|| {
+                Error::user(format!(
+                    "--on places no disk or folder for the device `{device}` of the stack {stack_name}"
+                ))
+                .hint(format!("add --on {device}=DISK, or --on {device}=FOLDER for its image file"))
+            })?;
+            let Place::Disk { path, .. } = place else { continue };
+            if let Some((first, _)) = taken.iter().find(|(_, disk)| disk == path) {
+                let both =
+                    format!("the devices `{first}` and `{device}` of the stack {stack_name} would be one disk, {path}");
+                return Err(Error::user(both).hint(format!("name a disk for each: {}", example(&names))));
+            }
+            taken.push((device, path));
+        }
+        for device in &devices {
+            match place(targets, device) {
+                None | Some(Place::Loop) => {}
+                Some(Place::Folder(folder)) => in_folder(&mut case.stack, device, folder),
+                Some(Place::Disk { path, key, value }) => {
+                    parts |= on_disk(case, device, quick, path, (*key, value))?;
+                }
+            }
+        }
+    }
+    Ok(parts)
+}
+
+fn images(stack: &StackSpec) -> impl Iterator<Item = &NodeSpec> {
+    stack.nodes.iter().filter(|node| node.layer == IMAGE)
+}
+
+/// A device as the plan calls it.
+fn named(node: &NodeSpec) -> &str {
+    if node.name == IMAGE { ONLY } else { &node.name }
+}
+
+/// Each device once, and only those that there are.
+fn check(targets: &[Target], names: &BTreeSet<String>) -> Result<()> {
+    for (n, target) in targets.iter().enumerate() {
+        if targets[..n].iter().any(|earlier| earlier.device == target.device) {
+            let of =
+                target.device.as_ref().map_or_else(|| "without a device".to_owned(), |name| format!("for `{name}`"));
+            return Err(
+                Error::user(format!("two --on {of}")).hint(format!("name each device once: {}", example(names)))
+            );
+        }
+        if let Some(name) = target.device.as_ref().filter(|name| !names.contains(*name)) {
+            let there = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return Err(Error::user(format!(
+                "no stack of the plan has an image file for a device named `{}`",
+                harmless(name)
+            ))
+            .hint(format!("there are: {there}")));
         }
     }
     Ok(())
 }
 
-fn images(stack: &StackSpec) -> usize {
-    stack.nodes.iter().filter(|node| node.layer == IMAGE).count()
+/// `--on data=DISK --on log=DISK`.
+fn example(names: &BTreeSet<String>) -> String {
+    let named: Vec<&String> = names.iter().filter(|name| *name != ONLY || names.len() == 1).collect();
+    named.iter().map(|name| format!("--on {name}=DISK")).collect::<Vec<_>>().join(" ")
 }
 
-fn in_folder(stack: &mut StackSpec, folder: &str) {
-    for node in stack.nodes.iter_mut().filter(|node| node.layer == IMAGE) {
+/// Where a device goes: where it is named, else where none is. A stack's only device, which has no name, goes where the first
+/// --on says if there is no other: in `--on data=A --on log=B` that is A.
+fn place<'t>(targets: &'t [Target], device: &str) -> Option<&'t Place> {
+    let of = |wanted: Option<&str>| targets.iter().find(|target| target.device.as_deref() == wanted);
+    let first = || targets.first().filter(|_| device == ONLY);
+    of(Some(device)).or_else(|| of(None)).or_else(first).map(|target| &target.place)
+}
+
+fn in_folder(stack: &mut StackSpec, device: &str, folder: &str) {
+    for node in stack.nodes.iter_mut().filter(|node| node.layer == IMAGE && named(node) == device) {
         node.options.set(FOLDER, OptionValue::Text(folder.to_owned()));
     }
 }
 
-fn on_disk(case: &mut CaseSpec, path: &str, (key, value): (&str, &str)) -> Result<()> {
-    if images(&case.stack) > 1 {
-        let several = format!("stack {} needs {} devices, and --on names one", case.stack.name, images(&case.stack));
-        let copy = "copy the plan with `pgstrata plans NAME > mine.toml` and name a disk for each device";
-        return Err(Error::user(several).hint(copy));
-    }
+/// Whether a part of the disk was taken.
+fn on_disk(case: &mut CaseSpec, device: &str, quick: bool, path: &str, (key, value): (&str, &str)) -> Result<bool> {
     if case.axes.contains_key(IMAGE) {
-        return Err(Error::user("the size of the image file is an axis of the plan, and a disk has one size"));
+        return Err(Error::user("the size of the image file is an axis of the plan, and a disk has one size")
+            .hint("place the image files in a folder of that disk's filesystem: --on FOLDER"));
     }
-    for node in case.stack.nodes.iter_mut().filter(|node| node.layer == IMAGE) {
-        let queue = node.options.get("queue").cloned();
-        node.options.0.clear();
-        node.options.set(DISK, OptionValue::Text(path.to_owned()));
-        node.options.set(key, OptionValue::Text(value.to_owned()));
-        node.options.0.extend(queue.map(|queue| ("queue".to_owned(), queue)));
-        DISK.clone_into(&mut node.layer);
+    let has_parts = case.stack.nodes.iter().any(|node| node.layer == PART);
+    let is_part = (quick || case.age.get("fill").is_some()) && !has_parts;
+    let stack = &mut case.stack;
+    let Some(at) = stack.nodes.iter().position(|node| node.layer == IMAGE && named(node) == device) else {
+        return Ok(false);
+    };
+    let image = stack.nodes[at].clone();
+    let mut options = Options::default();
+    options.set(DISK, OptionValue::Text(path.to_owned()));
+    options.set(key, OptionValue::Text(value.to_owned()));
+    options.0.extend(image.options.get("queue").map(|queue| ("queue".to_owned(), queue.clone())));
+    let is_only = image.name == IMAGE;
+    let size = layer(IMAGE).and_then(|layer| layer.capacity(&image.options, &[])).filter(|_| is_part);
+    let Some(Bytes(size)) = size else {
+        let node = &mut stack.nodes[at];
+        (node.layer, node.options) = (DISK.to_owned(), options);
+        if is_only {
+            rename(stack, DISK);
+        }
+        return Ok(false);
+    };
+    let name = if is_only { DISK.to_owned() } else { format!("{}-{DISK}", image.name) };
+    let from = GroundName(name.clone());
+    let node = &mut stack.nodes[at];
+    (node.layer, node.options) = (PART.to_owned(), Options::default());
+    node.options.set("size", OptionValue::Text(format!("{}MiB", size.div_ceil(STEP))));
+    node.inputs = vec![Input { from, role: Role::Data, group: None }];
+    stack.nodes.insert(at, NodeSpec { name, layer: DISK.to_owned(), options, inputs: Vec::new() });
+    if is_only {
+        rename(stack, PART);
     }
-    rename(&mut case.stack);
-    Ok(())
+    Ok(true)
 }
 
-/// A node that was named after the image file is named after the disk.
-fn rename(stack: &mut StackSpec) {
+/// A node that was named after the image file is named after what took its place.
+fn rename(stack: &mut StackSpec, name: &str) {
     let renamed = |ground: &GroundName| match ground.node() == IMAGE {
-        true => GroundName::of(DISK, ground.ground()),
+        true => GroundName::of(name, ground.ground()),
         false => ground.clone(),
     };
     for node in &mut stack.nodes {
         if node.name == IMAGE {
-            DISK.clone_into(&mut node.name);
+            name.clone_into(&mut node.name);
         }
         for input in &mut node.inputs {
             input.from = renamed(&input.from);
@@ -84,47 +211,154 @@ fn rename(stack: &mut StackSpec) {
     stack.tablespaces.values_mut().for_each(|ground| *ground = renamed(ground));
 }
 
-/// What is said of a run that is not where its plan has it.
-pub fn remark(on: &str) {
-    out::remark(&format!("the image files of the plan are replaced: --on {}", out::harmless(on)));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::shipped;
+    use crate::provision::stack::capacity;
 
     fn cases(name: &str) -> Vec<CaseSpec> {
         let text = shipped::find(name).unwrap().text;
         crate::plan::parse(text, name, &super::super::catalogue()).unwrap().cases
     }
 
+    fn on(device: Option<&str>, path: &str) -> Target {
+        let place = Place::Disk { path: path.to_owned(), key: "serial", value: format!("S-{path}") };
+        Target { device: device.map(str::to_owned), place }
+    }
+
+    fn disks(case: &CaseSpec) -> Vec<(String, String)> {
+        let disks = case.stack.nodes.iter().filter(|node| node.layer == DISK);
+        disks.map(|node| (node.name.clone(), node.options.text(DISK).unwrap().to_owned())).collect()
+    }
+
+    /// Every node stands on nodes before it, and the data on one of them.
+    fn is_whole(stack: &StackSpec) -> bool {
+        let known =
+            |ground: &GroundName, below: usize| stack.nodes[..below].iter().any(|node| node.name == ground.node());
+        let mut nodes = stack.nodes.iter().enumerate();
+        nodes.all(|(n, node)| node.inputs.iter().all(|input| known(&input.from, n)))
+            && stack.ends().iter().all(|(_, ground)| known(ground, stack.nodes.len()))
+    }
+
     #[test]
     fn a_folder_takes_the_image_files_and_a_disk_their_place() {
         let mut in_it = cases("separate-wal");
-        put(&Host::this(), &mut in_it, "/tmp").unwrap();
+        put(&Host::this(), &mut in_it, false, &["/tmp".to_owned()]).unwrap();
         let images = in_it.iter().flat_map(|case| &case.stack.nodes).filter(|node| node.layer == IMAGE);
         assert!(images.clone().count() > 0 && images.clone().all(|node| node.options.text(FOLDER) == Some("/tmp")));
 
         let mut on_it = cases("wal-compression");
         let ids: Vec<String> = on_it.iter().map(|case| case.id.clone()).collect();
-        for case in &mut on_it {
-            on_disk(case, "/dev/disk/by-id/x", ("serial", "S1")).unwrap();
+        assert!(!replace(&mut on_it, false, &[on(None, "/dev/x")]).unwrap());
+        for case in &on_it {
             let node = case.stack.node(DISK).unwrap();
-            assert_eq!((node.options.text(DISK), node.options.text("serial")), (Some("/dev/disk/by-id/x"), Some("S1")));
+            assert_eq!((node.options.text(DISK), node.options.text("serial")), (Some("/dev/x"), Some("S-/dev/x")));
             assert_eq!(node.options.0.len(), 2, "nothing of the image is left");
             assert_eq!(case.stack.nodes[1].inputs[0].from.node(), DISK);
         }
         assert_eq!(on_it.iter().map(|case| case.id.clone()).collect::<Vec<_>>(), ids);
-        let error = on_disk(&mut cases("separate-wal").pop().unwrap(), "/dev/x", ("serial", "S1")).unwrap_err();
-        assert!(error.to_string().contains("needs 2 devices"), "{error}");
+    }
+
+    #[test]
+    fn each_device_of_a_stack_gets_the_disk_that_is_named_for_it_and_a_stack_with_one_device_the_first() {
+        let mut wal = cases("separate-wal");
+        replace(&mut wal, false, &[on(Some("data"), "/dev/a"), on(Some("log"), "/dev/b")]).unwrap();
+        for case in &wal {
+            let expected = match case.stack.name.as_str() {
+                "together" => vec![("disk".to_owned(), "/dev/a".to_owned())],
+                _ => vec![("data".to_owned(), "/dev/a".to_owned()), ("log".to_owned(), "/dev/b".to_owned())],
+            };
+            assert_eq!(disks(case), expected, "{}", case.id);
+            assert!(is_whole(&case.stack), "{:?}", case.stack);
+        }
+        for name in ["zfs-recordsize", "zfs-sync"] {
+            let mut zfs = cases(name);
+            replace(&mut zfs, false, &[on(None, "/dev/a"), on(Some("slog"), "/dev/b")]).unwrap();
+            let pool = zfs.iter().find(|case| case.stack.name == "pool").unwrap();
+            let log = zfs.iter().find(|case| case.stack.name == "log-device").unwrap();
+            assert_eq!((disks(pool).len(), disks(log).len()), (1, 2), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_quick_run_and_a_stack_that_is_filled_take_a_part_as_large_as_the_image_file() {
+        for (name, quick, stack, bytes) in [
+            ("pool-ageing", false, "ext4-fill", Some(16 << 30)),
+            ("pool-ageing", false, "zfs-fill", Some(16 << 30)),
+            ("pool-ageing", false, "ext4-rewrite", None),
+            ("wal-compression", true, "ext4", Some(6 << 30)),
+        ] {
+            let mut all = cases(name);
+            let before = all.iter().find(|case| case.stack.name == stack).unwrap().stack.clone();
+            assert!(replace(&mut all, quick, &[on(None, "/dev/x")]).unwrap(), "{name}: says that parts are used");
+            let case = all.iter().find(|case| case.stack.name == stack).unwrap();
+            assert!(is_whole(&case.stack) && disks(case).len() == 1, "{name}: {:?}", case.stack);
+            let part = case.stack.nodes.iter().find(|node| node.layer == PART);
+            assert_eq!(part.is_some(), bytes.is_some(), "{name} {stack}");
+            let Some((part, bytes)) = part.zip(bytes) else { continue };
+            let size = layer(PART).unwrap().capacity(&part.options, &[Bytes(1 << 40)]);
+            assert_eq!(size, Some(Bytes(bytes)), "{name} {stack}");
+            let image = images(&before).next().unwrap();
+            assert_eq!(capacity(&before, &GroundName(image.name.clone())), size);
+            layer(PART).unwrap().check(&part.options).unwrap();
+            layer(DISK).unwrap().check(&case.stack.nodes[0].options).unwrap();
+        }
+    }
+
+    #[test]
+    fn zones_are_those_of_the_whole_disk_in_a_quick_run_too() {
+        let mut zones = cases("disk-zones");
+        assert!(!replace(&mut zones, true, &[on(None, "/dev/x")]).unwrap());
+        for case in &zones {
+            let layers: Vec<&str> = case.stack.nodes.iter().map(|node| node.layer.as_str()).collect();
+            assert_eq!(layers[..2], [DISK, PART], "{}", case.id);
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_disk_is_drawn_below_the_device_whose_place_it_takes() {
+        let mut wal = cases("separate-wal");
+        replace(&mut wal, true, &[on(Some("data"), "/dev/a"), on(Some("log"), "/dev/b")]).unwrap();
+        let apart = wal.iter().find(|case| case.stack.name == "apart").unwrap();
+        assert!(is_whole(&apart.stack), "{:?}", apart.stack);
+        let drawn = crate::plan::drawing::drawing(&apart.stack).join("\n");
+        let at = |text: &str| drawn.find(text).unwrap_or_else(|| panic!("{text} in\n{drawn}"));
+        assert!(at("data: linear") < at("data-disk: disk") && at("data-disk: disk") < at("log: linear"), "{drawn}");
+        assert!(drawn.contains("/dev/a") && drawn.contains("/dev/b") && !drawn.contains(IMAGE), "{drawn}");
+    }
+
+    #[test]
+    fn refusals_say_what_to_write() {
+        let refused = |name: &str, targets: &[Target]| {
+            let error = replace(&mut cases(name), false, targets).unwrap_err();
+            (error.to_string(), error.hint_text().unwrap_or_default().to_owned())
+        };
+        let (what, hint) = refused("separate-wal", &[on(None, "/dev/x")]);
+        assert!(what.contains("`data` and `log` of the stack apart would be one disk"), "{what}");
+        assert!(hint.contains("--on data=DISK --on log=DISK"), "{hint}");
+        let (what, hint) = refused("separate-wal", &[on(Some("data"), "/dev/x")]);
+        assert!(
+            what.contains("the device `log` of the stack apart") && hint.contains("--on log=DISK"),
+            "{what} {hint}"
+        );
+        let (what, hint) = refused("separate-wal", &[on(Some("wal"), "/dev/x")]);
+        assert!(what.contains("named `wal`") && hint.contains("data, device, log"), "{what} {hint}");
+        let (what, _) = refused("separate-wal", &[on(Some("data"), "/dev/x"), on(Some("data"), "/dev/y")]);
+        assert!(what.contains("two --on for `data`"), "{what}");
+        let (what, _) = refused("zfs-sync", &[on(None, "/dev/x"), on(None, "/dev/y")]);
+        assert!(what.contains("two --on without a device"), "{what}");
     }
 
     #[test]
     fn what_is_neither_disk_nor_folder_is_refused() {
-        let error = put(&Host::this(), &mut cases("wal-compression"), "/nowhere/at/all").unwrap_err();
+        let error =
+            put(&Host::this(), &mut cases("wal-compression"), false, &["/nowhere/at/all".to_owned()]).unwrap_err();
         assert!(error.hint_text().unwrap().contains("doctor"), "{error}");
-        let error = put(&Host::this(), &mut [], "/tmp").unwrap_err();
+        let error = put(&Host::this(), &mut [], false, &["/tmp".to_owned()]).unwrap_err();
         assert!(error.to_string().contains("no image file") || error.to_string().contains("no stack"), "{error}");
+        assert_eq!(split("data=/dev/x"), (Some("data"), "/dev/x"));
+        assert_eq!(split("/srv/a=b"), (None, "/srv/a=b"));
+        assert_eq!(split("./a=b"), (None, "./a=b"));
     }
 }

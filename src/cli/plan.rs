@@ -36,6 +36,7 @@ Examples:
   pgstrata plan plan.toml --json          the same as JSON
   pgstrata plan plan.toml --quick         show how long a quick run takes
   pgstrata plan encryption --on /srv/x    a shipped plan with its image files in a folder
+  pgstrata plan separate-wal --on data=/dev/disk/by-id/nvme-X --on log=/dev/disk/by-id/nvme-Y
   pgstrata plan --schema > schema.json    for editors that validate TOML
 
 Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its \
@@ -50,9 +51,9 @@ pub struct Args {
     /// Show it as `pgstrata run --quick` would run it
     #[arg(long, requires = "file")]
     quick: bool,
-    /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST in the run) instead
-    #[arg(long, requires = "file", value_name = "DISK|FOLDER")]
-    on: Option<String>,
+    /// Show it with its image files in this folder, or this disk in their place; once for each device where a stack has several
+    #[arg(long, requires = "file", value_name = "[DEVICE=]DISK|FOLDER")]
+    on: Vec<String>,
     /// Print a commented plan that shows every layer and workload
     #[arg(long, conflicts_with_all = ["file", "schema"])]
     example: bool,
@@ -73,7 +74,7 @@ pub fn run(args: &Args) -> Result<u8> {
     } else if args.schema {
         out::json(&plan::schema(&super::catalogue()))?;
     } else if let Some(file) = &args.file {
-        let read = read(file, args.quick, args.on.as_deref(), None)?;
+        let read = read(file, args.quick, &args.on, None)?;
         let Read { plan, checked, builds } = &read;
         let places = args.places.places()?;
         check::places(&Host::this(), &plan.part_in(None).cases, &places.state)?;
@@ -117,7 +118,7 @@ fn unmet(build: &BuildLine) -> impl Iterator<Item = CaseUnmet> {
 ///
 /// # Errors
 /// Plan file's mistakes, and what server or kernel refuse of it.
-pub fn read(file: &Path, quick: bool, on: Option<&str>, guest: Option<&str>) -> Result<Read> {
+pub fn read(file: &Path, quick: bool, on: &[String], guest: Option<&str>) -> Result<Read> {
     let mut plan = parsed(file)?;
     if let Some(guest) = guest {
         plan.run_in(guest);
@@ -128,9 +129,8 @@ pub fn read(file: &Path, quick: bool, on: Option<&str>, guest: Option<&str>) -> 
     if quick {
         make_quick(&mut plan)?;
     }
-    if let Some(on) = on {
-        on::put(&Host::this(), &mut plan.cases, on)?;
-        on::remark(on);
+    if !on.is_empty() {
+        out::remark(&on::put(&Host::this(), &mut plan.cases, quick, on)?);
     }
     let builds = built::find(&Host::this(), &mut plan.cases)?;
     let checked = accepted(&plan, file, guest)?;

@@ -66,7 +66,7 @@ const LEFT: &[u8] = b"\rthe next build removes what is left of this one\n";
 pub fn run(args: &Args) -> Result<u8> {
     match &args.what {
         What::Build { plan } => {
-            let mut plan = super::plan::read(plan, false, None, None)?.plan;
+            let mut plan = super::plan::read(plan, false, &[], None)?.plan;
             if plan.cases.iter().all(|case| case.postgres.as_ref().is_none_or(|postgres| postgres.build.is_none())) {
                 let error = Error::user("the plan has no `build` in [postgres]: it runs installed servers");
                 return Err(error.hint("pgstrata postgres --help shows how to write one"));

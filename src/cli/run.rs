@@ -43,6 +43,7 @@ use std::path::{Path, PathBuf};
   pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
   pgstrata run filesystem-matrix --quick        a plan that ships with pgstrata
   pgstrata run encryption --on /dev/disk/by-id/nvme-X   one on a disk of yours; ALL ITS DATA ARE LOST
+  pgstrata run separate-wal --on data=/dev/disk/by-id/nvme-X --on log=/dev/disk/by-id/nvme-Y   one on two disks
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
   pgstrata run plan.toml --blocks 2/3           blocks 2, 5, 8 ... of the plan; other machines have the others
@@ -79,9 +80,11 @@ pub struct Args {
     /// cycles, with what the plan's table `[quick]` keeps; the report starts with what that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
-    /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST) instead
-    #[arg(long, value_name = "DISK|FOLDER", conflicts_with_all = ["resume", "guest"])]
-    on: Option<String>,
+    /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST) instead; once for each
+    /// device where a stack has several: --on data=DISK --on log=DISK (a stack's only device without a name: the first). With
+    /// --quick, and where the plan fills the stack, a part of the disk is used, as large as the image file
+    #[arg(long, value_name = "[DEVICE=]DISK|FOLDER", conflicts_with_all = ["resume", "guest"])]
+    on: Vec<String>,
     /// There is none: `pgstrata plan` does that
     #[arg(long, hide = true)]
     dry_run: bool,
@@ -201,7 +204,7 @@ fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
         return Err(Error::user("blocks are spread over machines, and this plan runs in guests")
             .hint("leave out --blocks, or run the plan without guests"));
     }
-    if args.on.is_some() && !suites.is_empty() {
+    if !args.on.is_empty() && !suites.is_empty() {
         return Err(Error::user("--on names a disk or folder of this machine, and the plan runs in guests")
             .hint("leave out --on, or remove `guest` from the plan"));
     }
@@ -311,7 +314,7 @@ impl Task {
             (Some(path), None) => {
                 let share = share(args.blocks)?;
                 let guest = args.inside.as_ref().map(Suite::name);
-                let mut read = super::plan::read(path, args.quick, args.on.as_deref(), guest)?;
+                let mut read = super::plan::read(path, args.quick, &args.on, guest)?;
                 if let Some(share) = share {
                     read.plan.keep_share(share)?;
                     if let Some(begun) = blocks::begun(&places.results, &read.plan, share)? {

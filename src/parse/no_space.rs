@@ -3,18 +3,47 @@
 use super::server_log;
 
 /// ENOSPC and EDQUOT as glibc says them in English, PostgreSQL's own words of a write that was cut short (md.c), and what zfs
-/// and zpool say of both errors (libzfs_util.c, `EZFS_NOSPC`).
-const WORDS: [&str; 4] = ["No space left on device", "Disk quota exceeded", "Check free disk space", ": out of space"];
+/// and zpool say of both errors (libzfs_util.c, `EZFS_NOSPC`), and lvcreate of a thin pool (`pool_below_threshold`).
+const FULL: &[&str] = &[
+    "No space left on device",
+    "Disk quota exceeded",
+    "Check free disk space",
+    ": out of space",
+    "free space in thin pool",
+];
+
+/// EIO and EROFS as glibc says them: what a filesystem makes of a device that refuses writes, be it broken or full.
+const REFUSED: &[&str] = &["Input/output error", "Read-only file system"];
 
 /// The first line that says so.
 #[must_use]
 pub fn line(text: &str) -> Option<&str> {
-    text.lines().find(|line| says_so(line)).map(str::trim)
+    line_with(text, FULL)
+}
+
+/// The first line that says that writes were refused, which a full device may be the reason for.
+#[must_use]
+pub fn refused_line(text: &str) -> Option<&str> {
+    line_with(text, REFUSED)
+}
+
+fn line_with<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
+    text.lines().find(|line| says_one(line, words)).map(str::trim)
 }
 
 /// The first message of a server's log that says so: wall clock, microseconds since 1970, and the message with its level.
 #[must_use]
 pub fn logged(log: &str) -> Option<(u64, &str)> {
+    logged_with(log, FULL)
+}
+
+/// The first that says that writes were refused.
+#[must_use]
+pub fn refused_logged(log: &str) -> Option<(u64, &str)> {
+    logged_with(log, REFUSED)
+}
+
+fn logged_with<'t>(log: &'t str, words: &[&str]) -> Option<(u64, &'t str)> {
     let mut last = None;
     for line in log.lines() {
         // A hint follows the message that it belongs to, and has a stamp, too.
@@ -22,15 +51,15 @@ pub fn logged(log: &str) -> Option<(u64, &str)> {
         if !of_hint {
             last = server_log::stamped(line).or(last);
         }
-        if says_so(line) {
+        if says_one(line, words) {
             return last;
         }
     }
     None
 }
 
-fn says_so(line: &str) -> bool {
-    WORDS.iter().any(|words| line.contains(words))
+fn says_one(line: &str, words: &[&str]) -> bool {
+    words.iter().any(|words| line.contains(words))
 }
 
 #[cfg(test)]
@@ -60,6 +89,18 @@ mod tests {
         let said = "`zfs snapshot -r tank@a` failed with exit code 1; output:\n  \
              cannot create snapshot 'tank@a': out of space\n  no snapshots were created";
         assert_eq!(line(said), Some("cannot create snapshot 'tank@a': out of space"));
+    }
+
+    #[test]
+    fn writes_that_are_refused_are_told_apart_from_those_without_room() {
+        let log = "2026-11-22 05:17:23.500 GMT [42] PANIC:  could not fsync file \"pg_wal/000000010000000000000001\": Input/output error\n";
+        assert_eq!((logged(log), line(log)), (None, None));
+        let (at_us, message) = refused_logged(log).unwrap();
+        assert!(at_us % 60_000_000 == 23_500_000 && message.starts_with("PANIC:  could not fsync"), "{message}");
+        assert_eq!(refused_line("cp: x\n touch: y: Read-only file system"), Some("touch: y: Read-only file system"));
+        assert_eq!((refused_line(EXTEND), refused_logged(EXTEND)), (None, None));
+        let snapshot = "Cannot create new thin volume, free space in thin pool g/pool reached threshold.";
+        assert_eq!(line(snapshot), Some(snapshot));
     }
 
     #[test]

@@ -47,7 +47,28 @@ mod tests {
             for part in ["**Question.**", "**Cases.**", "**Needs.**", "**What to read.**"] {
                 assert!(plan.page.contains(part), "{}: {part}", plan.name);
             }
-            assert!(plan.page.contains(&format!("pgstrata run {}", plan.name)), "{}", plan.name);
+            // What the field has, and how this compares, or that there is nothing.
+            assert!(
+                ["**What is published.**", "**Published.**"].iter().any(|part| plan.page.contains(part)),
+                "{}",
+                plan.name
+            );
+        }
+    }
+
+    #[test]
+    fn each_page_says_how_long_both_runs_take() {
+        for plan in all() {
+            for command in
+                [format!("    pgstrata run {} ", plan.name), format!("    pgstrata run {} --quick ", plan.name)]
+            {
+                let line = plan.page.lines().find(|line| line.starts_with(&command) && line.contains(" # "));
+                assert!(
+                    line.is_some_and(|line| line.contains(|c: char| c.is_ascii_digit())),
+                    "{}: {command}",
+                    plan.name
+                );
+            }
         }
     }
 }

@@ -135,6 +135,15 @@ impl Layer for Lvm {
         snapshots::way(host, &devices_for(inputs, Role::Data), ground, options).map(Some)
     }
 
+    fn full(&self, host: &Host, inputs: &[GivenGround], options: &Options) -> Result<Option<String>> {
+        if !options::is_thin(options) {
+            return Ok(None);
+        }
+        // Its devices carry this group alone.
+        let rows = report(host, "lv", options::ROOM, &devices_for(inputs, Role::Data), None)?;
+        Ok(rows.iter().filter(|row| row["segtype"] == "thin-pool").find_map(options::full))
+    }
+
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             GROUP => remove_group(host, thing.mark("name")?, &devices_of(thing)?),
@@ -150,6 +159,9 @@ impl Layer for Lvm {
 const PHYSICAL: &str = "physical volume";
 const GROUP: &str = "volume group";
 const ACTIVE: &str = "active volume group";
+
+/// What a pool does with writes that it has no room for: its column, and how the facts call it.
+const WHEN_FULL: (&str, &str) = ("lv_when_full", "when full");
 
 /// There where the kernel has the device mapper.
 const MAPPER: &str = "/sys/class/misc/device-mapper";
@@ -237,7 +249,7 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
 
 /// Finds the devices of the volumes and reads them back.
 fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Result<Built> {
-    let columns = "lv_name,segtype,stripes,stripe_size,lv_size,chunk_size,pool_lv,zero,discards,data_percent";
+    let columns = "lv_name,segtype,stripes,stripe_size,lv_size,chunk_size,pool_lv,zero,discards,lv_when_full";
     let rows = report(host, "lv", columns, devices, Some(group))?;
     let mut details = BTreeMap::from([
         ("volume group".to_owned(), group.to_owned()),
@@ -261,7 +273,7 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
     if let Some(pool) = rows.iter().find(|row| row["segtype"] == "thin-pool") {
         options::verify_pool(options, pool)?;
         for (column, name) in
-            [("lv_size", "size"), ("chunk_size", "chunk size"), ("zero", "zero"), ("discards", "discards")]
+            [("lv_size", "size"), ("chunk_size", "chunk size"), ("zero", "zero"), ("discards", "discards"), WHEN_FULL]
         {
             details.insert(format!("pool: {name}"), pool[column].clone());
         }

@@ -300,6 +300,14 @@ pub trait Layer: Sync {
         let _ = (host, inputs, ground, options);
         Ok(None)
     }
+    /// Why it takes nothing more, where what stands on it cannot know that: a thin pool that is full.
+    ///
+    /// # Errors
+    /// With the tool's own words.
+    fn full(&self, host: &Host, inputs: &[GivenGround], options: &Options) -> Result<Option<String>> {
+        let _ = (host, inputs, options);
+        Ok(None)
+    }
     /// Called once the whole stack stands, the lowest layer first: restores what the layers above undid and reads back
     /// again what they changed.
     ///

@@ -75,6 +75,19 @@ impl BuiltStack {
         of_mount.or_else(|| below.first().copied().filter(|_| below.len() == 1))
     }
 
+    /// Why a layer below the filesystems takes nothing more, such as a thin pool that is full; `None` where all have room.
+    ///
+    /// # Errors
+    /// With the tool's own words.
+    pub(crate) fn full_below(&self, host: &Host, spec: &StackSpec) -> Result<Option<String>> {
+        for node in &spec.nodes {
+            if let Some(why) = known(node)?.full(host, &inputs(node, &self.grounds)?, &node.options)? {
+                return Ok(Some(why));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether a text names this stack: a folder of it, or a pool that it has built.
     #[must_use]
     pub fn is_named_in(&self, text: &str) -> bool {

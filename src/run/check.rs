@@ -1,5 +1,6 @@
 //! What the server and the kernel say of a plan before anything is built: versions, settings, mount options.
 
+use super::io_uring;
 use crate::ageing;
 use crate::cluster::check::{self, RefusedSetting, Values};
 use crate::cluster::install::{self, Installation};
@@ -73,6 +74,7 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
         checked.server(host, bin, values)?;
     }
     checked.mounts(plan);
+    checked.io_uring(&plan.cases, || io_uring::refused(host));
     Ok(checked)
 }
 
@@ -159,6 +161,18 @@ impl Checked {
 }
 
 impl Checked {
+    /// Cases whose server is to use io_uring, where the kernel gives it none.
+    fn io_uring(&mut self, cases: &[CaseSpec], refused: impl Fn() -> Option<io_uring::Obstacle>) {
+        let asked = cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?));
+        let spots: BTreeSet<(&String, &String)> = asked.collect();
+        let Some(obstacle) = (!spots.is_empty()).then(refused).flatten() else { return };
+        self.refusals.extend(spots.into_iter().map(|(name, value)| Refusal {
+            spot: Spot::SettingValue(name.clone(), value.clone()),
+            message: format!("`{name} = {value}` cannot work here: {}", obstacle.why),
+            help: Some(obstacle.hint.clone()),
+        }));
+    }
+
     /// Stacks that are to be aged with snapshots and have none.
     fn snapshots(&mut self, cases: &[CaseSpec]) {
         for case in cases {
@@ -235,6 +249,8 @@ pub fn short(version: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::case::{PostgresSpec, WorkloadSpec};
+    use crate::record::options::Options;
     use std::path::Path;
 
     #[test]
@@ -252,6 +268,39 @@ mod tests {
         let unknown = RefusedSetting { name: "shard_buffers".into(), value: None, ..setting };
         let known = ["shared_buffers".to_owned(), "temp_buffers".to_owned()];
         assert_eq!(refusal(&install, &known, &unknown).help.as_deref(), Some("did you mean `shared_buffers`?"));
+    }
+
+    #[test]
+    fn io_uring_that_the_kernel_refuses_is_refused_once_for_all_cases_that_ask_for_it() {
+        let case = |method: &str| CaseSpec {
+            id: method.into(),
+            guest: None,
+            age: Options::default(),
+            stack: StackSpec::linear("s", Vec::new()),
+            postgres: Some(PostgresSpec {
+                bin: "auto".into(),
+                build: None,
+                settings: [("io_method".to_owned(), method.to_owned())].into(),
+                initdb: Vec::new(),
+            }),
+            machine: Options::default(),
+            workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options::default() },
+            axes: BTreeMap::new(),
+        };
+        let obstacle =
+            || Some(io_uring::Obstacle { why: "kernel.io_uring_disabled is 2".into(), hint: "sysctl x".into() });
+        let refusals = |cases: &[CaseSpec], found: fn() -> Option<io_uring::Obstacle>| {
+            let mut checked = Checked::default();
+            checked.io_uring(cases, found);
+            checked.refusals
+        };
+        let all = [case("worker"), case("io_uring"), case("io_uring")];
+        let [refusal] = refusals(&all, obstacle).try_into().unwrap();
+        assert_eq!(refusal.spot, Spot::SettingValue("io_method".into(), "io_uring".into()));
+        assert_eq!(refusal.message, "`io_method = io_uring` cannot work here: kernel.io_uring_disabled is 2");
+        assert_eq!(refusal.help.as_deref(), Some("sysctl x"));
+        assert_eq!(refusals(&all, || None), []);
+        assert_eq!(refusals(&all[..1], obstacle), []);
     }
 
     #[test]

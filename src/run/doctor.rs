@@ -1,5 +1,6 @@
 //! What this machine can measure, and what would disturb it.
 
+use super::io_uring::{self, IoUring};
 use crate::cluster::install::{self, Installation};
 use crate::host::machine::{self, Disturbance};
 use crate::host::users::{self, User};
@@ -31,6 +32,8 @@ pub struct Diagnosis {
     pub space: Vec<FreeSpace>,
     /// When the kernel writes back what was written, and how it clocks the CPUs; those that it tells.
     pub kernel_settings: Vec<KernelSetting>,
+    /// Whether servers can run with `io_method = io_uring`.
+    pub io_uring: IoUring,
     /// What would disturb a measurement.
     pub disturbances: Vec<Disturbance>,
 }
@@ -108,6 +111,7 @@ pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
         postgres,
         space: vec![free_space("images, templates, ledgers", state), free_space("results", results)],
         kernel_settings: kernel_settings(host),
+        io_uring: io_uring::diagnose(host),
         disturbances: machine::disturbances(host),
     }
 }
@@ -132,11 +136,11 @@ fn kernel_settings(host: &Host) -> Vec<KernelSetting> {
     let counts = |setting: &KernelSetting| setting.value != "0" || setting.name == "vm.swappiness";
     let governor = machine::governors(host).unwrap_or_else(|| "none: the kernel does not clock the CPUs".to_owned());
     let governor = KernelSetting { name: "CPU frequency governor".to_owned(), value: governor };
-    VM.iter().filter_map(vm).filter(counts).chain([governor]).chain(io_uring(host)).collect()
+    VM.iter().filter_map(vm).filter(counts).chain([governor]).chain(io_uring_settings(host)).collect()
 }
 
-/// What lets a server use `io_method = io_uring`: the kernel's switch, and how much memory a process may lock.
-fn io_uring(host: &Host) -> Vec<KernelSetting> {
+/// The kernel's switch of io_uring, and how much memory a process may lock, as they are.
+fn io_uring_settings(host: &Host) -> Vec<KernelSetting> {
     let setting = |name: &str, value: String| KernelSetting { name: name.to_owned(), value };
     let switch = match host.read_optional("/proc/sys/kernel/io_uring_disabled").as_deref() {
         Some("0") => "0: every process may use io_uring".to_owned(),
@@ -148,7 +152,7 @@ fn io_uring(host: &Host) -> Vec<KernelSetting> {
     let limits = host.read_optional("/proc/self/limits").unwrap_or_default();
     let locked = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     let locked = locked.and_then(|line| line.split_whitespace().next()).map(|soft| match soft.parse() {
-        Ok(bytes) => format!("{}; io_method = io_uring locks memory for each connection", Bytes(bytes)),
+        Ok(bytes) => Bytes(bytes).to_string(),
         Err(_) => soft.to_owned(),
     });
     let locked = locked.map(|value| setting("RLIMIT_MEMLOCK of pgstrata", value));
@@ -165,10 +169,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_io_uring_from_working_is_told() {
+    fn the_switch_of_io_uring_and_the_memory_that_may_be_locked_are_shown() {
         let root = tempfile::tempdir().unwrap();
         let told = |host: &Host| -> Vec<String> {
-            io_uring(host).into_iter().map(|setting| format!("{} {}", setting.name, setting.value)).collect()
+            io_uring_settings(host).into_iter().map(|setting| format!("{} {}", setting.name, setting.value)).collect()
         };
         let host = Host::rooted(root.path());
         assert_eq!(told(&host), ["kernel.io_uring_disabled the kernel has no such switch (before Linux 6.6)"]);

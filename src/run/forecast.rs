@@ -1,6 +1,6 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
-use super::{age_cost, verdicts, warnings, window};
+use super::{age_cost, io_uring, verdicts, warnings, window};
 use crate::cluster::{install, server, setting};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
@@ -77,6 +77,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
         for missing in known.of(host, case) {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
         }
+        warnings.extend(io_uring::warning(host, case));
     }
     for case in &plan.cases {
         warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory_of(case, memory)));

@@ -15,6 +15,7 @@ pub(crate) mod events;
 mod fail_fast;
 pub(crate) mod forecast;
 mod guests;
+pub(crate) mod io_uring;
 mod looks;
 pub(crate) mod measure;
 mod repeats;

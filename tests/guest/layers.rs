@@ -106,6 +106,14 @@ fn postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn a_thin_pool_that_fills_in_a_guest_ends_as_a_result() {
+    let Some(_turn) = guest_in_full("a_thin_pool_that_fills_in_a_guest_ends_as_a_result", SUITE) else { return };
+    let folder = shared_folder(&tests_of(&["--test", "program"]));
+    let wrong = pass(SUITE, folder.path(), &["full::a_thin_pool"]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn layers_in(test: &str, suite: &str) {
     let Some(_turn) = guest(test, suite) else { return };
     let folder = shared_folder(&tests_of(&["--lib"]));

@@ -1,6 +1,8 @@
 //! Stacks that fill up while they are aged or measured: a result with its time and the server's last words.
 
-use crate::workshop::{Ran, Workshop, can_build_stacks, json, said};
+use crate::machine::traces;
+use crate::workshop::{Ran, Workshop, can_build_stacks, json, said, skipped};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -38,6 +40,26 @@ settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "64M
 [workload.held]
 snapshots = { scale = 1, clients = 2, script = "SCRIPT", every = ["never", "4s"], keep = 40, duration = "45s", warmup = "1s" }
 "#;
+
+/// The same on a thin pool: the filesystem has room, the pool below it has none.
+const THIN: &str = r#"
+name = "thin"
+blocks = 1
+
+[stack.lvm-thin]
+device = { loop = "300MiB" }
+volume = { lvm = { thin = true } }
+filesystem = "ext4"
+
+[postgres]
+settings = { shared_buffers = "32MB", max_wal_size = "64MB", min_wal_size = "64MB", checkpoint_timeout = "30s" }
+
+[workload.held]
+snapshots = { scale = 1, clients = 2, script = "SCRIPT", every = "4s", keep = 40, duration = "240s", warmup = "1s" }
+"#;
+
+/// Writes WAL and nothing else.
+const MESSAGE: &str = "SELECT pg_logical_emit_message(true, 'x', repeat('y', 1000000));\n";
 
 const FILES: &str = r#"
 name = "files"
@@ -93,8 +115,7 @@ fn space_that_snapshots_hold_fills_the_stack_and_its_control_stays_as_it_is() {
         return;
     }
     let shop = Workshop::new();
-    let message = "SELECT pg_logical_emit_message(true, 'x', repeat('y', 1000000));\n";
-    let script = shop.file("wal.sql", message);
+    let script = shop.file("wal.sql", MESSAGE);
     let Ran { said: told, findings, folder, .. } = shop.ran(&HELD.replace("SCRIPT", script.to_str().unwrap()));
     assert!(told.contains("FULL after"), "{told}");
     let full = findings["full"].as_array().unwrap();
@@ -103,6 +124,28 @@ fn space_that_snapshots_hold_fills_the_stack_and_its_control_stays_as_it_is() {
     let record = record(&folder, "btrfs.held.every-4s");
     let deeds = record["counts"]["snapshots"]["deeds"].as_array().unwrap();
     assert!(deeds.len() > 1 && record["counts"]["measures"][0]["done"].as_u64() > Some(0), "{record:#}");
+}
+
+#[test]
+fn a_thin_pool_that_snapshots_fill_is_a_result_that_names_the_pool_and_nothing_is_left_of_it() {
+    const NAME: &str = "a thin pool full of snapshots";
+    if !can_build_stacks(NAME) {
+        return;
+    }
+    let shop = Workshop::new();
+    let script = shop.file("wal.sql", MESSAGE);
+    let output = shop.run(&shop.file("plan.toml", &THIN.replace("SCRIPT", script.to_str().unwrap())));
+    let record = record(&shop.run_folder(), "lvm-thin.held");
+    let outcome = record["outcome"].to_string();
+    if outcome.contains("a requirement is not met") {
+        return skipped(NAME, &outcome);
+    }
+    let full = &record["full"];
+    let reason = full["reason"].as_str().unwrap_or_else(|| panic!("{record:#}\n{}", said(&output)));
+    assert!(reason.contains("thin pool"), "{full:#}");
+    assert!(!full["server_log"].as_str().unwrap().is_empty(), "{full:#}");
+    assert!(output.status.success() && said(&output).contains("FULL after"), "{}", said(&output));
+    assert_eq!(traces(shop.path().to_str().unwrap()), BTreeSet::new());
 }
 
 #[test]

@@ -198,6 +198,9 @@ pub(super) fn pool_arguments(options: &Options, group: &str) -> Vec<String> {
         format!("--name={POOL}"),
         "--extents=100%FREE".to_owned(),
         "--poolmetadataspare=n".to_owned(),
+        // A full pool else holds writes back for a minute (`no_space_timeout` of dm_thin_pool), and then fails them as if the device
+        // had failed: that would be measured as a stall.
+        "--errorwhenfull=y".to_owned(),
         format!("--zero={}", if options.boolean("zero").unwrap_or(true) { "y" } else { "n" }),
     ];
     arguments.extend(options.size("chunk").map(|Bytes(chunk)| format!("--chunksize={}k", chunk >> 10)));
@@ -253,7 +256,29 @@ pub(super) fn verify_pool(options: &Options, row: &BTreeMap<String, String>) -> 
     wanted.extend(options.size("chunk").map(|Bytes(chunk)| ("chunk_size", chunk.to_string())));
     let zero = if options.boolean("zero").unwrap_or(true) { "zero" } else { "" };
     wanted.push(("zero", zero.to_owned()));
+    wanted.push(("lv_when_full", "error".to_owned()));
     same(POOL, &wanted, row)
+}
+
+/// Columns that tell how full a pool is.
+pub(super) const ROOM: &str = "lv_name,segtype,data_percent,metadata_percent,lv_health_status";
+
+/// The kernel keeps a tenth of a pool's metadata back, at most 16 MiB (`__set_metadata_reserve`), and takes a pool that needs it for full.
+const METADATA_FULL_PERCENT: f64 = 90.0;
+
+/// Why a pool takes nothing more, by its row of lvs; `None` where it has room.
+pub(super) fn full(row: &BTreeMap<String, String>) -> Option<String> {
+    let column = |name: &str| row.get(name).map_or("", String::as_str);
+    let percent = |name: &str| column(name).parse::<f64>().ok();
+    let health = column("lv_health_status");
+    let of = |what: &str, name: &str| format!("the thin pool is full: {} % of its {what}", column(name));
+    if health == "out_of_data" || percent("data_percent").is_some_and(|percent| percent >= 100.0) {
+        return Some(of("data space", "data_percent"));
+    }
+    // Read-only alone is also a pool whose metadata device fails.
+    let metadata = percent("metadata_percent")?;
+    let is_full = metadata >= 100.0 || (health == "metadata_read_only" && metadata >= METADATA_FULL_PERCENT);
+    is_full.then(|| of("metadata space", "metadata_percent"))
 }
 
 fn same(volume: &str, wanted: &[(&str, String)], row: &BTreeMap<String, String>) -> Result<()> {

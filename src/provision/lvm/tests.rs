@@ -30,6 +30,42 @@ fn names_of_mappings_and_uuids_are_as_lvm_writes_them() {
     assert_eq!(physical_uuid("01234567-89ab-cdef-0123-456789abcdef"), "012345-6789-abcd-ef01-2345-6789-abcdef");
 }
 
+/// What lvs 2.03.31 prints of a fresh pool.
+const THIN: &str = include_str!("../../../tests/fixtures/lvm/2.03.31-thin.json");
+
+/// The pool's row of it, with other columns.
+fn pool(changed: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let rows = lvm::parse_report(THIN, "lv").unwrap();
+    let mut row = rows.into_iter().find(|row| row["segtype"] == "thin-pool").unwrap();
+    row.extend(changed.iter().map(|(column, value)| ((*column).to_owned(), (*value).to_owned())));
+    row
+}
+
+#[test]
+fn a_pool_is_full_by_its_data_or_by_its_metadata_and_not_because_it_is_broken() {
+    let full = |data: &str, metadata: &str, health: &str| {
+        options::full(&pool(&[("data_percent", data), ("metadata_percent", metadata), ("lv_health_status", health)]))
+    };
+    assert_eq!(full("100.00", "12.50", "out_of_data").unwrap(), "the thin pool is full: 100.00 % of its data space");
+    assert_eq!(full("100.00", "12.50", "").unwrap(), "the thin pool is full: 100.00 % of its data space");
+    assert!(full("50.00", "91.41", "metadata_read_only").unwrap().ends_with("91.41 % of its metadata space"));
+    for (data, metadata, health) in
+        [("99.95", "12.50", ""), ("50.00", "12.50", "metadata_read_only"), ("50.00", "95.00", ""), ("", "", "failed")]
+    {
+        assert_eq!(full(data, metadata, health), None, "{data} {metadata} {health}");
+    }
+}
+
+#[test]
+fn a_pool_that_would_queue_writes_when_full_is_not_what_was_asked() {
+    let options = options_of(&[("thin", OptionValue::Boolean(true))]);
+    let arguments = options::pool_arguments(&options, "g");
+    assert!(arguments.contains(&"--errorwhenfull=y".to_owned()), "{arguments:?}");
+    options::verify_pool(&options, &pool(&[("lv_when_full", "error")])).unwrap();
+    let error = options::verify_pool(&options, &pool(&[("lv_when_full", "queue")])).unwrap_err().to_string();
+    assert!(error.contains("lv_when_full of the volume pool was to be `error`, but LVM shows `queue`"), "{error}");
+}
+
 #[test]
 fn linear_striped_and_thin_volumes_are_read_back_and_undone() {
     let yes = || OptionValue::Boolean(true);
@@ -47,6 +83,9 @@ fn linear_striped_and_thin_volumes_are_read_back_and_undone() {
         std::fs::write(built.folder().join("file"), "x").unwrap();
         let details = &built.facts.node("lvm").unwrap().details;
         assert_eq!(details["type"], kind, "{details:?}");
+        let when_full = (kind == "thin").then_some("error");
+        assert_eq!(details.get("pool: when full").map(String::as_str), when_full, "{details:?}");
+        assert_eq!(built.full_below(&place.host, &spec).unwrap(), None, "it has room");
         let below = built.facts.devices_below(built.facts.data.as_ref());
         let names: Vec<String> = below.iter().map(|below| below.name().0).collect();
         assert!(names.contains(&"d1".to_owned()) && names.contains(&"lvm".to_owned()), "{names:?}");

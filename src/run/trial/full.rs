@@ -1,7 +1,8 @@
 //! A stack that has no room left: whether that is what a step met, when, and what is kept of it.
 //!
-//! The server's log is asked first, then whatever failed. Absent on purpose: data that do not fit when they are loaded: then the
-//! plan must change.
+//! The server's log is asked first, then whatever failed. A thin pool that is full makes filesystems fail as if their device were broken:
+//! where writes were refused, the layers below are asked. Absent on purpose: data that do not fit when they are loaded: then the plan
+//! must change.
 
 use super::Trial;
 use crate::error::Error;
@@ -30,28 +31,81 @@ impl Trial<'_, '_> {
         };
         let is_of_stack = self.step != Step::Age || names_stack();
         let began_us = wall_us().saturating_sub(micros(self.step_began.elapsed()));
-        self.record.full = self.full(no_space::line(&said).filter(|_| is_of_stack), began_us);
+        let no_room = no_space::line(&said).filter(|_| is_of_stack);
+        self.record.full = self.full(no_room, no_space::refused_line(&said), began_us);
     }
 
     /// The same after a measurement, by when its first operation began and why it ended before its time.
     pub(super) fn note_full_load(&mut self, ended: Option<&str>, began_us: u64) {
-        self.record.full = self.full(ended, began_us);
+        self.record.full = self.full(ended, None, began_us);
     }
 
-    fn full(&self, said: Option<&str>, began_us: u64) -> Option<FullRecord> {
+    /// By what says that there was no room, and by what says that writes were refused.
+    fn full(&self, no_room: Option<&str>, refused: Option<&str>, began_us: u64) -> Option<FullRecord> {
         // None without a server.
         let log = files::read(&self.staging.raw().join("server.log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        let (at_us, reason) = no_space::logged(&log).or_else(|| Some((wall_us(), said?)))?;
+        let (at_us, reason) = first(&log, no_room, refused, wall_us(), || self.full_below())?;
         // A filesystem that has gone offline tells nothing.
         let room = self.folder.as_ref().and_then(|folder| files::room(folder).ok().flatten());
         Some(FullRecord {
             step: self.step,
             after_us: at_us.saturating_sub(began_us),
-            reason: reason.to_owned(),
+            reason,
             size_bytes: room.map(|room| room.used + room.free),
             used_bytes: room.map(|room| room.used),
             server_log: last_lines(&log, LOG_LINES),
         })
+    }
+
+    /// What a layer below the filesystems says of itself; one that cannot be asked says nothing.
+    fn full_below(&self) -> Option<String> {
+        self.stack.as_ref()?.full_below(&self.session.host, &self.case.stack).ok().flatten()
+    }
+}
+
+/// When the stack refused to take more, and in what words. Words of a broken device count only with a layer below that is full;
+/// what that one says is added in any case, since the room of a filesystem on it says nothing.
+fn first(
+    log: &str,
+    no_room: Option<&str>,
+    refused: Option<&str>,
+    now_us: u64,
+    below: impl FnOnce() -> Option<String>,
+) -> Option<(u64, String)> {
+    let told = no_space::logged(log).or_else(|| Some((now_us, no_room?)));
+    let at_us_and_words = told.or_else(|| no_space::refused_logged(log)).or_else(|| Some((now_us, refused?)));
+    let (at_us, words) = at_us_and_words?;
+    match below() {
+        Some(full) => Some((at_us, format!("{words} ({full})"))),
+        None => told.map(|(at_us, words)| (at_us, words.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "2026-11-22 05:17:22.460 GMT [31] LOG:  checkpoint starting: wal\n\
+         2026-11-22 05:17:23.500 GMT [42] PANIC:  could not fsync file \"base/5/16396\": Input/output error\n";
+    const POOL: &str = "the thin pool is full: 100.00 % of its data space";
+
+    #[test]
+    fn an_input_output_error_on_a_full_thin_pool_is_a_full_stack_and_on_a_pool_with_room_it_is_not() {
+        let (at_us, reason) = first(LOG, None, None, 7, || Some(POOL.to_owned())).unwrap();
+        assert_eq!(at_us % 60_000_000, 23_500_000, "the time of the message");
+        assert_eq!(reason, format!("PANIC:  could not fsync file \"base/5/16396\": Input/output error ({POOL})"));
+        assert_eq!(first(LOG, None, None, 7, || None), None);
+        let tool = first("", None, Some("cp: Read-only file system"), 7, || Some(POOL.to_owned()));
+        assert_eq!(tool, Some((7, format!("cp: Read-only file system ({POOL})"))));
+        assert_eq!(first("", None, None, 7, || Some(POOL.to_owned())), None, "what failed is not about writes");
+    }
+
+    #[test]
+    fn a_filesystem_without_room_needs_no_pool() {
+        assert_eq!(
+            first("", Some("No space left on device"), None, 7, || None),
+            Some((7, "No space left on device".into()))
+        );
     }
 }
