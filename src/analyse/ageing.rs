@@ -29,8 +29,8 @@ const LEAST_DIFFERENCE: f64 = 0.01;
 /// Less of the relations stored compressed than this, percent, is called none.
 const NEARLY_NONE: f64 = 1.0;
 const UNCOMPRESSED: &str = "btrfs was asked to compress, and less than 1 % of the relations is stored compressed: it never \
-                            compresses files of which space was reserved (posix_fallocate), as PostgreSQL 16 and later do; \
-                            see file_extend_method = 'write_zeros'";
+                            compresses files of which space was reserved by posix_fallocate, as PostgreSQL 16 and later do for \
+                            more than 8 pages at a time; see file_extend_method = 'write_zeros'";
 
 /// The figures of one case while its trials come in, by name and unit.
 #[derive(Debug, Clone, Default)]

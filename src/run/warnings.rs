@@ -77,12 +77,12 @@ fn major_of(host: &Host, postgres: &PostgresSpec) -> Option<u32> {
     if postgres.bin == UNBUILT { of_build() } else { found().or_else(of_build) }
 }
 
-/// The first version that reserves space of tables by posix_fallocate(3).
+/// The first version that reserves space of tables by posix_fallocate(3), more than 8 pages at a time.
 const RESERVES: u32 = 16;
 
-/// A warning when tables will not be compressed by a btrfs that is asked to: a file of which space was reserved by
-/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again. `major` tells the version of the
-/// server, where that is known.
+/// A warning when tables may not be compressed by a btrfs that is asked to: a file of which space was reserved by
+/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again. Fewer pages are written as zeros
+/// (`mdzeroextend`, storage/smgr/md.c). `major` tells the version of the server, where that is known.
 fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32>) -> Option<String> {
     let postgres = case.postgres.as_ref()?;
     let compresses =
@@ -96,8 +96,9 @@ fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32
     let reserves = !writes && major(postgres).is_none_or(|major| major >= RESERVES);
     reserves.then(|| {
         format!(
-            "{} of stack {} compresses WAL and little else: PostgreSQL 16 and later reserve space of tables by \
-             posix_fallocate, which btrfs never compresses; set file_extend_method = \"write_zeros\"",
+            "{} of stack {} stops compressing a table once it grows by more than 8 pages at a time (COPY, many clients): \
+             PostgreSQL 16 and later reserve these by posix_fallocate, and btrfs never compresses such a file; set \
+             file_extend_method = \"write_zeros\"",
             node.name, case.stack.name
         )
     })
