@@ -6,6 +6,7 @@ use crate::host::extents::{self, Pieces};
 use crate::host::files;
 use crate::host::folders;
 use crate::host::paths::{self, Kind};
+use crate::host::signals::Interrupt;
 use crate::record::age::{LEAST_RELATION, Layout, RelationLayout};
 use std::path::{Path, PathBuf};
 
@@ -20,13 +21,14 @@ pub type OtherWay<'a> = dyn Fn(&Path) -> Result<Option<Pieces>> + 'a;
 /// Looks at the cluster of a server, which has just written a checkpoint.
 ///
 /// # Errors
-/// The server's or the kernel's words.
-pub(crate) fn look(server: &Server, other_way: &OtherWay<'_>) -> Result<Layout> {
+/// The server's or the kernel's words; interrupted.
+pub(crate) fn look(server: &Server, other_way: &OtherWay<'_>, interrupt: &Interrupt) -> Result<Layout> {
     let data = &server.spec.data;
     let mut layout = of_filesystem(data)?;
     sizes(data, &mut layout)?;
     for row in server.connect(server::DATABASE)?.query(RELATIONS)? {
         if let [Some(name), Some(path)] = row.as_slice() {
+            interrupt.check()?;
             let relation = relation(name, &data.join(path), other_way, &mut layout.not_told)?;
             layout.relations.extend((relation.bytes > 0).then_some(relation));
         }
@@ -67,19 +69,31 @@ fn relation(
     other_way: &OtherWay<'_>,
     not_told: &mut Option<String>,
 ) -> Result<RelationLayout> {
-    let mut found = RelationLayout { name: name.to_owned(), ..RelationLayout::default() };
     let files = segments(first);
+    let mut bytes = 0;
     for path in &files {
-        found.bytes += paths::look_at(path)?.bytes;
+        bytes += paths::look_at(path)?.bytes;
     }
+    pieces(name, bytes, &files, other_way, not_told)
+}
+
+/// The relation of these files, all together so large.
+fn pieces(
+    name: &str,
+    bytes: u64,
+    files: &[PathBuf],
+    other_way: &OtherWay<'_>,
+    not_told: &mut Option<String>,
+) -> Result<RelationLayout> {
+    let mut found = RelationLayout { name: name.to_owned(), bytes, ..RelationLayout::default() };
     let mut extents = 0;
-    for path in &files {
+    for path in files {
         let of_filesystem = extents::pieces(&files::open(path)?);
         let of_filesystem = of_filesystem.or_host(|| format!("read the extents of {}", path.display()))?;
         // A relation is told whole or not at all.
         let told = match of_filesystem {
-            // What nobody counts is not asked for in another way.
-            None if found.bytes < LEAST_RELATION => return Ok(found),
+            // What nobody counts is not asked for in another way, nor what is not told as a whole any more: a file may take minutes.
+            None if found.bytes < LEAST_RELATION || not_told.is_some() => return Ok(without_extents(found)),
             None => other_way(path),
             told => Ok(told),
         };
@@ -89,7 +103,7 @@ fn relation(
                 let why = other.err().map(|e| e.to_string());
                 not_told
                     .get_or_insert(why.unwrap_or_else(|| "the filesystem does not tell extents (FIEMAP)".to_owned()));
-                return Ok(RelationLayout { name: found.name, bytes: found.bytes, ..RelationLayout::default() });
+                return Ok(without_extents(found));
             }
         };
         extents += pieces.pieces;
@@ -101,8 +115,37 @@ fn relation(
     Ok(found)
 }
 
+fn without_extents(found: RelationLayout) -> RelationLayout {
+    RelationLayout { name: found.name, bytes: found.bytes, ..RelationLayout::default() }
+}
+
 /// The files of a relation: `16384`, `16384.1`, ...
 fn segments(first: &Path) -> Vec<PathBuf> {
     let further = (1..).map(|number| PathBuf::from(format!("{}.{number}", first.display())));
     std::iter::once(first.to_path_buf()).chain(further).take_while(|path| paths::is_file(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use std::cell::Cell;
+
+    #[test]
+    fn once_a_relation_is_not_told_no_other_is_asked_for() {
+        // Files of procfs have no extents to tell, and a relation without a file none at all.
+        let folder = Path::new("/proc/self");
+        let asked = Cell::new(0);
+        let other_way = |_: &Path| {
+            asked.set(asked.get() + 1);
+            Err(Error::host("zdb failed".to_owned()))
+        };
+        let mut not_told = None;
+        for _ in 0..3 {
+            let files = [folder.join("status")];
+            let found = pieces("t", LEAST_RELATION, &files, &other_way, &mut not_told).unwrap();
+            assert_eq!((found.extents, found.bytes), (None, LEAST_RELATION));
+        }
+        assert_eq!((asked.get(), not_told.as_deref()), (1, Some("zdb failed")));
+    }
 }

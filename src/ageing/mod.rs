@@ -11,6 +11,7 @@ mod pages;
 mod pgbench;
 mod spree;
 
+use crate::cluster::check;
 use crate::cluster::server::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -19,8 +20,8 @@ use crate::record::age::AgeRecord;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use std::path::Path;
 
-/// Size of a page as PostgreSQL is built by default.
-const PAGE: u64 = 8192;
+/// Least `batch`: a page, as PostgreSQL is built by default.
+const LEAST_BATCH: u64 = 8192;
 
 /// Batches in which the data are rewritten once, where the plan gives no `batch`: each holds 3 % of the pages, as a
 /// checkpoint interval of 30 s does at 1000 transactions a second on 8 GiB.
@@ -32,7 +33,7 @@ const MOST_FILL: i64 = 95;
 /// The options of `age` in a stack.
 pub const SPECS: &[OptionSpec] = &[
     spec(
-        "rewrite",
+        REWRITE,
         OptionKind::Integer { min: 0 },
         "0",
         "how many times the data are overwritten with the server stopped: random pages of the relation files are written back \
@@ -81,12 +82,21 @@ pub const SPECS: &[OptionSpec] = &[
     ),
 ];
 
+const REWRITE: &str = "rewrite";
 const SNAPSHOTS: &str = "snapshots";
 const AGED: &str = "aged";
 const FRESH: &str = "fresh";
 
+/// The option by which bytes are written that are there already, where the plan asks for that: below some filesystems they
+/// are not written. The control has none.
+#[must_use]
+pub fn asks_for_same_bytes(options: &Options) -> Option<&'static str> {
+    let asks = options.integer(REWRITE).is_some_and(|times| times > 0);
+    (asks && !is_fresh(options)).then_some(REWRITE)
+}
+
 /// Options that only a workload with a server can have.
-pub const OF_CLUSTERS: &[&str] = &["rewrite", "batch", "pgbench"];
+pub const OF_CLUSTERS: &[&str] = &[REWRITE, "batch", "pgbench"];
 
 const fn spec(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
     OptionSpec { key, kind, required: false, default: Some(default), doc }
@@ -105,8 +115,8 @@ pub fn check(options: &Options) -> std::result::Result<(), OptionProblem> {
             return Err(OptionProblem::at(key, "needs `fill`").help("add fill = 70"));
         }
     }
-    if options.size("batch").is_some_and(|batch| batch.0 < PAGE) {
-        return Err(OptionProblem::at("batch", "must be at least one page of 8 KiB"));
+    if options.size("batch").is_some_and(|batch| batch.0 < LEAST_BATCH) {
+        return Err(OptionProblem::at("batch", "must be at least 8 KiB, one page"));
     }
     Ok(())
 }
@@ -159,16 +169,18 @@ pub fn age(subject: &Subject<'_>, options: &Options) -> Result<AgeRecord> {
     let is_fresh = is_fresh(options);
     let mut record = AgeRecord { is_fresh, ..AgeRecord::default() };
     if let Some(cluster) = subject.cluster {
-        let files = pages::relation_files(&cluster.data)?;
+        let page = check::block_size(subject.host, &cluster.install, &cluster.user)?;
+        let files = pages::relation_files(&cluster.data, page)?;
         record.data_bytes = files.iter().map(|file| file.bytes).sum();
-        let batch = options.size("batch").map_or(record.data_bytes / BATCHES, |batch| batch.0).max(PAGE) / PAGE;
+        let batch = options.size("batch").map_or(record.data_bytes / BATCHES, |batch| batch.0).max(page) / page;
         if amount("pgbench") > 0 {
             record.bloat = Some(pgbench::run(subject, cluster, amount("pgbench"), record.data_bytes, batch)?);
         }
-        if amount("rewrite") > 0 && !is_fresh {
+        if amount(REWRITE) > 0 && !is_fresh {
             // pgbench may have added files.
-            let files = pages::relation_files(&cluster.data)?;
-            record.pages = Some(pages::rewrite(&files, amount("rewrite"), batch, subject.seed, subject.interrupt)?);
+            let files = pages::relation_files(&cluster.data, page)?;
+            let of = pages::Rewrite { page, times: amount(REWRITE), batch, seed: subject.seed };
+            record.pages = Some(pages::rewrite(&files, of, subject.interrupt)?);
         }
     } else if let Some(key) = OF_CLUSTERS.iter().find(|key| amount(key) > 0) {
         return Err(Error::bug(format!("`{key}` of `age` needs a cluster")));

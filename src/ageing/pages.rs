@@ -3,7 +3,6 @@
 //! A page that is overwritten in place leaves the layout as it is; one that is copied on write gets a new place. The bytes
 //! stay the same, so that a crash leaves the same cluster.
 
-use super::PAGE;
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
 use crate::host::folders;
@@ -28,52 +27,73 @@ pub struct RelationFile {
     pub bytes: u64,
 }
 
-/// The files of the user relations of a cluster, in all its databases, sorted by path.
+/// The place of a file in the order of a checkpoint: database, number of the relation's file, fork, segment.
+type Order = (Option<u64>, u64, String, u64);
+
+/// The files of the user relations of a cluster, in all its databases, in the order of a checkpoint. `page` is the size of
+/// its pages, bytes.
 ///
 /// # Errors
 /// With the path.
-pub fn relation_files(data: &Path) -> Result<Vec<RelationFile>> {
-    let mut found = Vec::new();
+pub fn relation_files(data: &Path, page: u64) -> Result<Vec<RelationFile>> {
+    let mut found: Vec<(Order, RelationFile)> = Vec::new();
     for database in folders::list(&data.join("base"))? {
+        let number = database.file_name().and_then(|name| name.to_str()?.parse().ok());
         for path in folders::list(&database)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let number: String = name.chars().take_while(char::is_ascii_digit).collect();
             let facts = paths::look_at(&path)?;
-            let of_users = number.parse().is_ok_and(|number: u64| number >= FIRST_OF_USERS);
-            if of_users && facts.kind == Kind::RegularFile && facts.bytes >= PAGE {
-                found.push(RelationFile { path, bytes: facts.bytes - facts.bytes % PAGE });
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let Some((relation, fork, segment)) = named(&name).filter(|(relation, _, _)| *relation >= FIRST_OF_USERS)
+            else {
+                continue;
+            };
+            if facts.kind == Kind::RegularFile && facts.bytes >= page {
+                let order = (number, relation, fork.to_owned(), segment);
+                found.push((order, RelationFile { path, bytes: facts.bytes - facts.bytes % page }));
             }
         }
     }
-    Ok(found)
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(found.into_iter().map(|(_, file)| file).collect())
 }
 
-/// Writes random pages back until so many bytes are written as the files hold `times` over.
+/// Takes the name of a relation's file apart: `16384_vm.2` is number, fork and segment.
+fn named(name: &str) -> Option<(u64, &str, u64)> {
+    let (first, segment) = name.split_once('.').unwrap_or((name, "0"));
+    let (relation, fork) = first.split_once('_').unwrap_or((first, ""));
+    Some((relation.parse().ok()?, fork, segment.parse().ok()?))
+}
+
+/// How pages are rewritten.
+#[derive(Debug, Clone, Copy)]
+pub struct Rewrite {
+    /// Size of a page, bytes.
+    pub page: u64,
+    pub times: u64,
+    /// Pages between two syncs.
+    pub batch: u64,
+    pub seed: u64,
+}
+
+/// Writes random pages back until so many bytes are written as the files hold so many times over.
 ///
 /// # Errors
 /// The kernel's, with the path; interrupted.
-pub fn rewrite(
-    files: &[RelationFile],
-    times: u64,
-    batch_pages: u64,
-    seed: u64,
-    interrupt: &Interrupt,
-) -> Result<PageRewrites> {
+pub fn rewrite(files: &[RelationFile], of: Rewrite, interrupt: &Interrupt) -> Result<PageRewrites> {
     let begun = now();
-    let pages: u64 = files.iter().map(|file| file.bytes / PAGE).sum();
+    let pages: u64 = files.iter().map(|file| file.bytes / of.page).sum();
     if pages == 0 {
         return Err(Error::user("the cluster has no user relation whose pages could be rewritten")
             .hint("use a workload with data, such as pgbench"));
     }
-    let mut done = PageRewrites { batch_pages: batch_pages.min(pages), ..PageRewrites::default() };
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut left = pages.saturating_mul(times);
+    let mut done = PageRewrites { batch_pages: of.batch.min(pages), ..PageRewrites::default() };
+    let mut random = ChaCha8Rng::seed_from_u64(of.seed);
+    let mut left = pages.saturating_mul(of.times);
     while left > 0 {
         let batch = draw(&mut random, pages, done.batch_pages.min(left));
-        write_batch(files, &batch, interrupt)?;
+        write_batch(files, of.page, &batch, interrupt)?;
         left -= batch.len() as u64;
         done.batches += 1;
-        done.written_bytes += batch.len() as u64 * PAGE;
+        done.written_bytes += batch.len() as u64 * of.page;
     }
     for file in files {
         files::drop_cache(&files::open(&file.path)?)
@@ -94,18 +114,18 @@ fn draw(random: &mut ChaCha8Rng, pages: u64, count: u64) -> BTreeSet<u64> {
 }
 
 /// Writes the pages back, file by file, and syncs each file that got one.
-fn write_batch(files: &[RelationFile], batch: &BTreeSet<u64>, interrupt: &Interrupt) -> Result<()> {
-    let mut page = vec![0; PAGE as usize];
+fn write_batch(files: &[RelationFile], page: u64, batch: &BTreeSet<u64>, interrupt: &Interrupt) -> Result<()> {
+    let mut bytes = vec![0; page as usize];
     let mut first = 0;
     for file in files {
-        let end = first + file.bytes / PAGE;
+        let end = first + file.bytes / page;
         let mut of_file = batch.range(first..end).peekable();
         if of_file.peek().is_some() {
             interrupt.check()?;
             let gone = || Error::bug(format!("{} is gone", file.path.display()));
             let open = files::open_to_change(&file.path)?.ok_or_else(gone)?;
             for number in of_file {
-                write_back(&open, (number - first) * PAGE, &mut page).map_err(|e| refused(&e, &file.path))?;
+                write_back(&open, (number - first) * page, &mut bytes).map_err(|e| refused(&e, &file.path))?;
             }
             open.sync_all().map_err(|e| refused(&e, &file.path))?;
         }
@@ -133,15 +153,37 @@ mod tests {
     use super::*;
     use std::fs;
 
+    const PAGE: u64 = 16384;
+
     fn files_in(folder: &Path, pages: &[u64]) -> Vec<RelationFile> {
         fs::create_dir_all(folder.join("base/5")).unwrap();
         for (number, pages) in (FIRST_OF_USERS..).zip(pages) {
             let bytes: Vec<u8> = (0..pages * PAGE).map(|at| (at / 97) as u8).collect();
             fs::write(folder.join(format!("base/5/{number}")), bytes).unwrap();
         }
-        fs::write(folder.join("base/5/1259"), vec![1; 8192]).unwrap();
-        fs::write(folder.join("base/5/pg_filenode.map"), vec![1; 8192]).unwrap();
-        relation_files(folder).unwrap()
+        fs::write(folder.join("base/5/1259"), vec![1; PAGE as usize]).unwrap();
+        fs::write(folder.join("base/5/pg_filenode.map"), vec![1; PAGE as usize]).unwrap();
+        relation_files(folder, PAGE).unwrap()
+    }
+
+    fn of(times: u64, batch: u64) -> Rewrite {
+        Rewrite { page: PAGE, times, batch, seed: 1 }
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_a_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["5/16384", "5/16384.2", "5/16384.10", "5/16384_fsm", "5/16400", "5/100000", "16390/16391"];
+        for path in paths.iter().rev() {
+            let path = folder.path().join("base").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, vec![0; PAGE as usize]).unwrap();
+        }
+        fs::write(folder.path().join("base/5/16384.x"), vec![0; PAGE as usize]).unwrap();
+        let found = relation_files(folder.path(), PAGE).unwrap();
+        let base = folder.path().join("base");
+        let found: Vec<_> = found.iter().map(|file| file.path.strip_prefix(&base).unwrap().to_str().unwrap()).collect();
+        assert_eq!(found, paths);
     }
 
     #[test]
@@ -150,7 +192,7 @@ mod tests {
         let files = files_in(folder.path(), &[40, 7]);
         assert_eq!(files.iter().map(|file| file.bytes / PAGE).collect::<Vec<_>>(), [40, 7]);
         let before: Vec<Vec<u8>> = files.iter().map(|file| fs::read(&file.path).unwrap()).collect();
-        let done = rewrite(&files, 3, 10, 1, &Interrupt::never()).unwrap();
+        let done = rewrite(&files, of(3, 10), &Interrupt::never()).unwrap();
         assert_eq!((done.written_bytes, done.batches, done.batch_pages), (3 * 47 * PAGE, 15, 10));
         let after: Vec<Vec<u8>> = files.iter().map(|file| fs::read(&file.path).unwrap()).collect();
         assert!(before == after);
@@ -175,8 +217,8 @@ mod tests {
         let files = files_in(folder.path(), &[4]);
         let interrupt = Interrupt::never();
         interrupt.raise();
-        assert!(rewrite(&files, 1, 2, 1, &interrupt).is_err());
-        let none = rewrite(&[], 1, 2, 1, &Interrupt::never()).unwrap_err();
+        assert!(rewrite(&files, of(1, 2), &interrupt).is_err());
+        let none = rewrite(&[], of(1, 2), &Interrupt::never()).unwrap_err();
         assert!(none.to_string().contains("no user relation"), "{none}");
     }
 }

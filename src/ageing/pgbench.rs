@@ -1,6 +1,6 @@
 //! Ageing by a server under pgbench: what page rewrite is checked against, and the only way here that bloats the database.
 
-use super::{PAGE, Subject};
+use super::Subject;
 use crate::cluster::client::Client;
 use crate::cluster::server::{self, Server, ServerSpec};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub(super) fn run(
     client.set_limit(CHECKPOINT_LIMIT)?;
     client.query("CHECKPOINT")?;
     let version = server.spec.install.major;
-    let before = written_pages(&mut client, version)?;
+    let before = written_bytes(&mut client, version)?;
     let each = batch_pages.div_ceil(CLIENTS);
     let mut done = Bloat::default();
     while done.written_bytes < data_bytes.saturating_mul(times) {
@@ -46,7 +46,7 @@ pub(super) fn run(
         client.query("CHECKPOINT")?;
         done.transactions += each * CLIENTS;
         done.checkpoints += 1;
-        done.written_bytes = written_pages(&mut client, version)?.saturating_sub(before) * PAGE;
+        done.written_bytes = written_bytes(&mut client, version)?.saturating_sub(before);
     }
     drop(client);
     server.stop(subject.host)?;
@@ -54,19 +54,22 @@ pub(super) fn run(
     Ok(done)
 }
 
-/// Data pages that the server has written since it started, by whomever.
-fn written_pages(client: &mut Client, version: u32) -> Result<u64> {
-    // Since PostgreSQL 18 in bytes; a write may be of several pages since 17.
+/// Bytes of data pages that the server has written since it started, by whomever.
+fn written_bytes(client: &mut Client, version: u32) -> Result<u64> {
+    // Since PostgreSQL 18 it counts bytes; a write may be of several pages since 17.
     let sql = match version {
-        18.. => "select coalesce(sum(write_bytes), 0)::bigint / 8192 from pg_stat_io where object = 'relation'",
+        18.. => "select coalesce(sum(write_bytes), 0)::bigint from pg_stat_io where object = 'relation'",
         17 => {
-            "select buffers_written + (select buffers_clean from pg_stat_bgwriter) + (select coalesce(sum(writes), 0)::bigint \
-             from pg_stat_io where object = 'relation' and backend_type not in ('checkpointer', 'background writer')) \
+            "select current_setting('block_size')::bigint * (buffers_written + (select buffers_clean from pg_stat_bgwriter) + (select coalesce(sum(writes), 0)::bigint \
+             from pg_stat_io where object = 'relation' and backend_type not in ('checkpointer', 'background writer'))) \
              from pg_stat_checkpointer"
         }
-        _ => "select buffers_checkpoint + buffers_clean + buffers_backend from pg_stat_bgwriter",
+        _ => {
+            "select current_setting('block_size')::bigint * (buffers_checkpoint + buffers_clean + buffers_backend) \
+             from pg_stat_bgwriter"
+        }
     };
     let rows = client.query(sql)?;
     let value = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
-    value.ok_or_else(|| Error::tool("the server did not tell how many pages it has written"))
+    value.ok_or_else(|| Error::tool("the server did not tell how much it has written"))
 }

@@ -1,11 +1,11 @@
 //! The figures of one trial on a stack with `age`: what it measured, how its files lay, what its devices did.
 
-use super::counters::{Flow, Operations, growth};
+use super::counters::{Operations, growth};
 use super::input::Seconds;
 use super::measures::rate_of;
-use super::strata::{COMMIT, is_stack_device};
+use super::strata::{COMMIT, StrataSums};
 use super::window::CheckpointWork;
-use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom};
+use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
 use crate::record::built::Below;
 use crate::record::columns::{self, DeviceColumn};
 use crate::record::operation::Writes;
@@ -50,6 +50,7 @@ pub(super) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(St
     let checkpoints = CheckpointWork::of(record).filter(|_| record.operation.writes != Writes::Never);
     figures.extend(checkpoints.map(|work| Figure::new("checkpoint sync", "s/GB", work.sync_s_per_gb())));
     figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
+    figures.extend(compressed(record));
     figures.extend(age.pool.iter().flat_map(of_pool));
     figures.extend(held(age));
     figures.extend(written(record, seconds));
@@ -73,14 +74,44 @@ fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -
     figures
 }
 
+/// The relations whose extents count, and their bytes; empty where some of them are not known: a figure of a part is not that of
+/// all.
+fn told(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
+    let large = layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION);
+    let told = large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none());
+    let told: Vec<&RelationLayout> = told.collect();
+    let bytes = told.iter().map(|relation| relation.bytes).sum();
+    (told, bytes)
+}
+
+/// Filesystems that can compress and tell what they did.
+const COMPRESSING: [&str; 3] = ["bcachefs", "btrfs", "zfs"];
+
+/// What of the relations is stored compressed, percent.
+fn compressed_percent(record: &TrialRecord) -> Option<f64> {
+    let (told, bytes) = told(record.age.as_ref()?.layout.as_ref()?);
+    let encoded: u64 = told.iter().map(|relation| relation.encoded_bytes).sum();
+    (bytes > 0).then(|| 100.0 * encoded as f64 / bytes as f64)
+}
+
+fn compressed(record: &TrialRecord) -> Option<Figure> {
+    let mount = record.stack.as_ref()?.mount()?;
+    let compresses = COMPRESSING.contains(&mount.fstype.as_str());
+    Some(Figure::new("stored compressed", "%", compressed_percent(record).filter(|_| compresses)?))
+}
+
+/// The same where the data lie on a btrfs that is mounted to compress.
+pub(super) fn asked_to_compress(record: &TrialRecord) -> Option<f64> {
+    let mount = record.stack.as_ref()?.mount().filter(|mount| mount.fstype == "btrfs")?;
+    let asked = mount.super_options.iter().any(|option| option.starts_with("compress"));
+    compressed_percent(record).filter(|_| asked)
+}
+
 fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
-    let told =
-        || layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION && relation.extents.is_some());
-    let extents: u64 = told().filter_map(|relation| relation.extents).sum();
-    let bytes: u64 = told().map(|relation| relation.bytes).sum();
+    let (told, bytes) = told(layout);
+    let extents: u64 = told.iter().filter_map(|relation| relation.extents).sum();
     let mut figures = Vec::new();
-    // Of some relations it would be another figure than of all.
-    if bytes > 0 && layout.not_told.is_none() {
+    if bytes > 0 {
         figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
     }
     // Files beside the cluster are none of its space; on the control they are gone.
@@ -122,23 +153,15 @@ fn held(age: &AgeRecord) -> Option<Figure> {
 
 /// What each commit writes to all devices of the stack, WAL and data.
 fn written(record: &TrialRecord, seconds: &Seconds) -> Option<Figure> {
-    let stack =
-        record.stack.as_ref().filter(|_| record.server.is_some() && record.operation.writes == Writes::Always)?;
-    let operations = Operations::of(seconds);
-    let devices = stack.device_columns();
-    let of_plan = devices.iter().filter(|(name, _, _)| is_stack_device(stack, name.node()));
-    // Where the plan gave a folder, what that lies on.
-    let given =
-        if of_plan.clone().next().is_some() { of_plan.collect() } else { devices.iter().take(1).collect::<Vec<_>>() };
-    let all = given.into_iter().fold(Flow::default(), |all, (_, prefix, _)| {
-        let mut one = Flow::default();
-        one.add(seconds.device_counts(prefix, &columns::DEVICE_WRITE_BYTES), &operations);
-        all.and(&one)
-    });
-    Some(Figure::new("device written", &format!("KiB/{COMMIT}"), all.per_operation()? / 1024.0))
+    if record.server.is_none() || record.operation.writes != Writes::Always {
+        return None;
+    }
+    let mut strata = StrataSums::default();
+    strata.add(record, seconds, &Operations::of(seconds));
+    Some(Figure::new("device written", &format!("KiB/{COMMIT}"), strata.at_stack_devices()?.write_bytes? / 1024.0))
 }
 
-/// Of the top device below the data: what a read was large, and how long a request took.
+/// Of the top device below the data: mean size of its reads, mean time of its requests.
 fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
     let Some(stack) = &record.stack else { return Vec::new() };
     let Some(top) = stack.devices_below(stack.data.as_ref()).first().map(Below::name) else {
@@ -174,8 +197,9 @@ fn cpu_busy(seconds: &Seconds) -> Option<Figure> {
 mod tests {
     use super::*;
     use crate::analyse::stories_windows::three_cycles;
-    use crate::analyse::story::{Act, Story};
-    use crate::record::age::{RelationLayout, SnapshotWork};
+    use crate::analyse::story::{Act, Story, disk};
+    use crate::record::age::SnapshotWork;
+    use crate::record::facts::DeviceFacts;
 
     fn figures(act: &Act) -> Vec<(String, String, f64)> {
         let trial = Story::of(1, None).with(act).trials.remove(0);
@@ -206,6 +230,45 @@ mod tests {
         // 1.02 writes of 16.4 KiB a commit.
         assert_eq!(written.1, "KiB/commit");
         assert!((written.2 - 1.02 * 16.4).abs() < 0.1, "{found:?}");
+    }
+
+    /// Data on two images, WAL in a folder that the plan gave.
+    fn with_wal_elsewhere() -> Act {
+        let image = |name: &str| DeviceFacts { backing_file: Some("/images/1".to_owned()), ..disk(0, name) };
+        let mut act = Act::on("ext4").touched(aged);
+        act.stack.devices = vec![image("loop0"), image("loop1")];
+        let mut wal = Act::on("xfs").stack;
+        (wal.layer, wal.devices) = ("directory", vec![disk(0, "vdc")]);
+        (act.wal_stack, act.wal_flushes) = (Some(wal), vec![Some(1.0)]);
+        act
+    }
+
+    #[test]
+    fn what_is_written_counts_each_device_of_the_data_and_that_of_the_wal() {
+        let found = figures(&with_wal_elsewhere());
+        let written = found.iter().find(|(name, _, _)| name == "device written").unwrap();
+        // At either end 1.02 writes of 16.4 KiB a commit.
+        assert!((written.2 - 2.0 * 1.02 * 16.4).abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn without_counters_of_one_device_or_after_their_reset_what_is_written_is_not_known() {
+        let blind = Act { wal_flushes: Vec::new(), ..with_wal_elsewhere() };
+        assert!(!figures(&blind).iter().any(|(name, _, _)| name == "device written"));
+        let trial = Story::of(1, None).with(&blind).trials.remove(0);
+        let columns = trial.record.stack.as_ref().unwrap().device_columns();
+        let prefix = columns.iter().find(|(_, _, facts)| facts.name == "vdc").unwrap().1.clone();
+        let rows = trial.seconds.rows();
+        let written = |last: u64| {
+            let mut seconds = trial.seconds.clone();
+            for column in ["writes", "write_bytes"] {
+                let mut values: Vec<u64> = (0..rows as u64).map(|row| row << 20).collect();
+                values[rows - 1] = last;
+                seconds.push_counts(format!("{prefix}_{column}"), values, &vec![true; rows]);
+            }
+            super::written(&trial.record, &seconds).is_some()
+        };
+        assert_eq!((written(u64::MAX >> 8), written(0)), (true, false));
     }
 
     #[test]
@@ -239,6 +302,28 @@ mod tests {
         let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
         let wanted = [("extents per GiB", 200.0), ("space used / logical size", 2.0), ("filesystem used", 75.0)];
         assert_eq!(values, wanted);
+    }
+
+    #[test]
+    fn what_is_stored_compressed_is_told_of_filesystems_that_can() {
+        let of = |fstype: &str, options: &[&str]| {
+            let mut record = Story::of(1, None).with(&Act::on(fstype)).trials.remove(0).record;
+            let grounds = record.stack.as_mut().unwrap().nodes.iter_mut().flat_map(|node| &mut node.grounds);
+            let mount = grounds.filter_map(|ground| ground.mount.as_mut()).next().unwrap();
+            mount.super_options = options.iter().map(|option| (*option).to_owned()).collect();
+            let relation = RelationLayout {
+                bytes: 512 << 20,
+                extents: Some(9),
+                encoded_bytes: 128 << 20,
+                ..RelationLayout::default()
+            };
+            let layout = Some(Layout { relations: vec![relation], ..Layout::default() });
+            record.age = Some(AgeRecord { layout, ..AgeRecord::default() });
+            (compressed(&record).map(|figure| figure.trial.mean), asked_to_compress(&record))
+        };
+        assert_eq!(of("btrfs", &["rw", "compress-force=zstd:3"]), (Some(25.0), Some(25.0)));
+        assert_eq!(of("btrfs", &["rw"]), (Some(25.0), None));
+        assert_eq!((of("zfs", &[]), of("xfs", &[])), ((Some(25.0), None), (None, None)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::stats::ratio::{BlockMean, ratio};
 use crate::stats::trend::{self, Course, Point};
 use crate::units::significant;
 use hdrhistogram::Histogram;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Options of `age` that are amounts: axis, what one unit is, what all of it is.
 const AMOUNTS: [(&str, &str, &str); 4] = [
@@ -26,6 +26,12 @@ const CONTROL: &str = "age.filesystem";
 /// Ratios nearer to 1 are no difference: counts that are the same in each block have an interval without a width.
 const LEAST_DIFFERENCE: f64 = 0.01;
 
+/// Less of the relations stored compressed than this, percent, is called none.
+const NEARLY_NONE: f64 = 1.0;
+const UNCOMPRESSED: &str = "btrfs was asked to compress, and less than 1 % of the relations is stored compressed: it never \
+                            compresses files of which space was reserved by posix_fallocate, as PostgreSQL 16 and later do for \
+                            more than 8 pages at a time; see file_extend_method = 'write_zeros'";
+
 /// The figures of one case while its trials come in, by name and unit.
 #[derive(Debug, Clone, Default)]
 pub struct AgeingSums {
@@ -34,6 +40,10 @@ pub struct AgeingSums {
     order: Vec<(String, String)>,
     /// Why the layout of relations is not known, where that is so.
     not_told: Option<String>,
+    /// Measures that a trial lacks.
+    lacking: BTreeSet<String>,
+    /// What of the relations is stored compressed where btrfs was asked to compress, percent, by trial.
+    asked_to_compress: Vec<f64>,
 }
 
 impl AgeingSums {
@@ -41,6 +51,9 @@ impl AgeingSums {
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
         let layout = record.age.as_ref().and_then(|age| age.layout.as_ref());
         self.not_told = self.not_told.take().or_else(|| layout?.not_told.clone());
+        let measures = record.counts.iter().flat_map(|counts| &counts.measures);
+        self.lacking.extend(measures.filter(|measure| measure.done.is_none()).map(|measure| measure.name.clone()));
+        self.asked_to_compress.extend(age_figures::asked_to_compress(record));
         let figures = age_figures::of_trial(record, seconds, latencies);
         for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
             let key = (name, unit);
@@ -51,14 +64,20 @@ impl AgeingSums {
         }
     }
 
-    /// Why there are no extents.
-    pub fn remark(&self) -> Option<Remark> {
-        let why = self.not_told.as_ref()?;
-        Some(Remark::plain(Weight::Instrument, format!("extents of the relations are not known: {why}")))
+    /// Why there are no extents, and whether btrfs compressed nothing that it was asked to.
+    pub fn remarks(&self) -> impl Iterator<Item = Remark> {
+        let why = self.not_told.as_ref();
+        let unknown = why.map(|why| (Weight::Instrument, format!("extents of the relations are not known: {why}")));
+        let none =
+            !self.asked_to_compress.is_empty() && self.asked_to_compress.iter().all(|share| *share < NEARLY_NONE);
+        let uncompressed = none.then(|| (Weight::Elsewhere, UNCOMPRESSED.to_owned()));
+        unknown.into_iter().chain(uncompressed).map(|(weight, words)| Remark::plain(weight, words))
     }
 
+    /// None where a trial lacks the measure: the others are those that had room for it.
     fn of(&self, key: &(String, String)) -> &[BlockMean] {
-        self.figures.get(key).map_or(&[], Vec::as_slice)
+        let all = self.figures.get(key).filter(|_| !self.lacking.contains(&key.0));
+        all.map_or(&[], Vec::as_slice)
     }
 }
 
@@ -238,7 +257,34 @@ fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -> Vec<Point
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::story::{Act, Story};
+    use crate::record::age::AgeRecord;
+    use crate::record::counts::Measure;
     use crate::stats::interval::TrialMean;
+
+    #[test]
+    fn a_measure_that_one_trial_has_no_room_for_has_no_point() {
+        let measure =
+            |done| Measure { name: "new WAL segment".to_owned(), done, elapsed_us: 1_000_000, ..Measure::default() };
+        let mut sums = AgeingSums::default();
+        let key = ("new WAL segment".to_owned(), String::new());
+        for (trial, done) in [(1, Some(64)), (2, None), (3, Some(64))] {
+            let mut record = Story::of(1, None).with(&Act::on("ext4")).trials.remove(0).record;
+            (record.trial, record.age, record.operation.unit) = (trial, Some(AgeRecord::default()), String::new());
+            record.counts.as_mut().unwrap().measures = vec![measure(done)];
+            sums.add(&record, &Seconds::new(0), &[]);
+            assert_eq!(sums.of(&key).len(), usize::from(trial == 1), "{trial}");
+        }
+    }
+
+    #[test]
+    fn that_btrfs_compressed_nothing_is_told_where_that_was_asked() {
+        let told = |shares: &[f64]| {
+            let sums = AgeingSums { asked_to_compress: shares.to_vec(), ..AgeingSums::default() };
+            sums.remarks().count()
+        };
+        assert_eq!((told(&[0.0, 0.4]), told(&[0.0, 61.0]), told(&[])), (1, 0, 0));
+    }
 
     fn blocks(values: &[f64]) -> Vec<BlockMean> {
         let block = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };

@@ -9,7 +9,7 @@ use super::remark::{Number, Remark, Weight};
 use super::synced;
 use super::window;
 use crate::record::built::{NodeFacts, StackFacts};
-use crate::record::facts::{DeviceFacts, Fits, HostFacts};
+use crate::record::facts::{DeviceFacts, Fits, HostFacts, MountFacts};
 use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
 use crate::units::Bytes;
@@ -33,7 +33,8 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(trials(found, blocks));
     remarks.extend(sums.capacity.remarks());
     remarks.extend(sums.epochs.remarks());
-    remarks.extend(sums.ageing.remark());
+    remarks.extend(sums.ageing.remarks());
+    remarks.extend(missing_measures(sums));
     remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
@@ -93,13 +94,26 @@ fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
     let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount());
     let why = match found.fits? {
         Fits::SharedBuffers => "fit into shared_buffers: no reads reached storage",
-        Fits::Memory if mount.is_some_and(|mount| mount.fstype == "zfs") => "fit into the ARC: reads came from it",
+        Fits::Memory if mount.is_some_and(MountFacts::is_kept_by_arc) => {
+            "can be held by the ARC: reads may have come from it"
+        }
+        // Of a dataset whose `primarycache` is not `all` nothing keeps the pages.
+        Fits::Memory if mount.is_some_and(|mount| mount.fstype == "zfs") => return None,
         Fits::Memory => "fit into memory: reads came from the page cache",
         Fits::Neither => return None,
     };
     Some(match found.database_bytes {
         Some(bytes) => Remark::with(Weight::Cached, format!("the data ({{}}) {why}"), Number::Bytes(bytes)),
         None => Remark::plain(Weight::Cached, format!("the data {why}")),
+    })
+}
+
+/// Measures that some of the trials lack, and on an aged stack, whose charts show each, those that all of them lack.
+fn missing_measures(sums: &CaseSums) -> impl Iterator<Item = Remark> {
+    let is_aged = !sums.spec.age.is_empty();
+    sums.measures.iter().filter(move |measure| measure.is_partial() || is_aged).filter_map(|measure| {
+        let why = measure.missing()?;
+        Some(Remark::plain(Weight::Missing, format!("{} has no figure: {why}", measure.name)))
     })
 }
 

@@ -36,6 +36,9 @@ pub struct MeasureSums {
     late: u64,
     latency_us_sum: u64,
     unavailable: Option<String>,
+    /// Trials that had it, and those that lacked it.
+    had: u32,
+    lacking: u32,
 }
 
 impl MeasureSums {
@@ -57,6 +60,8 @@ impl MeasureSums {
             late: 0,
             latency_us_sum: 0,
             unavailable: None,
+            had: 0,
+            lacking: 0,
         }
     }
 
@@ -67,12 +72,16 @@ impl MeasureSums {
         self.late += measure.late;
         let Some(done) = measure.done else {
             self.unavailable = self.unavailable.take().or_else(|| measure.unavailable.clone());
+            self.lacking += 1;
+            // Without it, the luckiest of the trials would stand for the case: those with the most room.
+            self.rates.clear();
             return;
         };
+        self.had += 1;
         self.done += done;
         self.latency_us_sum += measure.latency_us_sum;
         self.takes_turns |= !measure.slices.is_empty();
-        if let Some(mean) = rate_of(measure) {
+        if let Some(mean) = rate_of(measure).filter(|_| self.lacking == 0) {
             let within = within(measure, seconds);
             self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
         }
@@ -129,7 +138,7 @@ impl MeasureSums {
     #[must_use]
     pub fn finding(&self) -> MeasureFinding {
         let rate = self.estimate();
-        let missing = || self.unavailable.clone().unwrap_or_else(|| "no trial has figures for it".to_owned());
+        let missing = || self.missing().unwrap_or_else(|| "no trial has figures for it".to_owned());
         MeasureFinding {
             name: self.name.clone(),
             unit: self.unit.clone(),
@@ -142,6 +151,22 @@ impl MeasureSums {
             late: self.late,
             in_time: over_trials(&self.in_time).map(|share| at_most(1.0, share)),
         }
+    }
+
+    /// Why it has no rate, and in how many trials, where that is not all of them.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        if !self.is_partial() {
+            return self.unavailable.clone();
+        }
+        let why = self.unavailable.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        Some(format!("missing in {} of {} trials{why}", self.lacking, self.had + self.lacking))
+    }
+
+    /// Whether some trials had it and others did not.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.had > 0 && self.lacking > 0
     }
 
     fn latency(&self, all: &Histogram<u64>) -> Latency {
@@ -277,6 +302,18 @@ mod tests {
         sums.add(1, &missing, None);
         let finding = sums.finding();
         assert_eq!((finding.rate, finding.unavailable.as_deref(), finding.latency), (None, Some("EINVAL"), None));
+    }
+
+    #[test]
+    fn a_measure_that_one_trial_lacks_has_no_rate_whichever_trial_that_is() {
+        let missing = Measure { done: None, unavailable: Some("no room".to_owned()), ..measure(0, 1.0, &[]) };
+        for trials in [[&missing, &measure(9, 1.0, &[])], [&measure(9, 1.0, &[]), &missing]] {
+            let mut sums = sums();
+            (1..).zip(trials).for_each(|(number, trial)| sums.add(number, trial, None));
+            let finding = sums.finding();
+            assert_eq!((finding.rate, sums.is_partial()), (None, true));
+            assert_eq!(finding.unavailable.as_deref(), Some("missing in 1 of 2 trials: no room"));
+        }
     }
 
     #[test]

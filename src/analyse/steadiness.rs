@@ -28,7 +28,7 @@ pub struct SteadinessSums {
     under_half: u64,
     longest_zero_s: u64,
     /// `None` inside once a trial did not tell.
-    gap_us: Option<Option<u64>>,
+    idle_us: Option<Option<u64>>,
     stall_us: u64,
     stall_at: Option<(u32, u64)>,
 }
@@ -56,9 +56,9 @@ impl SteadinessSums {
             run = if *second == Some(0) { run + 1 } else { 0 };
             self.longest_zero_s = self.longest_zero_s.max(run);
         }
-        let gaps = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(CountSeries::any);
-        let longest = gaps.and_then(|gaps| (1..=whole.len()).filter_map(|row| gaps.at(row)).max());
-        self.gap_us = Some(match self.gap_us {
+        let idle = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(CountSeries::any);
+        let longest = idle.and_then(|idle| (1..=whole.len()).filter_map(|row| idle.at(row)).max());
+        self.idle_us = Some(match self.idle_us {
             None => longest,
             Some(known) => known.zip(longest).map(|(known, new)| known.max(new)),
         });
@@ -88,7 +88,7 @@ impl SteadinessSums {
             seconds_under_tenth: self.under_tenth,
             seconds_under_half: self.under_half,
             longest_zero_s: self.longest_zero_s,
-            longest_idle_us: self.gap_us.flatten(),
+            longest_idle_us: self.idle_us.flatten(),
             longest_stall_us: slowest_us.map(|slowest| if self.stall_at.is_some() { self.stall_us } else { slowest }),
             longest_stall_at: self.stall_at.filter(|_| slowest_us.is_some()),
         })
@@ -139,10 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_gap_is_that_of_whole_seconds_and_of_trials_that_all_tell_it() {
-        let trial = |gaps: &[u64]| {
+    fn the_longest_idle_time_is_that_of_whole_seconds_and_of_trials_that_all_tell_it() {
+        let trial = |idle: &[u64]| {
             let mut s = rows(&[None, Some(5), Some(5), Some(1)], &[0; 4]);
-            s.push_counts("client_idle_us_max", gaps.to_vec(), &[false, true, true, true]);
+            s.push_counts("client_idle_us_max", idle.to_vec(), &[false, true, true, true]);
             s
         };
         let mut sums = SteadinessSums::default();

@@ -25,7 +25,15 @@ fn what_differs_in_a_number_alone_is_said_once_with_a_range() {
     assert_eq!(found.cautions[0].cases.len(), 3);
     assert_eq!(found.cases[0].cautions, ["the data (308 MiB) fit into memory: reads came from the page cache"]);
     let on_zfs = Story::of(3, None).with(&act("zfs")).findings();
-    assert_eq!(on_zfs.cases[0].cautions, ["the data (313 MiB) fit into the ARC: reads came from it"]);
+    let in_arc = "the data (313 MiB) can be held by the ARC: reads may have come from it";
+    assert_eq!(on_zfs.cases[0].cautions, [in_arc]);
+    let kept = |primarycache: &str| {
+        let mut act = act("zfs");
+        act.stack.mount.zfs.insert("primarycache".to_owned(), primarycache.to_owned());
+        Story::of(3, None).with(&act).findings().cases[0].cautions.clone()
+    };
+    assert_eq!(kept("all"), [in_arc]);
+    assert!(kept("metadata").is_empty() && kept("none").is_empty());
 }
 
 #[test]

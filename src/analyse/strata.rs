@@ -26,6 +26,8 @@ const READ_ONLY_RECORDS: f64 = 0.05;
 pub struct StrataSums {
     /// Devices with counters: those of the data first, from top to bottom.
     pub devices: Vec<DeviceSums>,
+    /// Names of the devices of the stack in the last trial; `None` where one of them is not visible.
+    of_stack: Option<Vec<String>>,
     /// WAL bytes.
     pub wal_bytes: Flow,
     pub wal_records: Flow,
@@ -50,9 +52,6 @@ pub struct DeviceSums {
     pub node: String,
     /// Steps below each ground of the database.
     below: BTreeMap<End, u32>,
-    /// Whether it is one of those that the stack was built on: made for it or given by the plan, with no other node of
-    /// the plan below.
-    is_stack_device: bool,
     /// Its kernel names, one for each different one.
     pub names: Vec<String>,
     /// The devices as sysfs describes them, in the last trial that has them.
@@ -87,6 +86,7 @@ impl StrataSums {
         self.emulated |= record.host.is_emulated();
         self.in_virtual_machine |= record.host.is_virtual == Some(true);
         let Some(stack) = &record.stack else { return };
+        self.of_stack = devices_of(stack);
         let depths: Vec<(End, BTreeMap<String, u32>)> = stack
             .ends()
             .into_iter()
@@ -98,9 +98,8 @@ impl StrataSums {
         for (name, prefix, facts) in stack.device_columns() {
             let below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
             let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
-            let is_stack_device = is_stack_device(stack, name.node());
             let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
-            self.add_device(Seen { name, prefix, facts, promises, below, is_stack_device, idle }, seconds, operations);
+            self.add_device(Seen { name, prefix, facts, promises, below, idle }, seconds, operations);
         }
         let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
         self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
@@ -118,7 +117,6 @@ impl StrataSums {
         });
         let sums = &mut self.devices[at];
         sums.below = seen.below;
-        sums.is_stack_device = seen.is_stack_device;
         let new: Vec<Promise> = seen.promises.iter().filter(|it| !sums.promises.contains(it)).cloned().collect();
         sums.promises.extend(new);
         if !sums.names.contains(&seen.facts.name) {
@@ -182,7 +180,7 @@ impl StrataSums {
             wal_syncs: self.wal_syncs.per_operation(),
             writing: self.xids.per_operation(),
             devices: self.devices.iter().map(DeviceSums::finding).collect(),
-            at_stack_devices: self.at_stack_devices().map(|sum| sum.finding()),
+            at_stack_devices: self.at_stack_devices(),
             write_amplification: self.write_amplification(),
             image,
             // Needs another case: the analysis adds it when all are there.
@@ -190,18 +188,19 @@ impl StrataSums {
         })
     }
 
-    /// The devices that the plan gave; where it gave a folder, the first devices below that.
-    fn at_stack_devices(&self) -> Option<DeviceSums> {
-        let mut devices: Vec<DeviceSums> =
-            self.devices.iter().filter(|device| device.is_stack_device).cloned().collect();
-        if devices.is_empty() {
-            for first in [self.data(), self.wal()].iter().filter_map(|levels| levels.first()) {
-                if devices.iter().all(|known| known.names != first.names) {
-                    devices.push(first.clone());
-                }
-            }
-        }
-        devices.into_iter().reduce(|sum, device| sum.and(&device))
+    /// All devices of the stack as one, those of the data and of the WAL; what one of them does not tell is not told.
+    pub(super) fn at_stack_devices(&self) -> Option<DeviceStrata> {
+        let of = |name: &String| self.devices.iter().find(|device| device.node == *name);
+        let devices: Vec<&DeviceSums> = self.of_stack.as_ref()?.iter().map(of).collect::<Option<_>>()?;
+        let total = |of: fn(&DeviceSums) -> &Flow| -> Option<f64> {
+            devices.iter().map(|device| of(device).per_operation()).sum()
+        };
+        let (writes, write_bytes) = (total(|device| &device.writes), total(|device| &device.write_bytes));
+        let each = write_bytes.zip(writes).filter(|(_, writes)| *writes > 0.0);
+        let (flushes, reads) = (total(|device| &device.flushes), total(|device| &device.reads));
+        let joined = devices.iter().copied().cloned().reduce(|all, device| all.and(&device))?;
+        let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
+        Some(DeviceStrata { writes, bytes_per_write, write_bytes, flushes, reads, ..joined.finding() })
     }
 
     /// The lowest devices below the data and, where these are others, the lowest below pg_wal.
@@ -243,7 +242,6 @@ impl DeviceSums {
         DeviceSums {
             node: node.to_owned(),
             below: BTreeMap::new(),
-            is_stack_device: false,
             names: Vec::new(),
             facts: Vec::new(),
             promises: Vec::new(),
@@ -378,13 +376,39 @@ struct Seen<'a> {
     promises: &'a [Promise],
     /// Depth below each ground of the database.
     below: BTreeMap<End, u32>,
-    is_stack_device: bool,
     /// Flushes a second that others were seen to cause before the trial.
     idle: Option<f64>,
 }
 
+/// The devices that a stack writes to, each once: those of the plan with no other node of the plan below, and below each
+/// ground of the database that has none of these, as where the plan gave a folder, its first devices. `None` where a ground is
+/// not in memory and shows no device.
+fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
+    let all = stack.device_columns();
+    let is_of_plan = |name: &GroundName| is_stack_device(stack, name.node());
+    let mut found: Vec<String> =
+        all.iter().filter(|(name, _, _)| is_of_plan(name)).map(|(name, _, _)| name.0.clone()).collect();
+    for (_, ground) in stack.ends() {
+        let below = stack.devices_below(Some(ground));
+        let Some(first) = below.iter().map(|device| device.depth).min() else {
+            stack.promise(Some(ground), Claim::Volatile)?;
+            continue;
+        };
+        if below.iter().any(|device| is_of_plan(&device.name())) {
+            continue;
+        }
+        for device in below.iter().filter(|device| device.depth == first) {
+            let name = device.name().0;
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    Some(found)
+}
+
 /// Whether a node is of the plan and none below it is.
-pub(super) fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
+fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
     let is_of_plan = |name: &str| stack.node(name).is_some_and(|node| node.layer.is_some());
     let below = || stack.node(name).into_iter().flat_map(|node| &node.inputs);
     is_of_plan(name) && !below().any(|input| is_of_plan(input.from.node()))

@@ -76,14 +76,29 @@ pub fn names(host: &Host, install: &Installation, user: &User) -> Result<Vec<Str
     Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
+/// Bytes of a page of the data, as this server was built.
+///
+/// # Errors
+/// When the server cannot be asked.
+pub(crate) fn block_size(host: &Host, install: &Installation, user: &User) -> Result<u64> {
+    let said = value(host, install, user, "block_size", &[])?;
+    said.parse().map_err(|_| Error::tool(format!("the server says that `block_size` is `{said}`")))
+}
+
 fn ask(host: &Host, install: &Installation, user: &User, pairs: &[(&str, &str)]) -> Result<()> {
+    value(host, install, user, "max_connections", pairs).map(drop)
+}
+
+/// The value that a setting has with these settings.
+fn value(host: &Host, install: &Installation, user: &User, name: &str, pairs: &[(&str, &str)]) -> Result<String> {
     let settings = pairs.iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]);
     let command = Command::new(install.bin.join("postgres"))
-        .args(["-C", "max_connections", "-D", NO_CLUSTER, "-c", "config_file=/dev/null"])
+        .args(["-C", name, "-D", NO_CLUSTER, "-c", "config_file=/dev/null"])
         .args(settings)
         .user(user)
         .limit(ANSWER_LIMIT);
-    host.run(&command).map(drop).map_err(|e| Error::tool(e.to_string()))
+    let output = host.run(&command).map_err(|e| Error::tool(e.to_string()))?;
+    Ok(output.stdout.trim().to_owned())
 }
 
 /// Takes the server's lines apart: `FATAL:  ...`, `DETAIL:  ...`, `HINT:  ...`.
@@ -119,6 +134,7 @@ mod tests {
     fn the_server_itself_says_which_settings_and_values_it_refuses() {
         let Some(install) = testing::some_installation() else { return };
         let (host, user) = (Host::this(), users::server_user(&Host::this()).unwrap());
+        assert!([1024, 2048, 4096, 8192, 16384, 32768].contains(&block_size(&host, &install, &user).unwrap()));
         let good = values(&[("shared_buffers", "128MB"), ("fsync", "off"), ("a.b", "x"), ("wal_level", "minimal")]);
         assert_eq!(refused(&host, &install, &user, &good).unwrap(), []);
         let bad = values(&[

@@ -103,8 +103,8 @@ fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io
         if user.is_some() {
             file.set_permissions(fs::Permissions::from_mode(mode))?;
         }
-        if let Some(user) = user.filter(|_| super::users::is_root()) {
-            rustix::fs::fchown(&file, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))?;
+        if let Some(user) = user {
+            give_open(&file, user)?;
         }
         file.sync_all()?;
         fs::rename(&beside, path)
@@ -129,7 +129,12 @@ pub fn beside(path: &Path) -> PathBuf {
 /// # Errors
 /// With the path.
 pub(crate) fn sync_folder(path: &Path) -> Result<()> {
-    File::open(path).and_then(|folder| folder.sync_all()).or_store(|| format!("sync the folder {}", path.display()))
+    sync_named(path).or_store(|| format!("sync the folder {}", path.display()))
+}
+
+/// Makes what a file or folder holds durable, opened by its name for that (`fsync_fname`, storage/file/fd.c).
+pub(crate) fn sync_named(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 /// Makes a folder (its parents must be there) with exactly this mode.
@@ -161,6 +166,14 @@ pub fn give_to(path: &Path, user: &User) -> Result<()> {
     }
     std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid))
         .or_host(|| format!("change the owner of {} to {}", path.display(), user.name))
+}
+
+/// Same, for a file that is open.
+pub(crate) fn give_open(file: &File, user: &User) -> io::Result<()> {
+    if super::users::is_root() {
+        rustix::fs::fchown(file, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))?;
+    }
+    Ok(())
 }
 
 /// Gives a folder and everything below it that is root's to a user. Follows no symbolic link, not even one that is put
@@ -344,6 +357,11 @@ pub(crate) fn remove(path: &Path) -> Result<bool> {
 /// Gives a file a further name, which must not be there yet.
 pub(crate) fn add_name(path: &Path, name: &Path) -> io::Result<()> {
     fs::hard_link(path, name)
+}
+
+/// Gives a file another name on its filesystem, in place of what has it.
+pub(crate) fn rename(path: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(path, to)
 }
 
 /// Moves a file, to another filesystem too; nothing may have the new name yet.

@@ -5,9 +5,9 @@ use super::problem::{Problem, Problems, refuse_unknown};
 use super::select::{Condition, read_conditions};
 use super::tree::{Node, Pair, Value, get};
 use super::values::read;
-use super::{Catalogue, MAX_BLOCKS, read_whole};
+use super::{Catalogue, CatalogueEntry, MAX_BLOCKS, read_whole};
 use crate::record::case::CaseSpec;
-use crate::record::options::{OptionProblem, OptionValue};
+use crate::record::options::{OptionProblem, OptionSpec, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Its keys.
@@ -29,7 +29,7 @@ pub(super) struct Draft {
     only: Vec<Condition>,
     /// Options of layers and workloads, by key.
     set: BTreeMap<String, OptionValue>,
-    /// Kinds of workloads that get an option which nothing in the plan is given, by key.
+    /// Kinds of workloads that have an option which no layer of the plan is given, by key: each of them gets it.
     added: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -74,11 +74,10 @@ pub(super) fn read_quick(
     None
 }
 
-/// Options to set, and the kinds of workloads that get one which nothing is given.
+/// Options to set, and the kinds of workloads that get each.
 type Set = (BTreeMap<String, OptionValue>, BTreeMap<String, BTreeSet<String>>);
 
-/// The options to set: each of a layer or workload that the plan gives it to; where it gives it to none, of the workloads that
-/// have it.
+/// The options to set: each of the layers that the plan gives it to; where it gives it to none, of all workloads that have it.
 fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problems: &mut Problems) -> Set {
     let (mut set, mut added) = Set::default();
     let Value::Table(pairs) = &table.value else {
@@ -90,22 +89,15 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
         let nodes = left.iter().flat_map(|candidate| &candidate.case.stack.nodes);
         let uses = nodes.filter(|node| node.options.get(&key.text).is_some()).map(|node| node.layer.as_str()).next();
         let entry = uses.and_then(|layer| catalogue.layers.iter().find(|entry| entry.name == layer));
-        let mut workloads = left.iter().map(|candidate| &candidate.case.workload);
-        let kind = workloads.find(|workload| workload.options.get(&key.text).is_some()).map(|it| it.kind.as_str());
-        let of_kind = kind.and_then(|kind| catalogue.workloads.iter().find(|entry| entry.name == kind));
-        let has = |kind: &str| {
-            let entry = catalogue.workloads.iter().find(|entry| entry.name == kind)?;
-            entry.options.iter().any(|spec| spec.key == key.text).then_some(entry)
-        };
-        let kinds =
-            left.iter().map(|candidate| candidate.case.workload.kind.as_str()).filter(|kind| has(kind).is_some());
-        let kinds: BTreeSet<String> = kinds.map(str::to_owned).collect();
-        let of_having = kinds.first().filter(|_| entry.or(of_kind).is_none()).and_then(|kind| has(kind));
-        if of_having.is_some() {
-            added.insert(key.text.clone(), kinds);
+        let kinds: BTreeSet<&str> = left.iter().map(|candidate| candidate.case.workload.kind.as_str()).collect();
+        let of_workloads = catalogue.workloads.iter().filter(|workload| kinds.contains(workload.name));
+        let having: Vec<_> = of_workloads.filter_map(|entry| Some((entry.name, spec_of(entry, &key.text)?))).collect();
+        let of_layer = entry.and_then(|entry| spec_of(entry, &key.text));
+        // What a layer is given is a layer's: a workload's option of that name may be something else.
+        if of_layer.is_none() {
+            added.insert(key.text.clone(), having.iter().map(|(kind, _)| (*kind).to_owned()).collect());
         }
-        let entry = entry.or(of_kind).or(of_having);
-        let Some(spec) = entry.and_then(|entry| entry.options.iter().find(|spec| spec.key == key.text)) else {
+        let Some(spec) = of_layer.or(having.first().map(|(_, spec)| *spec)) else {
             let problem =
                 Problem::at(key.span.clone(), format!("nothing in the plan is given the option `{}`", key.text));
             problems
@@ -121,6 +113,10 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
         }
     }
     (set, added)
+}
+
+fn spec_of(entry: &CatalogueEntry, key: &str) -> Option<&'static OptionSpec> {
+    entry.options.iter().find(|spec| spec.key == key)
 }
 
 impl Draft {
@@ -203,6 +199,21 @@ mod tests {
         let limited = |case: &&crate::record::case::CaseSpec| case.workload.options.get("rate").is_some();
         let kinds: Vec<&str> = part.cases.iter().filter(limited).map(|case| case.workload.kind.as_str()).collect();
         assert!(!kinds.is_empty() && kinds.iter().all(|kind| *kind == "pgbench"), "{kinds:?}");
+    }
+
+    #[test]
+    fn an_option_of_a_workload_is_set_on_each_that_has_it_whichever_is_given_it() {
+        let given = |plan: &str| {
+            let part = parse(plan, "plan.toml", &catalogue()).unwrap().in_quick.unwrap();
+            let pgbench = part.cases.iter().filter(|case| case.workload.kind == "pgbench");
+            pgbench.map(|case| case.workload.options.text("duration").map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let quick = "[quick]\nset = { duration = \"7s\" }\n";
+        let second = "[workload.second]\npgbench = { clients = 1 }\n";
+        for plan in [format!("{MANUAL}\n{second}\n{quick}"), format!("{MANUAL}\n{quick}")] {
+            let given = given(&plan);
+            assert!(!given.is_empty() && given.iter().all(|set| set.as_deref() == Some("7s")), "{given:?}");
+        }
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn quick() -> Value {
                 "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar())
             },
             "set": {
-                "description": "Options of layers that take these values.",
+                "description": "Options that take these values: of layers where the plan gives them, of workloads in every one that has them.",
                 "type": "object", "additionalProperties": true
             }
         },

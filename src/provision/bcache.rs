@@ -270,19 +270,19 @@ fn stop(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     Ok(())
 }
 
-/// Wipes the superblock of this set, and nothing else.
+/// Wipes the superblock of this set, and nothing else. The kernel lets go of a device some time after it was stopped, and udev may
+/// have registered it once more: each try looks anew at what is there.
 fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
-    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 || set_of(path)?.as_deref() != Some(uuid) {
-        return Ok(());
-    }
-    if guard::signatures(host, &device)?.iter().any(|signature| signature.kind != "bcache") {
-        return Err(Error::host(format!("{} holds something other than the bcache of pgstrata", path.display()))
-            .hint(format!("check `wipefs {}` and clear it manually", path.display())));
-    }
-    // The kernel lets go of a device some time after it was stopped, and udev may have registered it once more.
     for attempt in 0.. {
-        match filesystem::wipe_all(host, path) {
+        if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 || set_of(path)?.as_deref() != Some(uuid) {
+            break;
+        }
+        if guard::signatures(host, &device)?.iter().any(|signature| signature.kind != "bcache") {
+            return Err(Error::host(format!("{} holds something other than the bcache of pgstrata", path.display()))
+                .hint(format!("check `wipefs {}` and clear it manually", path.display())));
+        }
+        match filesystem::wipe_once(host, path) {
             Err(_) if attempt < mount::BUSY_TRIES => {
                 sleep(mount::BUSY_PAUSE);
                 stop(host, path, uuid)?;

@@ -6,10 +6,9 @@
 use super::guard::BlockDevice;
 use super::knobs;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, kernel_module, mapper};
-use crate::error::{Error, Result};
+use super::{Built, GivenGround, Layer, Site, Unmet, devices_for, kernel_module, mapper};
+use crate::error::Result;
 use crate::host::Host;
-use crate::host::command::Command;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::promise::{Claim, Promise};
 use crate::record::stack::{GroundKind, Role, Take};
@@ -182,24 +181,12 @@ impl Layer for SlippedIn {
         let device = BlockDevice::find(devices_for(inputs, Role::Data)[0])?;
         let below = format!("{}:{} 0", device.node.major, device.node.minor);
         let arguments = (self.arguments)(options, &below).join(" ");
-        let table = format!("0 {} {} {arguments}", mapper::sectors(site.host, device.node)?, self.name);
-        let name = mapper::short_name(site);
-        let uuid = format!("{UUID}{name}");
-        site.ledger.enter(Thing::new(self.name, MAPPING).with("name", &name).with("uuid", &uuid))?;
-        let create = Command::new("dmsetup").args(["create", &name, "--uuid", &uuid, "--table", &table]);
-        site.host.run(&create)?;
-        let shown = mapper::table(site.host, &name)?;
-        let shown = shown.iter().map(|target| format!("{} {}", target.kind, target.arguments.join(" ")));
-        let shown = shown.collect::<Vec<_>>().join("; ");
-        let wanted = format!("{} {arguments}", self.name);
-        if !shows(&shown, &wanted) {
-            return Err(Error::host(format!("the mapping was to be `{wanted}`, but the kernel shows `{shown}`")));
-        }
+        let sectors = mapper::sectors(site.host, device.node)?;
+        let (name, ground) = mapper::create(site, self.name, sectors, &arguments, shows)?;
         let mut details: BTreeMap<String, String> =
             (self.facts)(options).into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect();
-        details.insert("mapping".to_owned(), name.clone());
-        let grounds = vec![Ground::Device(mapper::find(site.host, &name)?.path())];
-        Ok(Built { grounds, details, promises: (self.promises)(options) })
+        details.insert("mapping".to_owned(), name);
+        Ok(Built { grounds: vec![ground], details, promises: (self.promises)(options) })
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
@@ -207,13 +194,6 @@ impl Layer for SlippedIn {
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            MAPPING => mapper::remove(host, thing.mark("name")?, thing.mark("uuid")?),
-            kind => Err(Error::bug(format!("the layer `{}` does not create a {kind}", self.name))),
-        }
+        mapper::undo(host, thing)
     }
 }
-
-const MAPPING: &str = "mapping";
-/// Begins the UUIDs of mappings that are made by dmsetup.
-const UUID: &str = "PGSTRATA-";

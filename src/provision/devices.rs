@@ -4,7 +4,6 @@
 //! device mapper and md through `slaves/`, btrfs to all its members, ZFS to the devices of the pool, overlays to what holds
 //! their upper folder. Where it goes no further, it says why.
 
-use super::folder::PREFIX;
 use super::sysfs::{self, DeviceNumber};
 use super::{guard, mount, zfs_tools};
 use crate::error::Result;
@@ -363,8 +362,8 @@ impl Identity {
         let udev = host.read_optional(format!("/run/udev/data/b{}:{}", disk.major, disk.minor)).unwrap_or_default();
         let from_udev = |key: &str| udev.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
         Identity {
-            // The name of a mapping of ours tells the run and the trial, and nothing of the device.
-            model: first(&["device/model", "dm/name", "device/name"]).filter(|model| !model.starts_with(PREFIX)),
+            // A mapping of the device mapper has a name and no model.
+            model: first(&["device/model", "device/name"]),
             serial: first(&["device/serial", "serial"])
                 .or_else(|| disk.bytes(host, "device/vpd_pg80").and_then(|page| unit_serial(&page)))
                 .or_else(|| from_udev("E:ID_SERIAL_SHORT=")),

@@ -412,13 +412,18 @@ fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Resul
 /// Wipes every signature from a device, which somebody may still hold open for a moment.
 pub(super) fn wipe_all(host: &Host, path: &Path) -> Result<()> {
     for attempt in 0.. {
-        match host.run(&Command::new("wipefs").arg("--all").arg(path)) {
+        match wipe_once(host, path) {
             Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
             Err(_) => sleep(mount::BUSY_PAUSE),
-            Ok(_) => break,
+            Ok(()) => break,
         }
     }
     Ok(())
+}
+
+/// Same, where the caller tries again.
+pub(super) fn wipe_once(host: &Host, path: &Path) -> Result<()> {
+    host.run(&Command::new("wipefs").arg("--all").arg(path)).map(drop)
 }
 
 /// Runs mkfs. Where it fails, the error has mkfs's reason: mkfs.xfs says it first and then prints its whole usage.

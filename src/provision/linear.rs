@@ -7,10 +7,9 @@ use super::guard::BlockDevice;
 use super::knobs;
 use super::ledger::Thing;
 use super::size::Size;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, kernel_module, mapper};
+use super::{Built, GivenGround, Layer, Site, Unmet, devices_for, kernel_module, mapper};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::command::Command;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -67,6 +66,15 @@ fn range(options: &Options, device: u64) -> Option<(u64, u64)> {
     (size > 0 && start.checked_add(size)? <= device).then_some((start, size))
 }
 
+/// The part in the plan's words.
+fn described(options: &Options) -> String {
+    let asked = |key| options.text(key).unwrap_or("0%");
+    format!("{} from {} on", asked(SIZE), asked(START))
+}
+
+/// What to do about a part beyond its device.
+const SMALLER: &str = "reduce `start` or `size` of `linear`, or enlarge the device";
+
 impl Layer for Linear {
     fn name(&self) -> &'static str {
         "linear"
@@ -120,32 +128,23 @@ impl Layer for Linear {
         range(options, device.0).map(|(_, size)| Bytes(size))
     }
 
+    fn lacks_below(&self, options: &Options, data: &[Bytes]) -> Option<Unmet> {
+        let [device] = data else { return None };
+        let what = || format!("a device with {} below `linear`: it has {device}", described(options));
+        range(options, device.0).is_none().then(|| Unmet { what: what(), hint: SMALLER.to_owned() })
+    }
+
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         kernel_module::load(site.host, MODULE, &[])?;
         let device = BlockDevice::find(devices_for(inputs, Role::Data)[0])?;
         let bytes = mapper::sectors(site.host, device.node)? * SECTOR;
-        let (start, size) = range(options, bytes).ok_or_else(|| {
-            let asked = |key| options.text(key).unwrap_or("0%").to_owned();
-            let message = format!("no {} from {} on in {}", asked(SIZE), asked(START), Bytes(bytes));
-            Error::host(message).hint("reduce `start` or `size` of `linear`, or enlarge the device")
-        })?;
+        let (start, size) = range(options, bytes)
+            .ok_or_else(|| Error::host(format!("no {} in {}", described(options), Bytes(bytes))).hint(SMALLER))?;
         let below = format!("{}:{} {}", device.node.major, device.node.minor, start / SECTOR);
-        let table = format!("0 {} linear {below}", size / SECTOR);
-        let name = mapper::short_name(site);
-        let uuid = format!("{UUID}{name}");
-        site.ledger.enter(Thing::new(self.name(), MAPPING).with("name", &name).with("uuid", &uuid))?;
-        site.host.run(&Command::new("dmsetup").args(["create", &name, "--uuid", &uuid, "--table", &table]))?;
-        let shown = mapper::table(site.host, &name)?;
-        let shown = shown.iter().map(|target| format!("{} {}", target.kind, target.arguments.join(" ")));
-        let shown = shown.collect::<Vec<_>>().join("; ");
-        if shown != format!("linear {below}") {
-            return Err(Error::host(format!("the mapping was to be `linear {below}`, but the kernel shows `{shown}`")));
-        }
-        let details =
-            [("start", Bytes(start).to_string()), ("size", Bytes(size).to_string()), ("mapping", name.clone())];
+        let (name, ground) = mapper::create(site, self.name(), size / SECTOR, &below, |shown, wanted| shown == wanted)?;
+        let details = [("start", Bytes(start).to_string()), ("size", Bytes(size).to_string()), ("mapping", name)];
         let details = details.map(|(fact, value)| (fact.to_owned(), value)).into();
-        let grounds = vec![Ground::Device(mapper::find(site.host, &name)?.path())];
-        Ok(Built { grounds, details, promises: Vec::new() })
+        Ok(Built { grounds: vec![ground], details, promises: Vec::new() })
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
@@ -153,13 +152,6 @@ impl Layer for Linear {
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
-        match thing.kind.as_str() {
-            MAPPING => mapper::remove(host, thing.mark("name")?, thing.mark("uuid")?),
-            kind => Err(Error::bug(format!("the layer `linear` does not create a {kind}"))),
-        }
+        mapper::undo(host, thing)
     }
 }
-
-const MAPPING: &str = "mapping";
-/// Begins the UUIDs of mappings that are made by dmsetup.
-const UUID: &str = "PGSTRATA-";

@@ -2,9 +2,10 @@
 //!
 //! A mapping is known by its name, which bears the run's id, and by its UUID, whose beginning says who made it.
 
+use super::ledger::Thing;
 use super::mount;
 use super::sysfs::DeviceNumber;
-use super::{Site, Unmet, needs};
+use super::{Ground, Site, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -72,6 +73,50 @@ pub(super) fn table(host: &Host, name: &str) -> Result<Vec<Target>> {
 pub(super) fn sectors(host: &Host, node: DeviceNumber) -> Result<u64> {
     let missing = || Error::host(format!("the kernel does not report the size of {}:{}", node.major, node.minor));
     node.number(host, "size").ok_or_else(missing)
+}
+
+/// Kind of what [`create`] makes in the ledger.
+const MAPPING: &str = "mapping";
+/// Begins the UUIDs of mappings that are made by dmsetup.
+const UUID: &str = "PGSTRATA-";
+
+/// Makes a mapping of one target for the layer of its name, over so many sectors; it is in the ledger first. `shows` says whether
+/// what the kernel shows is what was wanted. Its name, and what it offers.
+///
+/// # Errors
+/// When dmsetup fails, or the kernel shows something else.
+pub(super) fn create(
+    site: &Site<'_>,
+    target: &str,
+    sectors: u64,
+    arguments: &str,
+    shows: impl Fn(&str, &str) -> bool,
+) -> Result<(String, Ground)> {
+    let wanted = format!("{target} {arguments}");
+    let name = short_name(site);
+    let uuid = format!("{UUID}{name}");
+    site.ledger.enter(Thing::new(target, MAPPING).with("name", &name).with("uuid", &uuid))?;
+    let line = format!("0 {sectors} {wanted}");
+    site.host.run(&Command::new("dmsetup").args(["create", &name, "--uuid", &uuid, "--table", &line]))?;
+    let shown = table(site.host, &name)?;
+    let shown = shown.iter().map(|target| format!("{} {}", target.kind, target.arguments.join(" ")));
+    let shown = shown.collect::<Vec<_>>().join("; ");
+    if !shows(&shown, &wanted) {
+        return Err(Error::host(format!("the mapping was to be `{wanted}`, but the kernel shows `{shown}`")));
+    }
+    let ground = Ground::Device(find(site.host, &name)?.path());
+    Ok((name, ground))
+}
+
+/// Undoes [`create`].
+///
+/// # Errors
+/// As [`remove`]; for a thing of another kind.
+pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
+    match thing.kind.as_str() {
+        MAPPING => remove(host, thing.mark("name")?, thing.mark("uuid")?),
+        kind => Err(Error::bug(format!("a layer of the device mapper does not create a {kind}"))),
+    }
 }
 
 /// Removes the mapping of a name whose UUID starts with this; does nothing where there is none.

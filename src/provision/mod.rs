@@ -22,6 +22,7 @@ pub(crate) mod needs;
 mod options_kept;
 pub(crate) mod recorded;
 pub(crate) mod remount;
+pub mod same_bytes;
 mod size;
 pub mod snapshots;
 pub(crate) mod stack;
@@ -247,6 +248,11 @@ pub trait Layer: Sync {
         let _ = options;
         (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
+    /// What it lacks of what it stores data on, whose capacities are `data`.
+    fn lacks_below(&self, options: &Options, data: &[Bytes]) -> Option<Unmet> {
+        let _ = (options, data);
+        None
+    }
     /// The space it takes from something shared.
     fn space(&self, options: &Options) -> Option<Space> {
         let _ = options;
@@ -279,6 +285,11 @@ pub trait Layer: Sync {
     }
     /// Its mount options, where opening it again with these options is nothing but a mount of its one device.
     fn only_mounts(&self, options: &Options) -> Option<Vec<String>> {
+        let _ = options;
+        None
+    }
+    /// Why bytes that it holds already may not be written again, where these options ask for that.
+    fn skips_same_bytes(&self, options: &Options) -> Option<String> {
         let _ = options;
         None
     }

@@ -46,11 +46,17 @@ impl BuiltStack {
         self.pool_of_data().map(|pool| zfs_tools::room(host, pool)).transpose()
     }
 
-    /// The size that the cache of the data's files may reach, where the filesystem has one of its own: the ARC, for a dataset.
-    /// `None` where the page cache serves them.
-    #[must_use]
-    pub fn cache_bytes_max(&self, host: &Host) -> Option<u64> {
-        self.facts.mount().filter(|mount| mount.fstype == "zfs").and_then(|_| zfs_tools::arc_bytes_max(host))
+    /// The size that the cache of the data's files may reach, where the filesystem has one of its own: the ARC, for a dataset,
+    /// nothing where its `primarycache` leaves them out. `None` where the page cache serves them.
+    ///
+    /// # Errors
+    /// When ZFS says what cannot be read.
+    pub fn cache_bytes_max(&self, host: &Host) -> Result<Option<u64>> {
+        match self.facts.mount().filter(|mount| mount.fstype == "zfs") {
+            Some(mount) if mount.is_kept_by_arc() => zfs_tools::arc_bytes_max(host),
+            Some(_) => Ok(Some(0)),
+            None => Ok(None),
+        }
     }
 
     /// In how many pieces a file of the data lies, on a filesystem that does not tell it by itself; `None` where there is no
@@ -228,12 +234,22 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
     let lacking = there.lacking(spec).into_iter().map(|image| Space::Image(image.folder, image.size));
     let others = spaces(spec).into_iter().filter(|space| !matches!(space, Space::Image(..)));
     let spaces: Vec<Space> = lacking.chain(others).collect();
-    for one in of_layers.chain(claimed_twice(spec)).chain(super::needs::lacking_space(host, &spaces)) {
+    for one in of_layers
+        .chain(lacking_below(spec))
+        .chain(claimed_twice(spec))
+        .chain(super::needs::lacking_space(host, &spaces))
+    {
         if !all.contains(&one) {
             all.push(one);
         }
     }
     all
+}
+
+/// What layers lack of devices whose size is known before anything is built.
+fn lacking_below(spec: &StackSpec) -> Vec<Unmet> {
+    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &data_below(spec, node)?);
+    spec.nodes.iter().filter_map(of).collect()
 }
 
 /// Disks that two nodes of a stack want: the second would format what the first has made.
@@ -262,9 +278,13 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
 #[must_use]
 pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
     let node = spec.node(ground.node())?;
+    layer(&node.layer)?.capacity(&node.options, &data_below(spec, node)?)
+}
+
+/// The capacities of what a node stores data on, where all are known.
+fn data_below(spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
     let data = node.inputs.iter().filter(|input| input.role == Role::Data);
-    let data: Option<Vec<Bytes>> = data.map(|input| capacity(spec, &input.from)).collect();
-    layer(&node.layer)?.capacity(&node.options, &data?)
+    data.map(|input| capacity(spec, &input.from)).collect()
 }
 
 #[cfg(test)]

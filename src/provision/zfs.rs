@@ -67,6 +67,10 @@ impl Layer for Zfs {
         zfs_tools::check(options, REFUSED)
     }
 
+    fn skips_same_bytes(&self, options: &Options) -> Option<String> {
+        zfs_tools::skips_same_bytes(options)
+    }
+
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         zfs_tools::unmet(host)
     }

@@ -84,6 +84,22 @@ pub(super) fn asked(options: &Options) -> Vec<(String, String)> {
     options.table(PROPERTIES_KEY).0.iter().map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
+/// Checksums that ZFS trusts to tell whether a block has changed (module/zfs/zio_checksum.c, `ZCHECKSUM_FLAG_NOPWRITE`).
+const NOPWRITE: [&str; 5] = ["sha256", "sha512", "skein", "edonr", "blake3"];
+
+/// Why a block that is overwritten with the same bytes may not be written: it is a duplicate, or its checksum and compression
+/// tell that it is the same (module/zfs/zio.c, `zio_nop_write`). Compression is on unless it is off: its default depends on the
+/// version.
+pub(super) fn skips_same_bytes(options: &Options) -> Option<String> {
+    let asked = asked(options);
+    let of = |wanted: &str| asked.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    if let Some(dedup) = of("dedup").filter(|dedup| *dedup != "off") {
+        return Some(format!("dedup = \"{dedup}\""));
+    }
+    let checksum = of("checksum").filter(|checksum| NOPWRITE.contains(checksum))?;
+    (of("compression") != Some("off")).then(|| format!("checksum = \"{checksum}\" with compression (nopwrite)"))
+}
+
 /// `-o NAME=VALUE` for each.
 pub(super) fn arguments(asked: &[(String, String)]) -> Vec<String> {
     asked.iter().flat_map(|(name, value)| ["-o".to_owned(), format!("{name}={value}")]).collect()
@@ -219,8 +235,12 @@ pub fn room(host: &Host, pool: &str) -> Result<PoolRoom> {
 const ARC: &str = "/proc/spl/kstat/zfs/arcstats";
 
 /// What the ARC may grow to (`c_max`); `None` where ZFS does not say.
-pub(super) fn arc_bytes_max(host: &Host) -> Option<u64> {
-    kstat::named(ARC, &host.read_optional(ARC)?).ok()?.remove("c_max")
+///
+/// # Errors
+/// When what it says cannot be read.
+pub(super) fn arc_bytes_max(host: &Host) -> Result<Option<u64>> {
+    let Some(text) = host.read_optional(ARC) else { return Ok(None) };
+    Ok(kstat::named(ARC, &text)?.remove("c_max"))
 }
 
 /// A thing of the ledger that is known by its name and its mark.
@@ -319,6 +339,23 @@ mod tests {
     }
 
     #[test]
+    fn only_a_cryptographic_checksum_with_compression_or_deduplication_skips_what_is_there() {
+        let why = |pairs: &[(&str, &str)]| {
+            let pairs: Vec<_> = pairs.iter().map(|(name, value)| (*name, text(value))).collect();
+            skips_same_bytes(&with(&pairs))
+        };
+        assert_eq!(why(&[("dedup", "on")]).as_deref(), Some("dedup = \"on\""));
+        let sha = ("checksum", "sha256");
+        for pairs in [&[sha][..], &[sha, ("compression", "lz4")], &[("dedup", "off"), sha]] {
+            assert_eq!(why(pairs).as_deref(), Some("checksum = \"sha256\" with compression (nopwrite)"));
+        }
+        for pairs in [&[][..], &[("compression", "lz4")], &[sha, ("compression", "off")], &[("checksum", "fletcher4")]]
+        {
+            assert_eq!(why(pairs), None, "{pairs:?}");
+        }
+    }
+
+    #[test]
     fn names_and_values_that_would_reach_elsewhere_are_refused() {
         const REFUSED: &[(&str, &str)] = &[("mountpoint", "we set it"), ("pgstrata:", "it is our mark")];
         for (name, value) in [
@@ -365,12 +402,15 @@ mod tests {
     #[test]
     fn what_the_arc_may_grow_to_is_read_where_there_is_one() {
         let root = tempfile::tempdir().unwrap();
-        assert_eq!(arc_bytes_max(&Host::rooted(root.path())), None);
+        let read = || arc_bytes_max(&Host::rooted(root.path()));
+        assert_eq!(read().unwrap(), None);
         let file = root.path().join(ARC.trim_start_matches('/'));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, include_str!("../../tests/fixtures/zfs/2.3.9-arcstats.txt")).unwrap();
-        let bytes = arc_bytes_max(&Host::rooted(root.path())).unwrap();
-        assert!((32 << 20..64 << 30).contains(&bytes), "{bytes}");
+        std::fs::write(&file, include_str!("../../tests/fixtures/zfs/2.3.9-arcstats.txt")).unwrap();
+        assert_eq!(read().unwrap(), Some(1_293_406_720));
+        std::fs::write(&file, "c_max 4 many\n").unwrap();
+        let error = read().unwrap_err().to_string();
+        assert!(error.contains(ARC), "{error}");
     }
 
     #[test]

@@ -89,6 +89,10 @@ impl Layer for Zvol {
         zfs_tools::check(options, REFUSED)
     }
 
+    fn skips_same_bytes(&self, options: &Options) -> Option<String> {
+        zfs_tools::skips_same_bytes(options)
+    }
+
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let mut unmet = zfs_tools::unmet(host);
         if unmet.is_empty() && zvol_id().is_none() {

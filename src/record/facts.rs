@@ -27,6 +27,14 @@ pub struct MountFacts {
     pub zfs: BTreeMap<String, String>,
 }
 
+impl MountFacts {
+    /// Whether the ARC keeps the pages of files, and not the page cache nor nobody (property `primarycache`).
+    #[must_use]
+    pub fn is_kept_by_arc(&self) -> bool {
+        self.fstype == "zfs" && self.zfs.get("primarycache").is_none_or(|kept| kept == "all")
+    }
+}
+
 /// How a device says it caches writes (`queue/write_cache`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -108,7 +108,7 @@ impl Cases<'_> {
         ];
         let mut table = Table::new("steadiness", "Rate stability by second", columns).note(
             "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest idle: time \
-             without a commit of any client, to 1 ms; to whole seconds where a share was logged. Longest stall: the slowest \
+             without a commit of any client, to 1 ms; where a share was logged, by the seconds without one. Longest stall: the slowest \
              single operation seen by a client.",
         );
         for case in self.cases {
@@ -274,19 +274,48 @@ fn number(value: Option<f64>) -> Cell {
     Cell::figure(value)
 }
 
-/// Longest time without a commit, an alarm from one second on.
+/// Longest time without a commit, an alarm from one second on. Where only whole seconds are known, each second of the ones
+/// beside those without a commit may have lacked one for nearly all of it.
 fn idle(found: &Steadiness) -> Cell {
-    let us = found.longest_idle_us.unwrap_or(found.longest_zero_s * 1_000_000);
-    let text = match (us, found.longest_idle_us) {
-        (0, None) => "under 1 s".to_owned(),
-        (0, Some(_)) => "under 2 ms".to_owned(),
-        _ => latency(us),
+    let seconds = found.longest_zero_s;
+    let (text, csv, is_long) = match (found.longest_idle_us, seconds) {
+        (Some(0), _) => ("under 2 ms".to_owned(), "0".to_owned(), false),
+        (Some(us), _) => (latency(us), (us as f64 / 1e6).to_string(), us >= 1_000_000),
+        (None, 0) => ("under 2 s".to_owned(), String::new(), false),
+        (None, _) => (format!("{seconds} to {} s", seconds + 2), String::new(), true),
     };
-    let style = if us >= 1_000_000 { "alarm" } else { "" };
-    Cell::text(text).csv(vec![(us as f64 / 1e6).to_string()]).style(style)
+    Cell::text(text).csv(vec![csv]).style(if is_long { "alarm" } else { "" })
 }
 
 /// A count; in the given style when it is not zero.
 fn count(value: u64, style: &'static str) -> Cell {
     Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_time_of_whole_seconds_is_a_range_and_no_figure() {
+        let steadiness = |longest_zero_s, longest_idle_us| Steadiness {
+            seconds: 60,
+            coefficient_of_variation: 0.1,
+            seconds_at_zero: longest_zero_s,
+            seconds_under_tenth: longest_zero_s,
+            seconds_under_half: longest_zero_s,
+            longest_zero_s,
+            longest_idle_us,
+            longest_stall_us: None,
+            longest_stall_at: None,
+        };
+        let shown = |zero_s, idle_us| {
+            let cell = idle(&steadiness(zero_s, idle_us));
+            (cell.text.clone(), cell.csv.concat(), cell.style == "alarm")
+        };
+        assert_eq!(shown(0, None), ("under 2 s".to_owned(), String::new(), false));
+        assert_eq!(shown(3, None), ("3 to 5 s".to_owned(), String::new(), true));
+        assert_eq!(shown(3, Some(3_250_000)).1, "3.25");
+        assert_eq!(shown(0, Some(0)), ("under 2 ms".to_owned(), "0".to_owned(), false));
+    }
 }

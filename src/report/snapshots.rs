@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 /// How to read the figures.
 pub(super) const NOTE: &str = "Seconds are aligned to the one in which a snapshot is made and averaged over snapshots, then over \
                                trials (95 % CI). Dip: the slowest of these seconds over the rate before. Back: until 95 % of it. \
-                               Slowest: the longest operation that ended within two seconds of a snapshot. Growth: of the \
+                               Longest time without a commit: of those that ended within three seconds of a snapshot, or began \
+                               then and went on. Growth: of the \
                                space in use, snapshots included; that of the control is data and WAL.";
 
 /// Cases that make snapshots, with what to call each.

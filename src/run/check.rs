@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::plan::did_you_mean;
 use crate::plan::pointed::{Refusal, Spot};
 use crate::provision::mount_options::{MountFinding, MountOption, MountOptions, usual};
-use crate::provision::snapshots;
+use crate::provision::{same_bytes, snapshots};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
@@ -54,6 +54,7 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
     let mut checked = Checked { refusals: reserved(&plan.cases), ..Checked::default() };
     // The layers of a stack tell it without the machine, so those in other guests are asked as well.
     checked.snapshots(&plan.cases);
+    checked.same_bytes(&plan.cases);
     let whole = plan.cases.len();
     let plan = &plan.part_in(guest);
     if plan.cases.len() < whole {
@@ -178,14 +179,24 @@ impl Checked {
         for case in cases {
             let Some(key) = ageing::asks_for_snapshots(&case.age) else { continue };
             let Some(why) = snapshots::lacking(&case.stack) else { continue };
-            let refusal = Refusal {
-                spot: Spot::Age { stack: case.stack.name.clone(), key: key.to_owned() },
-                message: why,
-                help: Some(format!("{}; remove `{key}` from `age`", snapshots::WHO_HAS)),
-            };
-            if !self.refusals.contains(&refusal) {
-                self.refusals.push(refusal);
-            }
+            self.age(case, key, why, &format!("{}; remove `{key}` from `age`", snapshots::WHO_HAS));
+        }
+    }
+
+    /// Stacks whose pages are to be written back unchanged and would not be written.
+    fn same_bytes(&mut self, cases: &[CaseSpec]) {
+        for case in cases {
+            let Some(key) = ageing::asks_for_same_bytes(&case.age) else { continue };
+            let Some(why) = same_bytes::skipped(&case.stack) else { continue };
+            self.age(case, key, why, same_bytes::INSTEAD);
+        }
+    }
+
+    fn age(&mut self, case: &CaseSpec, key: &str, message: String, help: &str) {
+        let spot = Spot::Age { stack: case.stack.name.clone(), key: key.to_owned() };
+        let refusal = Refusal { spot, message, help: Some(help.to_owned()) };
+        if !self.refusals.contains(&refusal) {
+            self.refusals.push(refusal);
         }
     }
 }
@@ -250,7 +261,7 @@ pub fn short(version: &str) -> &str {
 mod tests {
     use super::*;
     use crate::record::case::{PostgresSpec, WorkloadSpec};
-    use crate::record::options::Options;
+    use crate::record::options::{OptionValue, Options};
     use std::path::Path;
 
     #[test]
@@ -301,6 +312,32 @@ mod tests {
         assert_eq!(refusal.help.as_deref(), Some("sysctl x"));
         assert_eq!(refusals(&all, || None), []);
         assert_eq!(refusals(&all[..1], obstacle), []);
+    }
+
+    #[test]
+    fn pages_that_would_not_be_written_are_refused_where_they_are_to_be_rewritten() {
+        let refused = |age: &[(&str, OptionValue)]| {
+            let mut options = Options::default();
+            let dedup = ("dedup".to_owned(), OptionValue::Text("on".to_owned()));
+            options.set("properties", OptionValue::Map([dedup].into()));
+            let layers = vec![("loop", Options::default()), ("zpool", Options::default()), ("zfs", options)];
+            let mut case =
+                CaseSpec { stack: StackSpec::linear("pool", layers), ..crate::run::warnings::tests::case(1, &[]) };
+            age.iter().for_each(|(key, value)| case.age.set(key, value.clone()));
+            let mut checked = Checked::default();
+            checked.same_bytes(&[case.clone(), case]);
+            checked.refusals
+        };
+        let [refusal] = &refused(&[("rewrite", OptionValue::Integer(3))])[..] else {
+            panic!("one refusal of two cases")
+        };
+        assert_eq!(refusal.spot, Spot::Age { stack: "pool".into(), key: "rewrite".into() });
+        assert!(
+            refusal.message.contains("dedup = \"on\"") && refusal.help.as_ref().unwrap().contains("dedup = \"off\"")
+        );
+        let control = ("filesystem", OptionValue::Text("fresh".to_owned()));
+        assert!(refused(&[("rewrite", OptionValue::Integer(3)), control]).is_empty());
+        assert!(refused(&[("rewrite", OptionValue::Integer(0))]).is_empty() && refused(&[]).is_empty());
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     }
     for case in &plan.cases {
         warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory_of(case, memory)));
-        warnings.extend(warnings::of_case(case, plan.quick.is_some())?);
+        warnings.extend(warnings::of_case(host, case, plan.quick.is_some())?);
     }
     warnings.extend(warnings::checksums_by_version(host, &here.cases));
     let templates = templates(plan, memory)?;

@@ -6,7 +6,7 @@ use crate::cluster::{install, server};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::build::UNBUILT;
-use crate::record::case::CaseSpec;
+use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::Writes;
 use crate::record::stack::NodeSpec;
 use crate::record::window::Extent;
@@ -21,9 +21,12 @@ const DEFAULT_MAX_CONNECTIONS: u64 = 100;
 ///
 /// # Errors
 /// For a workload that this program does not have.
-pub(super) fn of_case(case: &CaseSpec, quick: bool) -> Result<Vec<String>> {
+pub(super) fn of_case(host: &Host, case: &CaseSpec, quick: bool) -> Result<Vec<String>> {
     let cycles = if quick { None } else { without_cycles(case)? };
-    Ok([too_many_clients(case)?, never_compressed(case), cycles].into_iter().flatten().collect())
+    Ok([too_many_clients(case)?, never_compressed(case, |postgres| major_of(host, postgres)), cycles]
+        .into_iter()
+        .flatten()
+        .collect())
 }
 
 /// A warning when a case that may write is measured for a time instead of whole checkpoint cycles.
@@ -52,14 +55,11 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
         if postgres.initdb.iter().any(says) {
             continue;
         }
-        let of_build = || {
-            let version = postgres.build.as_ref()?.version.as_ref()?;
-            version.split('.').next()?.parse().ok()
-        };
-        let find = || install::find(host, &postgres.bin).ok().map(|install| install.major).or_else(of_build);
         // Builds that are not there yet have one name.
-        let major =
-            if postgres.bin == UNBUILT { of_build() } else { *majors.entry(&postgres.bin).or_insert_with(find) };
+        let major = match postgres.bin.as_str() {
+            UNBUILT => major_of(host, postgres),
+            bin => *majors.entry(bin).or_insert_with(|| major_of(host, postgres)),
+        };
         defaults.extend(major.map(|major| (major >= server::CHECKSUMS_BY_DEFAULT, major)));
     }
     let with = defaults.iter().find(|(with, _)| *with)?.1;
@@ -70,9 +70,20 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
     ))
 }
 
-/// A warning when tables will not be compressed by a btrfs that is asked to: a file of which space was reserved by
-/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again.
-fn never_compressed(case: &CaseSpec) -> Option<String> {
+/// The major version of a case's server, where it is known.
+fn major_of(host: &Host, postgres: &PostgresSpec) -> Option<u32> {
+    let of_build = || postgres.build.as_ref()?.version.as_ref()?.split('.').next()?.parse().ok();
+    let found = || install::find(host, &postgres.bin).ok().map(|install| install.major);
+    if postgres.bin == UNBUILT { of_build() } else { found().or_else(of_build) }
+}
+
+/// The first version that reserves space of tables by posix_fallocate(3), more than 8 pages at a time.
+const RESERVES: u32 = 16;
+
+/// A warning when tables may not be compressed by a btrfs that is asked to: a file of which space was reserved by
+/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again. Fewer pages are written as zeros
+/// (`mdzeroextend`, storage/smgr/md.c). `major` tells the version of the server, where that is known.
+fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32>) -> Option<String> {
     let postgres = case.postgres.as_ref()?;
     let compresses =
         |option: &str| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none");
@@ -82,10 +93,12 @@ fn never_compressed(case: &CaseSpec) -> Option<String> {
     };
     let node = case.stack.nodes.iter().find(asks)?;
     let writes = window::asked(postgres, "file_extend_method").is_some_and(|value| value == "write_zeros");
-    (!writes).then(|| {
+    let reserves = !writes && major(postgres).is_none_or(|major| major >= RESERVES);
+    reserves.then(|| {
         format!(
-            "{} of stack {} compresses WAL and little else: PostgreSQL 16 and later reserve space of tables by \
-             posix_fallocate, which btrfs never compresses; set file_extend_method = \"write_zeros\"",
+            "{} of stack {} stops compressing a table once it grows by more than 8 pages at a time (COPY, many clients): \
+             PostgreSQL 16 and later reserve these by posix_fallocate, and btrfs never compresses such a file; set \
+             file_extend_method = \"write_zeros\"",
             node.name, case.stack.name
         )
     })
@@ -117,14 +130,14 @@ fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::record::build::BuildSpec;
-    use crate::record::case::{PostgresSpec, WorkloadSpec};
+    use crate::record::case::WorkloadSpec;
     use crate::record::options::{OptionValue, Options};
     use crate::record::stack::StackSpec;
 
-    fn case(clients: i64, settings: &[(&str, &str)]) -> CaseSpec {
+    pub(in crate::run) fn case(clients: i64, settings: &[(&str, &str)]) -> CaseSpec {
         let options = [("scale", 100), ("clients", clients)].map(|(key, n)| (key.to_owned(), OptionValue::Integer(n)));
         CaseSpec {
             id: "s.w".into(),
@@ -155,16 +168,20 @@ mod tests {
 
     #[test]
     fn a_btrfs_that_will_not_compress_tables_is_warned_of() {
-        let warned = |mount: &str, settings| {
+        let warned = |major, mount: &str, settings| {
             let mut options = Options::default();
             options.set("mount", OptionValue::Text(mount.into()));
             let mut case = case(1, settings);
             case.stack = StackSpec::linear("b", vec![("btrfs", options)]);
-            never_compressed(&case).is_some()
+            never_compressed(&case, |_| major).is_some()
         };
-        assert!(warned("noatime,compress=zstd", &[]) && warned("compress-force", &[("file_extend_method", "x")]));
-        assert!(!warned("noatime,compress=no", &[]));
-        assert!(!warned("compress=zstd", &[("file_extend_method", "write_zeros")]));
+        let newest = Some(18);
+        assert!(warned(newest, "noatime,compress=zstd", &[]));
+        assert!(warned(newest, "compress-force", &[("file_extend_method", "x")]));
+        assert!(!warned(newest, "noatime,compress=no", &[]));
+        assert!(!warned(newest, "compress=zstd", &[("file_extend_method", "write_zeros")]));
+        let of = |major| warned(major, "compress=zstd", &[]);
+        assert_eq!((of(Some(15)), of(Some(16)), of(None)), (false, true, true));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! Writes end in the page cache until the file is synced, which is part of the time: the seconds are shares of a file.
 
 use super::timed::{Spread, Timed};
-use super::wal_segments::Segments;
+use super::wal_segments::{Segments, unavailable};
 use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::host::time::{micros, now, wall_us};
-use crate::record::counts::Counts;
+use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::window::Extent;
@@ -140,14 +140,19 @@ impl Workload for Files {
             files::remove(&path)?;
         }
         let elapsed_us = micros(begun.elapsed());
-        let mut measures = vec![writes.measure(), reads.measure()];
-        let count = (bytes / SEGMENT).min(SEGMENTS);
-        if count > 0 {
-            let segments = Segments { folder: place.folder, bytes: SEGMENT, count, zeros: true, synced: true };
-            measures.push(segments.measure(place.interrupt)?);
-        }
+        let measures = vec![writes.measure(), reads.measure(), new_segments(place, bytes)?];
         Ok(Counts { elapsed_us, measures, ..Counts::default() })
     }
+}
+
+/// As many as a file of this size holds, so that they need no more room than it did.
+fn new_segments(place: &Place<'_>, bytes: u64) -> Result<Measure> {
+    let count = (bytes / SEGMENT).min(SEGMENTS);
+    if count == 0 {
+        return Ok(unavailable(format!("`size` is below that of a segment, {}", Bytes(SEGMENT))));
+    }
+    let (folder, user) = (place.folder, place.user);
+    Segments { folder, user, bytes: SEGMENT, count, zeros: true, synced: true, spare: 0 }.measure(place.interrupt)
 }
 
 /// Bytes that no filesystem compresses (xorshift64*; Vigna, ACM Transactions on Mathematical Software 42, 2016).
@@ -187,6 +192,9 @@ fn read(path: &Path, mut file: files::File, block: &mut [u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Host;
+    use crate::host::signals::Interrupt;
+    use crate::host::users::User;
 
     #[test]
     fn what_is_written_does_not_compress() {
@@ -195,6 +203,26 @@ mod tests {
         block.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
         // 2048 expected of each, standard deviation 45: six of them.
         assert!(counts.iter().all(|count| (1780..2320).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn files_smaller_than_a_segment_say_that_none_was_made() {
+        let (host, interrupt, folder) = (Host::this(), Interrupt::never(), tempfile::tempdir().unwrap());
+        let user = User { name: "root".to_owned(), uid: 0, gid: 0 };
+        let place = Place {
+            host: &host,
+            folder: folder.path(),
+            server: None,
+            crash: None,
+            snapshots: None,
+            user: &user,
+            interrupt: &interrupt,
+            raw: folder.path(),
+        };
+        let small = new_segments(&place, SEGMENT - 1).unwrap();
+        assert_eq!((small.name.as_str(), small.done), ("new WAL segment", None));
+        assert!(small.unavailable.unwrap().contains("16 MiB"));
+        assert_eq!(new_segments(&place, SEGMENT).unwrap().done, Some(16));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::cluster::client::Client;
 use crate::cluster::server::DATABASE;
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now, wall_us};
+use crate::host::users::User;
 use crate::host::{files, paths};
 use crate::record::counts::Counts;
 use crate::record::operation::{CacheState, Operation, Writes};
@@ -158,14 +159,14 @@ impl Workload for Scan {
         client.query(&format!("create index pgstrata_scan on {TABLE} (abalance, aid)"))?;
         index.add(table.bytes, micros(started.elapsed()));
         client.query("drop index pgstrata_scan")?;
-        let made = segments(&mut client, &server.spec.data.join("pg_wal"))?.measure(place.interrupt)?;
+        let made = segments(&mut client, place.user, &server.spec.data.join("pg_wal"))?.measure(place.interrupt)?;
         let measures = vec![scans.measure(), index.measure(), made];
         Ok(Counts { elapsed_us, measures, ..Counts::default() })
     }
 }
 
 /// As this server would make them.
-fn segments<'a>(client: &mut Client, folder: &'a Path) -> Result<Segments<'a>> {
+fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result<Segments<'a>> {
     const SQL: &str = "select pg_size_bytes(current_setting('wal_segment_size')), current_setting('wal_init_zero'), \
                        current_setting('fsync')";
     let rows = client.query(SQL)?;
@@ -175,7 +176,9 @@ fn segments<'a>(client: &mut Client, folder: &'a Path) -> Result<Segments<'a>> {
     };
     let bytes: u64 = bytes.parse().map_err(|_| Error::tool(format!("wal_segment_size is `{bytes}`")))?;
     let count = (SEGMENT_BYTES / bytes.max(1)).max(1);
-    Ok(Segments { folder, bytes, count, zeros: zeros == "on", synced: synced == "on" })
+    // As much again stays free: the server goes on.
+    let spare = bytes * count;
+    Ok(Segments { folder, user, bytes, count, zeros: zeros == "on", synced: synced == "on", spare })
 }
 
 fn of_pgbench(options: &Options) -> Options {

@@ -1,13 +1,16 @@
 //! New WAL segments, made as a server makes one when there is none to recycle (`XLogFileInitInternal` and
-//! `InstallXLogFileSegment`, access/transam/xlog.c): filled with zeros, synced, renamed, the folder synced.
+//! `InstallXLogFileSegment`, access/transam/xlog.c): filled with zeros, synced, renamed durably. `durable_rename`
+//! (storage/file/fd.c) syncs the file under its old name and under its new one, then the folder.
 
 use super::timed::Timed;
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::host::signals::Interrupt;
 use crate::host::time::{micros, now};
+use crate::host::users::User;
 use crate::record::counts::Measure;
 use crate::units::Bytes;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Zeros in one write: 128 pages, as PostgreSQL 18 does (`PG_IOV_MAX`); earlier versions write less at once.
@@ -16,6 +19,8 @@ const WRITE: usize = 1 << 20;
 /// What segments are made of, and where.
 pub(super) struct Segments<'a> {
     pub folder: &'a Path,
+    /// Whose they are.
+    pub user: &'a User,
     /// Size of each (`wal_segment_size`).
     pub bytes: u64,
     pub count: u64,
@@ -23,15 +28,26 @@ pub(super) struct Segments<'a> {
     pub zeros: bool,
     /// `fsync`.
     pub synced: bool,
+    /// Bytes that stay free beside them: a server without room for its WAL ends.
+    pub spare: u64,
 }
+
+/// Makes the file or folder of a path durable.
+type Sync<'a> = &'a mut dyn FnMut(&Path) -> std::io::Result<()>;
 
 /// What the measure is called.
 const NAME: &str = "new WAL segment";
 
 /// Why no further segment is made.
+#[derive(Debug)]
 enum Stop {
     Full,
     Failed(Error),
+}
+
+/// The measure where there is none, and why.
+pub(super) fn unavailable(why: String) -> Measure {
+    Measure { name: NAME.to_owned(), unavailable: Some(why), ..Measure::default() }
 }
 
 impl Segments<'_> {
@@ -41,11 +57,16 @@ impl Segments<'_> {
     /// # Errors
     /// The kernel's, with the path; interrupted.
     pub fn measure(&self, interrupt: &Interrupt) -> Result<Measure> {
+        let all = self.bytes.saturating_mul(self.count);
+        let no_room = || unavailable(format!("no room for {} segments, {}", self.count, Bytes(all)));
+        if files::free_bytes_if_limited(self.folder)?.is_some_and(|free| free < all.saturating_add(self.spare)) {
+            return Ok(no_room());
+        }
         let mut made = Timed::new(NAME);
         let ended = (0..self.count).try_for_each(|number| {
             interrupt.check().map_err(Stop::Failed)?;
             let begun = now();
-            self.one(number)?;
+            self.one(number, &mut |path| files::sync_named(path))?;
             made.add(self.bytes, micros(begun.elapsed()));
             Ok(())
         });
@@ -54,11 +75,7 @@ impl Segments<'_> {
         }
         match ended {
             Ok(()) => Ok(made.measure()),
-            Err(Stop::Full) => {
-                let room = Bytes(self.bytes.saturating_mul(self.count));
-                let unavailable = Some(format!("no room for {} segments, {room}", self.count));
-                Ok(Measure { name: NAME.to_owned(), unavailable, ..Measure::default() })
-            }
+            Err(Stop::Full) => Ok(no_room()),
             Err(Stop::Failed(e)) => Err(e),
         }
     }
@@ -68,25 +85,26 @@ impl Segments<'_> {
         ["", ".made"].map(|end| self.folder.join(format!("xlogtemp.pgstrata-{number}{end}")))
     }
 
-    fn one(&self, number: u64) -> std::result::Result<(), Stop> {
+    fn one(&self, number: u64, sync: Sync<'_>) -> std::result::Result<(), Stop> {
         let [first, path] = self.paths(number);
-        let failed = |e: std::io::Error| match e.kind() {
-            std::io::ErrorKind::StorageFull => Stop::Full,
+        self.make(&first, &path, sync).map_err(|e| match e.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Stop::Full,
             _ => {
                 Stop::Failed(Error::host(e.to_string()).while_doing(format!("make the WAL segment {}", path.display())))
             }
-        };
-        let file = files::create_new(&first, 0o600).map_err(failed)?;
-        self.fill(&file).map_err(failed)?;
-        if self.synced {
-            file.sync_all().map_err(failed)?;
-        }
-        files::move_to(&first, &path).map_err(Stop::Failed)?;
-        if self.synced {
-            file.sync_all().map_err(failed)?;
-            files::sync_folder(self.folder).map_err(Stop::Failed)?;
-        }
-        Ok(())
+        })
+    }
+
+    fn make(&self, first: &Path, path: &Path, sync: Sync<'_>) -> std::io::Result<()> {
+        let mut sync = |path: &Path| if self.synced { sync(path) } else { Ok(()) };
+        let file = files::create_new(first, 0o600)?;
+        files::give_open(&file, self.user)?;
+        self.fill(&file)?;
+        sync(first)?;
+        sync(first)?;
+        files::rename(first, path)?;
+        sync(path)?;
+        sync(self.folder)
     }
 
     fn fill(&self, file: &files::File) -> std::io::Result<()> {
@@ -107,13 +125,24 @@ impl Segments<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::users;
     use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    fn of<'a>(folder: &'a Path, user: &'a User, bytes: u64, count: u64) -> Segments<'a> {
+        Segments { folder, user, bytes, count, zeros: true, synced: true, spare: 0 }
+    }
+
+    /// Root, and as somebody else nothing is given away.
+    fn me() -> User {
+        User { name: "root".to_owned(), uid: 0, gid: 0 }
+    }
 
     #[test]
     fn segments_are_timed_one_by_one_and_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let segments = Segments { folder: folder.path(), bytes: 3 << 20, count: 2, zeros: true, synced: true };
-        assert!(segments.one(7).is_ok());
+        let (folder, user) = (tempfile::tempdir().unwrap(), me());
+        let segments = of(folder.path(), &user, 3 << 20, 2);
+        segments.one(7, &mut |path| files::sync_named(path)).unwrap();
         let [_, path] = segments.paths(7);
         assert_eq!(fs::read(&path).unwrap(), vec![0; 3 << 20]);
         fs::remove_file(path).unwrap();
@@ -123,25 +152,82 @@ mod tests {
     }
 
     #[test]
-    fn without_zeros_a_segment_has_its_length_and_no_blocks() {
+    fn a_segment_is_synced_as_often_as_a_server_syncs_one() {
+        let (folder, user) = (tempfile::tempdir().unwrap(), me());
+        let synced = |is_synced| {
+            let segments = Segments { synced: is_synced, ..of(folder.path(), &user, 1 << 20, 1) };
+            let [first, path] = segments.paths(0);
+            let mut seen = Vec::new();
+            let mut note = |path: &Path| {
+                seen.push((path.to_owned(), path.exists()));
+                Ok(())
+            };
+            segments.one(0, &mut note).unwrap();
+            let wanted = [first.clone(), first, path, folder.path().to_owned()].map(|path| (path, true));
+            (seen.len(), seen == wanted)
+        };
+        // XLogFileInitInternal once, durable_rename twice and the folder.
+        assert_eq!((synced(true), synced(false)), ((4, true), (0, false)));
+    }
+
+    #[test]
+    fn segments_belong_to_the_user_of_the_server() {
+        if !users::is_root() {
+            println!("skipped: giving files away needs root");
+            return;
+        }
         let folder = tempfile::tempdir().unwrap();
-        let segments = Segments { folder: folder.path(), bytes: 1 << 20, count: 1, zeros: false, synced: false };
-        assert!(segments.one(0).is_ok());
+        let user = User { uid: 4711, gid: 4712, ..me() };
+        let segments = of(folder.path(), &user, 1 << 20, 1);
+        segments.one(0, &mut |_| Ok(())).unwrap();
+        let facts = fs::metadata(&segments.paths(0)[1]).unwrap();
+        assert_eq!((facts.uid(), facts.gid()), (4711, 4712));
+    }
+
+    #[test]
+    fn without_zeros_a_segment_has_its_length_and_no_blocks() {
+        let (folder, user) = (tempfile::tempdir().unwrap(), me());
+        let segments = Segments { zeros: false, synced: false, ..of(folder.path(), &user, 1 << 20, 1) };
+        segments.one(0, &mut |_| Ok(())).unwrap();
         assert_eq!(fs::metadata(&segments.paths(0)[1]).unwrap().len(), 1 << 20);
     }
 
     #[test]
+    fn no_room_in_any_step_is_no_failure() {
+        let (folder, user) = (tempfile::tempdir().unwrap(), me());
+        let segments = of(folder.path(), &user, 1 << 20, 1);
+        for (number, step) in (0..).zip(1..=4) {
+            for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+                let mut calls = 0;
+                let ended = segments.one(number, &mut |_| {
+                    calls += 1;
+                    if calls == step { Err(kind.into()) } else { Ok(()) }
+                });
+                assert!(matches!(ended, Err(Stop::Full)), "{step}: {ended:?}");
+                segments.paths(number).iter().for_each(|path| drop(fs::remove_file(path)));
+            }
+        }
+    }
+
+    #[test]
+    fn where_others_would_be_left_without_room_nothing_is_written() {
+        let (folder, user) = (tempfile::tempdir().unwrap(), me());
+        let segments = Segments { spare: u64::MAX, ..of(folder.path(), &user, 1 << 20, 2) };
+        let measured = segments.measure(&Interrupt::never()).unwrap();
+        assert_eq!(measured.unavailable.as_deref(), Some("no room for 2 segments, 2 MiB"));
+    }
+
+    #[test]
     fn on_a_filesystem_without_room_there_is_no_figure_and_nothing_is_left() {
-        if !crate::host::users::is_root() {
+        if !users::is_root() {
             println!("skipped: mounting a small tmpfs needs root");
             return;
         }
-        let folder = tempfile::tempdir().unwrap();
+        let (folder, user) = (tempfile::tempdir().unwrap(), me());
         let call = |args: &[&str]| std::process::Command::new(args[0]).args(&args[1..]).status().unwrap().success();
         let path = folder.path().to_str().unwrap();
         assert!(call(&["mount", "-t", "tmpfs", "-o", "size=5m", "none", path]));
-        let segments = Segments { folder: folder.path(), bytes: 2 << 20, count: 4, zeros: true, synced: true };
-        let measured = segments.measure(&Interrupt::never());
+        let measured = of(folder.path(), &user, 2 << 20, 4).measure(&Interrupt::never());
         let left = fs::read_dir(folder.path()).unwrap().count();
         assert!(call(&["umount", path]));
         let measured = measured.unwrap();
@@ -151,12 +237,16 @@ mod tests {
 
     #[test]
     fn an_interrupt_and_a_missing_folder_end_it() {
-        let interrupt = Interrupt::never();
-        let gone = Path::new("/gone");
-        let segments = Segments { folder: gone, bytes: 1 << 20, count: 1, zeros: true, synced: true };
-        let error = segments.measure(&interrupt).unwrap_err().to_string();
+        let (interrupt, user) = (Interrupt::never(), me());
+        let segments = of(Path::new("/gone"), &user, 1 << 20, 1);
+        let error = match segments.one(0, &mut |_| Ok(())) {
+            Err(Stop::Failed(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
         assert!(error.contains("make the WAL segment /gone/xlogtemp.pgstrata-0.made"), "{error}");
-        interrupt.raise();
         assert!(segments.measure(&interrupt).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        interrupt.raise();
+        assert!(of(folder.path(), &user, 1 << 20, 1).measure(&interrupt).is_err());
     }
 }

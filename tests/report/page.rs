@@ -1,7 +1,7 @@
 //! report.html in a real headless Chromium.
 
 use crate::chromium::Chromium;
-use crate::{rendered, sample};
+use crate::{ageing, rendered, sample};
 use pgstrata::analyse::findings::Findings;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -44,16 +44,26 @@ pub const COLOURS: &str = "Array.from(document.querySelectorAll('.chart')).map(h
 
 #[test]
 fn every_chart_is_drawn_without_a_complaint_or_a_request() {
-    let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
+    let findings = Findings { ageing: ageing::figures(), ..sample::findings() };
+    let Some(Opened { mut browser, .. }) = open(&findings, 1200, "light") else { return };
     browser.evaluate(SCROLL_THROUGH);
     let colours = browser.evaluate(COLOURS);
     let charts: Vec<(&str, u64)> =
         colours.as_array().unwrap().iter().map(|one| (one[0].as_str().unwrap(), one[1].as_u64().unwrap())).collect();
     for (kind, least) in
-        [("ranking", 6), ("clients", 1), ("seconds", 1), ("latency", 1), ("waits", 1), ("telemetry", 6)]
+        [("ranking", 6), ("clients", 1), ("seconds", 1), ("latency", 1), ("waits", 1), ("telemetry", 6), ("ageing", 2)]
     {
         assert!(charts.iter().filter(|(found, _)| *found == kind).count() >= least, "{kind}: {charts:?}");
     }
+    let drawn = browser.evaluate(
+        "Array.from(document.querySelectorAll('[data-chart=ageing]')).map(holder => {
+            const option = echarts.getInstanceByDom(holder).getOption();
+            const whiskers = option.series.filter(one => one.type === 'custom').map(one => one.data.length);
+            return [holder.dataset.figure, whiskers, Math.round(1000 * option.yAxis[0].min)];
+        })",
+    );
+    // The second amount has one trial and no interval; the axis of a quotient does not begin at 0.
+    assert_eq!(drawn, json!([["scan", [2, 2], 0], ["space used / logical size", [2, 2], 950]]));
     // An empty canvas has one colour; axes and a line with their soft edges have dozens.
     assert!(charts.iter().all(|(_, colours)| *colours > 20), "{charts:?}");
     assert_eq!(browser.complaints(), Vec::<String>::new());

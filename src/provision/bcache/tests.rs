@@ -60,3 +60,42 @@ fn the_set_is_read_from_the_superblock() {
     std::fs::write(file.path(), &bytes).unwrap();
     assert_eq!(set_of(file.path()).unwrap().unwrap(), "11111111-1111-1111-1111-111111111111");
 }
+
+#[test]
+fn what_somebody_puts_on_a_busy_device_is_not_wiped() {
+    let (host, folder) = (Host::this(), tempfile::tempdir().unwrap());
+    let (image, other) = (folder.path().join("image"), folder.path().join("ext4"));
+    let mut bytes = vec![0u8; 8 << 20];
+    std::fs::write(&other, &bytes).unwrap();
+    bytes[4096 + MAGIC_AT..4096 + MAGIC_AT + 16].copy_from_slice(&MAGIC);
+    bytes[4096 + SET_UUID_AT..4096 + SET_UUID_AT + 16].copy_from_slice(&[0x11; 16]);
+    std::fs::write(&image, &bytes).unwrap();
+    if let Err(e) = host.run(&Command::new("mkfs.ext4").arg("-qF").arg(&other)) {
+        println!("skipped: no ext4 to be put there: {e}");
+        return;
+    }
+    let attached = match host.run(&Command::new("losetup").args(["--find", "--show"]).arg(&image)) {
+        Ok(said) => PathBuf::from(said.stdout.trim()),
+        Err(e) => {
+            println!("skipped: loop devices need root: {e}");
+            return;
+        }
+    };
+    let held = files::open_exclusively(&attached).unwrap();
+    let superblock = std::fs::read(&other).unwrap()[1024..2048].to_vec();
+    let device = attached.clone();
+    let somebody = std::thread::spawn(move || {
+        sleep(2 * mount::BUSY_PAUSE);
+        let file = std::fs::File::options().write(true).open(device).unwrap();
+        files::write_all_at(&file, &superblock, 1024).unwrap();
+        // Longer than between two tries.
+        sleep(10 * mount::BUSY_PAUSE);
+        drop((file, held));
+    });
+    let wiped = wipe(&host, &attached, "11111111-1111-1111-1111-111111111111");
+    somebody.join().unwrap();
+    let left = files::read_at(&attached, 1024 + 56, 2).unwrap();
+    host.run(&Command::new("losetup").arg("--detach").arg(&attached)).unwrap();
+    assert!(wiped.unwrap_err().to_string().contains("holds something other"));
+    assert_eq!(left, [0x53, 0xef], "the magic of ext4");
+}

@@ -1,6 +1,7 @@
 //! Slow and failing devices made for real, where the kernel has their targets; and what is refused before.
 
 use super::*;
+use crate::host::command::Command;
 use crate::host::time::now;
 use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text};
 use rustix::io::Errno;
@@ -77,7 +78,7 @@ fn a_disk_that_fails_altogether_gives_errors_and_its_stack_is_still_undone() {
     let mut file = std::fs::File::create(built.folder().join("file")).unwrap();
     file.sync_all().unwrap();
     let things = place.ledger().open_things();
-    let mapping = things.iter().find(|(_, thing)| thing.kind == MAPPING).unwrap().1.mark("name").unwrap();
+    let mapping = things.iter().find(|(_, thing)| thing.kind == "mapping").unwrap().1.mark("name").unwrap();
     let dmsetup = |args: &[&str]| place.host.run(&Command::new("dmsetup").args(args)).unwrap().stdout;
     let sectors = dmsetup(&["table", mapping]).split_whitespace().nth(1).unwrap().to_owned();
     // The target `error` refuses every request.

@@ -1,6 +1,9 @@
 //! Parts of devices made for real, where the kernel has the device mapper; and what is refused before.
 
 use super::*;
+use crate::host::command::Command;
+use crate::provision::images::Images;
+use crate::provision::stack;
 use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text};
 use std::fs;
 
@@ -43,13 +46,26 @@ fn a_part_stands_and_a_build_that_dies_anywhere_leaves_nothing() {
 #[test]
 fn a_part_beyond_its_device_is_refused_and_says_what_there_is() {
     let Some(place) = TestPlace::new() else { return };
-    let spec = place.on_volume("linear", asked("50MiB", "100MiB"), 1, "64MiB");
-    if !place.can_build(&spec) {
+    let on = |size| place.on_volume("linear", asked("50MiB", size), 1, "64MiB");
+    if !place.can_build(&on("8MiB")) {
         return;
     }
-    let refused = place.build(&spec).unwrap_err().to_string();
+    let refused = place.build(&on("100MiB")).unwrap_err().to_string();
     assert!(refused.contains("no 100MiB from 50MiB on in 64 MiB"), "{refused}");
     place.clean();
+}
+
+#[test]
+fn a_part_beyond_a_device_of_known_size_is_refused_before_anything_is_built() {
+    let Some(place) = TestPlace::new() else { return };
+    let lacking = |start, size| {
+        let spec = place.on_volume("linear", asked(start, size), 1, "64MiB");
+        let unmet = stack::unmet(&place.host, &spec, &Images::default());
+        unmet.into_iter().map(|unmet| unmet.what).find(|what| what.contains("below `linear`"))
+    };
+    let said = lacking("50MiB", "100MiB");
+    assert_eq!(said.as_deref(), Some("a device with 100MiB from 50MiB on below `linear`: it has 64 MiB"));
+    assert_eq!(lacking("50%", "32MiB"), None);
 }
 
 #[test]

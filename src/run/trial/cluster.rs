@@ -90,7 +90,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     client.query("CHECKPOINT")?;
     if let Some(age) = &mut trial.record.age {
         let stack = trial.stack.as_ref().ok_or_else(missing)?;
-        age.layout = Some(layout::look(&server, &|file| stack.pieces(&session.host, file))?);
+        age.layout = Some(layout::look(&server, &|file| stack.pieces(&session.host, file), &session.interrupt)?);
     }
     if let Some(bytes) = prefill {
         watch.prefill(bytes, &session.interrupt).map_err(|e| e.while_doing("fill pg_wal"))?;
@@ -163,7 +163,7 @@ fn tablespace_folders(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>
 /// What may hold the files of the data in memory: all of it, or what the filesystem's own cache is limited to.
 fn cache_bytes_max(trial: &Trial<'_, '_>) -> Result<u64> {
     let memory = trial.session.memory().0;
-    Ok(trial.stack()?.cache_bytes_max(&trial.session.host).map_or(memory, |limit| limit.min(memory)))
+    Ok(trial.stack()?.cache_bytes_max(&trial.session.host)?.map_or(memory, |limit| limit.min(memory)))
 }
 
 fn fits(bytes: u64, facts: &ServerFacts, memory: u64) -> Fits {

@@ -1,0 +1,53 @@
+//! Stacks that do not write bytes again that are there already, as far as their layers tell before they are built.
+
+use super::stack::known;
+use crate::record::stack::{End, GroundName, StackSpec};
+
+/// What to do about such a stack: what would be written, and by what else pages get new places.
+pub const INSTEAD: &str = "set checksum = \"fletcher4\" and dedup = \"off\", or age by `pgbench`";
+
+/// Why pages that are written back unchanged would not be written; `None` where they are. `pg_wal` has none of them.
+#[must_use]
+pub fn skipped(spec: &StackSpec) -> Option<String> {
+    let of_pages = spec.ends().into_iter().filter(|(end, _)| *end != End::Wal);
+    of_pages.into_iter().find_map(|(_, ground)| below(spec, ground))
+}
+
+fn below(spec: &StackSpec, ground: &GroundName) -> Option<String> {
+    let node = spec.node(ground.node())?;
+    let own = known(node).ok()?.skips_same_bytes(&node.options);
+    own.map(|why| format!("`{}` does not write bytes again that it holds already: {why}", node.name))
+        .or_else(|| node.inputs.iter().find_map(|input| below(spec, &input.from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::options::{OptionValue, Options};
+
+    fn stack(layers: &[&str], of: &str, dedup: &str) -> StackSpec {
+        let options = |layer: &str| {
+            let mut options = Options::default();
+            if layer == of {
+                let dedup = ("dedup".to_owned(), OptionValue::Text(dedup.to_owned()));
+                options.set("properties", OptionValue::Map([dedup].into()));
+            }
+            options
+        };
+        StackSpec::linear("s", layers.iter().map(|layer| (*layer, options(layer))).collect())
+    }
+
+    #[test]
+    fn a_dataset_or_volume_below_the_data_tells_and_one_of_the_wal_alone_does_not() {
+        let why = "holds already: dedup = \"on\"";
+        let dataset = ["loop", "zpool", "zfs"];
+        assert!(skipped(&stack(&dataset, "zfs", "on")).unwrap().ends_with(why));
+        assert!(skipped(&stack(&["loop", "zpool", "zvol", "ext4"], "zvol", "on")).unwrap().ends_with(why));
+        assert_eq!(skipped(&stack(&dataset, "zfs", "off")), None);
+        let mut beside = stack(&["loop", "ext4"], "", "");
+        let of_wal = stack(&dataset, "zfs", "on");
+        beside.wal = Some(of_wal.data.clone());
+        beside.nodes.extend(of_wal.nodes.into_iter().filter(|node| node.layer != "loop"));
+        assert_eq!(skipped(&beside), None);
+    }
+}
