@@ -21,6 +21,7 @@ mod latencies;
 pub mod layout;
 pub(crate) mod limits;
 mod markdown;
+mod merged;
 mod openmetrics;
 pub(crate) mod page;
 pub(crate) mod power_cuts;

@@ -14,6 +14,7 @@ use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
 use super::full;
 use super::latencies::CLOSED_LOOP;
+use super::merged;
 use super::power_cuts;
 use super::rankings::{kinds, ranking_tables};
 use super::snapshots::SnapshotTable;
@@ -306,6 +307,7 @@ struct Tables {
     full: Table,
     not_run: Table,
     differences: Table,
+    merged: Table,
     machine: Table,
     stacks: Table,
     servers: Table,
@@ -347,6 +349,7 @@ impl Tables {
             full: full::table(&findings.full, labels),
             not_run: not_run_table(&findings.not_run, labels),
             differences: differences_table(findings, labels),
+            merged: merged::table(findings.run.merge.as_ref()),
             machine: machines_table(&findings.machines, &findings.trials),
             stacks: stacks_table(&findings.trials, labels),
             servers: servers_table(&findings.trials, labels),
