@@ -28,6 +28,7 @@ pub(crate) mod power_cuts;
 pub(crate) mod probe;
 mod rankings;
 pub(crate) mod serve;
+mod sheet;
 pub(crate) mod shelf;
 mod snapshots;
 mod stages;

@@ -77,7 +77,7 @@ impl Renderer for Page {
     }
 
     fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        let page = refreshing(findings, None)?;
+        let page = with(findings, None, None)?;
         out.write_all(page.as_bytes()).or_host(|| "write the report as HTML".to_owned())
     }
 }
@@ -87,6 +87,18 @@ impl Renderer for Page {
 /// # Errors
 /// For a fault in our template.
 pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<String> {
+    with(findings, refresh_s, None)
+}
+
+/// The page with a link to a server's list of runs.
+///
+/// # Errors
+/// For a fault in our template.
+pub(crate) fn served(findings: &Findings, home: &str) -> Result<String> {
+    with(findings, None, Some(home))
+}
+
+fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Result<String> {
     let labels = case_labels(findings);
     let mut environment = Environment::new();
     let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
@@ -99,6 +111,7 @@ pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<
         .render(context! {
             policy => policy(),
             refresh_s => refresh_s,
+            home => home,
             style => STYLE,
             echarts => ECHARTS,
             script => SCRIPT,
