@@ -8,6 +8,7 @@ pub use crate::record::case::TrialKey;
 pub use crate::record::counts::StatementFigures;
 pub use crate::record::event::Step;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
+pub use crate::record::merged::{LeftOut, MachineClass, MergeRecord, TakenRun};
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::trial::{Gap, StepTime};
 pub use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
@@ -125,6 +126,9 @@ pub struct RunSummary {
     pub plan: String,
     /// What the baseline has in its axes.
     pub baseline: BTreeMap<String, String>,
+    /// What it was merged from and what was left out, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge: Option<MergeRecord>,
 }
 
 /// A machine with what ran on it.

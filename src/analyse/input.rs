@@ -6,6 +6,7 @@
 use super::reads;
 use crate::record::case::TrialKey;
 use crate::record::columns::{ColumnDef, DeviceColumn};
+use crate::record::merged::MergeRecord;
 use crate::record::run::RunRecord;
 use crate::record::trial::TrialRecord;
 use crate::record::verdict::VerdictRecord;
@@ -32,6 +33,8 @@ pub struct RunInput {
     pub damaged: Vec<(TrialKey, String)>,
     /// What a power cut would cost, where that was asked for.
     pub verdicts: Vec<VerdictRecord>,
+    /// What was merged into the run, where it was.
+    pub merge: Option<MergeRecord>,
 }
 
 /// One trial with everything that was recorded of it.

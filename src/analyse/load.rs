@@ -50,9 +50,9 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let plan_text = folder.plan_text()?;
     let lost_events = RunFolder::lost_events(&events, records.iter().map(|(key, _)| key));
     let path = as_word(folder.path());
-    let verdicts = folder.verdicts()?;
+    let (verdicts, merge) = (folder.verdicts()?, folder.merged()?);
     let input =
-        RunInput { run, plan_text, wall_us, measured_us, folder: path, lost_events, pending, damaged, verdicts };
+        RunInput { run, plan_text, wall_us, measured_us, folder: path, lost_events, pending, damaged, verdicts, merge };
     let mut analysis = Analysis::new(input);
     for (key, _) in &records {
         // One that is damaged counts for nothing anyway.

@@ -67,18 +67,27 @@ impl Source {
         }
     }
 
-    /// What a machine lacked for a case of the plan.
-    fn unmet(&self) -> Option<String> {
-        let lacks = |trial: &TrialRecord| match &trial.outcome {
-            Outcome::NotRun { step: Step::Check, reason, .. } => Some(format!("{}: {reason}", trial.case.id)),
+    /// Cases for which a machine lacked something, each with what.
+    fn unmet(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.trials.iter().filter_map(|trial| match &trial.outcome {
+            Outcome::NotRun { step: Step::Check, reason, .. } => Some((trial.case.id.as_str(), reason.as_str())),
             _ => None,
-        };
-        self.trials.iter().find_map(lacks)
+        })
+    }
+
+    /// Whether it has a case with a result.
+    fn has(&self, case: &str) -> bool {
+        self.trials.iter().any(|trial| trial.case.id == case && trial.is_result())
     }
 
     /// Trials with a result in a block.
     fn results(&self, block: u32) -> impl Iterator<Item = &TrialRecord> {
         self.trials.iter().filter(move |trial| trial.trial == block && trial.is_result())
+    }
+
+    /// Blocks in which it has a result.
+    fn blocks(&self) -> impl Iterator<Item = u32> {
+        (1..=self.record.blocks).filter(|block| self.results(*block).next().is_some())
     }
 
     /// Whether the trials of a block ran on one machine.
@@ -116,72 +125,93 @@ pub struct Choice {
 }
 
 /// Chooses among runs. The plan that most of them have is merged, and of its classes of machines the one with most blocks; among
-/// equals the first that was named.
+/// equals the first that was named. Folders that could not be read stand first among what is left out.
 ///
 /// # Errors
 /// When less than two runs belong together.
-pub fn choose(sources: &[Source]) -> Result<Choice> {
-    let mut left_out = Vec::new();
-    let leave = |left_out: &mut Vec<LeftOut>, place: usize, blocks: Vec<u32>, reason: String| {
-        left_out.push(LeftOut { folder: sources[place].label.clone(), blocks, reason });
-    };
-    let mut able: Vec<usize> = Vec::new();
-    for (place, source) in sources.iter().enumerate() {
-        match unfit(source) {
-            Some(reason) => leave(&mut left_out, place, Vec::new(), reason),
-            None => able.push(place),
-        }
-    }
+pub fn choose(sources: &[Source], unread: Vec<LeftOut>) -> Result<Choice> {
+    let mut choosing = Choosing { sources, able: (0..sources.len()).collect(), left_out: unread };
+    choosing.leave(|place, _| unfit(&sources[place]));
     let plan = |place: &usize| Planned::of(&sources[*place].record);
-    if let Some(first) = most(&able, &plan, &|_| 1) {
+    if let Some(first) = most(&choosing.able, &plan, &|_| 1) {
         let reference = plan(&first);
-        for place in able.iter().filter(|place| plan(place) != reference) {
-            leave(&mut left_out, *place, Vec::new(), plan(place).other_than(&reference, &sources[first].label));
-        }
-        able.retain(|place| plan(place) == reference);
+        let label = &sources[first].label;
+        choosing.leave(|place, _| {
+            let own = plan(&place);
+            (own != reference).then(|| own.other_than(&reference, label))
+        });
     }
     let class = |place: &usize| sources[*place].class();
-    let blocks = |place: usize| {
-        (1..=sources[place].record.blocks).filter(move |block| sources[place].results(*block).count() > 0)
-    };
-    let common = most(&able, &class, &|place| blocks(place).count()).map(|place| class(&place)).unwrap_or_default();
-    for place in able.iter().filter(|place| class(place) != common) {
-        let reason = format!("another class of machine: {}; merged is {common}", class(place));
-        leave(&mut left_out, *place, Vec::new(), reason);
+    let weight = |place: usize| sources[place].blocks().count();
+    let common = most(&choosing.able, &class, &weight).map(|place| class(&place)).unwrap_or_default();
+    choosing.leave(|place, _| {
+        let own = class(&place);
+        (own != common).then(|| format!("another class of machine: {own}; merged is {common}"))
+    });
+    choosing.leave(|place, able| lacks(place, able, sources));
+    let taken = choosing.blocks();
+    if taken.len() < 2 {
+        return Err(too_few(&choosing.left_out));
     }
-    able.retain(|place| class(place) == common);
-    let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
-    for &place in &able {
-        for block in blocks(place) {
-            if !sources[place].is_of_one_machine(block) {
-                let reason = "its trials ran on several machines, and cases compare only inside one".to_owned();
-                leave(&mut left_out, place, vec![block], reason);
-                continue;
-            }
-            let better = |owner: &usize| {
-                let rank = |place: usize| sources[place].results(block).count();
-                (rank(place), &sources[*owner].record.started) > (rank(*owner), &sources[place].record.started)
-            };
-            let (kept, other) = match owners.get(&block) {
-                Some(owner) if better(owner) => (place, Some(*owner)),
-                Some(owner) => (*owner, Some(place)),
-                None => (place, None),
-            };
-            owners.insert(block, kept);
-            if let Some(other) = other {
-                let reason = format!("taken from {}, which has more of it or was first", sources[kept].label);
-                leave(&mut left_out, other, vec![block], reason);
-            }
+    Ok(Choice { class: common, taken: taken.into_iter().collect(), left_out: choosing.left_out })
+}
+
+/// The runs that are still to be merged, by their places.
+struct Choosing<'a> {
+    sources: &'a [Source],
+    able: Vec<usize>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Choosing<'_> {
+    /// Leaves out the runs for which there is a reason among those that are able.
+    fn leave(&mut self, reason: impl Fn(usize, &[usize]) -> Option<String>) {
+        let reasons: BTreeMap<usize, String> =
+            self.able.iter().filter_map(|place| Some((*place, reason(*place, &self.able)?))).collect();
+        self.able.retain(|place| !reasons.contains_key(place));
+        for (place, reason) in reasons {
+            self.leave_blocks(place, Vec::new(), reason);
         }
     }
-    let mut taken: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
-    for (block, place) in owners {
-        taken.entry(place).or_default().insert(block);
+
+    fn leave_blocks(&mut self, place: usize, blocks: Vec<u32>, reason: String) {
+        self.left_out.push(LeftOut { folder: self.sources[place].label.clone(), blocks, reason });
     }
-    if taken.len() < 2 {
-        return Err(too_few(&left_out));
+
+    /// The blocks of each run that takes part; each block from one run.
+    fn blocks(&mut self) -> BTreeMap<usize, BTreeSet<u32>> {
+        let sources = self.sources;
+        let rank = |place: usize, block: u32| sources[place].results(block).count();
+        let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
+        for place in self.able.clone() {
+            for block in sources[place].blocks() {
+                if !sources[place].is_of_one_machine(block) {
+                    let reason = "its trials ran on several machines, and cases compare only inside one".to_owned();
+                    self.leave_blocks(place, vec![block], reason);
+                    continue;
+                }
+                let better = |owner: usize| {
+                    (rank(place, block), &sources[owner].record.started)
+                        > (rank(owner, block), &sources[place].record.started)
+                };
+                let (kept, other) = match owners.get(&block) {
+                    Some(owner) if better(*owner) => (place, Some(*owner)),
+                    Some(owner) => (*owner, Some(place)),
+                    None => (place, None),
+                };
+                owners.insert(block, kept);
+                if let Some(other) = other {
+                    let reason = format!("taken from {}, which has more of it or was first", sources[kept].label);
+                    self.leave_blocks(other, vec![block], reason);
+                }
+            }
+        }
+        let mut taken: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
+        for (block, place) in owners {
+            taken.entry(place).or_default().insert(block);
+        }
+        taken
     }
-    Ok(Choice { class: common, taken: taken.into_iter().collect(), left_out })
 }
 
 fn too_few(left_out: &[LeftOut]) -> Error {
@@ -217,7 +247,15 @@ fn unfit(source: &Source) -> Option<String> {
     if !source.trials.iter().any(TrialRecord::is_result) {
         return Some("it has no trial with a result".to_owned());
     }
-    source.unmet().map(|lacks| format!("its machine does not meet the plan's requirements: {lacks}"))
+    None
+}
+
+/// What the machine of a run lacked for a case that the run of another one has: its blocks would lack that case. What all machines
+/// lack is missing in every block, and the merged run says so as each of them does.
+fn lacks(place: usize, able: &[usize], sources: &[Source]) -> Option<String> {
+    let others = |case: &str| able.iter().any(|other| *other != place && sources[*other].has(case));
+    let (case, reason) = sources[place].unmet().find(|(case, _)| others(case))?;
+    Some(format!("its machine does not meet the plan's requirements: {case}: {reason}"))
 }
 
 /// What two runs of one plan have in common.

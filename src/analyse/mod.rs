@@ -284,6 +284,7 @@ impl Analysis {
             measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
             plan: self.input.plan_text.clone(),
             baseline: run.baseline.clone(),
+            merge: self.input.merge.clone(),
         }
     }
 }

@@ -470,6 +470,7 @@ impl Story {
             pending: Vec::new(),
             damaged: Vec::new(),
             verdicts: Vec::new(),
+            merge: None,
         };
         Story { input, trials: Vec::new(), noise: Noise::seeded(1) }
     }

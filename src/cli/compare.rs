@@ -108,11 +108,11 @@ enum Found {
 /// # Errors
 /// When a side cannot be found, read or probed; interrupted.
 pub fn run(args: &Args) -> Result<u8> {
-    if let Some(compared) = args.grouping.run(&args.sides, args.json) {
-        return compared;
-    }
     if let Some(path) = &args.html {
         refuse_to_overwrite(path)?;
+    }
+    if let Some(compared) = args.grouping.run(&args.sides, args.json, args.html.as_deref()) {
+        return compared;
     }
     let found: Vec<Found> =
         args.sides.iter().enumerate().map(|(argument, text)| resolve(argument, text)).collect::<Result<_>>()?;
@@ -126,13 +126,19 @@ pub fn run(args: &Args) -> Result<u8> {
     let text = || report::compare::terminal(&findings);
     if args.json { out::json(&findings) } else { out::fitted(text) }?;
     if let Some(path) = &args.html {
-        let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
-        files::write_output(&whole, report::compare::page(&findings)?.as_bytes())?;
-        if !args.json {
-            out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string())))?;
-        }
+        page(path, &report::compare::page(&findings, None)?, args.json)?;
     }
     Ok(if findings.compared_anything() { 0 } else { EXIT_INCOMPLETE })
+}
+
+/// Writes the page of `--html`, and says where it is unless JSON is printed.
+pub(super) fn page(path: &Path, page: &str, json: bool) -> Result<()> {
+    let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
+    files::write_output(&whole, page.as_bytes())?;
+    match json {
+        true => Ok(()),
+        false => out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string()))),
+    }
 }
 
 /// A page takes the place of an earlier page, and of nothing else: a measurement may be the only one of its kind.

@@ -2,6 +2,7 @@
 
 use super::out;
 use crate::analyse::merge::{Choice, Source, choose, line};
+use crate::analyse::{load, trial_table};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::files;
 use crate::host::time::{rfc3339, wall_us};
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 
 Each run has other blocks of the plan (pgstrata run PLAN --blocks 1/3). Trials keep their machine, and cases are compared inside \
 a block, so only inside a machine. Left out, with the reason, are runs of another plan, seed, number of blocks or set of cases; \
-runs whose machine lacked something that the plan needs; runs on another class of machine (version of pgstrata or PostgreSQL, \
+runs whose machine lacked something for a case that another machine has; runs on another class of machine (version of pgstrata or PostgreSQL, \
 storage model, firmware) than most blocks; active runs and merged ones; runs with adaptive or added blocks, or without any trial with a result; blocks that another run has, too, or whose trials ran \
 on several machines. The new folder's merged.json lists what was merged and what was not. Nothing is changed in the folders that \
 are merged.
@@ -66,8 +67,7 @@ pub fn run(args: &Args) -> Result<u8> {
             }
         }
     }
-    let mut choice = choose(&sources)?;
-    choice.left_out.splice(0..0, unread);
+    let choice = choose(&sources, unread)?;
     let id = files::random_id()?;
     let record = choice.record(&sources, id.clone())?;
     let merged = MergeRecord {
@@ -101,6 +101,7 @@ pub fn run(args: &Args) -> Result<u8> {
         trials: &trials,
     };
     merge::write(&place, &whole)?;
+    trial_table::write(&place, &load::findings(&place)?)?;
     session::give_to_person(&place)?;
     if args.json {
         out::json(&merged)?;

@@ -1,8 +1,9 @@
 //! `pgstrata compare --group-by`: machines beside each other, hosts being the units.
 
+use super::compare::page;
 use super::out;
 use crate::analyse::fleet::{self, GroupBy};
-use crate::error::{EXIT_INCOMPLETE, Result};
+use crate::error::{EXIT_INCOMPLETE, Error, Result};
 use crate::report;
 use std::path::Path;
 
@@ -14,8 +15,9 @@ pub struct Grouping {
     /// Every SIDE is a run folder of the same plan, for example pgstrata compare --group-by model,firmware results/*. Each host
     /// has one figure, its mean over cases, beside the median of the hosts in its group. Slower hosts are named by median and
     /// MAD with a limit by the number of hosts: of equal hosts one is named in 5 of 100 fleets, and none among fewer than 6
-    /// hosts. Groups are compared with the largest one, unpaired.
-    #[arg(long, value_name = "FACT,...", value_delimiter = ',', value_parser = fact, conflicts_with = "html")]
+    /// hosts. Groups are compared with the largest one: hosts that are in both, such as before and after new firmware, in pairs, the
+    /// others unpaired.
+    #[arg(long, value_name = "FACT,...", value_delimiter = ',', value_parser = fact)]
     group_by: Vec<GroupBy>,
 }
 
@@ -26,16 +28,26 @@ fn fact(word: &str) -> Result<GroupBy, String> {
 
 impl Grouping {
     /// Compares the hosts of run folders, and prints; `None` where that is not asked for.
-    pub fn run(&self, folders: &[String], json: bool) -> Option<Result<u8>> {
-        (!self.group_by.is_empty()).then(|| self.compare(folders, json))
+    pub fn run(&self, folders: &[String], json: bool, html: Option<&Path>) -> Option<Result<u8>> {
+        (!self.group_by.is_empty()).then(|| self.compare(folders, json, html))
     }
 
-    fn compare(&self, folders: &[String], json: bool) -> Result<u8> {
-        let paths: Vec<&Path> = folders.iter().map(Path::new).collect();
-        let findings = fleet::compare(&paths, &self.group_by)?;
+    fn compare(&self, folders: &[String], json: bool, html: Option<&Path>) -> Result<u8> {
+        let mut runs: Vec<(String, &Path)> = Vec::new();
+        for folder in folders {
+            let path = Path::new(folder);
+            if !path.is_dir() {
+                return Err(Error::user(format!("{folder} is not a folder")).hint("name run folders of one plan"));
+            }
+            runs.push((folder.clone(), path));
+        }
+        let findings = fleet::compare(&runs, &self.group_by)?;
         match json {
             true => out::json(&findings)?,
             false => out::fitted(|| report::fleet::terminal(&findings))?,
+        }
+        if let Some(path) = html {
+            page(path, &report::fleet::page(&findings, None, &[])?, json)?;
         }
         let compared = findings.groups.iter().any(|group| group.limit.is_some()) || !findings.comparisons.is_empty();
         Ok(if compared { 0 } else { EXIT_INCOMPLETE })

@@ -8,9 +8,11 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
+use crate::record::trial::TrialRecord;
 use crate::store::folder::RunFolder;
 use crate::units::{Micros, significant};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Widest line of warnings.
@@ -60,6 +62,9 @@ pub(super) struct Status {
     /// Whether it was merged from several runs.
     #[serde(skip)]
     pub(super) is_merged: bool,
+    /// Hosts, kernels and servers of its trials, each once.
+    #[serde(skip)]
+    pub(super) places: Places,
     pub(super) trials: usize,
     pub(super) measured: usize,
     /// Of the others: tried without figures, damaged.
@@ -74,6 +79,22 @@ pub(super) struct Status {
     pub(super) last: Option<LastTrial>,
     /// Warnings of the last sitting.
     pub(super) warnings: Vec<String>,
+}
+
+/// Where trials ran.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    pub(super) hosts: BTreeSet<String>,
+    pub(super) kernels: BTreeSet<String>,
+    pub(super) servers: BTreeSet<String>,
+}
+
+impl Places {
+    fn add(&mut self, trial: &TrialRecord) {
+        self.hosts.insert(trial.host.hostname.clone());
+        self.kernels.insert(trial.host.kernel.clone());
+        self.servers.extend(trial.server.as_ref().map(|server| server.version.clone()));
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -116,13 +137,14 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     let live = folder.is_live();
     let record = folder.record();
     let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
-    let mut stored = Vec::new();
+    let (mut stored, mut places) = (Vec::new(), Places::default());
     let events = folder.events()?;
     let due = record.due(events.iter().map(|event| &event.what));
     for key in &due {
         match folder.trial(key) {
             Ok(Some(trial)) => {
                 stored.push(key);
+                places.add(&trial);
                 *(if trial.is_result() { &mut measured } else { &mut not_run }) += 1;
             }
             Ok(None) => {}
@@ -165,6 +187,7 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         started: record.started.clone(),
         blocks: blocks_held(record),
         is_merged: !record.merged.is_empty(),
+        places,
         trials: due.len(),
         measured,
         not_run,

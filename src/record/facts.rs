@@ -253,19 +253,32 @@ impl HostFacts {
         self.cpu_model.as_deref().is_some_and(|model| model.starts_with("QEMU TCG CPU"))
     }
 
+    /// Whether this is the same machine, whichever kernel it has booted.
+    #[must_use]
+    pub(crate) fn is_same_machine(&self, other: &HostFacts) -> bool {
+        self.hostname == other.hostname
+            && self.cpu_model == other.cpu_model
+            && self.cpus == other.cpus
+            && self.has_memory_of(other)
+    }
+
+    fn has_memory_of(&self, other: &HostFacts) -> bool {
+        let (one, two) = (self.memory_bytes, other.memory_bytes);
+        one.abs_diff(two) <= one.max(two) / BOOT_SHARE
+    }
+
     /// In what another machine differs from this one, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same
     /// machine.
     #[must_use]
     pub(crate) fn differences(&self, other: &HostFacts) -> Vec<String> {
         let cpu = |host: &HostFacts| host.cpu_model.clone().unwrap_or_else(|| "not known".to_owned());
         let memory = |host: &HostFacts| Bytes(host.memory_bytes).to_string();
-        let (one, two) = (self.memory_bytes, other.memory_bytes);
         let facts = [
             ("host name", self.hostname != other.hostname, self.hostname.clone(), other.hostname.clone()),
             ("kernel", self.kernel != other.kernel, self.kernel.clone(), other.kernel.clone()),
             ("CPU", self.cpu_model != other.cpu_model, cpu(self), cpu(other)),
             ("number of CPUs", self.cpus != other.cpus, self.cpus.to_string(), other.cpus.to_string()),
-            ("memory", one.abs_diff(two) > one.max(two) / BOOT_SHARE, memory(self), memory(other)),
+            ("memory", !self.has_memory_of(other), memory(self), memory(other)),
         ];
         let differing = facts.into_iter().filter(|(_, differs, ..)| *differs);
         differing.map(|(what, _, own, others)| format!("{what} {own} and {others}")).collect()

@@ -8,6 +8,7 @@ use super::device_work::device_work;
 use super::environment::each_machine;
 use super::full;
 use super::latencies::{CLOSED_LOOP, in_ms, load_words, percentile_text};
+use super::merged;
 use super::power_cuts;
 use super::rankings::ranking_tables;
 use super::snapshots::{self, SnapshotTable};
@@ -169,6 +170,8 @@ fn conditions(findings: &Findings) -> String {
         run.trials_measured, run.trials_planned, run.blocks
     ));
     lines.extend(run.blocks_held.as_ref().map(|held| format!("- Blocks: {}", plain(held))));
+    let merge = run.merge.iter().flat_map(merged::lines);
+    lines.extend(merge.map(|line| format!("- {}", plain(&line))));
     lines.push(format!("- pgstrata {} (measured with {})", plain(&run.analysed_by), plain(&run.measured_by)));
     // A fence is longer than any run of backticks in what it holds.
     let fence = "`".repeat(2 + longest_run(&run.plan, '`').max(1));

@@ -5,9 +5,10 @@
 //! units (seconds, bytes, shares). Names of series come from one list below; what was called by people stands in labels.
 
 use super::Renderer;
-use super::words::class_key;
+use super::environment::each_machine;
+use super::words::{class_key, server_versions};
 use crate::analyse::findings::{
-    CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, Verdict,
+    CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, TrialKey, Verdict,
 };
 use crate::error::{Context, Result};
 use std::io::Write;
@@ -148,12 +149,24 @@ fn text(findings: &Findings) -> String {
     let run = &findings.run;
     let (id, at) = (run.id.as_str(), seconds(&run.started));
     let mut samples = Samples::default();
-    let about = vec![("run", id), ("name", run.name.as_str()), ("pgstrata", run.measured_by.as_str())];
+    let hosts = each_machine(&findings.machines, |host| host.hostname.clone());
+    let kernels = each_machine(&findings.machines, |host| host.kernel.clone());
+    let servers = server_versions(findings);
+    let mut about = vec![("run", id), ("name", run.name.as_str()), ("pgstrata", run.measured_by.as_str())];
+    about.extend(
+        [("host", hosts.as_str()), ("kernel", kernels.as_str())].into_iter().filter(|(_, value)| !value.is_empty()),
+    );
+    about.extend(servers.as_deref().map(|versions| ("postgres", versions)));
     samples.add("pgstrata_run", &about, 1.0, at);
     samples.add("pgstrata_run_trials_planned", &vec![("run", id)], f64::from(run.trials_planned), at);
     samples.add("pgstrata_run_trials_measured", &vec![("run", id)], f64::from(run.trials_measured), at);
     findings.cases.iter().for_each(|case| of_case(&mut samples, id, case, at));
-    findings.trials.iter().for_each(|trial| of_trial(&mut samples, id, trial));
+    for trial in &findings.trials {
+        let is_it = |key: &TrialKey| key.case == trial.case && key.trial == trial.trial;
+        let machine = findings.machines.iter().find(|machine| machine.trials.iter().any(is_it));
+        let host = machine.filter(|_| findings.machines.len() > 1).map(|machine| machine.host.hostname.as_str());
+        of_trial(&mut samples, id, host, trial);
+    }
     samples.text()
 }
 
@@ -206,9 +219,11 @@ fn of_latency(samples: &mut Samples, labels: &Labels<'_>, latency: &Latency, at:
     }
 }
 
-fn of_trial(samples: &mut Samples, run: &str, trial: &TrialFinding) {
+/// The host is a label of its own where trials ran on several.
+fn of_trial(samples: &mut Samples, run: &str, host: Option<&str>, trial: &TrialFinding) {
     let number = trial.trial.to_string();
-    let labels: Labels<'_> = vec![("run", run), ("case", &trial.case), ("trial", &number)];
+    let mut labels: Labels<'_> = vec![("run", run), ("case", &trial.case), ("trial", &number)];
+    labels.extend(host.map(|host| ("host", host)));
     let before = trial.steps.iter().take_while(|time| time.step != Step::Measure);
     let before_us: u64 = before.map(|time| time.wall_us).sum();
     let from = seconds(&trial.started).map(|began| began + before_us as f64 / 1e6);

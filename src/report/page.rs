@@ -14,6 +14,7 @@ use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
 use super::full;
 use super::latencies::CLOSED_LOOP;
+use super::merged;
 use super::power_cuts;
 use super::rankings::{kinds, ranking_tables};
 use super::snapshots::SnapshotTable;
@@ -76,7 +77,7 @@ impl Renderer for Page {
     }
 
     fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        let page = refreshing(findings, None)?;
+        let page = with(findings, None, None)?;
         out.write_all(page.as_bytes()).or_host(|| "write the report as HTML".to_owned())
     }
 }
@@ -86,6 +87,18 @@ impl Renderer for Page {
 /// # Errors
 /// For a fault in our template.
 pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<String> {
+    with(findings, refresh_s, None)
+}
+
+/// The page with a link to a server's list of runs.
+///
+/// # Errors
+/// For a fault in our template.
+pub(crate) fn served(findings: &Findings, home: &str) -> Result<String> {
+    with(findings, None, Some(home))
+}
+
+fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Result<String> {
     let labels = case_labels(findings);
     let mut environment = Environment::new();
     let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
@@ -98,6 +111,7 @@ pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<
         .render(context! {
             policy => policy(),
             refresh_s => refresh_s,
+            home => home,
             style => STYLE,
             echarts => ECHARTS,
             script => SCRIPT,
@@ -306,6 +320,7 @@ struct Tables {
     full: Table,
     not_run: Table,
     differences: Table,
+    merged: Table,
     machine: Table,
     stacks: Table,
     servers: Table,
@@ -347,6 +362,7 @@ impl Tables {
             full: full::table(&findings.full, labels),
             not_run: not_run_table(&findings.not_run, labels),
             differences: differences_table(findings, labels),
+            merged: merged::table(findings.run.merge.as_ref()),
             machine: machines_table(&findings.machines, &findings.trials),
             stacks: stacks_table(&findings.trials, labels),
             servers: servers_table(&findings.trials, labels),

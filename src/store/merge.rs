@@ -1,12 +1,12 @@
 //! Writing a merged run folder: trials of several runs, byte for byte as they were stored.
 
-use super::folder::{RunFolder, json};
+use super::folder::{RunFolder, json, read_versioned};
 use super::staging::sync_tree;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::TrialKey;
 use crate::record::event::Stamped;
-use crate::record::merged::MergeRecord;
+use crate::record::merged::{self, MergeRecord};
 use crate::record::run::RunRecord;
 use crate::record::verdict::VerdictRecord;
 use std::fs;
@@ -44,6 +44,24 @@ pub fn write(place: &Path, merge: &Merge<'_>) -> Result<RunFolder> {
     });
     made.inspect_err(|_| drop(fs::remove_dir_all(&beside)))?;
     RunFolder::open(place)
+}
+
+impl RunFolder {
+    /// What was merged into it and what was left out; `None` for a run that was not merged.
+    ///
+    /// # Errors
+    /// When it is damaged or newer than this program.
+    pub fn merged(&self) -> Result<Option<MergeRecord>> {
+        let path = self.path().join(MERGED);
+        if self.record().merged.is_empty() || !path.exists() {
+            return Ok(None);
+        }
+        let read = read_versioned(&path, merged::FORMAT).map_err(|e| match e.hint_text() {
+            Some(_) => e,
+            None => e.hint("remove the file: only what was left out of the merge is lost with it"),
+        });
+        read.map(Some)
+    }
 }
 
 fn fill(beside: &Path, merge: &Merge<'_>) -> Result<()> {

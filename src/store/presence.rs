@@ -4,13 +4,19 @@ use super::folder::{EVENTS, RUN, RunFolder};
 use crate::error::{Error, Result};
 use crate::host::files;
 use std::fs::File;
+use std::path::Path;
+
+/// Whether a pgstrata is writing to the run in a folder.
+pub(super) fn is_live(folder: &Path) -> bool {
+    let events = File::open(folder.join(EVENTS));
+    events.is_ok_and(|events| files::soon(|| files::lock_shared(&events)).is_err())
+}
 
 impl RunFolder {
     /// Whether a pgstrata is writing to it.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        let events = File::open(self.path().join(EVENTS));
-        events.is_ok_and(|events| files::soon(|| files::lock_shared(&events)).is_err())
+        is_live(self.path())
     }
 
     /// # Errors

@@ -1,14 +1,23 @@
 //! A folder of run folders, for whoever only reads: its runs by name, and nothing outside of it.
 
-use super::folder::RunFolder;
+use super::folder::{EVENTS, RUN, RunFolder};
+use super::presence::is_live;
 use crate::error::{Context, Error, Result};
+use crate::record::run::RunRecord;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-/// File that makes a folder a run folder.
-const RUN: &str = "run.json";
 /// Depth of the deepest file of a run folder: `trials/CASE/N/raw/...`, with room for what comes.
 const DEEPEST: u32 = 12;
+
+/// When a run was changed, as far as a list must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    changed: SystemTime,
+    events: u64,
+    live: bool,
+}
 
 /// A folder of runs.
 #[derive(Debug, Clone)]
@@ -54,6 +63,23 @@ impl Results {
         let is_folder = fs::symlink_metadata(&path).is_ok_and(|of| of.is_dir());
         let is_run = fs::symlink_metadata(path.join(RUN)).is_ok_and(|of| of.is_file());
         (is_folder && is_run).then_some(path)
+    }
+
+    /// What changes when a run does: a trial that is stored adds to its events. `None` where there is no run of this name.
+    #[must_use]
+    pub fn stamp(&self, name: &str) -> Option<Stamp> {
+        let path = self.path(name)?;
+        let of = |file: &str| fs::symlink_metadata(path.join(file)).ok();
+        let changed = of(RUN)?.modified().ok()?;
+        Some(Stamp { changed, events: of(EVENTS).map_or(0, |of| of.len()), live: is_live(&path) })
+    }
+
+    /// `run.json` of a run, which is no link; nothing else of the run is looked at. `None` where there is none of this name.
+    ///
+    /// # Errors
+    /// When it is damaged or newer than this program.
+    pub fn record(&self, name: &str) -> Result<Option<RunRecord>> {
+        self.path(name).map(|path| Ok(RunFolder::open(&path)?.record().clone())).transpose()
     }
 
     /// Opens a run; `None` where there is none of this name.

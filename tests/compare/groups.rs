@@ -101,3 +101,93 @@ fn few_hosts_and_other_plans_are_told() {
     let wrong = pgstrata(folder.path(), &["compare", "--group-by", "colour", &runs[0]]);
     assert_eq!(wrong.status.code(), Some(2), "{}", said(&wrong));
 }
+
+/// Six hosts that differ by up to 30 %, each with a run before and one after a change that costs 5 %.
+fn before_and_after(folder: &Path, after: &Made) -> Vec<String> {
+    let of_host = |host: u32| {
+        let speed = 1.0 + 0.06 * f64::from(host);
+        let made = Made { id: "0000000a", host: format!("node{host}"), speed, blocks: 2, ..Made::default() };
+        // No two hosts lose quite the same.
+        let speed = speed * (0.95 - 0.002 * f64::from(host % 3));
+        let later = Made { id: "0000000b", speed, host: made.host.clone(), blocks: 2, ..*after };
+        [made, later]
+            .map(|made| make_as(&folder.join(format!("results{host}{}", made.id)), &made).display().to_string())
+    };
+    (1..=6).flat_map(of_host).collect()
+}
+
+#[test]
+fn the_same_hosts_before_and_after_new_firmware_are_pairs() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = before_and_after(folder.path(), &Made { firmware: "B2", ..Made::default() });
+    let found = compared(folder.path(), "firmware", &runs, 0);
+    let groups: Vec<_> = found["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| (&group["name"], group["hosts"].as_array().unwrap().len()))
+        .collect();
+    assert_eq!(groups, [(&"firmware A1".into(), 6), (&"firmware B2".into(), 6)]);
+    let comparison = &found["comparisons"][0];
+    assert_eq!(comparison["method"], "paired over 6 hosts");
+    assert_eq!(found["comparisons"].as_array().unwrap().len(), 1);
+    // Hosts differ by 30 %, and the change is known to 1 % all the same.
+    let end = |name: &str| comparison["ratio"][name].as_f64().unwrap();
+    assert!(0.94 < end("low") && end("high") < 0.96, "{comparison}");
+    let shown = pgstrata(
+        folder.path(),
+        &[vec!["compare", "--group-by", "firmware"], runs.iter().map(String::as_str).collect()].concat(),
+    );
+    assert!(said(&shown).contains("paired over 6 hosts"), "{}", said(&shown));
+    // Of each host both runs are its history, and what changed between them.
+    let history = &found["groups"][0]["hosts"][0]["history"];
+    assert_eq!(history[1]["changes"], serde_json::json!(["firmware A1 to B2"]));
+    assert_eq!((&history[0]["in_group"], &history[1]["in_group"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn hosts_that_are_in_one_group_only_are_compared_apart_from_the_pairs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut runs = before_and_after(folder.path(), &Made { firmware: "B2", ..Made::default() });
+    for (host, firmware) in [("old1", "A1"), ("old2", "A1"), ("new1", "B2"), ("new2", "B2"), ("new3", "B2")] {
+        let made = Made { host: host.to_owned(), firmware, blocks: 2, ..Made::default() };
+        runs.push(make_as(&folder.path().join(host), &made).display().to_string());
+    }
+    let found = compared(folder.path(), "firmware", &runs, 0);
+    let parts: Vec<_> =
+        found["comparisons"].as_array().unwrap().iter().map(|part| (&part["method"], &part["hosts"])).collect();
+    let (pairs, rest) = (serde_json::json!([6, 6]), serde_json::json!([2, 3]));
+    assert_eq!(parts, [(&"paired over 6 hosts".into(), &pairs), (&"unpaired".into(), &rest)]);
+}
+
+#[test]
+fn a_host_that_booted_another_kernel_is_still_one_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = before_and_after(folder.path(), &Made { kernel: "6.12.0", ..Made::default() });
+    let found = compared(folder.path(), "model", &runs, 0);
+    assert_eq!(found["groups"].as_array().unwrap().len(), 1);
+    assert_eq!(found["groups"][0]["hosts"].as_array().unwrap().len(), 6);
+    let found = compared(folder.path(), "kernel", &runs, 0);
+    assert_eq!(found["comparisons"][0]["method"], "paired over 6 hosts");
+}
+
+#[test]
+fn a_merged_run_beside_its_sources_adds_no_trials() {
+    let folder = tempfile::tempdir().unwrap();
+    let share = |part: u32| {
+        let share = pgstrata::record::run::Share { part, of: 3 };
+        let id = ["00000001", "00000002", "00000003"][part as usize - 1];
+        let made = Made { id, blocks: 6, share: Some(share), host: format!("node{part}"), ..Made::default() };
+        make_as(&folder.path().join("results"), &made).display().to_string()
+    };
+    let mut runs: Vec<String> = (1..=3).map(share).collect();
+    let alone = compared(folder.path(), "model", &runs, 1);
+    let merge = [vec!["merge", "--into", "results/all"], runs.iter().map(String::as_str).collect()].concat();
+    let merged = pgstrata(folder.path(), &merge);
+    assert!(merged.status.success(), "{}", said(&merged));
+    runs.push(folder.path().join("results/all").display().to_string());
+    let both = compared(folder.path(), "model", &runs, 1);
+    assert_eq!(both["groups"], alone["groups"]);
+    let reason = both["left_out"][0][1].as_str().unwrap();
+    assert!(reason.contains("30 of its 30 trials are in folders named before it"), "{reason}");
+}

@@ -85,6 +85,7 @@ fn three_machines_with_two_blocks_each_rank_as_one_machine_with_six_does() {
     let status = pgstrata(folder.path(), &["status", "all"]);
     assert!(status.status.success() && said(&status).contains("complete"), "{}", said(&status));
     assert!(pgstrata(folder.path(), &["compare", "all:ext4", "all:xfs"]).status.success());
+    assert!(place.join("trials.parquet").is_file());
     let resumed = pgstrata(folder.path(), &["run", "--resume", "all"]);
     assert_eq!(resumed.status.code(), Some(2), "{}", said(&resumed));
     assert!(said(&resumed).contains("was merged from 3 runs"), "{}", said(&resumed));
@@ -195,18 +196,57 @@ fn a_block_whose_trials_ran_on_two_machines_is_left_out() {
     assert!(blocks.values().all(|hosts| hosts.iter().all(|host| *host == hosts[0])), "{blocks:?}");
 }
 
+/// Makes one trial of a run not run, because its machine lacked a program.
+fn lack(run: &Path, case: &str, block: u32) {
+    let path = run.join(format!("trials/{case}/{block}/trial.json"));
+    let mut trial: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    trial["outcome"] = serde_json::json!({ "outcome": "not_run", "step": "check", "reason": "the program mkfs.xfs is missing", "hint": null });
+    fs::write(&path, trial.to_string()).unwrap();
+}
+
 #[test]
-fn a_machine_that_lacked_something_for_a_case_takes_no_part() {
+fn a_machine_that_lacked_something_for_a_case_of_the_others_takes_no_part() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
     make_as(&results, &share(1, 1.0));
     make_as(&results, &share(2, 1.0));
-    let lacking = make_as(&results, &share(3, 1.0));
-    let path = lacking.join("trials/xfs-c4/3/trial.json");
-    let mut trial: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    trial["outcome"] = serde_json::json!({ "outcome": "not_run", "step": "check", "reason": "the program mkfs.xfs is missing", "hint": null });
-    fs::write(&path, trial.to_string()).unwrap();
-    let (merged, _) = merge(folder.path(), 1);
+    lack(&make_as(&results, &share(3, 1.0)), "xfs-c4", 3);
+    let (merged, all) = merge(folder.path(), 1);
     let reason = merged["left_out"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("does not meet the plan's requirements: xfs-c4: the program mkfs.xfs"), "{reason}");
+    // The report says so, too.
+    for format in ["html", "md", "json"] {
+        let written = pgstrata(folder.path(), &["report", "all", "--format", format, "--output", "report"]);
+        assert!(written.status.success(), "{}", said(&written));
+        let report = fs::read_to_string(folder.path().join("report")).unwrap();
+        for part in ["does not meet the plan", "the program mkfs.xfs is missing"] {
+            assert!(report.contains(part), "{format} lacks {part}");
+        }
+    }
+    assert!(load::findings(&all).unwrap().run.merge.is_some());
+}
+
+#[test]
+fn what_all_machines_lack_leaves_none_of_them_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    for part in 1..=3 {
+        let run = make_as(&results, &share(part, 1.0));
+        [part, part + 3].into_iter().for_each(|block| lack(&run, "xfs-c4", block));
+    }
+    let (merged, _) = merge(folder.path(), 0);
+    assert_eq!((merged["merged"].as_array().unwrap().len(), &merged["left_out"]), (3, &serde_json::json!([])));
+}
+
+#[test]
+fn one_good_and_one_damaged_folder_say_what_is_wrong_with_the_damaged_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    let good = make_as(&results, &share(1, 1.0)).display().to_string();
+    let damaged = make_as(&results, &share(2, 1.0));
+    fs::write(damaged.join("run.json"), "{\"format\": 1, \"id\"").unwrap();
+    let output = pgstrata(folder.path(), &["merge", "--into", "all", &good, &damaged.display().to_string()]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let reason = format!("{}: failed to read {}", damaged.display(), damaged.join("run.json").display());
+    assert!(said(&output).contains(&reason), "{}", said(&output));
 }

@@ -118,6 +118,30 @@ fn openmetrics_keeps_the_rules_and_has_findings_and_seconds_in_base_units() {
 }
 
 #[test]
+fn the_run_says_where_it_ran_and_trials_of_several_machines_say_it_each() {
+    let mut findings = sample::findings();
+    let one = read(&rendered("openmetrics", &findings)).unwrap();
+    let run = one.iter().find(|sample| sample.family == "pgstrata_run").unwrap();
+    let host = findings.machines[0].host.clone();
+    assert_eq!((&run.labels["host"], &run.labels["kernel"]), (&host.hostname, &host.kernel));
+    assert_eq!(run.labels["postgres"], "15.18");
+    assert!(one.iter().all(|sample| sample.family == "pgstrata_run" || !sample.labels.contains_key("host")));
+
+    let mut other = findings.machines[0].clone();
+    other.host.hostname = "other".to_owned();
+    findings.machines[0].trials.retain(|key| key.trial != 2);
+    other.trials.retain(|key| key.trial == 2);
+    findings.machines.push(other);
+    let two = read(&rendered("openmetrics", &findings)).unwrap();
+    let of_trials: Vec<&Sample> = two.iter().filter(|sample| sample.labels.contains_key("trial")).collect();
+    assert!(!of_trials.is_empty());
+    for sample in of_trials {
+        let expected = if sample.labels["trial"] == "2" { "other" } else { &host.hostname };
+        assert_eq!(sample.labels["host"], expected);
+    }
+}
+
+#[test]
 fn hostile_names_are_escaped_in_openmetrics_and_read_back_as_they_were() {
     let findings = sample::hostile();
     let samples = read(&rendered("openmetrics", &findings)).unwrap();

@@ -5,7 +5,6 @@ use crate::over_time::{heatmap, telemetry, waits};
 use crate::verdicts::{power_cuts, verdict};
 use crate::windows::{trial_window, window};
 use pgstrata::analyse::findings::*;
-use pgstrata::record::event::Step;
 use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
 
@@ -519,6 +518,7 @@ pub fn findings() -> Findings {
             measured_share: Some(0.713),
             plan: include_str!("plan.toml").to_owned(),
             baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
+            merge: None,
         },
         headline: crate::facts::answer().text(),
         answer: crate::facts::answer(),

@@ -252,6 +252,7 @@ fn the_pages_fit_a_phone() {
             ("/?q=nothing-of-the-kind", "none"),
             ("/compare?a=2026-02-02-second&b=2026-04-04-damaged", "refused"),
             ("/runs/none", "missing"),
+            ("/fleet", "fleet"),
         ] {
             browser.go(&served.url(path));
             let widest = "[document.documentElement.scrollWidth, document.body.scrollWidth]";
@@ -262,4 +263,75 @@ fn the_pages_fit_a_phone() {
         let text = browser.evaluate("document.querySelector('main').innerText");
         assert!(text.as_str().unwrap().contains("2026-04-04-damaged"), "{text}");
     }
+}
+
+#[test]
+fn a_search_finds_runs_by_host_kernel_and_server_and_a_changed_run_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = two_runs(folder.path());
+    let served = Served::of(&results);
+    let path = results.join("2026-02-02-second");
+    let trials = path.join("trials");
+    let mut moved = 0;
+    for case in fs::read_dir(&trials).unwrap() {
+        for trial in fs::read_dir(case.unwrap().path()).unwrap() {
+            let file = trial.unwrap().path().join("trial.json");
+            let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+            record["host"]["hostname"] = "db7.example".into();
+            record["host"]["kernel"] = "7.7.7-lab".into();
+            fs::write(&file, record.to_string()).unwrap();
+            moved += 1;
+        }
+    }
+    assert!(moved > 0);
+    for query in ["DB7", "7.7.7-lab", "db7.example+second"] {
+        let (status, text) = served.get(&format!("/?q={query}"));
+        assert!(status == 200 && text.contains("1 of 2 runs") && text.contains("db7.example"), "{query}: {text}");
+    }
+    // Nothing says that a trial was changed; new events do.
+    let change = |text: &str| {
+        for case in fs::read_dir(&trials).unwrap().map(|case| case.unwrap().path()).filter(|case| case.is_dir()) {
+            for trial in fs::read_dir(case).unwrap() {
+                let file = trial.unwrap().path().join("trial.json");
+                let record = fs::read_to_string(&file).unwrap().replace("db7.example", text);
+                fs::write(&file, record).unwrap();
+            }
+        }
+    };
+    change("db8.example");
+    let mut events = fs::read_to_string(path.join("events.jsonl")).unwrap();
+    let warning = Stamped { at_us: 1, what: Event::Warning { message: "x".to_owned() } };
+    events.push_str(&(serde_json::to_string(&warning).unwrap() + "\n"));
+    fs::write(path.join("events.jsonl"), events).unwrap();
+    assert!(served.get("/?q=db8").1.contains("1 of 2 runs"));
+    assert!(served.get("/?q=db7").1.contains("0 of 2 runs"));
+}
+
+#[test]
+fn hosts_of_a_plan_are_shown_and_every_page_leads_back_to_the_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = two_runs(folder.path());
+    let served = Served::of(&results);
+    let (_, list) = served.get("/");
+    let link = list.split("<p class=\"fleets\">").nth(1).and_then(|rest| rest.split('"').nth(1)).unwrap_or_default();
+    let link = link.replace("&amp;", "&").replace("&#x2f;", "/");
+    assert!(link.starts_with("/fleet?by=model,firmware,kernel&plan="), "{list}");
+    for target in [
+        &link,
+        "/fleet",
+        "/runs/2026-02-02-second/report",
+        &format!("/compare?a=2026-02-02-second&b={}", encoded(HOSTILE)),
+    ] {
+        let (status, text) = served.get(target);
+        assert!(status == 200 && text.contains("href=\"/\">All runs"), "{target}: {}", &text[..text.len().min(2000)]);
+    }
+    let (_, text) = served.get(&link);
+    assert!(text.contains("class=\"dot\""), "{text}");
+    for target in ["/fleet?by=colour", "/fleet?plan=none", "/fleet?by=model&plan=../secret"] {
+        assert_eq!(served.get(target).0, 404, "{target}");
+    }
+}
+
+fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }

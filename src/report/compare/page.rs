@@ -1,7 +1,7 @@
 //! The page of a comparison: one file that opens from disk, needs no network and no script, in the report's style sheet.
 
-use super::super::page::{STYLE, base64, sum};
-use super::super::table::Table;
+use super::super::page::{STYLE, sum};
+use super::super::sheet::{MACRO, Sheet};
 use super::super::words::write_visible;
 use super::tables::{facts_table, grouped, known_of, pair_table, refused_table, sides_table};
 use crate::analyse::compare::findings::ComparisonFindings;
@@ -9,24 +9,9 @@ use crate::error::{Error, Result};
 use minijinja::{Environment, context};
 use serde::Serialize;
 
-const TEMPLATE: &str = concat!(include_str!("../html/table.html"), include_str!("page.html"));
+const TEMPLATE: &str = include_str!("page.html");
 /// What this page has beyond the report's style sheet.
 const OWN_STYLE: &str = include_str!("page.css");
-
-/// A table with its CSV as an address that can be saved.
-#[derive(Serialize)]
-struct Sheet {
-    table: Table,
-    file: String,
-    csv: String,
-}
-
-impl Sheet {
-    fn of(table: Table) -> Sheet {
-        let csv = format!("data:text/csv;base64,{}", base64(table.to_csv().as_bytes()));
-        Sheet { file: format!("compare-{}.csv", table.id), table, csv }
-    }
-}
 
 #[derive(Serialize)]
 struct PairView {
@@ -35,16 +20,17 @@ struct PairView {
     sheet: Sheet,
 }
 
-/// The page.
+/// The page; a server's has a link to its list of runs.
 ///
 /// # Errors
 /// A bug: a template that does not render.
-pub fn page(findings: &ComparisonFindings) -> Result<String> {
+pub fn page(findings: &ComparisonFindings, home: Option<&str>) -> Result<String> {
     let bug = |e: minijinja::Error| Error::bug(format!("the comparison's template does not render: {e:#}"));
+    let text = format!("{MACRO}{TEMPLATE}");
     let mut environment = Environment::new();
     environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
     environment.set_formatter(write_visible);
-    environment.add_template("page.html", TEMPLATE).map_err(bug)?;
+    environment.add_template("page.html", &text).map_err(bug)?;
     let style = format!("{STYLE}{OWN_STYLE}");
     let rows = || findings.pairs.iter().flat_map(|pair| &pair.rows);
     let of_sides = findings.sides.iter().flat_map(|side| side.caveats.iter().map(|text| (&*side.mark, text.clone())));
@@ -57,6 +43,7 @@ pub fn page(findings: &ComparisonFindings) -> Result<String> {
         .render(context! {
             policy => format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", sum(&style)),
             style => style,
+            home => home,
             version => findings.compared_by,
             answer => findings.answer.lines().collect::<Vec<_>>(),
             labels => findings.sides.iter().map(|side| side.label.clone()).collect::<Vec<_>>(),
@@ -66,9 +53,9 @@ pub fn page(findings: &ComparisonFindings) -> Result<String> {
             caveats => caveats,
             left_out => left_out,
             pairs => pairs(findings),
-            sides => Sheet::of(sides_table(findings)),
-            refused => Sheet::of(refused_table(findings)),
-            facts => Sheet::of(facts_table(findings, "facts", "Facts that differ", &findings.facts_that_differ)),
+            sides => Sheet::of("compare", sides_table(findings)),
+            refused => Sheet::of("compare", refused_table(findings)),
+            facts => Sheet::of("compare", facts_table(findings, "facts", "Facts that differ", &findings.facts_that_differ)),
             known_of => known_of(findings).into_iter().map(|(who, keys)| (who, keys.join(", "))).collect::<Vec<_>>(),
         })
         .map_err(bug)
@@ -83,7 +70,7 @@ fn pairs(findings: &ComparisonFindings) -> Vec<PairView> {
         PairView {
             title: format!("{marks}: {} against {}", labels[0], labels[1]),
             caveat: pair.caveat.clone(),
-            sheet: Sheet::of(table),
+            sheet: Sheet::of("compare", table),
         }
     };
     shown.map(view).collect()

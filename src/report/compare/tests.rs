@@ -99,9 +99,9 @@ fn a_page_says_that_all_was_compared_only_where_nothing_was_left_out() {
     let mut found = findings();
     found.refused.clear();
     found.alone.clear();
-    assert!(!page(&found).unwrap().contains(all), "iostat was left out");
+    assert!(!page(&found, None).unwrap().contains(all), "iostat was left out");
     found.sides.iter_mut().for_each(|side| side.left_out.clear());
-    assert!(page(&found).unwrap().contains(all));
+    assert!(page(&found, None).unwrap().contains(all));
 }
 
 #[test]
@@ -141,13 +141,13 @@ fn everything_that_was_found_is_said_in_its_order() {
 fn of_two_runs_both_figures_stand_in_the_place_of_an_interval() {
     let mut found = findings();
     found.pairs[0].rows[0].reference_runs = vec![10.0, 7654.0];
-    let (text, page) = (terminal(&found), page(&found).unwrap());
+    let (text, page) = (terminal(&found), page(&found, None).unwrap());
     assert!(text.contains(" 10.0, 7654 ") && page.contains("10.0, 7654"), "{text}");
 }
 
 #[test]
 fn the_page_has_the_same_and_asks_for_nothing() {
-    let page = page(&findings()).unwrap();
+    let page = page(&findings(), None).unwrap();
     for part in ["3.40×", "3.06–3.74", "class=\"faster\"", "not compared", ";base64,"] {
         assert!(page.contains(part), "{part}");
     }
@@ -172,7 +172,7 @@ fn hostile_names_stay_text() {
     }
     findings.facts_that_differ[0].values[0].iter_mut().for_each(spoil);
     spoil(&mut findings.refused[0].words);
-    let page = page(&findings).unwrap();
+    let page = page(&findings, None).unwrap();
     assert!(!page.contains("<script") && page.matches("</style>").count() == 1 && !page.contains(">49"));
     assert!(!page.contains("alert(1)</"), "an element of its own");
     let text = terminal(&findings);
@@ -231,6 +231,6 @@ proptest! {
         for line in terminal(&findings).lines() {
             prop_assert!(line.chars().count() <= WIDTH, "{line}");
         }
-        prop_assert!(page(&findings).is_ok());
+        prop_assert!(page(&findings, None).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 //! own inside, so that the server can forbid both; names are escaped like everywhere.
 
 use super::page::STYLE;
-use super::words::write_visible;
+use super::words::{moment, write_visible};
 use crate::error::{Error, Result};
 use minijinja::{Environment, context};
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub struct ListView {
     /// The run that was chosen to be compared, with its name in an address.
     pub first: Option<(String, String)>,
     pub rows: Vec<RunRow>,
+    /// Plans with several runs: their hosts can be compared.
+    pub fleets: Vec<FleetLink>,
     /// Runs in the folder, and those that match.
     pub all: usize,
     pub found: usize,
@@ -42,13 +44,24 @@ pub struct ListView {
     pub more: Option<String>,
 }
 
-/// A run in the list.
+/// Where the hosts of a plan's runs are compared.
 #[derive(Debug, Serialize)]
+pub struct FleetLink {
+    pub plan: String,
+    pub runs: usize,
+    pub address: String,
+}
+
+/// A run in the list.
+#[derive(Debug, Default, Serialize)]
 pub struct RunRow {
     pub name: String,
     /// The name as it stands in an address.
     pub address: String,
     pub plan: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    pub hosts: String,
     pub stacks: String,
     /// `running`, `complete`, ...; its key in the style sheet is the same.
     pub state: String,
@@ -103,6 +116,7 @@ fn render(title: &str, template: &'static str, script: Option<&str>, view: &mini
     let bug = |e: minijinja::Error| Error::bug(format!("a page of the server does not render: {e:#}"));
     let mut environment = Environment::new();
     environment.set_formatter(write_visible);
+    environment.add_filter("moment", |started: &str| moment(started));
     environment.add_template("page.html", template).map_err(bug)?;
     let page = environment.get_template("page.html").map_err(bug)?;
     page.render(context! { title => title, script => script, version => env!("CARGO_PKG_VERSION"), view => view })
@@ -120,6 +134,8 @@ mod tests {
             name: hostile.to_owned(),
             address: "a".to_owned(),
             plan: hostile.to_owned(),
+            started: hostile.to_owned(),
+            hosts: hostile.to_owned(),
             stacks: hostile.to_owned(),
             state: "complete".to_owned(),
             measured: 1,
@@ -131,6 +147,7 @@ mod tests {
             query: hostile.to_owned(),
             first: Some((hostile.to_owned(), "b".to_owned())),
             rows: vec![row],
+            fleets: vec![FleetLink { plan: hostile.to_owned(), runs: 2, address: "/fleet".to_owned() }],
             all: 2,
             found: 1,
             more: Some("/?from=1".to_owned()),

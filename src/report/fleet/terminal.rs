@@ -1,7 +1,7 @@
 //! Machines beside each other, for a terminal.
 
-use super::terminal::{align_right, indented, paragraph, plain_table, printable};
-use crate::analyse::fleet::{FleetFindings, HostFinding, HostGroup};
+use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use crate::analyse::fleet::{FleetFindings, GroupComparison, HostFinding, HostGroup};
 
 /// Hosts of a group that are shown: the slowest.
 const SHOWN: usize = 20;
@@ -12,20 +12,14 @@ pub fn terminal(findings: &FleetFindings) -> String {
     let mut text: String = findings.answer.iter().map(|sentence| paragraph("", sentence)).collect();
     findings.groups.iter().for_each(|group| text.push_str(&table(group)));
     if !findings.comparisons.is_empty() {
-        text.push_str("\nGroups (each host counts once; not paired; 95 % CI)\n");
+        text.push_str("\nGroups (each host counts once; 95 % CI)\n");
     }
-    for comparison in &findings.comparisons {
-        let ratio = &comparison.ratio;
-        let interval = ratio
-            .low
-            .zip(ratio.high)
-            .map_or_else(|| "no interval: one host each".to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"));
-        let (own, others) = comparison.hosts;
-        let line = format!(
-            "{} against {}: {:.3} times the speed ({interval}); {own} and {others} hosts",
-            comparison.group, comparison.reference, ratio.value
-        );
-        text.push_str(&paragraph("  ", &line));
+    findings.comparisons.iter().for_each(|comparison| text.push_str(&paragraph("  ", &compared(comparison))));
+    if !findings.not_compared.is_empty() {
+        text.push_str("\nGroups not compared\n");
+    }
+    for (group, reason) in &findings.not_compared {
+        text.push_str(&paragraph("  ", &format!("{group}: {reason}")));
     }
     if !findings.left_out.is_empty() {
         text.push_str("\nLeft out\n");
@@ -34,6 +28,18 @@ pub fn terminal(findings: &FleetFindings) -> String {
         text.push_str(&paragraph("  ", &format!("{folder}: {reason}")));
     }
     text
+}
+
+/// `firmware B2 against firmware A1: 0.951 times the speed (0.944 to 0.958); paired over 6 hosts`.
+fn compared(comparison: &GroupComparison) -> String {
+    let GroupComparison { group, reference, ratio, hosts: (own, others), method } = comparison;
+    let ends = ratio.low.zip(ratio.high).map(|(low, high)| format!(" ({low:.3} to {high:.3})")).unwrap_or_default();
+    let hosts = if own == others && method.starts_with("paired") {
+        String::new()
+    } else {
+        format!("; {own} and {others} hosts")
+    };
+    format!("{group} against {reference}: {:.3} times the speed{ends}; {method}{hosts}", ratio.value)
 }
 
 fn table(group: &HostGroup) -> String {

@@ -1,0 +1,229 @@
+//! Hosts of a group beside each other, and one group over another.
+
+use super::findings::{GroupComparison, HostFinding, HostGroup, Sitting};
+use super::{GroupBy, Machine, value};
+use crate::analyse::findings::Estimate;
+use crate::stats::interval::TrialMean;
+use crate::stats::outliers::{FEWEST, Spread, median};
+use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Facts whose changes a history marks.
+const MARKED: [GroupBy; 4] = [GroupBy::Kernel, GroupBy::Firmware, GroupBy::Postgres, GroupBy::Model];
+
+/// A machine as far as it belongs to a group: a machine whose kernel was changed is in one group before and in another one after.
+pub(super) struct Member<'a> {
+    /// Its place among all machines.
+    place: usize,
+    machine: &'a Machine,
+    /// Mean of the logarithms of its figures.
+    cases: BTreeMap<&'a str, f64>,
+    trials: usize,
+}
+
+pub(super) type Group<'a> = (String, Vec<Member<'a>>);
+
+/// The groups of some machines, the largest first.
+pub(super) fn of<'a>(machines: &'a [Machine], by: &[GroupBy]) -> Vec<Group<'a>> {
+    let mut groups: BTreeMap<String, Vec<Member<'a>>> = BTreeMap::new();
+    for (place, machine) in machines.iter().enumerate() {
+        let mut of_machine: BTreeMap<String, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
+        for sitting in &machine.sittings {
+            let cases = of_machine.entry(sitting.group(by)).or_default();
+            for (case, logs) in &sitting.cases {
+                cases.entry(case).or_default().extend(logs);
+            }
+        }
+        for (group, cases) in of_machine {
+            let trials = cases.values().map(Vec::len).sum();
+            let cases = cases.into_iter().map(|(case, logs)| (case, mean(&logs))).collect();
+            groups.entry(group).or_default().push(Member { place, machine, cases, trials });
+        }
+    }
+    let mut groups: Vec<Group<'a>> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, members)| std::cmp::Reverse(members.len()));
+    groups
+}
+
+fn mean(logs: &[f64]) -> f64 {
+    logs.iter().sum::<f64>() / logs.len().max(1) as f64
+}
+
+/// The hosts of a group beside each other.
+pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup {
+    let cases: BTreeSet<&str> = members.iter().flat_map(|member| member.cases.keys().copied()).collect();
+    let middle = |case: &str| {
+        let figures: Vec<f64> = members.iter().filter_map(|member| member.cases.get(case).copied()).collect();
+        median(&figures).unwrap_or(0.0)
+    };
+    let middles: BTreeMap<&str, f64> = cases.into_iter().map(|case| (case, middle(case))).collect();
+    let beside = |member: &Member<'_>| -> BTreeMap<String, f64> {
+        middles
+            .iter()
+            .filter_map(|(case, middle)| Some(((*case).to_owned(), member.cases.get(case)? - middle)))
+            .collect()
+    };
+    let of_cases: Vec<BTreeMap<String, f64>> = members.iter().map(beside).collect();
+    let means: Vec<f64> = of_cases.iter().map(|logs| mean(&logs.values().copied().collect::<Vec<_>>())).collect();
+    let spread = Spread::of(&means);
+    let named = spread.as_ref().map(Spread::named).unwrap_or_default();
+    let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
+    let history = History { group: name, by, middles: &middles, middle };
+    let mut hosts: Vec<HostFinding> = (0..members.len())
+        .map(|place| HostFinding {
+            host: members[place].machine.host.hostname.clone(),
+            speed: (means[place] - middle).exp(),
+            below: spread.as_ref().and_then(|spread| spread.below.get(place).copied()),
+            is_slow: named.contains(&place),
+            trials: members[place].trials,
+            cases: of_cases[place].iter().map(|(case, log)| (case.clone(), log.exp())).collect(),
+            history: history.of(members[place].machine),
+        })
+        .collect();
+    hosts.sort_by(|one, other| one.speed.total_cmp(&other.speed));
+    let (deviation, limit) = spread.map_or((0.0, None), |spread| (spread.deviation, spread.limit));
+    let limit_speed = limit.map(|limit| (-limit * deviation).exp());
+    HostGroup { name: name.clone(), spread: deviation, limit, limit_speed, hosts }
+}
+
+/// What the history of a group's hosts is shown against.
+struct History<'a> {
+    group: &'a str,
+    by: &'a [GroupBy],
+    /// Of each case the median of the group's hosts, and the median of their means over cases.
+    middles: &'a BTreeMap<&'a str, f64>,
+    middle: f64,
+}
+
+impl History<'_> {
+    fn of(&self, machine: &Machine) -> Vec<Sitting> {
+        let mut sittings: Vec<&super::Sitting> = machine.sittings.iter().collect();
+        sittings.sort_by(|one, other| one.started.cmp(&other.started));
+        let mut history: Vec<Sitting> = Vec::new();
+        for sitting in sittings {
+            let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - self.middles.get(case.as_str())?);
+            let logs: Vec<f64> = sitting.cases.iter().filter_map(beside).collect();
+            if logs.is_empty() {
+                continue;
+            }
+            let changed = |by: &GroupBy| {
+                let (before, now) = (history.last()?.facts.get(by), sitting.facts.get(by));
+                let words = || format!("{} {} to {}", by.word(), value(before), value(now));
+                (before != now).then(words)
+            };
+            let changes = MARKED.iter().filter_map(changed).collect();
+            history.push(Sitting {
+                run: sitting.run.clone(),
+                started: sitting.started.clone(),
+                speed: (mean(&logs) - self.middle).exp(),
+                trials: sitting.cases.values().map(Vec::len).sum(),
+                in_group: sitting.group(self.by) == self.group,
+                facts: sitting.facts.clone(),
+                changes,
+            });
+        }
+        history
+    }
+}
+
+/// A group over another one. Machines that are in both, before and after a change, are pairs; the others are compared without
+/// pairs, and apart, since few pairs may say less than many machines. Empty where no case is common.
+pub(super) fn comparisons(group: &Group<'_>, reference: &Group<'_>) -> Vec<GroupComparison> {
+    let names = (group.0.as_str(), reference.0.as_str());
+    let places = |(_, members): &Group<'_>| members.iter().map(|member| member.place).collect::<BTreeSet<_>>();
+    let both: BTreeSet<usize> = places(group).intersection(&places(reference)).copied().collect();
+    if both.len() < 2 {
+        let whole =
+            comparison(names, &group.1.iter().collect::<Vec<_>>(), &reference.1.iter().collect::<Vec<_>>(), false);
+        return whole.into_iter().collect();
+    }
+    let part = |paired: bool| {
+        let (own, others) = (chosen(group, &both, paired), chosen(reference, &both, paired));
+        comparison(names, &own, &others, paired)
+    };
+    [part(true), part(false)].into_iter().flatten().collect()
+}
+
+/// The members of a group that are, or are not, among these machines.
+fn chosen<'g, 'a>((_, members): &'g Group<'a>, among: &BTreeSet<usize>, are: bool) -> Vec<&'g Member<'a>> {
+    members.iter().filter(|member| among.contains(&member.place) == are).collect()
+}
+
+fn comparison(
+    (group, reference): (&str, &str),
+    members: &[&Member<'_>],
+    others: &[&Member<'_>],
+    paired: bool,
+) -> Option<GroupComparison> {
+    let has = |hosts: &[&Member<'_>], case: &str| hosts.iter().all(|host| host.cases.contains_key(case));
+    let cases: Vec<&str> = others.first()?.cases.keys().copied().collect();
+    let cases: Vec<&str> = cases.into_iter().filter(|case| has(members, case) && has(others, case)).collect();
+    if cases.is_empty() || members.is_empty() {
+        return None;
+    }
+    // A host counts once, however many trials it has. Only the same host has the same number, and so is a pair.
+    let count = |hosts: &[&Member<'_>]| u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+    let means = |hosts: &[&Member<'_>], from: u32| -> Vec<BlockMean> {
+        let log = |host: &Member<'_>| {
+            mean(&cases.iter().filter_map(|case| host.cases.get(case).copied()).collect::<Vec<_>>())
+        };
+        let number = |(next, host): (u32, &&Member<'_>)| match paired {
+            true => u32::try_from(host.place).unwrap_or(u32::MAX),
+            false => next,
+        };
+        let mean = |block: (u32, &&Member<'_>)| BlockMean {
+            block: number(block),
+            trial: TrialMean { mean: log(block.1).exp(), within: None },
+        };
+        (from..).zip(hosts).map(mean).collect()
+    };
+    let found = ratio(&means(members, 1 + count(others)), &means(others, 1))?;
+    let ratio = Estimate {
+        value: found.value,
+        low: found.interval.map(|(low, _)| low),
+        high: found.interval.map(|(_, high)| high),
+        trials: count(members) + count(others),
+    };
+    let method = match found.method {
+        RatioMethod::Paired { blocks } => format!("paired over {blocks} hosts"),
+        RatioMethod::Unpaired { .. } => "unpaired".to_owned(),
+        RatioMethod::BorrowedSpread { .. } => "unpaired; one host has the spread of the other group".to_owned(),
+        RatioMethod::NoInterval => "no interval: one host each".to_owned(),
+    };
+    let hosts = (members.len(), others.len());
+    Some(GroupComparison { group: group.to_owned(), reference: reference.to_owned(), ratio, hosts, method })
+}
+
+/// `node7 is 15 % slower than the median of its 19 siblings (5.1 MADs; limit 3.6)`.
+pub(super) fn sentence(group: &HostGroup) -> String {
+    let siblings = group.hosts.len().saturating_sub(1);
+    let slow: Vec<String> = group
+        .hosts
+        .iter()
+        .filter(|host| host.is_slow)
+        .map(|host| {
+            let share = 100.0 * (1.0 - host.speed);
+            let below = host.below.unwrap_or_default();
+            format!(
+                "{} is {share:.0} % slower than the median of its {siblings} siblings, by {below:.1} MADs",
+                host.host
+            )
+        })
+        .collect();
+    match group.limit {
+        None if group.hosts.len() < FEWEST => {
+            let hosts = if group.hosts.len() == 1 { "host" } else { "hosts" };
+            format!("{}: {} {hosts}; no outlier can be named among fewer than {FEWEST}", group.name, group.hosts.len())
+        }
+        None => format!("{}: the figures of its hosts do not vary", group.name),
+        Some(limit) if slow.is_empty() => {
+            let spread = 100.0 * group.spread;
+            format!(
+                "{}: none of {} hosts is slower than its siblings (limit {limit:.1} MADs of {spread:.1} % each)",
+                group.name,
+                group.hosts.len()
+            )
+        }
+        Some(limit) => format!("{}: {} (limit {limit:.1} MADs)", group.name, slow.join("; ")),
+    }
+}

@@ -1,0 +1,62 @@
+//! The page of a fleet on the server: which runs, grouped by what.
+
+use super::runs::PlanRuns;
+use super::{HOME, encoded};
+use crate::analyse::fleet::{self, GroupBy};
+use crate::error::{Error, Result};
+use crate::report;
+use crate::report::fleet::Grouping;
+use crate::report::serve::FleetLink;
+use crate::store::results::Results;
+use std::path::{Path, PathBuf};
+
+/// What siblings have in common unless told otherwise.
+pub(super) const USUAL: [GroupBy; 3] = [GroupBy::Model, GroupBy::Firmware, GroupBy::Kernel];
+
+/// Facts by their words, with commas between them; `None` where one is none.
+pub(super) fn facts(words: &str) -> Option<Vec<GroupBy>> {
+    words.split(',').map(GroupBy::of).collect()
+}
+
+/// The plan of this key, else the one with most runs.
+pub(super) fn chosen(plans: Vec<PlanRuns>, key: Option<&str>) -> Option<PlanRuns> {
+    plans.into_iter().find(|plan| key.is_none_or(|key| plan.key == key))
+}
+
+/// The link to a plan's page in the list.
+pub(super) fn link(plan: &PlanRuns) -> FleetLink {
+    FleetLink { plan: plan.name.clone(), runs: plan.runs.len(), address: address(plan, &USUAL) }
+}
+
+fn address(plan: &PlanRuns, by: &[GroupBy]) -> String {
+    format!("/fleet?by={}&plan={}", words(by), encoded(&plan.key))
+}
+
+fn words(by: &[GroupBy]) -> String {
+    by.iter().map(|by| by.word()).collect::<Vec<_>>().join(",")
+}
+
+/// The page. Runs that may not be opened are left out, with the reason.
+///
+/// # Errors
+/// When none of the runs can be read.
+pub(super) fn page(results: &Results, plan: &PlanRuns, by: &[GroupBy]) -> Result<String> {
+    let mut refused: Vec<(String, String)> = Vec::new();
+    let mut opened: Vec<(String, PathBuf)> = Vec::new();
+    for name in &plan.runs {
+        match results.run(name).and_then(|run| run.ok_or_else(|| Error::store("it is gone"))) {
+            Ok(run) => opened.push((name.clone(), run.path().to_owned())),
+            Err(error) => refused.push((name.clone(), error.chain())),
+        }
+    }
+    let folders: Vec<(String, &Path)> = opened.iter().map(|(name, path)| (name.clone(), path.as_path())).collect();
+    let mut findings = fleet::compare(&folders, by)?;
+    findings.left_out.splice(0..0, refused);
+    let other = |others: Vec<GroupBy>| Grouping {
+        text: words(&others).replace(',', ", "),
+        address: address(plan, &others),
+        is_this: others == by,
+    };
+    let all = std::iter::once(USUAL.to_vec()).chain(GroupBy::ALL.map(|by| vec![by]));
+    report::fleet::page(&findings, Some(HOME), &all.map(other).collect::<Vec<_>>())
+}

@@ -1,0 +1,229 @@
+//! The list of runs: what a row shows, what a search finds, and what is kept between two requests.
+//!
+//! A run is read when a row or a search needs it, and again only when it was changed. Of runs that are not shown the list
+//! needs `run.json` alone.
+
+use super::super::status::{Status, status};
+use super::{encoded, fleet, state_word};
+use crate::error::{Error, Result};
+use crate::host::time::wall_us;
+use crate::record::run::RunRecord;
+use crate::report::serve::{ListView, RunRow};
+use crate::serve::Request;
+use crate::store::results::{Results, Stamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs on one page of the list.
+const ROWS: usize = 100;
+
+/// The runs of a folder.
+pub(super) struct Runs {
+    pub(super) results: Results,
+    known: Mutex<BTreeMap<String, Known>>,
+}
+
+/// What is known of a run as it was when it had this stamp.
+struct Known {
+    stamp: Stamp,
+    /// By `run.json`; else why it cannot be read.
+    head: Arc<Result<Head, String>>,
+    /// By its trials and events, once somebody has asked.
+    row: Option<Arc<Result<Row, String>>>,
+}
+
+/// What `run.json` says of a run.
+struct Head {
+    plan: String,
+    /// What makes two runs those of one plan.
+    key: String,
+    is_merged: bool,
+    started: String,
+    stacks: String,
+    /// What a search looks through, in lower case.
+    words: String,
+}
+
+/// What its trials and events say.
+struct Row {
+    state: &'static str,
+    measured: usize,
+    trials: usize,
+    hosts: String,
+    /// Hosts, kernels and servers, in lower case.
+    words: String,
+}
+
+/// The runs of one plan.
+pub(super) struct PlanRuns {
+    pub(super) name: String,
+    pub(super) key: String,
+    /// Names of the runs, the first first; merged ones last, since the runs that they come from count.
+    pub(super) runs: Vec<String>,
+}
+
+impl Runs {
+    pub(super) fn of(results: Results) -> Runs {
+        Runs { results, known: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// What the list shows.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub(super) fn view(&self, request: &Request, folder: &str) -> Result<ListView> {
+        let query = request.value("q").unwrap_or_default().to_owned();
+        let from: usize = request.value("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+        let first = request.value("a").filter(|name| self.results.path(name).is_some());
+        let names = self.names()?;
+        let words: Vec<String> = query.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let matching: Vec<&String> = names.iter().filter(|name| self.matches(&words, name)).collect();
+        let rows = matching.iter().skip(from).take(ROWS).map(|name| self.row(name)).collect();
+        let next = from.saturating_add(ROWS);
+        let more = (next < matching.len()).then(|| {
+            let first = first.map_or_else(String::new, |first| format!("&a={}", encoded(first)));
+            format!("/?q={}&from={next}{first}", encoded(&query))
+        });
+        let first = first.map(|name| (name.to_owned(), encoded(name)));
+        let fleets = self.plans()?.iter().filter(|plan| plan.runs.len() > 1).map(fleet::link).collect();
+        let (folder, all, found) = (folder.to_owned(), names.len(), matching.len());
+        Ok(ListView { folder, query, first, rows, fleets, all, found, more })
+    }
+
+    /// The names, the last first; what is known of runs that are gone is dropped.
+    fn names(&self) -> Result<Vec<String>> {
+        let names = self.results.names()?;
+        let there: BTreeSet<&String> = names.iter().collect();
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|name, _| there.contains(name));
+        Ok(names)
+    }
+
+    /// The plans with their runs, the one with most of them first.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub(super) fn plans(&self) -> Result<Vec<PlanRuns>> {
+        let mut plans: Vec<PlanRuns> = Vec::new();
+        let mut merged: Vec<(String, String)> = Vec::new();
+        for name in self.names()?.into_iter().rev() {
+            let head = self.head(&name);
+            let Ok(head) = head.as_ref() else { continue };
+            if head.is_merged {
+                merged.push((head.key.clone(), name));
+                continue;
+            }
+            match plans.iter_mut().find(|plan| plan.key == head.key) {
+                Some(plan) => plan.runs.push(name),
+                None => plans.push(PlanRuns { name: head.plan.clone(), key: head.key.clone(), runs: vec![name] }),
+            }
+        }
+        for (key, name) in merged {
+            plans.iter_mut().filter(|plan| plan.key == key).for_each(|plan| plan.runs.push(name.clone()));
+        }
+        plans.sort_by_key(|plan| std::cmp::Reverse(plan.runs.len()));
+        Ok(plans)
+    }
+
+    /// Whether every word stands in a run's name, its plan's, those of its stacks and workloads, or of where it ran.
+    fn matches(&self, words: &[String], name: &str) -> bool {
+        let own = name.to_lowercase();
+        let left: Vec<&String> = words.iter().filter(|word| !own.contains(*word)).collect();
+        if left.is_empty() {
+            return true;
+        }
+        let head = self.head(name);
+        let Ok(head) = head.as_ref() else { return false };
+        let left: Vec<&String> = left.into_iter().filter(|word| !head.words.contains(*word)).collect();
+        left.is_empty()
+            || matches!(self.read(name).as_ref(), Ok(row) if left.iter().all(|word| row.words.contains(*word)))
+    }
+
+    fn head(&self, name: &str) -> Arc<Result<Head, String>> {
+        let Some(stamp) = self.results.stamp(name) else { return gone() };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(name).filter(|found| found.stamp == stamp) {
+            return Arc::clone(&found.head);
+        }
+        let record = self.results.record(name).and_then(|record| record.ok_or_else(|| Error::store(GONE)));
+        let head = Arc::new(record.map(|record| Head::of(&record)).map_err(|error| error.chain()));
+        known.insert(name.to_owned(), Known { stamp, head: Arc::clone(&head), row: None });
+        head
+    }
+
+    fn read(&self, name: &str) -> Arc<Result<Row, String>> {
+        let Some(stamp) = self.results.stamp(name) else { return gone() };
+        let kept = |known: &BTreeMap<String, Known>| {
+            known.get(name).filter(|found| found.stamp == stamp).and_then(|found| found.row.clone())
+        };
+        if let Some(row) = kept(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return row;
+        }
+        let opened = self.results.run(name).and_then(|run| run.ok_or_else(|| Error::store(GONE)));
+        let read = opened.and_then(|run| status(&run, wall_us()));
+        let row = Arc::new(read.map(|status| Row::of(&status)).map_err(|error| error.chain()));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get_mut(name).filter(|found| found.stamp == stamp) {
+            found.row = Some(Arc::clone(&row));
+        }
+        row
+    }
+
+    fn row(&self, name: &str) -> RunRow {
+        let head = self.head(name);
+        let row = self.read(name);
+        let mut shown = RunRow { name: name.to_owned(), address: encoded(name), ..RunRow::default() };
+        match (head.as_ref(), row.as_ref()) {
+            (Ok(head), Ok(row)) => {
+                shown.plan.clone_from(&head.plan);
+                shown.started.clone_from(&head.started);
+                shown.stacks.clone_from(&head.stacks);
+                shown.hosts.clone_from(&row.hosts);
+                shown.state = row.state.to_owned();
+                (shown.measured, shown.trials) = (row.measured, row.trials);
+            }
+            (Err(problem), _) | (_, Err(problem)) => shown.problem = Some(problem.clone()),
+        }
+        shown
+    }
+}
+
+const GONE: &str = "it is gone";
+
+fn gone<T>() -> Arc<Result<T, String>> {
+    Arc::new(Err(GONE.to_owned()))
+}
+
+impl Head {
+    fn of(record: &RunRecord) -> Head {
+        let mut seen = BTreeSet::new();
+        let stacks = record.cases.iter().map(|case| case.stack.name.as_str()).filter(|stack| seen.insert(*stack));
+        let stacks = stacks.collect::<Vec<_>>().join(", ");
+        let workloads: BTreeSet<&str> = record.cases.iter().map(|case| case.workload.name.as_str()).collect();
+        let words = std::iter::once(record.name.as_str()).chain(workloads).collect::<Vec<_>>().join(" ");
+        let length = if record.quick.is_some() { "quick" } else { "whole" };
+        Head {
+            plan: record.name.clone(),
+            key: format!("{}-{length}", record.plan_sha256),
+            is_merged: !record.merged.is_empty(),
+            started: record.started.clone(),
+            words: format!("{words} {stacks}").to_lowercase(),
+            stacks,
+        }
+    }
+}
+
+impl Row {
+    fn of(status: &Status) -> Row {
+        let places = &status.places;
+        let words = places.hosts.iter().chain(&places.kernels).chain(&places.servers);
+        let words: Vec<String> = words.map(|word| word.to_lowercase()).collect();
+        let hosts: Vec<&str> = places.hosts.iter().map(String::as_str).collect();
+        Row {
+            state: state_word(status.state),
+            measured: status.measured,
+            trials: status.trials,
+            hosts: hosts.join(", "),
+            words: words.join(" "),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Machines beside each other, as text for a terminal and as a page. JSON is the findings themselves.
+
+mod page;
+mod plot;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub use page::{Grouping, page};
+pub use terminal::terminal;

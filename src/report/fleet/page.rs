@@ -1,0 +1,144 @@
+//! The page of a fleet: one file that opens from disk, needs no network and no script, in the report's style sheet.
+
+use super::super::page::{STYLE, sum};
+use super::super::sheet::{MACRO, Sheet};
+use super::super::table::{Cell, Table, TableColumn};
+use super::super::words::write_visible;
+use super::plot::{DotPlot, HistoryPlot};
+use crate::analyse::fleet::{FleetFindings, GroupComparison, HostGroup};
+use crate::error::{Error, Result};
+use minijinja::{Environment, context};
+use serde::Serialize;
+
+const TEMPLATE: &str = include_str!("page.html");
+/// What this page has beyond the report's style sheet.
+const OWN_STYLE: &str = include_str!("page.css");
+/// Name of its tables' files.
+const NAME: &str = "fleet";
+
+/// The same hosts grouped otherwise, on a server.
+#[derive(Debug, Serialize)]
+pub struct Grouping {
+    pub text: String,
+    pub address: String,
+    /// Whether it is this page.
+    pub is_this: bool,
+}
+
+#[derive(Serialize)]
+struct GroupView {
+    name: String,
+    dots: DotPlot,
+    history: Option<HistoryPlot>,
+    sheet: Sheet,
+    limit: Option<String>,
+    limit_speed: Option<String>,
+}
+
+/// The page; a server's has links to its list of runs and to other groupings.
+///
+/// # Errors
+/// A bug: a template that does not render.
+pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[Grouping]) -> Result<String> {
+    let bug = |e: minijinja::Error| Error::bug(format!("the template of a fleet does not render: {e:#}"));
+    let text = format!("{MACRO}{TEMPLATE}");
+    let mut environment = Environment::new();
+    environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
+    environment.set_formatter(write_visible);
+    environment.add_template("page.html", &text).map_err(bug)?;
+    let style = format!("{STYLE}{OWN_STYLE}");
+    let words: Vec<&str> = findings.grouped_by.iter().map(|by| by.word()).collect();
+    let template = environment.get_template("page.html").map_err(bug)?;
+    template
+        .render(context! {
+            policy => format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", sum(&style)),
+            style => style,
+            version => env!("CARGO_PKG_VERSION"),
+            home => home,
+            groupings => groupings,
+            plan => findings.plan,
+            grouped_by => words.join(", "),
+            answer => findings.answer,
+            hosts => findings.hosts,
+            groups => findings.groups.iter().enumerate().map(group).collect::<Vec<_>>(),
+            comparisons => Sheet::of(NAME, comparisons(&findings.comparisons)),
+            not_compared => findings.not_compared,
+            left_out_count => findings.left_out.len(),
+            left_out => Sheet::of(NAME, left_out(&findings.left_out)),
+        })
+        .map_err(bug)
+}
+
+fn group((index, group): (usize, &HostGroup)) -> GroupView {
+    GroupView {
+        name: group.name.clone(),
+        dots: DotPlot::of(group),
+        history: HistoryPlot::of(group),
+        sheet: Sheet::of(NAME, hosts(index, group)),
+        limit: group.limit.map(|limit| format!("{limit:.1}")),
+        limit_speed: group.limit_speed.map(|speed| format!("{speed:.3}")),
+    }
+}
+
+fn hosts(index: usize, group: &HostGroup) -> Table {
+    let columns = vec![
+        TableColumn::text("host").csv(&["host", "slow"]),
+        TableColumn::number("speed", ""),
+        TableColumn::number("MADs below", ""),
+        TableColumn::number("trials", ""),
+        TableColumn::number("runs", ""),
+        TableColumn::text("slowest case").csv(&["slowest case", "its speed"]),
+    ];
+    let mut table = Table::new(format!("hosts-{index}"), format!("Hosts: {}", group.name), columns);
+    for host in &group.hosts {
+        let named = Cell::text(&host.host).csv(vec![host.host.clone(), host.is_slow.to_string()]);
+        let named = if host.is_slow { named.aside("slow").style("name slower") } else { named.style("name") };
+        let slowest = host.cases.iter().min_by(|one, other| one.1.total_cmp(other.1));
+        let slowest = slowest.map_or_else(
+            || Cell::text("").csv(vec![String::new(); 2]),
+            |(case, speed)| Cell::text(case).aside(format!("{speed:.3}")).csv(vec![case.clone(), speed.to_string()]),
+        );
+        table.push(vec![
+            named,
+            Cell::number(Some(host.speed), |speed| format!("{speed:.3}")),
+            Cell::number(host.below, |below| format!("{below:.1}")),
+            Cell::number(Some(host.trials), |trials| trials.to_string()),
+            Cell::number(Some(host.history.iter().filter(|of| of.in_group).count()), |runs| runs.to_string()),
+            slowest,
+        ]);
+    }
+    table
+}
+
+fn comparisons(all: &[GroupComparison]) -> Table {
+    let columns = vec![
+        TableColumn::text("group"),
+        TableColumn::text("against"),
+        TableColumn::number("speed", "").csv(&["ratio", "low", "high"]),
+        TableColumn::text("hosts").csv(&["hosts", "hosts of the other"]),
+        TableColumn::text("how"),
+    ];
+    let mut table = Table::new("groups", "Groups over the largest one", columns);
+    for GroupComparison { group, reference, ratio, hosts: (own, others), method } in all {
+        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let ends = ratio.low.zip(ratio.high).map(|(low, high)| format!("{low:.3}–{high:.3}")).unwrap_or_default();
+        let csv = vec![ratio.value.to_string(), text(ratio.low), text(ratio.high)];
+        table.push(vec![
+            Cell::text(group).style("name"),
+            Cell::text(reference).style("reason"),
+            Cell::text(format!("{:.3}×", ratio.value)).aside(ends).csv(csv),
+            Cell::text(format!("{own} and {others}")).csv(vec![own.to_string(), others.to_string()]),
+            Cell::text(method).style("reason"),
+        ]);
+    }
+    table
+}
+
+fn left_out(all: &[(String, String)]) -> Table {
+    let columns = vec![TableColumn::text("folder"), TableColumn::text("why")];
+    let mut table = Table::new("left-out", "Left out", columns);
+    for (folder, reason) in all {
+        table.push(vec![Cell::text(folder).style("name"), Cell::text(reason).style("reason")]);
+    }
+    table
+}

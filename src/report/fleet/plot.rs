@@ -1,0 +1,238 @@
+//! Where the marks of a chart without a script stand: places along an axis, in per cent, so that a chart is as wide as its page.
+
+use crate::analyse::fleet::{HostFinding, HostGroup, SittingFinding};
+use serde::Serialize;
+
+/// Room beside the outermost marks, per cent of the width and of the height.
+const ROOM: f64 = 4.0;
+/// About as many lines as an axis should have.
+const TICKS: f64 = 6.0;
+
+/// An axis from its least value to its greatest.
+pub(super) struct Axis {
+    least: f64,
+    greatest: f64,
+}
+
+/// A line of an axis.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Tick {
+    at: String,
+    text: String,
+}
+
+impl Axis {
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> Axis {
+        let (least, greatest) =
+            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        Axis { least, greatest }
+    }
+
+    fn share(&self, value: f64) -> f64 {
+        let width = self.greatest - self.least;
+        let share = if width > 0.0 { (value - self.least) / width } else { 0.5 };
+        ROOM + (100.0 - 2.0 * ROOM) * share
+    }
+
+    /// From the left.
+    pub(super) fn across(&self, value: f64) -> String {
+        format!("{:.2}%", self.share(value))
+    }
+
+    /// From the top, where the greatest is.
+    fn down(&self, value: f64) -> String {
+        format!("{:.2}%", 100.0 - self.share(value))
+    }
+
+    /// Round values between its ends.
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        let width = self.greatest - self.least;
+        if width <= 0.0 || !width.is_finite() {
+            return vec![Tick { at: self.across(self.least), text: format!("{:.2}", self.least) }];
+        }
+        let rough = width / TICKS;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|of| of * power).find(|step| *step >= rough).unwrap_or(rough);
+        let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
+        let first = (self.least / step).ceil() as i64;
+        let last = (self.greatest / step).floor() as i64;
+        let tick = |number: i64| number as f64 * step;
+        let tick = |number| Tick { at: self.across(tick(number)), text: format!("{:.decimals$}", tick(number)) };
+        (first..=last).map(tick).collect()
+    }
+}
+
+/// The hosts of a group on one axis.
+#[derive(Serialize)]
+pub(super) struct DotPlot {
+    ticks: Vec<Tick>,
+    median: String,
+    limit: Option<String>,
+    rows: Vec<DotRow>,
+}
+
+#[derive(Serialize)]
+struct DotRow {
+    host: String,
+    is_slow: bool,
+    at: String,
+    speed: String,
+    /// Its speed in each case.
+    cases: Vec<Tick>,
+}
+
+impl DotPlot {
+    pub(super) fn of(group: &HostGroup) -> DotPlot {
+        let of_host = |host: &HostFinding| host.cases.values().copied().chain([host.speed]).collect::<Vec<_>>();
+        let lines = [1.0].into_iter().chain(group.limit_speed);
+        let axis = Axis::of(group.hosts.iter().flat_map(of_host).chain(lines));
+        let row = |host: &HostFinding| DotRow {
+            host: host.host.clone(),
+            is_slow: host.is_slow,
+            at: axis.across(host.speed),
+            speed: format!("{:.3}", host.speed),
+            cases: host.cases.iter().map(|(case, speed)| axis.case(case, *speed)).collect(),
+        };
+        DotPlot {
+            ticks: axis.ticks(),
+            median: axis.across(1.0),
+            limit: group.limit_speed.map(|speed| axis.across(speed)),
+            rows: group.hosts.iter().map(row).collect(),
+        }
+    }
+}
+
+impl Axis {
+    fn case(&self, case: &str, speed: f64) -> Tick {
+        Tick { at: self.across(speed), text: format!("{case} {speed:.3}") }
+    }
+}
+
+/// Least span of the strip of a host, as a share of the median: noise should not look like a change.
+const SPAN: f64 = 0.1;
+
+/// What the hosts of a group did over time, on one axis of time. Each has an axis of speed of its own around what it did, with one
+/// span for all, so that a change of a slow host is seen, and the same change looks the same.
+#[derive(Serialize)]
+pub(super) struct HistoryPlot {
+    first: String,
+    last: String,
+    rows: Vec<HistoryRow>,
+    /// Hosts with a single run.
+    single: usize,
+}
+
+#[derive(Serialize)]
+struct HistoryRow {
+    host: String,
+    least: String,
+    greatest: String,
+    /// Where the median of the group lies, if that is on its axis.
+    median: Option<String>,
+    points: Vec<Point>,
+    segments: Vec<[String; 4]>,
+    /// What changed when.
+    changes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    x: String,
+    y: String,
+    in_group: bool,
+    changed: bool,
+    title: String,
+}
+
+impl HistoryPlot {
+    /// `None` where no host has two runs.
+    pub(super) fn of(group: &HostGroup) -> Option<HistoryPlot> {
+        let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
+            group.hosts.iter().partition(|host| host.history.len() > 1);
+        let all = || several.iter().flat_map(|host| &host.history);
+        let times = Axis::of(all().filter_map(|sitting| second(&sitting.started)));
+        let ends = |host: &HostFinding| Axis::of(host.history.iter().map(|sitting| sitting.speed));
+        let span = several.iter().map(|host| ends(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
+        let around = |host: &HostFinding| {
+            let own = ends(host);
+            let middle = f64::midpoint(own.least, own.greatest);
+            Axis { least: middle - span / 2.0, greatest: middle + span / 2.0 }
+        };
+        let first = all().map(|sitting| sitting.started.as_str()).min()?;
+        let last = all().map(|sitting| sitting.started.as_str()).max()?;
+        let same_day = day(first) == day(last);
+        let when = |text: &str| if same_day { minute(text) } else { day(text) };
+        Some(HistoryPlot {
+            first: when(first),
+            last: when(last),
+            rows: several.iter().map(|host| row(host, &times, &around(host), when)).collect(),
+            single: single.len(),
+        })
+    }
+}
+
+fn row(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) -> String) -> HistoryRow {
+    let point = |sitting: &SittingFinding| {
+        let SittingFinding { run, started, speed, trials, .. } = sitting;
+        Some(Point {
+            x: times.across(second(started)?),
+            y: speeds.down(*speed),
+            in_group: sitting.in_group,
+            changed: !sitting.changes.is_empty(),
+            title: format!("{}, run {run}: {speed:.3}, {trials} trials", minute(started)),
+        })
+    };
+    let points: Vec<Point> = host.history.iter().filter_map(point).collect();
+    let segment = |two: &[Point]| [&two[0].x, &two[0].y, &two[1].x, &two[1].y].map(Clone::clone);
+    let segments = points.windows(2).map(segment).collect();
+    let changed = host.history.iter().filter(|sitting| !sitting.changes.is_empty());
+    let changes = changed.map(|sitting| format!("{}: {}", when(&sitting.started), sitting.changes.join("; ")));
+    HistoryRow {
+        host: host.host.clone(),
+        least: format!("{:.2}", speeds.least),
+        greatest: format!("{:.2}", speeds.greatest),
+        median: (speeds.least..=speeds.greatest).contains(&1.0).then(|| speeds.down(1.0)),
+        points,
+        segments,
+        changes: changes.collect(),
+    }
+}
+
+fn second(rfc3339: &str) -> Option<f64> {
+    let at: jiff::Timestamp = rfc3339.parse().ok()?;
+    Some(at.as_second() as f64)
+}
+
+fn day(rfc3339: &str) -> String {
+    rfc3339.chars().take("2026-03-02".len()).collect()
+}
+
+fn minute(rfc3339: &str) -> String {
+    super::super::words::moment(rfc3339)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_has_round_lines_between_its_ends() {
+        let texts = |least: f64, greatest: f64| {
+            let ticks = Axis::of([least, greatest].into_iter()).ticks();
+            ticks.into_iter().map(|tick| tick.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(0.83, 1.04), ["0.9", "1.0"]);
+        assert_eq!(texts(0.97, 1.05), ["0.98", "1.00", "1.02", "1.04"]);
+        assert_eq!(texts(0.5, 9.0), ["5"]);
+        assert_eq!(texts(1.0, 1.0), ["1.00"]);
+    }
+
+    #[test]
+    fn the_ends_of_an_axis_keep_away_from_the_edge() {
+        let axis = Axis::of([0.9, 1.1].into_iter());
+        assert_eq!(
+            (axis.across(0.9), axis.across(1.1), axis.down(1.1)),
+            ("4.00%".into(), "96.00%".into(), "4.00%".into())
+        );
+    }
+}

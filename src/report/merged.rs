@@ -1,0 +1,55 @@
+//! The runs that a run was merged from, and what was left out.
+
+use super::table::{Cell, Table, TableColumn};
+use super::words::ranges;
+use crate::analyse::findings::{LeftOut, MergeRecord};
+
+/// A line for each run that was merged and for all that was left out.
+pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
+    let columns = vec![
+        TableColumn::text("Run folder").csv(&["run folder"]),
+        TableColumn::text("Run").csv(&["run"]),
+        TableColumn::text("Hosts").csv(&["hosts"]),
+        TableColumn::text("Blocks").csv(&["blocks"]),
+        TableColumn::number("Trials", "").csv(&["trials"]),
+        TableColumn::text("Why not").csv(&["reason"]),
+    ];
+    let mut table = Table::new("merged", "Merged runs", columns).lead(&["merged"]);
+    let Some(merge) = merge else { return table };
+    let nothing = || Cell::text("");
+    table.open_group(Some("Merged".to_owned()), Some(merge.group.to_string()), "", vec!["yes".to_owned()]);
+    for run in &merge.merged {
+        table.push(vec![
+            Cell::text(&run.folder).style("name"),
+            Cell::text(&run.id),
+            Cell::text(run.hosts.join(", ")),
+            Cell::text(ranges(&run.blocks)),
+            Cell::number(Some(run.trials), |trials| trials.to_string()),
+            nothing(),
+        ]);
+    }
+    if !merge.missing.is_empty() {
+        table.below([format!("No run has blocks {} of the plan.", ranges(&merge.missing))]);
+    }
+    if !merge.left_out.is_empty() {
+        table.open_group(Some("Left out".to_owned()), None, "", vec!["no".to_owned()]);
+    }
+    for LeftOut { folder, blocks, reason } in &merge.left_out {
+        let blocks = if blocks.is_empty() { Cell::text("all").style("quiet") } else { Cell::text(ranges(blocks)) };
+        let reason = Cell::text(reason).style("reason");
+        table.push(vec![Cell::text(folder).style("name"), nothing(), nothing(), blocks, nothing(), reason]);
+    }
+    table
+}
+
+/// The same in lines: `Merged: results/a (0badcafe), node1, blocks 1, 4` and `Left out: results/b: another plan than ...`.
+pub(super) fn lines(merge: &MergeRecord) -> Vec<String> {
+    let merged = merge.merged.iter().map(|run| {
+        format!("Merged: {} ({}), {}, blocks {}", run.folder, run.id, run.hosts.join(", "), ranges(&run.blocks))
+    });
+    let left_out = merge.left_out.iter().map(|LeftOut { folder, blocks, reason }| {
+        let blocks = if blocks.is_empty() { String::new() } else { format!(", blocks {}", ranges(blocks)) };
+        format!("Left out: {folder}{blocks}: {reason}")
+    });
+    merged.chain(left_out).collect()
+}
