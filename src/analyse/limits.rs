@@ -113,6 +113,8 @@ pub struct Checked<'a> {
     pub id: &'a str,
     /// When it began, RFC 3339.
     pub started: &'a str,
+    /// How long it took, microseconds; `None` where it has not ended.
+    pub wall_us: Option<u64>,
     /// Trials that it planned and that it measured.
     pub trials: (u32, u32),
     pub sides: &'a [Side],
@@ -129,8 +131,14 @@ pub struct LimitFindings {
     pub outcome: Outcome,
     pub run: String,
     pub baseline: String,
+    /// When the run began, RFC 3339, and how long it took; `null` where it has not ended.
+    pub started: String,
+    pub took_s: Option<f64>,
     /// Whether both are cases of one run, whose trials ran in common blocks.
     pub paired: bool,
+    /// The run folder in which both were measured again, interleaved: `--rerun-baseline`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerun: Option<String>,
     pub limits: Vec<LimitFinding>,
     /// What a reader should know.
     pub notes: Vec<String>,
@@ -168,12 +176,17 @@ pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(Str
     Some((missing.figure.clone(), names.into_iter().map(str::to_owned).collect()))
 }
 
+/// Whether a side of a run is the one that a side of the baseline is held against: by name, unless there is only one of each.
+#[must_use]
+pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Side) -> bool {
+    (run.len() == 1 && baseline.len() == 1) || side.name == reference.name
+}
+
 /// Holds a run against a baseline.
 #[must_use]
 pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> LimitFindings {
     let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
-    let alone = run.sides.len() == 1 && baseline.sides.len() == 1;
-    let same = |one: &Side, other: &Side| alone || one.name == other.name;
+    let same = |one: &Side, other: &Side| are_partners(run.sides, one, baseline.sides, other);
     for reference in baseline.sides {
         let side = run.sides.iter().find(|side| same(side, reference));
         found.extend(limits.iter().flat_map(|limit| of_side(limit, side, reference)));
@@ -186,23 +199,51 @@ pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> Limit
     }
     let unmatched = run.sides.iter().filter(|side| !baseline.sides.iter().any(|other| same(side, other)));
     new.extend(unmatched.map(|side| format!("case {}", side.name)));
-    let any = |outcome| found.iter().any(|one: &LimitFinding| one.outcome == outcome);
-    let outcome = match () {
-        () if any(Outcome::Fail) => Outcome::Fail,
-        () if any(Outcome::Undecided) || found.is_empty() => Outcome::Undecided,
-        () => Outcome::Pass,
-    };
-    let paired = run.id == baseline.id;
     LimitFindings {
         format: FORMAT,
         checked_by: env!("CARGO_PKG_VERSION").to_owned(),
-        outcome,
+        outcome: of_all(&found),
         run: run.label.to_owned(),
         baseline: baseline.label.to_owned(),
-        paired,
+        started: run.started.to_owned(),
+        took_s: run.wall_us.map(|us| us as f64 / 1e6),
+        paired: run.id == baseline.id,
+        rerun: None,
         notes: notes(run, baseline, &found, &new),
         limits: found,
         facts_that_differ,
+    }
+}
+
+fn of_all(found: &[LimitFinding]) -> Outcome {
+    let any = |outcome| found.iter().any(|one| one.outcome == outcome);
+    match () {
+        () if any(Outcome::Fail) => Outcome::Fail,
+        () if any(Outcome::Undecided) || found.is_empty() => Outcome::Undecided,
+        () => Outcome::Pass,
+    }
+}
+
+impl LimitFindings {
+    /// Of cases that were measured again in `folder`: what `before` found of the same cases and this did not is undecided, so that
+    /// a case which now fails to run is not passed over.
+    #[must_use]
+    pub fn of_rerun(mut self, folder: String, before: LimitFindings) -> LimitFindings {
+        let key = |one: &LimitFinding| (one.case.clone(), one.measure.clone(), one.limit.clone());
+        let known: BTreeSet<_> = self.limits.iter().map(key).collect();
+        let lost = before.limits.into_iter().filter(|one| !known.contains(&key(one))).map(|one| match one.value {
+            None => one,
+            Some(_) => LimitFinding {
+                outcome: Outcome::Undecided,
+                value: None,
+                baseline: None,
+                change: None,
+                how: "the baseline, measured again, has no such figure".to_owned(),
+                ..one
+            },
+        });
+        self.limits.extend(lost);
+        LimitFindings { outcome: of_all(&self.limits), rerun: Some(folder), ..self }
     }
 }
 
@@ -334,7 +375,7 @@ mod tests {
     }
 
     fn of<'a>(id: &'a str, sides: &'a [Side]) -> Checked<'a> {
-        Checked { label: id, id, started: "2026-03-02T09:14:33Z", trials: (3, 3), sides }
+        Checked { label: id, id, started: "2026-03-02T09:14:33Z", wall_us: None, trials: (3, 3), sides }
     }
 
     fn limits(texts: &[&str]) -> Vec<Limit> {
@@ -423,6 +464,24 @@ mod tests {
         let one = check(of("one", &sides), of("one", &others), &limits(&["tps -5 %"]));
         assert!(one.paired && !one.notes.iter().any(|note| note.contains("paired")), "{:?}", one.notes);
         assert_eq!(one.limits[0].how, "paired over 3 blocks");
+    }
+
+    #[test]
+    fn a_case_that_fails_when_it_is_measured_again_is_undecided_and_not_passed_over() {
+        let means = [1000.0, 1002.0, 998.0];
+        let both = |run, means| [side("ext4", vec![tps(run, means)]), side("xfs", vec![tps(run, means)])];
+        let (new, old) = (both("new", &[1001.0, 1003.0, 999.5]), both("old", &means));
+        let before = check(of("new", &new), of("old", &old), &limits(&["tps -5 %"]));
+        let (again, without) = (
+            both("again", &[1001.0, 1003.0, 999.5]),
+            [side("ext4", vec![tps("again", &means)]), side("xfs", Vec::new())],
+        );
+        let now = check(of("again", &again), of("again", &without), &limits(&["tps -5 %"]));
+        assert_eq!((now.outcome, now.limits.len()), (Outcome::Pass, 1));
+        let found = now.of_rerun("results/again".to_owned(), before);
+        assert_eq!((found.outcome, found.limits.len()), (Outcome::Undecided, 2));
+        assert_eq!(found.limits[0].how, "paired over 3 blocks");
+        assert_eq!((found.limits[1].case.as_str(), found.limits[1].value), ("xfs", None));
     }
 
     #[test]

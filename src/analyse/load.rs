@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::probe;
+use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::{RunFolder, StoredTrial};
 use crate::store::latency;
@@ -45,8 +46,7 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
             StoredTrial::Damaged(why) => damaged.push((key, why)),
         }
     }
-    // Runs on several machines went on at the same time.
-    let (wall_us, measured_us) = if run.merged.is_empty() { spans(&events) } else { (None, None) };
+    let (wall_us, measured_us) = spans_of(&run, &events);
     let plan_text = folder.plan_text()?;
     let lost_events = RunFolder::lost_events(&events, records.iter().map(|(key, _)| key));
     let path = as_word(folder.path());
@@ -174,6 +174,19 @@ fn as_word(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+/// Wall time of all sittings of a run, microseconds; `None` for one that has not ended or was merged.
+///
+/// # Errors
+/// When its events cannot be read.
+pub fn wall_us(folder: &RunFolder) -> Result<Option<u64>> {
+    Ok(spans_of(folder.record(), &folder.events()?).0)
+}
+
+/// As [`spans`]; runs on several machines went on at the same time, so a merged one has none.
+fn spans_of(run: &RunRecord, events: &[Stamped]) -> (Option<u64>, Option<u64>) {
+    if run.merged.is_empty() { spans(events) } else { (None, None) }
 }
 
 /// Wall time of all sittings, and the time in which a workload was measured; `None` for a run that has not ended.

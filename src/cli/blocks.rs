@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Kind, Result};
 use crate::plan::Plan;
-use crate::record::run::{RunRecord, Share};
+use crate::record::run::Share;
 use crate::store::folder::RunFolder;
 use std::path::Path;
 use std::str::FromStr;
@@ -104,22 +104,27 @@ fn number(name: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<u3
     text.parse().map_err(|_| Error::user(format!("{name} in the environment is `{text}`, not a number")))
 }
 
+/// The folders below `results` that hold runs of a plan, by name.
+pub fn of_plan(results: &Path, plan: &Plan) -> Vec<RunFolder> {
+    let Ok(entries) = std::fs::read_dir(results) else { return Vec::new() };
+    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    // Other folders, and damaged runs, are none of ours.
+    let opened = folders.iter().filter_map(|path| RunFolder::open(path).ok());
+    opened.filter(|folder| folder.record().is_of_plan(&plan.sha256, plan.seed, plan.quick.is_some())).collect()
+}
+
 /// The folder below `results` in which an earlier task has begun this share of a plan.
 ///
 /// # Errors
 /// When the folder holds the same plan in another number of shares: a task was started with another array.
 pub fn begun(results: &Path, plan: &Plan, share: Share) -> Result<Option<RunFolder>> {
-    let Ok(entries) = std::fs::read_dir(results) else { return Ok(None) };
-    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    folders.sort();
-    let is_of = |record: &RunRecord| record.is_of_plan(&plan.sha256, plan.seed, plan.quick.is_some());
     let mut found: Option<RunFolder> = None;
-    for path in folders {
-        // Other folders, and damaged runs, are none of ours.
-        let Ok(folder) = RunFolder::open(&path) else { continue };
-        let Some(other) = folder.record().share.filter(|_| is_of(folder.record())) else { continue };
+    for folder in of_plan(results, plan) {
+        let Some(other) = folder.record().share else { continue };
         if other.of != share.of {
-            let message = format!("{} has share {other} of this plan, and --blocks asks for {share}", path.display());
+            let path = folder.path().display();
+            let message = format!("{path} has share {other} of this plan, and --blocks asks for {share}");
             return Err(Error::new(Kind::User, message).hint(
                 "all shares of a plan have the same n; for another division choose another folder with --results DIR",
             ));

@@ -1,14 +1,18 @@
 //! `pgstrata check`: whether a run keeps limits against a baseline.
 
 use super::out;
-use super::places::folder_and_case;
+use super::places::{PlaceArgs, folder_and_case};
+use super::rerun::{self, Rerun};
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
 use crate::analyse::limits::{self, Checked, Limit, Outcome};
+use crate::analyse::load;
 use crate::error::{Context, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::foreign::nearest;
 use crate::host::files;
+use crate::record::case::CaseSpec;
 use crate::report;
+use crate::store::folder::RunFolder;
 use std::path::{Path, PathBuf};
 
 /// File that makes a folder a run folder.
@@ -23,6 +27,7 @@ const RUN: &str = "run.json";
   pgstrata check results/new --against results/old --limit 'tps -5 %'
   pgstrata check results/new --against results/old --limit 'tps -5 %' --limit 'latency_us_p99 +10 %' --junit check.xml
   pgstrata check results/x:pg18 --against results/x:pg17 --limit 'tps -2 %'    two cases of one run: paired
+  pgstrata check results/new --against results/old --rerun-baseline --limit 'tps -5 %'    both measured again: paired
 
 A limit is a figure and the change that is allowed: -5 % limits a fall, +5 % a rise. Figures are tps, latency_us_mean, \
 latency_us_p50, latency_us_p95, latency_us_p99, latency_us_p999, a row of a probe such as fdatasync, or a measure as \
@@ -31,10 +36,14 @@ reason. So is a case of the baseline that the run lacks; one that only the run h
 
 Trials of two runs are not paired: what changed on the machine between the runs counts as a change, and the interval \
 cannot tell the two apart. For a check that holds on a machine that drifts, put both variants into one plan and check one \
-case against the other.
+case against the other, or use --rerun-baseline: it measures the cases of both runs again on this machine, interleaved in the \
+blocks of one new run, and checks that. Their stacks, settings and workloads are taken from the run folders, so both runs must be \
+possible here, with the servers that they had. Cases that are the same in both are left out; where all are, there is nothing to \
+interleave. With the same two runs and the same --results, an interrupted rerun is resumed, and a complete one is checked without \
+measuring anything.
 
 Exit code: 0 all limits are kept, 6 one is exceeded, 7 none is exceeded and one is undecided, 2 wrong limit or folder, \
-5 a folder cannot be read.")]
+5 a folder cannot be read; with --rerun-baseline also those of `pgstrata run`: 3, 4, and 130 interrupted.")]
 pub struct Args {
     /// Run folder, or FOLDER:CASE
     #[arg(value_name = "RUN")]
@@ -51,22 +60,39 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Measure the cases of both runs again, interleaved, and check that
+    #[arg(long, help_heading = RERUN)]
+    rerun_baseline: bool,
+    /// Overwrite disks that the plans mark `overwrite = true` without asking
+    #[arg(long, help_heading = RERUN, requires = "rerun_baseline")]
+    yes: bool,
+    #[command(flatten, next_help_heading = RERUN)]
+    places: PlaceArgs,
 }
 
+/// Heading of what belongs to a rerun.
+const RERUN: &str = "Measuring again";
+
 /// A run with the sides that were asked for.
-struct Read {
-    label: String,
-    source: RunSource,
-    sides: Vec<Side>,
+pub(super) struct Read {
+    pub label: String,
+    pub source: RunSource,
+    pub sides: Vec<Side>,
+    pub wall_us: Option<u64>,
+    /// The plan in its folder.
+    pub plan: String,
+    /// Ids of the cases of each side.
+    pub ids: Vec<Vec<String>>,
 }
 
 impl Read {
-    fn checked(&self) -> Checked<'_> {
+    pub fn checked(&self) -> Checked<'_> {
         let run = &self.source.findings.run;
         Checked {
             label: &self.label,
             id: &self.source.run.id,
             started: &self.source.run.started,
+            wall_us: self.wall_us,
             trials: (run.trials_planned, run.trials_measured),
             sides: &self.sides,
         }
@@ -88,7 +114,13 @@ pub fn run(args: &Args) -> Result<u8> {
             None => error.hint(known),
         });
     }
-    let findings = limits::check(run.checked(), baseline.checked(), &args.limits);
+    let findings = match args.rerun_baseline {
+        false => limits::check(run.checked(), baseline.checked(), &args.limits),
+        true => match rerun::check(&run, &baseline, &args.limits, &args.places.places()?, args.yes)? {
+            Rerun::Checked(findings) => *findings,
+            Rerun::Stopped(code) => return Ok(code),
+        },
+    };
     match args.json {
         true => out::json(&findings)?,
         false => out::fitted(|| report::limits::terminal(&findings))?,
@@ -127,5 +159,9 @@ fn read(argument: usize, text: &str, case: Option<&str>) -> Result<Read> {
     {
         side.name.clone_from(&case.stack.name);
     }
-    Ok(Read { label: text.to_owned(), source, sides })
+    let of_side = |(_, cases): (String, Vec<&CaseSpec>)| cases.iter().map(|case| case.id.clone()).collect();
+    let ids = from_run::chosen(&source.run, wanted).into_iter().map(of_side).collect();
+    let stored = RunFolder::open(Path::new(folder))?;
+    let (wall_us, plan) = (load::wall_us(&stored)?, stored.plan_text()?);
+    Ok(Read { label: text.to_owned(), source, sides, wall_us, plan, ids })
 }

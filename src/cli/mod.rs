@@ -34,6 +34,7 @@ mod probe;
 mod progress;
 mod pull;
 mod report;
+mod rerun;
 mod run;
 mod serve;
 mod shelf;

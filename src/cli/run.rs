@@ -8,6 +8,7 @@ use super::out;
 use super::places::PlaceArgs;
 use super::plan::guests;
 use super::progress::{Progress, count};
+use crate::analyse::findings::Findings;
 use crate::analyse::trial_table;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
@@ -144,22 +145,43 @@ fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
     let guest = args.inside.as_ref().map(|suite| suite.name().to_owned());
     let places = Places { guest, ..args.places.places()? };
     let task = Task::of(args, &places)?;
+    let ending =
+        measured(host, task, continuing(args)?, &places, Watched { json: args.json, yes: args.yes, follower })?;
+    conclude(&ending, args.json)
+}
+
+/// How a run is shown, and what it may overwrite without asking.
+#[derive(Clone, Copy)]
+pub(super) struct Watched<'a> {
+    pub json: bool,
+    pub yes: bool,
+    pub follower: &'a Follower,
+}
+
+/// Runs it with consent and progress, up to the end of its sitting.
+pub(super) fn measured(
+    host: &Host,
+    task: Task,
+    more: Continuing,
+    places: &Places,
+    watched: Watched<'_>,
+) -> Result<Ending> {
     check::places(host, task.cases(), &places.state)?;
-    consent(host, task.cases(), args.yes)?;
+    consent(host, task.cases(), watched.yes)?;
     let interrupt = Interrupt::listen()?;
     let task = task.with_builds(host, &interrupt)?;
-    let progress = Progress::new(args.json, std::io::stderr().is_terminal());
+    let progress = Progress::new(watched.json, std::io::stderr().is_terminal());
     let watcher = |folder: &Path, event: &Stamped| {
         progress.show(event);
-        follower.note(folder, event);
+        watched.follower.note(folder, event);
     };
-    let judge = |case: &CaseSpec| cut::quick(host, case, &places, &interrupt);
+    let judge = |case: &CaseSpec| cut::quick(host, case, places, &interrupt);
     let ending = match &task {
-        Task::Resume(stored) => session::resume(host, stored, continuing(args)?, &places, &interrupt, &watcher, &judge),
-        Task::Start(plan, _) => start(host, plan, &places, &interrupt, &watcher, &judge),
+        Task::Resume(stored) => session::resume(host, stored, more, places, &interrupt, &watcher, &judge),
+        Task::Start(plan, _) | Task::Joined(plan) => start(host, plan, places, &interrupt, &watcher, &judge),
     };
     progress.finish();
-    conclude(&ending?, args.json)
+    ending
 }
 
 fn continuing(args: &Args) -> Result<Continuing> {
@@ -296,9 +318,11 @@ fn start(
 }
 
 /// What is to be run.
-enum Task {
+pub(super) enum Task {
     /// A plan from its beginning, and its file.
     Start(Box<Plan>, PathBuf),
+    /// A plan made of cases that ran before, which has no file.
+    Joined(Box<Plan>),
     /// What is left of a run.
     Resume(Box<RunFolder>),
 }
@@ -336,6 +360,10 @@ impl Task {
                 built::make_again(host, &stored.record().cases, interrupt)?;
                 Ok(Task::Resume(stored))
             }
+            Task::Joined(plan) => {
+                built::make_again(host, &plan.cases, interrupt)?;
+                Ok(Task::Joined(plan))
+            }
             Task::Start(mut plan, file) => {
                 let unbuilt = |case: &CaseSpec| case.postgres.as_ref().is_some_and(|postgres| postgres.bin == UNBUILT);
                 if plan.cases.iter().any(unbuilt) {
@@ -350,7 +378,7 @@ impl Task {
 
     fn cases(&self) -> &[CaseSpec] {
         match self {
-            Task::Start(plan, _) => &plan.cases,
+            Task::Start(plan, _) | Task::Joined(plan) => &plan.cases,
             Task::Resume(stored) => &stored.record().cases,
         }
     }
@@ -451,11 +479,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         out::line(&format!("run folder  {}", ending.folder.display()))?;
         out::line(&format!("report      {}", report.display()))?;
     }
-    super::report::write(&findings, "html", &report)?;
-    trial_table::write(&ending.folder, &findings)?;
-    if let Err(e) = session::give_to_person(&ending.folder) {
-        out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
-    }
+    written(ending, &findings)?;
     if ending.interrupted {
         if !json {
             out::line(&resume_with(&ending.folder))?;
@@ -467,6 +491,16 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         return Ok(kind.exit_code());
     }
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
+}
+
+/// Writes what a run folder has of an analysis.
+pub(super) fn written(ending: &Ending, findings: &Findings) -> Result<()> {
+    super::report::write(findings, "html", &ending.folder.join("report.html"))?;
+    trial_table::write(&ending.folder, findings)?;
+    if let Err(e) = session::give_to_person(&ending.folder) {
+        out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
+    }
+    Ok(())
 }
 
 /// `4 trials measured, 12 not run (1 of them cut short); took 5 min 2 s, 62 % of it measurement`.

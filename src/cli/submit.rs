@@ -166,7 +166,7 @@ fn still_there(told: &Told, engine: &dyn Engine, end: &Command) -> Error {
 
 /// Hands it in. An engine that waits notes its tasks anew.
 fn handed_in(host: &Host, engine: &dyn Engine, command: &Command, folder: &Path) -> Result<String> {
-    let notes = engine.failures().filter(|_| engine.waits()).map(|(name, _)| folder.join(name));
+    let notes = engine.notes().filter(|_| engine.waits()).map(|name| folder.join(name));
     if let Some(notes) = &notes {
         files::remove(notes)?;
     }
@@ -296,6 +296,7 @@ fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engin
     // Other folders, and damaged runs, are shares of nothing.
     let folders: Vec<RunFolder> = paths.iter().filter_map(|path| RunFolder::open(path).ok()).collect();
     let shares = shares::shares(&submission, &folders)?;
+    let answers = queued.is_ok();
     let queued = match queued {
         Err(e) if !writes => {
             out::remark(&format!("what waits or runs is not known: {}", out::harmless_lines(&e.to_string())));
@@ -307,12 +308,17 @@ fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engin
     let is_open = |share: &&ShareState| matches!(share.state, State::Absent | State::Incomplete);
     let open = shares.iter().filter(is_open).map(|share| share.share);
     let missing = open.filter(|share| !queued.contains(share)).collect::<Vec<u32>>();
-    let mut failures = Vec::new();
-    if let Some((name, read)) = engine.failures()
-        && let Ok(text) = fs::read_to_string(folder.join(name))
-    {
-        failures = read(&text).into_iter().filter(|(share, _)| missing.contains(share)).collect();
-    }
+    let has_run = submission.attempt > 0 || engine.waits();
+    let failures = if answers && has_run && !missing.is_empty() {
+        let notes = engine.notes().and_then(|name| fs::read_to_string(folder.join(name)).ok());
+        let failures = engine.failures(host, &submission, notes.as_deref()).unwrap_or_else(|e| {
+            out::remark(&format!("why tasks failed is not known: {}", out::harmless_lines(&e.to_string())));
+            Vec::new()
+        });
+        failures.into_iter().filter(|(share, _)| missing.contains(share)).collect()
+    } else {
+        Vec::new()
+    };
     Ok(Told { folder, submission, shares, queued, missing, failures, command: None, submitted: false, said: None })
 }
 

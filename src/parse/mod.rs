@@ -26,6 +26,7 @@ pub(crate) mod proc_pid_stat;
 pub(crate) mod proc_pid_status;
 pub(crate) mod proc_stat;
 pub(crate) mod recovery_log;
+pub(crate) mod scontrol;
 pub(crate) mod server_log;
 pub(crate) mod squeue;
 pub(crate) mod superblock;

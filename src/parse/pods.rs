@@ -1,12 +1,32 @@
-//! What `kubectl get pods` lists with [`TEMPLATE`]: completion index and phase of each pod of an Indexed Job.
+//! What `kubectl get pods` lists with [`TEMPLATE`]: how the pods of an Indexed Job are, one a line, columns between tabs.
 
-/// For `--output`: the index stands in an annotation of each pod.
-pub(crate) const TEMPLATE: &str = r#"jsonpath={range .items[*]}{.metadata.annotations.batch\.kubernetes\.io/job-completion-index} {.status.phase}{"\n"}{end}"#;
+use std::collections::BTreeMap;
+
+/// For `--output`. The index stands in an annotation of each pod; what a pod lacks is an empty column.
+pub(crate) const TEMPLATE: &str = concat!(
+    r#"jsonpath={range .items[*]}{.metadata.annotations.batch\.kubernetes\.io/job-completion-index}{"\t"}{.status.phase}{"\t"}"#,
+    r#"{.metadata.creationTimestamp}{"\t"}{.status.reason}{"\t"}{.status.containerStatuses[*].state.terminated.reason}{"\t"}"#,
+    r#"{.status.containerStatuses[*].state.terminated.exitCode}{"\t"}{.spec.nodeName}{"\n"}{end}"#
+);
+
+/// A pod that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pod {
+    /// Index of its share, from 0.
+    pub(crate) index: u32,
+    /// Why the pod was ended: `Evicted`, `NodeLost`, `DeadlineExceeded`.
+    pub(crate) reason: Option<String>,
+    /// Why its container ended: `OOMKilled`, `Error`.
+    pub(crate) container_reason: Option<String>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) node: Option<String>,
+}
 
 /// The indices of pods that wait or run, each once, in order.
 pub(crate) fn open(text: &str) -> Vec<u32> {
     let index = |line: &str| {
-        let (index, phase) = line.trim().split_once(' ')?;
+        let mut columns = line.split('\t');
+        let (index, phase) = (columns.next()?, columns.next()?);
         // A pod of which nothing is heard may still run.
         matches!(phase, "Pending" | "Running" | "Unknown").then(|| index.parse().ok())?
     };
@@ -16,6 +36,30 @@ pub(crate) fn open(text: &str) -> Vec<u32> {
     open
 }
 
+/// The pods that failed, by their index, where no newer pod of the index did otherwise.
+pub(crate) fn failed(text: &str) -> Vec<Pod> {
+    let mut newest: BTreeMap<u32, (&str, Option<Pod>)> = BTreeMap::new();
+    for line in text.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [index, phase, made, reason, container_reason, exit_code, node] = columns.as_slice() else { continue };
+        let Ok(index) = index.parse() else { continue };
+        // RFC 3339 in UTC: the later one is the greater text.
+        if newest.get(&index).is_some_and(|(known, _)| known > made) {
+            continue;
+        }
+        let told = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let pod = Pod {
+            index,
+            reason: told(reason),
+            container_reason: told(container_reason),
+            exit_code: exit_code.parse().ok(),
+            node: told(node),
+        };
+        newest.insert(index, (made, Some(pod).filter(|_| *phase == "Failed")));
+    }
+    newest.into_values().filter_map(|(_, pod)| pod).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,8 +67,21 @@ mod tests {
     #[test]
     fn pods_that_have_ended_do_not_count_and_each_index_does_once() {
         assert_eq!(
-            open("2 Running\n0 Succeeded\n1 Failed\n0 Pending\n2 Pending\n3 Unknown\n Running\n4\n\n"),
+            open("2\tRunning\n0\tSucceeded\n1\tFailed\n0\tPending\n2\tPending\n3\tUnknown\n\tRunning\n4\n\n"),
             [0, 2, 3]
         );
+    }
+
+    #[test]
+    fn the_newest_pod_of_an_index_says_how_it_failed() {
+        let text = "0\tFailed\t2026-01-01T00:00:00Z\t\tOOMKilled\t137\tn1\n\
+                    1\tFailed\t2026-01-01T00:00:00Z\tEvicted\t\t\tn2\n\
+                    2\tRunning\t2026-01-01T00:09:00Z\t\t\t\tn3\n\
+                    2\tFailed\t2026-01-01T00:00:00Z\tNodeLost\t\t\tn1\n\
+                    3\tSucceeded\t2026-01-01T00:00:00Z\t\tCompleted\t0\tn1\n";
+        let found: Vec<(u32, Option<String>, Option<String>, Option<i32>)> =
+            failed(text).into_iter().map(|pod| (pod.index, pod.reason, pod.container_reason, pod.exit_code)).collect();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(found, [(0, None, some("OOMKilled"), Some(137)), (1, some("Evicted"), None, None)]);
     }
 }

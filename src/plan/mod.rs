@@ -14,6 +14,7 @@ mod example;
 pub(crate) mod forecast;
 mod guest;
 mod ids;
+pub(crate) mod joined;
 mod machine;
 mod matrix;
 mod names;

@@ -6,7 +6,7 @@ use super::{Engine, Flag, PLAN};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::pods;
+use crate::parse::pods::{self, Pod};
 use crate::record::submitted::Submission;
 use serde_json::{Value, json};
 
@@ -35,15 +35,16 @@ const FLAGS: &[Flag] = &[
     },
     Flag {
         name: "storage-class",
-        value: "CLASS",
-        doc: "Kubernetes: give each pod a new volume of this class, mounted at /data (in the plan: directory = \"/data\")",
+        value: "CLASS,...",
+        doc: "Kubernetes: give each pod a new volume of this class, mounted at /data (in the plan: directory = \"/data\"); of several \
+              classes (fast,slow) one volume each, at /data/CLASS",
         required: false,
         default: None,
     },
     Flag {
         name: "volume-size",
         value: "SIZE",
-        doc: "Kubernetes: size of that volume",
+        doc: "Kubernetes: size of each of these volumes",
         required: false,
         default: Some("20Gi"),
     },
@@ -78,7 +79,9 @@ impl Engine for Kubernetes {
             ))
             .hint("shorten the plan"));
         }
-        let list = json!({ "apiVersion": "v1", "kind": "List", "items": [config(submission, plan), job(submission)] });
+        let classes = classes(submission)?;
+        let job = job(submission, &classes);
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": [config(submission, plan), job] });
         let text = serde_json::to_string_pretty(&list).map_err(|e| Error::bug(e.to_string()))?;
         Ok((JOB, text + "\n"))
     }
@@ -90,15 +93,59 @@ impl Engine for Kubernetes {
     }
 
     fn queued(&self, host: &Host, submission: &Submission) -> Result<Vec<u32>> {
-        let label = format!("--selector=pgstrata={}", submission.job_name());
-        let command = Command::new(self.program()).args(["get", "pods", &label, "--output", pods::TEMPLATE]);
-        let listed = host.run(&command.args(&submission.arguments))?.stdout;
-        Ok(pods::open(&listed).into_iter().map(|index| index + 1).collect())
+        Ok(pods::open(&pods_of(host, submission)?).into_iter().map(|index| index + 1).collect())
+    }
+
+    fn failures(&self, host: &Host, submission: &Submission, _notes: Option<&str>) -> Result<Vec<(u32, String)>> {
+        let failed = pods::failed(&pods_of(host, submission)?).into_iter();
+        Ok(failed.map(|pod| (pod.index + 1, format!("Kubernetes: {}", died(&pod)))).collect())
     }
 
     fn starts_all(&self, submission: &Submission) -> Option<Command> {
         Some(Command::new(self.program()).args(["delete", "-f", JOB]).args(&submission.arguments))
     }
+}
+
+fn pods_of(host: &Host, submission: &Submission) -> Result<String> {
+    let label = format!("--selector=pgstrata={}", submission.job_name());
+    let command = Command::new("kubectl").args(["get", "pods", &label, "--output", pods::TEMPLATE]);
+    Ok(host.run(&command.args(&submission.arguments))?.stdout)
+}
+
+/// `OOMKilled, exit code 137, on node7`.
+fn died(pod: &Pod) -> String {
+    let reasons: Vec<&str> = [&pod.reason, &pod.container_reason].into_iter().flatten().map(String::as_str).collect();
+    let mut parts = vec![if reasons.is_empty() { "failed".to_owned() } else { reasons.join(", ") }];
+    parts.extend(pod.exit_code.map(|code| format!("exit code {code}")));
+    parts.extend(pod.node.as_ref().map(|node| format!("on {node}")));
+    parts.join(", ")
+}
+
+/// The storage classes that were named.
+fn classes(submission: &Submission) -> Result<Vec<&str>> {
+    let Some(named) = submission.options.get("storage-class") else { return Ok(Vec::new()) };
+    let classes: Vec<&str> = named.split(',').map(str::trim).collect();
+    for (i, class) in classes.iter().enumerate() {
+        if !is_class(class) {
+            return Err(Error::user(format!("`{class}` is not the name of a storage class")).hint(
+                "a name has lower-case letters, digits, hyphens and dots; `kubectl get storageclass` lists those of the cluster",
+            ));
+        }
+        if classes[..i].contains(class) {
+            return Err(Error::user(format!("the storage class `{class}` is named twice")).hint("name each class once"));
+        }
+    }
+    Ok(classes)
+}
+
+/// The name of a Kubernetes object of this kind: a DNS subdomain (RFC 1123).
+fn is_class(text: &str) -> bool {
+    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label = |label: &str| {
+        let inner = |c: char| is_end(c) || c == '-';
+        label.len() <= 63 && label.starts_with(is_end) && label.ends_with(is_end) && label.chars().all(inner)
+    };
+    text.len() <= 253 && text.split('.').all(is_label)
 }
 
 /// A finished Job does not start again, and a template does not change: each attempt has a name of its own.
@@ -115,7 +162,7 @@ fn config(submission: &Submission, plan: &str) -> Value {
     })
 }
 
-fn job(submission: &Submission) -> Value {
+fn job(submission: &Submission, classes: &[&str]) -> Value {
     let label = json!({ "pgstrata": submission.job_name() });
     let blocks = format!("kubernetes/{}", submission.shares);
     let mut command = vec!["pgstrata", "run", "/plan/plan.toml", "--blocks", &blocks, "--results", "/results"];
@@ -131,14 +178,19 @@ fn job(submission: &Submission) -> Value {
         json!({ "name": "plan", "configMap": { "name": submission.job_name() } }),
         json!({ "name": "results", "persistentVolumeClaim": { "claimName": option("claim") } }),
     ];
-    if let Some(class) = option("storage-class") {
-        mounts.push(json!({ "name": "data", "mountPath": "/data" }));
+    for (i, class) in classes.iter().enumerate() {
+        // The name of a volume is a DNS label, and may be shorter than that of a class.
+        let (volume, path) = match classes.len() {
+            1 => ("data".to_owned(), "/data".to_owned()),
+            _ => (format!("data-{}", i + 1), format!("/data/{class}")),
+        };
+        mounts.push(json!({ "name": volume, "mountPath": path }));
         let spec = json!({
             "accessModes": ["ReadWriteOnce"],
             "storageClassName": class,
             "resources": { "requests": { "storage": option("volume-size") } },
         });
-        volumes.push(json!({ "name": "data", "ephemeral": { "volumeClaimTemplate": { "spec": spec } } }));
+        volumes.push(json!({ "name": volume, "ephemeral": { "volumeClaimTemplate": { "spec": spec } } }));
     }
     let apart = json!([{ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": label } }]);
     json!({
@@ -213,5 +265,45 @@ mod tests {
             (&json!("fast"), &json!("5Gi"))
         );
         assert_eq!(pod["containers"][0]["volumeMounts"][2], json!({ "name": "data", "mountPath": "/data" }));
+    }
+
+    #[test]
+    fn each_of_several_storage_classes_gives_each_pod_a_volume_under_its_name() {
+        let list =
+            made(&[("image", "i"), ("claim", "c"), ("storage-class", "fast, io2.example"), ("volume-size", "5Gi")], "");
+        let pod = &list["items"][1]["spec"]["template"]["spec"];
+        let told = |volume: &Value| {
+            let spec = &volume["ephemeral"]["volumeClaimTemplate"]["spec"];
+            format!("{} {}", volume["name"], spec["storageClassName"])
+        };
+        let volumes: Vec<String> = pod["volumes"].as_array().unwrap().iter().skip(2).map(told).collect();
+        assert_eq!(volumes, [r#""data-1" "fast""#, r#""data-2" "io2.example""#]);
+        let mounts = &pod["containers"][0]["volumeMounts"];
+        assert_eq!(mounts[2], json!({ "name": "data-1", "mountPath": "/data/fast" }));
+        assert_eq!(mounts[3], json!({ "name": "data-2", "mountPath": "/data/io2.example" }));
+    }
+
+    #[test]
+    fn what_is_no_storage_class_is_refused() {
+        let long = "a".repeat(64);
+        for wrong in ["", "fast,", "Fast", "a b", "a/b", "..", "-a", "a-", "fast,fast", "a\nb", &long] {
+            let options = [("storage-class".to_owned(), wrong.to_owned())].into();
+            let job = Submission { options, ..submission("kubernetes") };
+            assert!(Kubernetes.job_file(&job, &[1], "").is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_died_is_told_with_its_reason_and_node() {
+        let pod = Pod {
+            index: 1,
+            reason: None,
+            container_reason: Some("OOMKilled".to_owned()),
+            exit_code: Some(137),
+            node: Some("n7".to_owned()),
+        };
+        assert_eq!(died(&pod), "OOMKilled, exit code 137, on n7");
+        let evicted = Pod { reason: Some("Evicted".to_owned()), container_reason: None, exit_code: None, ..pod };
+        assert_eq!(died(&evicted), "Evicted, on n7");
     }
 }

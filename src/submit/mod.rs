@@ -31,9 +31,6 @@ pub const ALL: &[&dyn Engine] = &[&slurm::Slurm, &kubernetes::Kubernetes, &ssh::
 /// SIGTERM.
 const TERMINATE: i32 = 15;
 
-/// Shares that failed, and why, from what an engine notes.
-pub type ReadFailures = fn(&str) -> Vec<(u32, String)>;
-
 /// A flag of an engine beside the one that chooses it.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
@@ -101,10 +98,16 @@ pub trait Engine: Sync + fmt::Debug {
         None
     }
 
-    /// What the engine has noted of shares that failed, from the text of the file of this name.
-    fn failures(&self) -> Option<(&'static str, ReadFailures)> {
+    /// The file in which its program notes tasks, anew each time that it hands in.
+    fn notes(&self) -> Option<&'static str> {
         None
     }
+
+    /// Shares whose last task failed, and how, by what the engine says or by its notes.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn failures(&self, host: &Host, submission: &Submission, notes: Option<&str>) -> Result<Vec<(u32, String)>>;
 }
 
 /// The engine of this name.

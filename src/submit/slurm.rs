@@ -4,10 +4,24 @@ use super::{Engine, LOGS, run_words};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
+use crate::parse::scontrol::{self, Task};
 use crate::parse::squeue;
 use crate::record::submitted::Submission;
+use std::collections::BTreeMap;
 
 const JOB: &str = "job.sh";
+/// States of tasks that ended otherwise than by themselves with exit code 0.
+const FAILED: [&str; 9] = [
+    "BOOT_FAIL",
+    "CANCELLED",
+    "DEADLINE",
+    "FAILED",
+    "LAUNCH_FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "TIMEOUT",
+];
 
 /// Slurm.
 #[derive(Debug)]
@@ -71,6 +85,44 @@ exec {run}
         let tasks = squeue::tasks(&host.run(&command)?.stdout);
         Ok(tasks.into_iter().map(|task| task + 1).collect())
     }
+
+    fn failures(&self, host: &Host, submission: &Submission, _notes: Option<&str>) -> Result<Vec<(u32, String)>> {
+        // Of all jobs: by its name, squeue alone finds one.
+        let listed = host.run(&Command::new("scontrol").args(["--oneliner", "show", "job"]))?.stdout;
+        Ok(failures(&listed, &submission.job_name()))
+    }
+}
+
+/// Shares whose last task ended badly. Slurm forgets a task some minutes after its end (`MinJobAge`).
+fn failures(listed: &str, name: &str) -> Vec<(u32, String)> {
+    let mut last: BTreeMap<u32, Task> = BTreeMap::new();
+    for task in scontrol::tasks(listed, name) {
+        for index in &task.indices {
+            if last.get(index).is_none_or(|known| known.array <= task.array) {
+                last.insert(*index, task.clone());
+            }
+        }
+    }
+    let failed = last.into_iter().filter(|(_, task)| FAILED.contains(&task.state.as_str()));
+    failed.map(|(index, task)| (index + 1, format!("Slurm: {}", ended(&task)))).collect()
+}
+
+/// `NODE_FAIL, on node1 (NodeDown)`.
+fn ended(task: &Task) -> String {
+    let mut text = task.state.clone();
+    // By a signal Slurm itself ends tasks; the state says why.
+    if let Some((code, _)) = task.exit_code.filter(|(code, _)| *code != 0) {
+        text.push_str(&format!(", exit code {code}"));
+    }
+    if let Some(nodes) = &task.nodes {
+        text.push_str(&format!(", on {nodes}"));
+    }
+    // Of a task that was cancelled it says why it had waited.
+    let is_told = |reason: &&String| task.state != "CANCELLED" && *reason != "NonZeroExitCode";
+    if let Some(reason) = task.reason.as_ref().filter(is_told) {
+        text.push_str(&format!(" ({reason})"));
+    }
+    text
 }
 
 /// Tasks are counted from 0.
@@ -92,5 +144,27 @@ mod tests {
         assert_eq!(name, "job.sh");
         assert_eq!(Slurm.command(&job, &[1, 2, 3]).shown(), "sbatch '--partition=a b' job.sh");
         assert_eq!(Slurm.command(&job, &[1, 3]).shown(), "sbatch '--partition=a b' --array=0,2 job.sh");
+    }
+
+    #[test]
+    fn the_last_task_of_each_share_says_how_it_ended() {
+        let listed = include_str!("../../tests/fixtures/scontrol/22.05.txt");
+        let earlier: String =
+            listed.lines().filter(|line| !line.contains("ArrayJobId=8 ")).map(|l| format!("{l}\n")).collect();
+        let told = |text: &str| {
+            let found = failures(text, "pgstrata-spread-0a1b2c3d");
+            found.into_iter().map(|(share, how)| format!("{share} {how}")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told(&earlier),
+            [
+                "1 Slurm: FAILED, exit code 3, on node1",
+                "3 Slurm: NODE_FAIL, on node1 (NodeDown)",
+                "4 Slurm: TIMEOUT, on node1 (TimeLimit)"
+            ]
+        );
+        let all = told(listed);
+        assert_eq!(all.len(), 3, "{all:?}");
+        assert_eq!([&all[0], &all[1]], ["1 Slurm: CANCELLED", "3 Slurm: CANCELLED"]);
     }
 }

@@ -1,7 +1,8 @@
 //! Hosts that ssh reaches, by GNU parallel: it copies program and plan to each, runs one share at a time there, and fetches run folders.
 
-use super::{Engine, PLAN, PROGRAM, RESULTS, ReadFailures, run_words};
+use super::{Engine, PLAN, PROGRAM, RESULTS, run_words};
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::host::command::Command;
 use crate::parse::joblog;
 use crate::record::submitted::Submission;
@@ -78,8 +79,12 @@ impl Engine for Ssh {
         true
     }
 
-    fn failures(&self) -> Option<(&'static str, ReadFailures)> {
-        Some((NOTES, failures))
+    fn notes(&self) -> Option<&'static str> {
+        Some(NOTES)
+    }
+
+    fn failures(&self, _host: &Host, _submission: &Submission, notes: Option<&str>) -> Result<Vec<(u32, String)>> {
+        Ok(notes.map(failures).unwrap_or_default())
     }
 }
 

@@ -3,7 +3,8 @@
 use super::run_folder::{self, Made};
 use super::{stderr, stdout};
 use serde_json::Value;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn check(folder: &Path, args: &[&str]) -> Output {
@@ -58,7 +59,7 @@ fn two_runs_are_unpaired_and_said_to_be_and_a_ci_server_gets_its_file() {
     };
     // Every case fell to two fifths: far beyond the first limit, and the second lies in the middle of the interval.
     assert_eq!((of("tps -5 %", "fail"), of("tps -60 %", "undecided")), (5, 5), "{found}");
-    let junit = std::fs::read_to_string(folder.path().join("check.xml")).unwrap();
+    let junit = fs::read_to_string(folder.path().join("check.xml")).unwrap();
     assert!(junit.contains("tests=\"10\" failures=\"5\" errors=\"5\""), "{junit}");
 }
 
@@ -76,4 +77,76 @@ fn what_cannot_be_checked_is_wrong_usage() {
     refused(&[&run, "--against", "nowhere", "--limit", "tps -5 %"], "nowhere is not a run folder");
     refused(&[&run, "--against", &format!("{run}:zfs"), "--limit", "tps -5 %"], "has no case `zfs`");
     refused(&[&run, "--against", &run], "--limit");
+}
+
+/// A run of a plan with one folder and files of this size: its run folder.
+fn measured(folder: &Path, name: &str, blocks: u32, size: &str) -> String {
+    let data = folder.join(name);
+    fs::create_dir(&data).unwrap();
+    let plan = format!(
+        "name = \"{name}\"\nblocks = {blocks}\n[stack.d]\ndirectory = \"{}\"\n[workload.f]\nfiles = {{ size = \"{size}\", \
+         duration = \"100ms\" }}\n",
+        data.display()
+    );
+    fs::write(folder.join("plan.toml"), plan).unwrap();
+    let results = format!("results-{name}");
+    let output = pgstrata(folder, &["run", "plan.toml", "--results", &results]);
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    only(&folder.join(results)).display().to_string()
+}
+
+fn pgstrata(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pgstrata"));
+    command.args(args).env("PGSTRATA_STATE", folder.join("state")).current_dir(folder).output().unwrap()
+}
+
+/// The only folder in a folder.
+fn only(folder: &Path) -> PathBuf {
+    let found: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].clone()
+}
+
+#[test]
+fn a_rerun_interleaves_the_cases_of_both_runs_and_goes_on_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (measured(folder.path(), "old", 1, "4MiB"), measured(folder.path(), "new", 2, "1MiB"));
+    let args = ["check", &new, "--against", &old, "--rerun-baseline", "--limit", "write -5 %", "--json"];
+    let check = || {
+        let output = pgstrata(folder.path(), &args);
+        let code = output.status.code().unwrap();
+        let found: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {code} {}{}", stdout(&output), stderr(&output)));
+        let outcome =
+            [(0, "pass"), (6, "fail"), (7, "undecided")].into_iter().find(|(known, _)| *known == code).unwrap();
+        assert_eq!(found["outcome"], outcome.1, "{found}");
+        assert_eq!(
+            (&found["paired"], &found["limits"][0]["how"]),
+            (&true.into(), &"paired over 2 blocks".into()),
+            "{found}"
+        );
+        (found, stderr(&output))
+    };
+    let (first, _) = check();
+    let rerun = only(&folder.path().join("results"));
+    assert_eq!(first["rerun"], rerun.display().to_string());
+    let record: Value = serde_json::from_slice(&fs::read(rerun.join("run.json")).unwrap()).unwrap();
+    let order: Vec<&str> =
+        record["order"].as_array().unwrap().iter().map(|key| key["case"].as_str().unwrap()).collect();
+    assert_eq!(order.len(), 4);
+    for block in order.chunks(2) {
+        assert!(block.contains(&"baseline.d.f") && block.contains(&"run.d.f"), "{order:?}");
+    }
+    // Whole, it is read; where a trial is missing, that one is measured.
+    let (again, said) = check();
+    assert_eq!((again["limits"].clone(), said.as_str()), (first["limits"].clone(), ""));
+    fs::remove_dir_all(rerun.join("trials/run.d.f/2")).unwrap();
+    let (resumed, _) = check();
+    assert_ne!(resumed["limits"], first["limits"]);
+    assert_eq!(only(&folder.path().join("results")), rerun);
+
+    let refused =
+        pgstrata(folder.path(), &["check", &new, "--against", &new, "--rerun-baseline", "--limit", "write -5 %"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+    assert!(stderr(&refused).contains("nothing to interleave"), "{}", stderr(&refused));
 }

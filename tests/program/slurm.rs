@@ -1,9 +1,10 @@
 //! A plan submitted to a real Slurm: a task is killed midway and requeued, a share is lost and submitted again, all are merged.
 
 use crate::slurm_site::{Site, can_start};
-use crate::spread::{folder_of, plan, succeeded, trials};
+use crate::spread::{folder_of, succeeded, trials};
 use crate::workshop::{Workshop, json, run_id, said};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -21,20 +22,51 @@ fn states(output: &Output) -> Vec<String> {
     shares.as_array().unwrap().iter().map(|share| share["state"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The ratio to the baseline with its interval, and how it was made.
-fn ratio(shop: &Workshop, folder: &Path) -> (f64, f64, Value) {
-    let report = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
-    succeeded(&report);
-    let found = json(&report.stdout);
-    let classes = found["rankings"][0]["classes"].as_array().unwrap();
-    let mut rows = classes.iter().flat_map(|class| class["rows"].as_array().unwrap());
-    let comparison = rows.find_map(|row| row["comparison"].as_object()).unwrap();
-    let end = |name: &str| comparison["ratio"][name].as_f64().unwrap();
-    (end("low"), end("high"), comparison["method"].clone())
+/// One folder and two sizes of files, six blocks. Each file is made, synced and deleted, so small ones are far slower per byte:
+/// figures that were mixed up by the merge would rank otherwise.
+fn plan(shop: &Workshop) {
+    fs::create_dir(shop.path().join("a")).unwrap();
+    let text = format!(
+        "name = \"spread\"\nblocks = 6\nbaseline = {{ size = \"32MiB\" }}\n[stack.a]\ndirectory = \"{}\"\n[workload.s]\n\
+         files = {{ size = [\"1MiB\", \"32MiB\"], duration = \"3s\" }}\n",
+        shop.path().join("a").display()
+    );
+    shop.file("plan.toml", &text);
+}
+
+/// What a run says of the two cases.
+#[derive(Debug)]
+struct Said {
+    /// Rank of each case, by its id.
+    ranks: BTreeMap<String, u64>,
+    /// Ends of the interval of the ratio to the baseline.
+    low: f64,
+    high: f64,
+    /// How that was made.
+    method: Value,
+}
+
+impl Said {
+    fn by(shop: &Workshop, folder: &Path) -> Said {
+        let report = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
+        succeeded(&report);
+        let found = json(&report.stdout);
+        let classes = found["rankings"][0]["classes"].as_array().unwrap();
+        let rows: Vec<&Value> = classes.iter().flat_map(|class| class["rows"].as_array().unwrap()).collect();
+        let rank = |row: &&Value| (row["case"].as_str().unwrap().to_owned(), row["rank"].as_u64().unwrap());
+        let comparison = rows.iter().find_map(|row| row["comparison"].as_object()).unwrap();
+        let end = |name: &str| comparison["ratio"][name].as_f64().unwrap();
+        Said {
+            ranks: rows.iter().map(rank).collect(),
+            low: end("low"),
+            high: end("high"),
+            method: comparison["method"].clone(),
+        }
+    }
 }
 
 /// Kills the second task when it has a trial, and requeues it; its folder stays, and goes on.
-fn lose_a_task(site: &Site, results: &Path, job: &str) {
+fn lose_a_task(shop: &Workshop, site: &Site, results: &Path, job: &str) {
     let has_a_trial = || folder_of(results, "2of3").is_some_and(|folder| !trials(&folder).is_empty());
     site.wait("trial of the second task", |_| has_a_trial());
     let task = format!("{job}_1");
@@ -45,6 +77,8 @@ fn lose_a_task(site: &Site, results: &Path, job: &str) {
     let second = folder_of(results, "2of3").unwrap();
     let (id, before) = (run_id(&second), trials(&second));
     assert!(before.len() < 4, "the task ended before it was killed: {before:?}");
+    let told = said(&submit(shop, site, &["--again", ODD]));
+    assert!(told.contains("2 of 3  incomplete") && told.contains("; Slurm: CANCELLED"), "{told}");
     site.succeed("scontrol", &["requeue", &task]);
     site.wait_for_an_empty_queue();
     assert_eq!((run_id(&second), trials(&second).len()), (id, 4), "{}", site.logs());
@@ -56,17 +90,15 @@ fn an_array_on_a_real_slurm_that_loses_a_task_and_a_share_merges_to_what_one_mac
         return;
     }
     let (shop, site) = (Workshop::new(), Site::start());
-    plan(&shop);
     // The second task is killed within its first three trials of four.
-    let text = fs::read_to_string(shop.path().join("plan.toml")).unwrap();
-    shop.file("plan.toml", &text.replace("duration = \"1s\"", "duration = \"3s\""));
+    plan(&shop);
     let submitted = submit(&shop, &site, &["plan.toml", "--slurm", "--shares", "3", "--into", ODD, "--go", "--json"]);
     succeeded(&submitted);
     let told = json(&submitted.stdout);
     let job = told["said"].as_str().unwrap().strip_prefix("Submitted batch job ").unwrap().to_owned();
     let folder = shop.path().join(ODD);
     let results = folder.join("results");
-    lose_a_task(&site, &results, &job);
+    lose_a_task(&shop, &site, &results, &job);
 
     let looked = submit(&shop, &site, &["--again", ODD, "--json"]);
     succeeded(&looked);
@@ -105,10 +137,12 @@ fn an_array_on_a_real_slurm_that_loses_a_task_and_a_share_merges_to_what_one_mac
     let left_out = json(&merged.stdout)["left_out"].clone();
     assert_eq!(left_out.as_array().unwrap().len(), 1, "{left_out}");
     assert!(left_out[0]["reason"].as_str().unwrap().contains("another plan than"), "{left_out}");
-    let (low, high, method) = ratio(&shop, &shop.path().join("all"));
-    let (low_alone, high_alone, method_alone) = ratio(&shop, &alone);
-    println!("merged [{low:.3}, {high:.3}] {method}, alone [{low_alone:.3}, {high_alone:.3}] {method_alone}");
-    assert_eq!(method, "paired over 6 blocks");
-    assert_eq!(method, method_alone);
-    assert!(low <= high_alone && low_alone <= high, "merged [{low}, {high}], alone [{low_alone}, {high_alone}]");
+    let (merged, alone) = (Said::by(&shop, &shop.path().join("all")), Said::by(&shop, &alone));
+    println!("merged {merged:?}\nalone {alone:?}");
+    assert_eq!((&merged.method, &alone.method), (&"paired over 6 blocks".into(), &"paired over 6 blocks".into()));
+    let ranks = [("a.s.size-32mib", 1), ("a.s.size-1mib", 2)].map(|(case, rank)| (case.to_owned(), rank));
+    assert_eq!(merged.ranks, ranks.into(), "the difference is seen: {merged:?}");
+    assert_eq!(merged.ranks, alone.ranks);
+    assert!(merged.high < 1.0 && alone.high < 1.0, "merged {merged:?}, alone {alone:?}");
+    assert!(merged.low <= alone.high && alone.low <= merged.high, "merged {merged:?}, alone {alone:?}");
 }

@@ -73,6 +73,10 @@ fn what_cannot_be_submitted_is_refused_before_a_folder_is_made() {
         (vec!["plan.toml", "--ssh", "db1,-oProxyCommand=x"], "is not a host name"),
         (vec!["plan.toml", "--kubernetes", "--image", "i"], "needs --claim"),
         (vec!["plan.toml", "--slurm", "--image", "i"], "--kubernetes"),
+        (
+            vec!["plan.toml", "--kubernetes", "--image", "i", "--claim", "c", "--storage-class", "fast,Slow"],
+            "`Slow` is not the name of a storage class",
+        ),
         (vec!["adaptive.toml", "--slurm"], "adaptive"),
         (vec!["beside.toml", "--slurm"], "would not be copied"),
         (vec!["plan.toml", "--slurm", "--into", "full"], "not empty"),
@@ -125,7 +129,7 @@ fn a_manifest_has_the_plan_and_a_pod_for_each_block() {
 /// Stands for kubectl: a pod still runs for as long as there is a file `running`.
 const KUBECTL: &str = r#"#!/bin/sh
 case $1 in
-get) printf '%s\n' "$*" >> "${0%/*}/asked"; [ -e "${0%/*}/running" ] && echo '1 Running'; echo '0 Succeeded'; exit 0 ;;
+get) printf '%s\n' "$*" >> "${0%/*}/asked"; [ -e "${0%/*}/running" ] && printf '1\tRunning\n'; printf '0\tFailed\t2026-01-01T00:00:00Z\t\tOOMKilled\t137\tn7\n'; exit 0 ;;
 apply) printf '%s\n' "$*" >> "${0%/*}/asked"; echo 'job.batch/x serverside-applied' ;;
 esac
 "#;
@@ -157,6 +161,8 @@ fn pods_that_still_run_are_not_started_again_and_neither_are_shares_that_another
     assert_eq!(submit(&["--again", "k", "--", "-n", "lab"]).status.code(), Some(3));
     assert_eq!(manifest(), before);
     fs::remove_file(own.join("running")).unwrap();
+    let asked = said(&submit(&["--again", "k"]));
+    assert!(asked.contains("1 of 6  no run folder; Kubernetes: OOMKilled, exit code 137, on n7"), "{asked}");
     let folder = fs::File::open(shop.path().join("k")).unwrap();
     rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let refused = submit(&again);

@@ -66,24 +66,28 @@ impl RunSource {
 /// The sides of a run; with `wanted` those that it names: a case's id, a side's name, or a stack. Empty where it names none.
 #[must_use]
 pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&str>) -> Vec<Side> {
-    let groups = groups(&source.run);
-    let single = groups.len() == 1 && wanted.is_none();
-    let one = |name: &str, cases: &[&CaseSpec]| {
+    let chosen = chosen(&source.run, wanted);
+    let single = chosen.len() == 1 && wanted.is_none();
+    let one = |(name, cases): &(String, Vec<&CaseSpec>)| {
         let label = if single { label.to_owned() } else { format!("{label}:{name}") };
-        let name = if single { String::new() } else { name.to_owned() };
+        let name = if single { String::new() } else { name.clone() };
         side(argument, label, name, source, cases)
     };
-    let Some(wanted) = wanted else { return groups.iter().map(|(name, cases)| one(name, cases)).collect() };
-    if let Some(case) = source.run.cases.iter().find(|case| case.id == wanted) {
-        return vec![one(wanted, &[case])];
+    chosen.iter().map(one).collect()
+}
+
+/// The cases of each of these sides, with its name; a run that is one side has a name here, too.
+#[must_use]
+pub fn chosen<'r>(run: &'r RunRecord, wanted: Option<&str>) -> Vec<(String, Vec<&'r CaseSpec>)> {
+    let groups = groups(run);
+    let Some(wanted) = wanted else { return groups };
+    if let Some(case) = run.cases.iter().find(|case| case.id == wanted) {
+        return vec![(wanted.to_owned(), vec![case])];
     }
-    let named: Vec<&(String, Vec<&CaseSpec>)> = groups.iter().filter(|(name, _)| name == wanted).collect();
+    let named = groups.iter().any(|(name, _)| name == wanted);
     let of_stack = |cases: &[&CaseSpec]| cases.iter().any(|case| case.stack.name == wanted);
-    let chosen = match named.is_empty() {
-        false => named,
-        true => groups.iter().filter(|(_, cases)| of_stack(cases)).collect(),
-    };
-    chosen.into_iter().map(|(name, cases)| one(name, cases)).collect()
+    let is_it = |name: &str, cases: &[&CaseSpec]| if named { name == wanted } else { of_stack(cases) };
+    groups.into_iter().filter(|(name, cases)| is_it(name, cases)).collect()
 }
 
 /// Cases that share all axes but those of their workload, with what tells the group from the others.
@@ -109,7 +113,9 @@ fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
     groups.iter().map(|(axes, cases)| (name(axes, cases), cases.clone())).collect()
 }
 
-fn side(argument: usize, label: String, name: String, source: &RunSource, cases: &[&CaseSpec]) -> Side {
+/// A side of these cases, under a name that they need not have by themselves.
+#[must_use]
+pub fn side(argument: usize, label: String, name: String, source: &RunSource, cases: &[&CaseSpec]) -> Side {
     let mut facts = Facts::default();
     let mut measures = Vec::new();
     let mut caveats: Vec<String> = Vec::new();

@@ -15,14 +15,26 @@ pub fn junit(findings: &LimitFindings) -> String {
         count(Outcome::Undecided)
     );
     let name = escaped(&format!("{} against {}", findings.run, findings.baseline));
+    let when = when(findings);
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    text.push_str(&format!("<testsuites name=\"pgstrata check\" {counts}>\n"));
-    text.push_str(&format!("  <testsuite name=\"{name}\" {counts}>\n"));
+    text.push_str(&format!("<testsuites name=\"pgstrata check\" {counts}{}>\n", time(findings)));
+    text.push_str(&format!("  <testsuite name=\"{name}\" {counts}{when}>\n"));
     findings.limits.iter().for_each(|finding| text.push_str(&case(finding)));
     let notes: Vec<&str> = findings.notes.iter().map(String::as_str).collect();
     let said = [&[summary(findings).as_str()], notes.as_slice()].concat().join("\n");
     text.push_str(&format!("    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n", escaped(&said)));
     text
+}
+
+/// When the run began, in UTC without a zone, which the schema of Ant's JUnit files wants; and how long it took.
+fn when(findings: &LimitFindings) -> String {
+    let began = findings.started.split(['Z', '.', '+']).next().unwrap_or_default();
+    let stamp = if began.is_empty() { String::new() } else { format!(" timestamp=\"{}\"", escaped(began)) };
+    stamp + &time(findings)
+}
+
+fn time(findings: &LimitFindings) -> String {
+    findings.took_s.map(|seconds| format!(" time=\"{seconds:.3}\"")).unwrap_or_default()
 }
 
 fn case(finding: &LimitFinding) -> String {

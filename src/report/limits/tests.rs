@@ -25,7 +25,10 @@ fn findings(limits: Vec<LimitFinding>) -> LimitFindings {
         outcome: Outcome::Fail,
         run: "results/new".to_owned(),
         baseline: "results/old".to_owned(),
+        started: "2026-03-02T09:14:33Z".to_owned(),
+        took_s: Some(61.25),
         paired: false,
+        rerun: None,
         limits,
         notes: vec!["The run has 2 of 3 trials".to_owned()],
         facts_that_differ: Vec::new(),
@@ -55,6 +58,20 @@ fn a_junit_file_counts_failures_and_calls_the_undecided_errors() {
     assert!(text.contains("<testcase classname=\"ext4\" name=\"tps -5 % (pgbench/tpcb-like/tps)\"/>"), "{text}");
     assert!(text.contains("<failure type=\"exceeded\" message=\"-8.1 % (-9.9 to -6.2 %); from 3"), "{text}");
     assert!(text.contains("<error type=\"undecided\" message=\"not compared; from 3"), "{text}");
+}
+
+#[test]
+fn a_junit_file_says_when_the_run_began_and_how_long_it_took_where_that_is_known() {
+    let text = junit(&all_three());
+    assert!(text.contains("skipped=\"0\" timestamp=\"2026-03-02T09:14:33\" time=\"61.250\">"), "{text}");
+    assert!(
+        text.contains(
+            "<testsuites name=\"pgstrata check\" tests=\"3\" failures=\"1\" errors=\"1\" skipped=\"0\" time=\"61.250\">"
+        ),
+        "{text}"
+    );
+    let open = junit(&LimitFindings { took_s: None, ..all_three() });
+    assert!(open.contains("timestamp=") && !open.contains(" time="), "{open}");
 }
 
 #[test]

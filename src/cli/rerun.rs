@@ -1,0 +1,196 @@
+//! `pgstrata check --rerun-baseline`: the cases of two runs measured again, interleaved in one run, and that run checked.
+
+use super::blocks;
+use super::check::Read;
+use super::follow::Follower;
+use super::out;
+use super::run::{self, Task, Watched};
+use crate::analyse::compare::from_run::{self, RunSource};
+use crate::analyse::compare::side::Side;
+use crate::analyse::limits::{self, Checked, Limit, LimitFindings};
+use crate::analyse::load;
+use crate::error::{Kind, Result};
+use crate::host::Host;
+use crate::plan::Plan;
+use crate::plan::joined::{self, Half, Matched};
+use crate::record::case::CaseSpec;
+use crate::run::session::{self, Continuing, Places};
+use crate::store::folder::{RunFolder, StoredTrial};
+use std::path::PathBuf;
+
+/// What came of it.
+pub(super) enum Rerun {
+    Checked(Box<LimitFindings>),
+    /// The run ended before its trials were measured: the exit code.
+    Stopped(u8),
+}
+
+/// Two sides of the same name, with the ids of their cases that are measured again.
+struct Pair<'a> {
+    baseline: &'a Side,
+    run: &'a Side,
+    ids: (Vec<String>, Vec<String>),
+}
+
+/// Cases that are not measured again.
+#[derive(Default)]
+struct LeftOut {
+    /// The same in both runs: the baseline's, and the run's.
+    equal: Vec<(String, String)>,
+    /// In one of the two alone.
+    alone: Vec<String>,
+}
+
+/// Measures and checks.
+///
+/// # Errors
+/// When there is nothing to interleave, or it cannot be; as a run.
+pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Places, yes: bool) -> Result<Rerun> {
+    let (pairs, cases, left_out) = paired(run, baseline);
+    let plan = joined::join(half(baseline), half(run), &cases)?;
+    let folder = match measure(plan, places, yes)? {
+        Ok(folder) => folder,
+        Err(code) => return Ok(Rerun::Stopped(code)),
+    };
+    let (source, wall_us) = (RunSource::load(&folder)?, load::wall_us(&RunFolder::open(&folder)?)?);
+    let blocks = source.run.blocks;
+    let shown = folder.display().to_string();
+    let again = |side: &str, ids: &[String]| ids.iter().map(|id| joined::id(side, id)).collect::<Vec<String>>();
+    let olds = pairs.iter().map(|pair| (pair.baseline, again(joined::BASELINE, &pair.ids.0))).collect();
+    let news = pairs.iter().map(|pair| (pair.run, again(joined::RUN, &pair.ids.1))).collect();
+    let (old, new) = (Part::of(&source, olds), Part::of(&source, news));
+    let found = limits::check(
+        new.checked(&run.label, &source, wall_us),
+        old.checked(&baseline.label, &source, wall_us),
+        limits,
+    );
+    let mut found = found.of_rerun(shown.clone(), before(run, baseline, &left_out, limits));
+    found.notes.insert(
+        0,
+        format!(
+            "Both were measured again, interleaved in {blocks} blocks, in {shown}; with more blocks there, the same check reads them"
+        ),
+    );
+    let equal = left_out.equal.into_iter().map(|(old, _)| old).collect();
+    for (why, ids) in [("both runs have it alike", equal), ("only one of the runs has it", left_out.alone)] {
+        if !ids.is_empty() {
+            found.notes.push(format!("Not measured again, because {why}: {}", ids.join("; ")));
+        }
+    }
+    Ok(Rerun::Checked(Box::new(found)))
+}
+
+fn half(read: &Read) -> Half<'_> {
+    Half { label: &read.label, record: &read.source.run, plan: &read.plan }
+}
+
+fn cases<'r>(read: &'r Read, ids: &[String]) -> Vec<&'r CaseSpec> {
+    read.source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect()
+}
+
+/// Sides of the same name, their cases as pairs, and what has no partner or differs in nothing.
+fn paired<'a>(run: &'a Read, baseline: &'a Read) -> (Vec<Pair<'a>>, Vec<(&'a CaseSpec, &'a CaseSpec)>, LeftOut) {
+    let (mut pairs, mut all, mut left_out) = (Vec::new(), Vec::new(), LeftOut::default());
+    let are = |side: &Side, reference: &Side| limits::are_partners(&run.sides, side, &baseline.sides, reference);
+    for (reference, ids) in baseline.sides.iter().zip(&baseline.ids) {
+        let Some((side, other)) = run.sides.iter().zip(&run.ids).find(|(side, _)| are(side, reference)) else {
+            left_out.alone.extend(ids.iter().cloned());
+            continue;
+        };
+        let Matched { pairs: found, equal, alone } = joined::matched(&cases(baseline, ids), &cases(run, other));
+        left_out.equal.extend(equal.iter().map(|(old, new)| (old.id.clone(), new.id.clone())));
+        left_out.alone.extend(alone.iter().map(|id| (*id).to_owned()));
+        let ids = found.iter().map(|(old, new)| (old.id.clone(), new.id.clone())).unzip();
+        all.extend(found);
+        pairs.push(Pair { baseline: reference, run: side, ids });
+    }
+    let new = run.sides.iter().zip(&run.ids).filter(|(side, _)| !baseline.sides.iter().any(|other| are(side, other)));
+    left_out.alone.extend(new.flat_map(|(_, ids)| ids.iter().cloned()));
+    (pairs, all, left_out)
+}
+
+/// The stored runs held against each other, without the cases that both have alike.
+fn before(run: &Read, baseline: &Read, left_out: &LeftOut, limits: &[Limit]) -> LimitFindings {
+    let rest = |read: &Read, equal: &[String]| {
+        let of = |(side, ids): (&Side, &Vec<String>)| {
+            let ids: Vec<String> = ids.iter().filter(|id| !equal.contains(id)).cloned().collect();
+            side_of(side, &read.source, &ids)
+        };
+        read.sides.iter().zip(&read.ids).map(of).collect::<Vec<Side>>()
+    };
+    let (equal_old, equal_new): (Vec<String>, Vec<String>) = left_out.equal.iter().cloned().unzip();
+    let (new, old) = (rest(run, &equal_new), rest(baseline, &equal_old));
+    limits::check(Checked { sides: &new, ..run.checked() }, Checked { sides: &old, ..baseline.checked() }, limits)
+}
+
+/// These cases under the name of a side that they may not have by themselves.
+fn side_of(named: &Side, source: &RunSource, ids: &[String]) -> Side {
+    let cases: Vec<&CaseSpec> = source.run.cases.iter().filter(|case| ids.contains(&case.id)).collect();
+    from_run::side(named.argument, named.name.clone(), named.name.clone(), source, &cases)
+}
+
+/// One half of the run that has both.
+struct Part {
+    sides: Vec<Side>,
+    /// Trials planned and measured.
+    trials: (u32, u32),
+}
+
+impl Part {
+    fn of(source: &RunSource, sides: Vec<(&Side, Vec<String>)>) -> Part {
+        let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
+        let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
+        let measured = source.trials.iter().filter(|trial| has(&trial.case.id)).count();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Part {
+            sides: sides.iter().map(|(side, ids)| side_of(side, source, ids)).collect(),
+            trials: (count(planned), count(measured)),
+        }
+    }
+
+    fn checked<'a>(&'a self, label: &'a str, source: &'a RunSource, wall_us: Option<u64>) -> Checked<'a> {
+        Checked {
+            label,
+            id: &source.run.id,
+            started: &source.run.started,
+            wall_us,
+            trials: self.trials,
+            sides: &self.sides,
+        }
+    }
+}
+
+/// Runs the plan, or what an earlier call has left of it: its run folder, or the exit code of a run that stopped.
+fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>> {
+    let task = match blocks::of_plan(&places.results, &plan).pop() {
+        Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
+        Some(folder) => Task::Resume(Box::new(session::stored(folder.path(), None)?)),
+        None => Task::Joined(Box::new(plan)),
+    };
+    let follower = Follower::new(false);
+    // What is printed is the check alone.
+    let watched = Watched { json: false, yes, follower: &follower };
+    let ending = run::measured(&Host::this(), task, Continuing::default(), places, watched)?;
+    run::written(&ending, &load::findings(&ending.folder)?)?;
+    if ending.interrupted {
+        out::remark("interrupted; the same command resumes it");
+        return Ok(Err(Kind::Interrupted.exit_code()));
+    }
+    if let Some((kind, why)) = &ending.stopped {
+        out::remark(&out::harmless_lines(&format!("{why}\nrun folder  {}", ending.folder.display())));
+        return Ok(Err(kind.exit_code()));
+    }
+    Ok(Ok(ending.folder))
+}
+
+/// Whether every trial that it is to have has a result.
+fn is_complete(folder: &RunFolder) -> Result<bool> {
+    let events = folder.events()?;
+    for key in folder.record().due(events.iter().map(|event| &event.what)) {
+        match folder.stored(&key)? {
+            StoredTrial::Whole(trial) if trial.is_result() => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(!folder.is_live())
+}

@@ -1,0 +1,98 @@
+//! What Slurm's `scontrol --oneliner show job` lists: a job, or a task of an array, a line.
+
+/// A task of an array, or several that Slurm keeps as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Task {
+    /// Number of the job that the array is.
+    pub(crate) array: u32,
+    /// Indices in the array.
+    pub(crate) indices: Vec<u32>,
+    /// `NODE_FAIL`, `TIMEOUT`, `COMPLETED`.
+    pub(crate) state: String,
+    /// Why it waits, or ended.
+    pub(crate) reason: Option<String>,
+    /// Exit code and signal.
+    pub(crate) exit_code: Option<(u32, u32)>,
+    /// The nodes that it had.
+    pub(crate) nodes: Option<String>,
+}
+
+/// The tasks of arrays with this name. It must have no space; those of other people's jobs may have any.
+pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
+    let task = |line: &str| {
+        // The name stands before everything that a person can write: what follows it may look like a field.
+        let field = |key: &str| {
+            let words = line.split(' ').filter_map(|word| word.split_once('='));
+            words.into_iter().find(|(known, _)| *known == key).map(|(_, value)| value)
+        };
+        if field("JobName") != Some(name) {
+            return None;
+        }
+        let told = |key: &str| field(key).filter(|value| !matches!(*value, "" | "None" | "(null)")).map(str::to_owned);
+        let exit_code = field("ExitCode").and_then(|value| value.split_once(':'));
+        Some(Task {
+            array: field("ArrayJobId")?.parse().ok()?,
+            indices: indices(field("ArrayTaskId")?)?,
+            state: field("JobState")?.to_owned(),
+            reason: told("Reason"),
+            exit_code: exit_code.and_then(|(code, signal)| code.parse().ok().zip(signal.parse().ok())),
+            nodes: told("NodeList"),
+        })
+    };
+    text.lines().filter_map(task).collect()
+}
+
+/// `3`, `0-2,5`, `0-9:3%2`: ranges with a step, and how many may run at once.
+fn indices(text: &str) -> Option<Vec<u32>> {
+    let (ranges, _) = text.split_once('%').unwrap_or((text, ""));
+    let mut found = Vec::new();
+    for range in ranges.split(',') {
+        let (range, step) = range.split_once(':').unwrap_or((range, "1"));
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let step = step.parse().ok().filter(|step| *step > 0)?;
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        found.extend((first..=last).step_by(step));
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of Slurm 22.05; the second line is somebody's job whose name looks like fields of ours.
+    const LISTED: &str = include_str!("../../tests/fixtures/scontrol/22.05.txt");
+
+    #[test]
+    fn each_task_of_the_named_arrays_has_its_state_and_the_name_of_another_job_is_no_field() {
+        let found = tasks(LISTED, "pgstrata-spread-0a1b2c3d");
+        let told: Vec<(u32, &[u32], &str, Option<&str>, Option<(u32, u32)>, Option<&str>)> = found
+            .iter()
+            .map(|t| (t.array, &t.indices[..], t.state.as_str(), t.reason.as_deref(), t.exit_code, t.nodes.as_deref()))
+            .collect();
+        let node = Some("node1");
+        assert_eq!(
+            told,
+            [
+                (1, &[0][..], "FAILED", Some("NonZeroExitCode"), Some((3, 0)), node),
+                (1, &[1], "COMPLETED", None, Some((0, 0)), node),
+                (1, &[2], "CANCELLED", None, Some((0, 15)), node),
+                (1, &[3], "CANCELLED", Some("Resources"), Some((0, 0)), None),
+                (6, &[2], "NODE_FAIL", Some("NodeDown"), Some((0, 15)), node),
+                (7, &[3], "TIMEOUT", Some("TimeLimit"), Some((0, 15)), node),
+                (8, &[0, 2], "CANCELLED", Some("BeginTime"), Some((0, 0)), None),
+            ]
+        );
+        assert_eq!(tasks(LISTED, "pgstrata-spread"), []);
+    }
+
+    #[test]
+    fn indices_are_ranges_with_steps() {
+        assert_eq!(indices("7"), Some(vec![7]));
+        assert_eq!(indices("0-2,5%1"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(indices("0-9:4"), Some(vec![0, 4, 8]));
+        for wrong in ["", "a", "0-", "0-4:0", "N/A"] {
+            assert_eq!(indices(wrong), None, "{wrong}");
+        }
+    }
+}
