@@ -88,12 +88,15 @@ fn replace(cases: &mut [CaseSpec], quick: bool, targets: &[Target]) -> Result<bo
             }
             taken.push((device, path));
         }
+        // Looked at before a part of one device is put into it.
+        let has_parts = case.stack.nodes.iter().any(|node| node.layer == PART);
+        let is_part = (quick || case.age.get("fill").is_some()) && !has_parts;
         for device in &devices {
             match place(targets, device) {
                 None | Some(Place::Loop) => {}
                 Some(Place::Folder(folder)) => in_folder(&mut case.stack, device, folder),
                 Some(Place::Disk { path, key, value }) => {
-                    parts |= on_disk(case, device, quick, path, (*key, value))?;
+                    parts |= on_disk(case, device, is_part, path, (*key, value))?;
                 }
             }
         }
@@ -153,13 +156,11 @@ fn in_folder(stack: &mut StackSpec, device: &str, folder: &str) {
 }
 
 /// Whether a part of the disk was taken.
-fn on_disk(case: &mut CaseSpec, device: &str, quick: bool, path: &str, (key, value): (&str, &str)) -> Result<bool> {
+fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, value): (&str, &str)) -> Result<bool> {
     if case.axes.contains_key(IMAGE) {
         return Err(Error::user("the size of the image file is an axis of the plan, and a disk has one size")
             .hint("place the image files in a folder of that disk's filesystem: --on FOLDER"));
     }
-    let has_parts = case.stack.nodes.iter().any(|node| node.layer == PART);
-    let is_part = (quick || case.age.get("fill").is_some()) && !has_parts;
     let stack = &mut case.stack;
     let Some(at) = stack.nodes.iter().position(|node| node.layer == IMAGE && named(node) == device) else {
         return Ok(false);
