@@ -221,9 +221,9 @@ mod tests {
             let ticks = Axis::of([least, greatest].into_iter()).ticks();
             ticks.into_iter().map(|tick| tick.text).collect::<Vec<_>>()
         };
-        assert_eq!(texts(0.83, 1.04), ["0.9", "1.0"]);
+        assert_eq!(texts(0.83, 1.04), ["0.85", "0.90", "0.95", "1.00"]);
         assert_eq!(texts(0.97, 1.05), ["0.98", "1.00", "1.02", "1.04"]);
-        assert_eq!(texts(0.5, 9.0), ["5"]);
+        assert_eq!(texts(0.5, 9.0), ["2", "4", "6", "8"]);
         assert_eq!(texts(1.0, 1.0), ["1.00"]);
     }
 

@@ -1,3 +1,5 @@
+//! The page of a fleet: what it shows, and that names from outside stay text.
+
 use super::{Grouping, page};
 use crate::analyse::findings::Estimate;
 use crate::analyse::fleet::{FleetFindings, GroupBy, GroupComparison, HostFinding, HostGroup, SittingFinding};
