@@ -56,9 +56,9 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
     let blocks = source.run.blocks;
     let shown = folder.display().to_string();
     let again = |side: &str, ids: &[String]| ids.iter().map(|id| joined::id(side, id)).collect::<Vec<String>>();
-    let olds = pairs.iter().map(|pair| (pair.baseline, again(joined::BASELINE, &pair.ids.0))).collect();
-    let news = pairs.iter().map(|pair| (pair.run, again(joined::RUN, &pair.ids.1))).collect();
-    let (old, new) = (Part::of(&source, olds), Part::of(&source, news));
+    let olds: Vec<_> = pairs.iter().map(|pair| (pair.baseline, again(joined::BASELINE, &pair.ids.0))).collect();
+    let news: Vec<_> = pairs.iter().map(|pair| (pair.run, again(joined::RUN, &pair.ids.1))).collect();
+    let (old, new) = (Part::of(&source, &olds), Part::of(&source, &news));
     let found = limits::check(
         new.checked(&run.label, &source, wall_us),
         old.checked(&baseline.label, &source, wall_us),
@@ -137,7 +137,7 @@ struct Part {
 }
 
 impl Part {
-    fn of(source: &RunSource, sides: Vec<(&Side, Vec<String>)>) -> Part {
+    fn of(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> Part {
         let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
         let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
         let measured = source.trials.iter().filter(|trial| has(&trial.case.id)).count();

@@ -79,9 +79,15 @@ mod tests {
                     2\tRunning\t2026-01-01T00:09:00Z\t\t\t\tn3\n\
                     2\tFailed\t2026-01-01T00:00:00Z\tNodeLost\t\t\tn1\n\
                     3\tSucceeded\t2026-01-01T00:00:00Z\t\tCompleted\t0\tn1\n";
-        let found: Vec<(u32, Option<String>, Option<String>, Option<i32>)> =
-            failed(text).into_iter().map(|pod| (pod.index, pod.reason, pod.container_reason, pod.exit_code)).collect();
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(found, [(0, None, some("OOMKilled"), Some(137)), (1, some("Evicted"), None, None)]);
+        let pod = |index, node: &str| Pod {
+            index,
+            reason: None,
+            container_reason: None,
+            exit_code: None,
+            node: Some(node.to_owned()),
+        };
+        let killed = Pod { container_reason: Some("OOMKilled".to_owned()), exit_code: Some(137), ..pod(0, "n1") };
+        let evicted = Pod { reason: Some("Evicted".to_owned()), ..pod(1, "n2") };
+        assert_eq!(failed(text), [killed, evicted]);
     }
 }

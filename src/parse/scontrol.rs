@@ -22,8 +22,8 @@ pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
     let task = |line: &str| {
         // The name stands before everything that a person can write: what follows it may look like a field.
         let field = |key: &str| {
-            let words = line.split(' ').filter_map(|word| word.split_once('='));
-            words.into_iter().find(|(known, _)| *known == key).map(|(_, value)| value)
+            let mut words = line.split(' ').filter_map(|word| word.split_once('='));
+            words.find(|(known, _)| *known == key).map(|(_, value)| value)
         };
         if field("JobName") != Some(name) {
             return None;
@@ -66,21 +66,22 @@ mod tests {
     #[test]
     fn each_task_of_the_named_arrays_has_its_state_and_the_name_of_another_job_is_no_field() {
         let found = tasks(LISTED, "pgstrata-spread-0a1b2c3d");
-        let told: Vec<(u32, &[u32], &str, Option<&str>, Option<(u32, u32)>, Option<&str>)> = found
-            .iter()
-            .map(|t| (t.array, &t.indices[..], t.state.as_str(), t.reason.as_deref(), t.exit_code, t.nodes.as_deref()))
-            .collect();
-        let node = Some("node1");
+        let told = found.iter().map(|task| {
+            let Task { array, indices, state, reason, exit_code, nodes } = task;
+            let [reason, nodes] = [reason, nodes].map(|text| text.as_deref().unwrap_or("-"));
+            let (code, signal) = exit_code.unwrap();
+            format!("{array} {indices:?} {state} {reason} {code}:{signal} {nodes}")
+        });
         assert_eq!(
-            told,
+            told.collect::<Vec<String>>(),
             [
-                (1, &[0][..], "FAILED", Some("NonZeroExitCode"), Some((3, 0)), node),
-                (1, &[1], "COMPLETED", None, Some((0, 0)), node),
-                (1, &[2], "CANCELLED", None, Some((0, 15)), node),
-                (1, &[3], "CANCELLED", Some("Resources"), Some((0, 0)), None),
-                (6, &[2], "NODE_FAIL", Some("NodeDown"), Some((0, 15)), node),
-                (7, &[3], "TIMEOUT", Some("TimeLimit"), Some((0, 15)), node),
-                (8, &[0, 2], "CANCELLED", Some("BeginTime"), Some((0, 0)), None),
+                "1 [0] FAILED NonZeroExitCode 3:0 node1",
+                "1 [1] COMPLETED - 0:0 node1",
+                "1 [2] CANCELLED - 0:15 node1",
+                "1 [3] CANCELLED Resources 0:0 -",
+                "6 [2] NODE_FAIL NodeDown 0:15 node1",
+                "7 [3] TIMEOUT TimeLimit 0:15 node1",
+                "8 [0, 2] CANCELLED BeginTime 0:0 -",
             ]
         );
         assert_eq!(tasks(LISTED, "pgstrata-spread"), []);

@@ -32,12 +32,11 @@ pub struct Matched<'a> {
 /// Matches cases by the workload's name, and by the axes of workloads that either run has.
 #[must_use]
 pub fn matched<'a>(baseline: &[&'a CaseSpec], run: &[&'a CaseSpec]) -> Matched<'a> {
-    let all = || baseline.iter().chain(run);
-    let of_workload = |case: &&'a CaseSpec| {
-        let axes = case.axes.keys().filter(|axis| *axis != "workload" && case.is_workload_axis(axis));
-        axes.map(String::as_str).collect::<Vec<&str>>()
-    };
-    let axes: BTreeSet<&str> = all().flat_map(|case| of_workload(case)).collect();
+    let mut axes: BTreeSet<&str> = BTreeSet::new();
+    for case in baseline.iter().chain(run) {
+        let of_workload = case.axes.keys().filter(|axis| *axis != "workload" && case.is_workload_axis(axis));
+        axes.extend(of_workload.map(String::as_str));
+    }
     let key = |case: &'a CaseSpec| {
         let options = &case.workload.options;
         (&case.workload.name, axes.iter().map(|axis| options.get(axis)).collect::<Vec<_>>())
