@@ -34,6 +34,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(sums.capacity.remarks());
     remarks.extend(sums.epochs.remarks());
     remarks.extend(sums.ageing.remark());
+    remarks.extend(sums.drives.remarks());
     remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {

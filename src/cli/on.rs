@@ -4,7 +4,7 @@ use super::init;
 use super::out;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::provision::disk;
+use crate::provision::{disk, drives};
 use crate::record::case::CaseSpec;
 use crate::record::options::OptionValue;
 use crate::record::stack::{GroundName, StackSpec};
@@ -13,6 +13,8 @@ use crate::record::stack::{GroundName, StackSpec};
 const IMAGE: &str = "loop";
 const FOLDER: &str = "in";
 const DISK: &str = "disk";
+/// What both can be asked for.
+const KEPT: [&str; 3] = ["queue", drives::PRECONDITION.key, drives::PRECONDITION_ROUND.key];
 
 /// Puts the image files of the cases into a folder, or a disk in their place.
 ///
@@ -54,11 +56,9 @@ fn on_disk(case: &mut CaseSpec, path: &str, (key, value): (&str, &str)) -> Resul
         return Err(Error::user("the size of the image file is an axis of the plan, and a disk has one size"));
     }
     for node in case.stack.nodes.iter_mut().filter(|node| node.layer == IMAGE) {
-        let queue = node.options.get("queue").cloned();
-        node.options.0.clear();
+        node.options.0.retain(|key, _| KEPT.contains(&key.as_str()));
         node.options.set(DISK, OptionValue::Text(path.to_owned()));
         node.options.set(key, OptionValue::Text(value.to_owned()));
-        node.options.0.extend(queue.map(|queue| ("queue".to_owned(), queue)));
         DISK.clone_into(&mut node.layer);
     }
     rename(&mut case.stack);
