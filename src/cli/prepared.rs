@@ -60,7 +60,7 @@ mod tests {
             round_us: 60_000_000,
         };
         assert_eq!(line.most_us(), 5_500_000_000);
-        let text = drives(&[line.clone()]).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = drives(std::slice::from_ref(&line)).split_whitespace().collect::<Vec<_>>().join(" ");
         for part in ["1.82 TiB in sequence", "5 to 25 rounds of 60 s", "at most 91 min 40 s"] {
             assert!(text.contains(part), "{part} in {text}");
         }

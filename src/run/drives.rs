@@ -71,8 +71,9 @@ pub(super) fn refuse_mixed(cases: &[CaseSpec]) -> Result<()> {
     let mut asked: BTreeMap<String, Option<Micros>> = BTreeMap::new();
     for (key, round) in cases.iter().flat_map(|case| drives::of_nodes(&case.stack).collect::<Vec<_>>()) {
         if let Some(other) = asked.insert(key.clone(), round).filter(|other| *other != round) {
-            let how =
-                |round: Option<Micros>| round.map_or("not at all".to_owned(), |round| format!("in rounds of {round}"));
+            let how = |round: Option<Micros>| {
+                round.map_or_else(|| "not at all".to_owned(), |round| format!("in rounds of {round}"))
+            };
             let message =
                 format!("{key} is to be preconditioned {} in one case and {} in another", how(other), how(round));
             return Err(

@@ -5,7 +5,7 @@ use crate::cluster::{install, server, setting};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
-use crate::plan::forecast::{CaseUnmet, Forecast, ImagesLine, SpaceLine};
+use crate::plan::forecast::{CaseUnmet, DriveLine, Forecast, ImagesLine, SpaceLine};
 use crate::provision::images::{self, Images};
 use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::build::UNBUILT;
@@ -87,7 +87,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     let templates = templates(plan, memory)?;
     let images = images(here.cases.iter().map(|case| &case.stack));
     let drives = drives::lines(host, here.cases.iter().map(|case| &case.stack))?;
-    let preparing = drives.iter().map(|line| line.most_us()).fold(0, u64::saturating_add);
+    let preparing = drives.iter().map(DriveLine::most_us).fold(0, u64::saturating_add);
     let space = spaces(&here, memory, &self::templates(&here, memory)?, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
     let once = writing.saturating_add(preparing).saturating_add(verdicts::expected_us(plan.durability, &plan.cases));
