@@ -65,6 +65,6 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         let unknown = drives(&[DriveLine { written_bytes: None, fill_us: None, ..line }]);
-        assert!(unknown.contains("its size is unknown"), "{unknown}");
+        assert!(unknown.contains("time not included"), "{unknown}");
     }
 }
