@@ -182,6 +182,7 @@ fn measured(writer: &Writer, case: &CaseSpec, key: &TrialKey, run: &str, number:
         stack: None,
         server: None,
         idle: None,
+        drives: Vec::new(),
         age: None,
         settle: None,
         window: None,

@@ -148,6 +148,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         stack: None,
         server: None,
         idle: None,
+        drives: Vec::new(),
         age: None,
         settle: None,
         window: None,

@@ -176,6 +176,7 @@ fn trial_record(case: &CaseSpec, trial: u32, figures: WaitFigures) -> TrialRecor
         server: None,
         idle: None,
         data: None,
+        drives: Vec::new(),
         age: None,
         settle: None,
         window: None,

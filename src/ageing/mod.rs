@@ -5,6 +5,7 @@
 //! Absent on purpose: which filesystem lies below, when ageing happens, figures.
 
 mod churn;
+pub mod drive;
 mod fill;
 pub(crate) mod layout;
 mod pages;

@@ -8,6 +8,7 @@ use super::charts;
 use super::checks;
 use super::counters::Operations;
 use super::cpu_use::{self, CpuSums};
+use super::drives::DriveSums;
 use super::durability;
 use super::epochs::EpochSums;
 use super::findings::{CaseFinding, Durability, Strata, TrialFinding};
@@ -57,6 +58,7 @@ pub struct CaseSums {
     pub stages: StageSums,
     pub epochs: EpochSums,
     pub ageing: AgeingSums,
+    pub drives: DriveSums,
     /// Largest share of what was to be read cold that an ARC can hold, where that is notable.
     pub arc_holds: Option<f64>,
     /// What a power cut would cost it, where that was found out.
@@ -87,6 +89,7 @@ impl CaseSums {
             stages: StageSums::default(),
             epochs: EpochSums::default(),
             ageing: AgeingSums::default(),
+            drives: DriveSums::default(),
             arc_holds: None,
             verdict: None,
         }
@@ -126,6 +129,7 @@ impl CaseSums {
             self.synced.add(probe);
         }
         self.ageing.add(&record, &seconds, &latencies);
+        self.drives.add(&record);
         let held = arc::holds(&record, &counts, &seconds);
         self.arc_holds = self.arc_holds.into_iter().chain(held).max_by(f64::total_cmp);
         self.windows.add(&record, &seconds, &phases);

@@ -35,6 +35,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(sums.epochs.remarks());
     remarks.extend(sums.ageing.remarks());
     remarks.extend(missing_measures(sums));
+    remarks.extend(sums.drives.remarks());
     remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {

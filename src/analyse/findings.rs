@@ -16,6 +16,7 @@ pub use crate::record::window::{CheckpointDone, SettleRecord};
 mod ageing;
 mod backend_time;
 mod capacity;
+mod drive;
 mod full;
 mod over_time;
 mod power_cut;
@@ -26,6 +27,7 @@ mod stage;
 pub use ageing::{Ageing, AgeingPoint};
 pub use backend_time::{BackendTime, InMemory, WaitShare};
 pub use capacity::{Capacity, CapacityStep};
+pub use drive::{DriveFinding, DriveRoundFinding};
 pub use full::FullFinding;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use power_cut::PowerCut;
@@ -57,6 +59,9 @@ pub struct Findings {
     /// Figures over the ageing of stacks, where it varies.
     #[serde(default)]
     pub ageing: Vec<Ageing>,
+    /// Drives that were brought to their steady state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drives: Vec<DriveFinding>,
     /// What a power cut would cost, where that was asked for: one for each stack with one server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub power_cuts: Vec<PowerCut>,

@@ -19,6 +19,7 @@ pub(crate) mod decided;
 pub(crate) mod differences;
 pub(crate) mod digits;
 mod disturbed;
+mod drives;
 pub(crate) mod durability;
 mod epochs;
 pub mod findings;
@@ -216,6 +217,7 @@ impl Analysis {
             headline,
             answer,
             ageing: ageing::findings(&self.cases),
+            drives: drives::findings(&self.cases),
             power_cuts: power_cuts::findings(&self.input.verdicts, &self.cases),
             machines,
             rankings,

@@ -339,6 +339,7 @@ impl Act {
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
             idle: None,
+            drives: Vec::new(),
             age: None,
             settle: None,
             window: None,

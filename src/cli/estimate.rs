@@ -139,7 +139,7 @@ impl Current {
 
     /// Spent in this step on what is made once.
     fn once_in_step(&self, now_us: u64) -> u64 {
-        let once = matches!(self.step, Step::Template | Step::Images);
+        let once = matches!(self.step, Step::Template | Step::Images | Step::Precondition);
         if once { now_us.saturating_sub(self.step_began_us) } else { 0 }
     }
 }

@@ -30,6 +30,7 @@ mod places;
 mod plan;
 mod plans;
 mod postgres;
+mod prepared;
 mod probe;
 mod progress;
 mod pull;

@@ -8,7 +8,7 @@ use super::init::{self, Place};
 use super::out::harmless;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::provision::{disk, layer};
+use crate::provision::{disk, drives, layer};
 use crate::record::case::CaseSpec;
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
@@ -24,6 +24,8 @@ const PART: &str = "linear";
 const ONLY: &str = "device";
 /// What a part of a disk is a multiple of.
 const STEP: u64 = 1 << 20;
+/// What is asked of the device itself, and so of the part that takes the place of an image.
+const OF_DEVICE: [&str; 2] = [drives::PRECONDITION.key, drives::PRECONDITION_ROUND.key];
 
 /// One `--on`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,9 +172,12 @@ fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, v
     options.set(DISK, OptionValue::Text(path.to_owned()));
     options.set(key, OptionValue::Text(value.to_owned()));
     options.0.extend(image.options.get("queue").map(|queue| ("queue".to_owned(), queue.clone())));
+    let of_device = image.options.0.iter().filter(|(option, _)| OF_DEVICE.contains(&option.as_str()));
+    let of_device: Vec<_> = of_device.map(|(option, value)| (option.clone(), value.clone())).collect();
     let is_only = image.name == IMAGE;
     let size = layer(IMAGE).and_then(|layer| layer.capacity(&image.options, &[])).filter(|_| is_part);
     let Some(Bytes(size)) = size else {
+        options.0.extend(of_device);
         let node = &mut stack.nodes[at];
         (node.layer, node.options) = (DISK.to_owned(), options);
         if is_only {
@@ -185,6 +190,7 @@ fn on_disk(case: &mut CaseSpec, device: &str, is_part: bool, path: &str, (key, v
     let node = &mut stack.nodes[at];
     (node.layer, node.options) = (PART.to_owned(), Options::default());
     node.options.set("size", OptionValue::Text(format!("{}MiB", size.div_ceil(STEP))));
+    node.options.0.extend(of_device);
     node.inputs = vec![Input { from, role: Role::Data, group: None }];
     stack.nodes.insert(at, NodeSpec { name, layer: DISK.to_owned(), options, inputs: Vec::new() });
     if is_only {

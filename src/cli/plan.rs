@@ -7,6 +7,7 @@ use super::built::{self, BuildLine};
 use super::on;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
+use super::prepared;
 use super::progress::count;
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -22,7 +23,7 @@ use crate::report::terminal::paragraph;
 use crate::run::check::{self, Checked, ServerLine, check};
 use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
 use crate::run::verdicts;
-use crate::units::{Bytes, Micros};
+use crate::units::Micros;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -384,7 +385,7 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
     for window in &forecast.windows {
         text.push_str(&wrapped("  measured, ", window));
     }
-    text.push_str(&images_shown(forecast));
+    text.push_str(&prepared::shown(forecast));
     if !forecast.space.is_empty() {
         let mut lines = TextTable::default();
         lines.set_header(["space on", "needs", "has", ""]);
@@ -411,23 +412,6 @@ fn forecast_shown(forecast: &Forecast, builds: &[BuildLine], number: &HashMap<&s
     text
 }
 
-/// Images that are written before anything is measured on them.
-fn images_shown(forecast: &Forecast) -> String {
-    let mut text = String::new();
-    for line in &forecast.images {
-        let (images, bytes) = (counted(line.images, "image"), line.bytes);
-        let time = match (line.expected_us, line.bytes_per_s) {
-            (Some(us), Some(speed)) => {
-                format!("at least {}, included above (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))
-            }
-            _ => "time not included: a test write is not possible there now".to_owned(),
-        };
-        let shown = format!("{images} in {}, {bytes}, fully written once: {time}", line.folder);
-        text.push_str(&wrapped("  ", &shown));
-    }
-    text
-}
-
 /// What is missing, with the numbers of the cases that miss it, in the order of the forecast.
 fn unmet_by_what<'f>(forecast: &'f Forecast, number: &HashMap<&str, usize>) -> Vec<(&'f str, &'f str, Vec<String>)> {
     let mut all: Vec<(&str, &str, Vec<String>)> = Vec::new();
@@ -442,12 +426,12 @@ fn unmet_by_what<'f>(forecast: &'f Forecast, number: &HashMap<&str, usize>) -> V
 }
 
 /// The text after `lead`, foreign parts made harmless, wrapped with an indent as wide as the lead.
-fn wrapped(lead: &str, text: &str) -> String {
+pub(super) fn wrapped(lead: &str, text: &str) -> String {
     let mark = lead.trim_start_matches('\n');
     format!("{}{}", &lead[..lead.len() - mark.len()], paragraph(mark, &harmless(text)))
 }
 
-fn counted(n: usize, what: &str) -> String {
+pub(super) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
@@ -457,6 +441,7 @@ mod tests {
     use crate::plan::forecast::{CaseUnmet, ImagesLine, SpaceLine};
     use crate::record::case::WorkloadSpec;
     use crate::record::options::OptionValue;
+    use crate::units::Bytes;
 
     fn case(id: &str, size: &str) -> CaseSpec {
         let options = Options(BTreeMap::from([
@@ -524,6 +509,7 @@ mod tests {
                     expected_us: None,
                 },
             ],
+            drives: Vec::new(),
             windows: vec!["w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them".into()],
             space: vec![SpaceLine { what: "/var".into(), needs: Bytes(6 << 30), has: None, fits: false }],
             unmet: vec![unmet("ext4.sync"), unmet(&"x".repeat(100))],

@@ -110,6 +110,14 @@ impl Now {
                 let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
                 self.doing = format!("writing images, {share} % of {}", Bytes(*of_bytes));
             }
+            Event::DriveFilled { drive, done_bytes, of_bytes, .. } => {
+                let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
+                self.doing = format!("filling {drive}, {share} % of {}", Bytes(*of_bytes));
+            }
+            Event::DriveRound { drive, number, most_rounds, round, .. } => {
+                let rate = grouped(round.rate().round() as u64);
+                self.doing = format!("preconditioning {drive}, round {number} of at most {most_rounds}: {rate}/s");
+            }
             Event::Second { second, done, latency_us_p99, .. } => {
                 let p99 = latency_us_p99.map_or_else(|| "-".to_owned(), |us| Micros(us).to_string());
                 self.figures = format!("{}/s, p99 {p99}", grouped(*done));

@@ -27,6 +27,7 @@ pub(crate) mod mount_options;
 pub(crate) mod mounts;
 #[cfg(target_os = "linux")]
 pub(crate) mod nbd;
+pub(crate) mod noise;
 pub(crate) mod paths;
 pub(crate) mod processes;
 pub(crate) mod reflinks;

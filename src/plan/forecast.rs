@@ -17,6 +17,8 @@ pub struct Forecast {
     pub repeats_us: u64,
     /// Images that are written in full, by folder.
     pub images: Vec<ImagesLine>,
+    /// Drives that are brought to their steady state.
+    pub drives: Vec<DriveLine>,
     /// What each workload is measured for, in words.
     pub windows: Vec<String>,
     /// Everything of which the run needs space.
@@ -38,6 +40,30 @@ pub struct ImagesLine {
     pub bytes_per_s: Option<f64>,
     /// How long writing them should take at that speed, microseconds; part of the whole.
     pub expected_us: Option<u64>,
+}
+
+/// A drive that is brought to its steady state, once.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DriveLine {
+    pub drive: String,
+    /// Bytes that are written in sequence; `None` where the drive is not there.
+    pub written_bytes: Option<Bytes>,
+    /// The speed assumed for that, bytes a second.
+    pub bytes_per_s: u64,
+    /// How long it should take at that speed, microseconds; part of the whole.
+    pub fill_us: Option<u64>,
+    /// Rounds of random writes that follow, at least and at most, and how long one takes, microseconds.
+    pub least_rounds: usize,
+    pub most_rounds: usize,
+    pub round_us: u64,
+}
+
+impl DriveLine {
+    /// The most that it takes, microseconds, the fill included where its time is known.
+    #[must_use]
+    pub fn most_us(&self) -> u64 {
+        self.fill_us.unwrap_or(0).saturating_add(self.round_us.saturating_mul(self.most_rounds as u64))
+    }
 }
 
 /// Space on something that can run out.

@@ -11,7 +11,7 @@ pub use found::{FoundDisk, found};
 use super::devices::Identity;
 use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, drives, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -47,8 +47,13 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("false"),
         doc: "Use the device even if it holds data; the run shows the data and asks first. A device in use is never used.",
     },
+    drives::PRECONDITION,
+    drives::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
+
+/// Its name in plans.
+pub(super) const NAME: &str = "disk";
 
 /// What a disk of a plan is and carries, for the person to look at before it is overwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +87,7 @@ pub fn contents(host: &Host, options: &Options) -> Result<Option<DiskContents>> 
 
 impl Layer for Disk {
     fn name(&self) -> &'static str {
-        "disk"
+        NAME
     }
 
     fn doc(&self) -> &'static str {
@@ -103,6 +108,7 @@ impl Layer for Disk {
             return Err(OptionProblem::at("disk", format!("`{path}` is not the full path of a device"))
                 .help("write it as /dev/disk/by-id/..., as shown by `ls -l /dev/disk/by-id`"));
         }
+        drives::check(options)?;
         let given = |key: &str| options.text(key).is_some_and(|text| !text.trim().is_empty());
         if given("serial") || given("wwn") {
             Ok(())
@@ -127,6 +133,13 @@ impl Layer for Disk {
 
     fn claims(&self, options: &Options) -> Option<String> {
         options.text("disk").map(|path| paths::resolved(Path::new(path)).display().to_string())
+    }
+
+    /// The kernel's own name for it may be another one's after a boot.
+    fn lasting(&self, options: &Options, _below: &[String]) -> Option<String> {
+        let told: Vec<String> =
+            options.told(&["serial", "wwn"]).map(|(key, value)| format!(", {key} {value}")).collect();
+        options.text("disk").map(|path| format!("{path}{}", told.concat()))
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
@@ -169,6 +182,16 @@ fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
         guard::mark_free(&device)?;
     }
     Ok(())
+}
+
+/// Whether the disk of these options shows that a run was the last to use it.
+pub(super) fn is_marked(options: &Options) -> bool {
+    find(options).and_then(|device| guard::is_marked_free(&device)).unwrap_or(false)
+}
+
+/// Size of the disk of these options; `None` where it is not there.
+pub(super) fn size(host: &Host, options: &Options) -> Option<Bytes> {
+    Identity::of(host, find(options).ok()?.node).size_bytes.map(Bytes)
 }
 
 fn find(options: &Options) -> Result<BlockDevice> {

@@ -108,6 +108,14 @@ pub(super) fn unknown_bytes(host: &Host, device: &BlockDevice) -> Result<Option<
     Ok(None)
 }
 
+/// Whether the start of a device says that its bytes are nobody's data.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn is_marked_free(device: &BlockDevice) -> Result<bool> {
+    files::read_at(&device.path, 0, FREE.len()).map(|start| start == FREE)
+}
+
 /// Writes at the start of a device that its bytes are nobody's data.
 ///
 /// # Errors

@@ -1,26 +1,19 @@
 //! Image files that are written in full, so that no write to the device above makes the filesystem below allocate.
 //!
-//! What is written can neither be compressed nor shared: random bytes, and each 4 KiB block with a stamp of its own.
+//! What is written can neither be compressed nor shared ([`Noise`]). One write is a [`CHUNK`]: an interrupt waits for one at most.
 
 use crate::error::{Context, Error, Result};
 use crate::host::extents::{self, FileRange};
 use crate::host::files::{self, File};
+use crate::host::noise::{CHUNK, Noise, STAMPED};
 use crate::host::paths;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::units::Bytes;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// Bytes of one write: an interrupt waits for one at most.
-const CHUNK: usize = 1 << 20;
-/// Of which direct writes must be aligned to it: the largest logical block there is.
-const ALIGNMENT: usize = 64 << 10;
-/// Each of these differs from every other.
-const STAMPED: usize = 4096;
 /// Without direct writes, dirty pages are written back after so many bytes: an interrupt waits for that at most.
 const WRITE_BACK_EVERY: u64 = 32 << 20;
 /// How often whoever watches is told.
@@ -33,32 +26,6 @@ const BLANK_EVERY: u64 = 64 << 20;
 
 /// Told how many bytes are written of an image.
 pub(super) type Tell<'a> = &'a dyn Fn(Bytes) -> Result<()>;
-
-/// Memory that direct writes take, with bytes that nothing compresses.
-struct Noise {
-    memory: Vec<u8>,
-    start: usize,
-}
-
-impl Noise {
-    fn new(seed: u64) -> Noise {
-        let mut memory = vec![0; CHUNK + ALIGNMENT];
-        ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut memory);
-        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        Noise { memory, start }
-    }
-
-    /// The bytes for `length` bytes of the file from `offset` on.
-    fn at(&mut self, offset: u64, length: usize) -> &[u8] {
-        let chunk = &mut self.memory[self.start..self.start + length];
-        for (block, number) in chunk.chunks_mut(STAMPED).zip(offset / STAMPED as u64..) {
-            if let Some(stamp) = block.first_chunk_mut() {
-                *stamp = number.to_le_bytes();
-            }
-        }
-        chunk
-    }
-}
 
 /// Writes an image that was just made, and is empty, in full. What is written is on the device when this returns.
 ///

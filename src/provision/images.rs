@@ -28,6 +28,13 @@ pub struct WantedImage {
     slot: usize,
 }
 
+impl WantedImage {
+    /// Which it is among those of its folder.
+    pub(super) fn place(&self) -> String {
+        format!("image {} of {}", self.slot + 1, self.size)
+    }
+}
+
 /// An image that is there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct MadeImage {

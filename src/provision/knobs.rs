@@ -77,6 +77,9 @@ static OF_DEVICE: [Knob; 4] = [
     knob(READ_AHEAD, "queue/read_ahead_kb", Drags::Nothing),
 ];
 
+/// Set by what a plan asks for otherwise: 0 keeps the kernel from sending a device any discards.
+static DISCARDS: Knob = knob("discards", "queue/discard_max_bytes", Drags::Nothing);
+
 const fn option(key: &'static str, kind: &'static OptionKind, doc: &'static str) -> OptionSpec {
     OptionSpec { key, kind: OptionKind::OrDefault(kind), required: false, default: None, doc }
 }
@@ -134,7 +137,7 @@ fn of_machine(name: &str) -> Option<&'static Knob> {
 }
 
 fn of_device(name: &str) -> Option<&'static Knob> {
-    OF_DEVICE.iter().find(|knob| knob.name == name)
+    OF_DEVICE.iter().chain([&DISCARDS]).find(|knob| knob.name == name)
 }
 
 /// What is asked of a knob, as the kernel takes it; `None` where it is to be left as it is.
@@ -245,6 +248,21 @@ pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], option
         }
     }
     Ok(promises)
+}
+
+/// Has the kernel send these devices no discards until the ledger is undone. Does nothing where they take none.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(super) fn without_discards(host: &Host, ledger: &Ledger, grounds: &[Ground]) -> Result<()> {
+    for ground in grounds {
+        let Ground::Device(path) = ground else { continue };
+        let device = KnobOwner::device(host, BlockDevice::find(path)?.node);
+        if setting::shown(host, &device.path_of(&DISCARDS)).is_some() {
+            set(host, ledger, &DISCARDS, &device, "0")?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the devices of a node still have what was asked, once everything stands on them.

@@ -4,10 +4,10 @@
 //! opened again by making the same mapping.
 
 use super::guard::BlockDevice;
-use super::knobs;
 use super::ledger::Thing;
 use super::size::Size;
 use super::{Built, GivenGround, Layer, Site, Unmet, devices_for, kernel_module, mapper};
+use super::{drives, knobs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -45,6 +45,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: None,
         doc: "Size of the part: 20GiB, or a share of the device: 10%.",
     },
+    drives::PRECONDITION,
+    drives::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -98,6 +100,7 @@ impl Layer for Linear {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        drives::check(options)?;
         let (start, size) = part(options)?;
         for (key, asked) in [(START, start), (SIZE, size)] {
             if matches!(asked, Size::Bytes(bytes) if bytes % STEP != 0) {
@@ -113,6 +116,11 @@ impl Layer for Linear {
             }
             _ => Ok(()),
         }
+    }
+
+    fn lasting(&self, options: &Options, below: &[String]) -> Option<String> {
+        let [device] = below else { return None };
+        Some(format!("{} from {} of {device}", options.text(SIZE)?, options.text(START).unwrap_or("0%")))
     }
 
     fn keeps_pages(&self, _options: &Options) -> bool {

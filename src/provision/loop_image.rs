@@ -10,8 +10,8 @@
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, folder, guard, image_file, images, knobs, mount,
-    needs, recorded,
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, drives, folder, guard, image_file, images, knobs,
+    mount, needs, recorded,
 };
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
@@ -58,6 +58,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("true"),
         doc: "Bypass the page cache of the filesystem below (O_DIRECT); an error if that filesystem does not support it.",
     },
+    drives::PRECONDITION,
+    drives::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -87,6 +89,7 @@ impl Layer for LoopImage {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        drives::check(options)?;
         match options.size("loop") {
             Some(Bytes(bytes)) if bytes < 1 << 20 || bytes % 4096 != 0 => {
                 Err(OptionProblem::at("loop", "an image must be at least 1 MiB and a multiple of 4 KiB"))

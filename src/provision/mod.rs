@@ -5,6 +5,7 @@
 //! PostgreSQL, workloads, results.
 
 pub(crate) mod devices;
+pub mod drives;
 mod facts;
 pub(crate) mod filesystem;
 pub(crate) mod folder;
@@ -261,6 +262,11 @@ pub trait Layer: Sync {
     /// What no two nodes can have at the same time: a disk by its path.
     fn claims(&self, options: &Options) -> Option<String> {
         let _ = options;
+        None
+    }
+    /// By what its device is known again after a trial, where it outlives that; `below` is the same of what it stands on.
+    fn lasting(&self, options: &Options, below: &[String]) -> Option<String> {
+        let _ = (options, below);
         None
     }
     /// Whether pages of a database reach what lies below unchanged and as wholes, so that they are known there by their headers.

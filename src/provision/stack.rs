@@ -5,7 +5,7 @@
 
 use super::images::Images;
 use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, layer};
-use super::{facts, knobs, zfs_places, zfs_tools};
+use super::{drives, facts, knobs, zfs_places, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::extents::Pieces;
@@ -141,6 +141,18 @@ pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result
     stand_up(site, spec, there, "reopen", |layer, site, inputs, node| layer.reopen(site, inputs, &node.options))
 }
 
+/// Builds nodes on which no database is to lie, such as a drive by itself: what they offer, and the facts of each.
+///
+/// # Errors
+/// As [`build_stack`].
+pub(super) fn stand_alone(site: &Site<'_>, spec: &StackSpec) -> Result<(Grounds, Vec<BTreeMap<String, String>>)> {
+    let build = |layer: &dyn Layer, site: &Site<'_>, inputs: &[GivenGround], node: &NodeSpec| {
+        layer.build(site, inputs, &node.options)
+    };
+    let (grounds, nodes) = raise(site, spec, Grounds::new(), "build", build)?;
+    Ok((grounds, nodes.into_iter().map(|(_, built)| built.details).collect()))
+}
+
 fn stand_up(
     site: &Site<'_>,
     spec: &StackSpec,
@@ -149,6 +161,25 @@ fn stand_up(
     act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
 ) -> Result<BuiltStack> {
     let mark = site.ledger.mark();
+    let (grounds, mut nodes) = raise(site, spec, there, verb, act)?;
+    for (node, built) in &mut nodes {
+        let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
+        known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
+        knobs::still_set(site.host, &built.grounds, &node.options).map_err(doing)?;
+    }
+    let folders = folders(spec, &grounds)?;
+    let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;
+    Ok(BuiltStack { folders, grounds, facts, mark })
+}
+
+/// The nodes of a stack, each on its inputs, with what they offer.
+fn raise<'n>(
+    site: &Site<'_>,
+    spec: &'n StackSpec,
+    there: Grounds,
+    verb: &str,
+    act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
+) -> Result<(Grounds, Vec<(&'n NodeSpec, Built)>)> {
     let given = !there.is_empty();
     let mut grounds = there;
     let mut nodes = Vec::new();
@@ -180,17 +211,11 @@ fn stand_up(
         }
         let promises = knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
         built.promises.extend(promises);
+        drives::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
         grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
         nodes.push((node, built));
     }
-    for (node, built) in &mut nodes {
-        let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
-        known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
-        knobs::still_set(site.host, &built.grounds, &node.options).map_err(doing)?;
-    }
-    let folders = folders(spec, &grounds)?;
-    let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;
-    Ok(BuiltStack { folders, grounds, facts, mark })
+    Ok((grounds, nodes))
 }
 
 /// What a node stands on.

@@ -1,6 +1,7 @@
 //! What happened in a run, in order: one event stream, stored as `events.jsonl`, shown as progress, printed by `--json`.
 
 use super::case::TrialKey;
+use super::drive::{DriveRecord, DriveRound};
 use super::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ pub enum Step {
     Template,
     /// Image files of the stack that are not there yet are written in full.
     Images,
+    /// Drives of the stack that are not in their steady state yet are brought there.
+    Precondition,
     /// The stack is built.
     Build,
     /// The data are copied in.
@@ -39,10 +42,11 @@ pub enum Step {
 
 impl Step {
     /// Every step in order.
-    pub const ALL: [Step; 13] = [
+    pub const ALL: [Step; 14] = [
         Step::Check,
         Step::Template,
         Step::Images,
+        Step::Precondition,
         Step::Build,
         Step::Load,
         Step::Age,
@@ -62,6 +66,7 @@ impl Step {
             Step::Check => "check",
             Step::Template => "template",
             Step::Images => "images",
+            Step::Precondition => "precondition",
             Step::Build => "build",
             Step::Load => "load",
             Step::Age => "age",
@@ -82,6 +87,7 @@ impl Step {
             Step::Check => "checking requirements",
             Step::Template => "creating the data",
             Step::Images => "fully writing the images",
+            Step::Precondition => "bringing the drive to its steady state",
             Step::Build => "building the stack",
             Step::Load => "copying the data in",
             Step::Age => "ageing the stack",
@@ -191,6 +197,37 @@ pub enum Event {
         done_bytes: u64,
         /// Bytes of all that are missing.
         of_bytes: u64,
+    },
+    /// So much of a drive is written in sequence, before its rounds. Shown and streamed, not stored.
+    DriveFilled {
+        /// Which trial needs it first.
+        trial: TrialKey,
+        /// The drive.
+        drive: String,
+        /// Bytes written so far.
+        done_bytes: u64,
+        /// Bytes of all that are written in sequence.
+        of_bytes: u64,
+    },
+    /// A round of random writes on a drive has ended.
+    DriveRound {
+        /// Which trial needs it first.
+        trial: TrialKey,
+        /// The drive.
+        drive: String,
+        /// Number of the round, from 1.
+        number: u32,
+        /// Rounds that there can be.
+        most_rounds: u32,
+        /// What was done in it.
+        round: DriveRound,
+    },
+    /// A drive has been prepared: steady, or after its last round. A run that goes on does not repeat it.
+    DrivePreconditioned {
+        /// Which trial needed it first.
+        trial: TrialKey,
+        /// What was done.
+        drive: Box<DriveRecord>,
     },
     /// A second of the measurement is complete. Shown and streamed, not stored: the figures are in `seconds.parquet`.
     Second {

@@ -12,6 +12,7 @@ pub mod built;
 pub mod case;
 pub mod columns;
 pub mod counts;
+pub mod drive;
 pub mod durability;
 pub mod event;
 pub mod facts;

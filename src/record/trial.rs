@@ -4,6 +4,7 @@ use super::age::AgeRecord;
 use super::built::StackFacts;
 use super::case::CaseSpec;
 use super::counts::Counts;
+use super::drive::DriveRecord;
 use super::event::Step;
 use super::facts::{DataFacts, HostFacts, ServerFacts};
 use super::full::FullRecord;
@@ -77,6 +78,9 @@ pub struct TrialRecord {
     pub idle: Option<IdleTraffic>,
     /// The data.
     pub data: Option<DataFacts>,
+    /// What was done to drives below its stack, earlier in the run, to bring them to their steady state.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drives: Vec<DriveRecord>,
     /// How its stack was aged, and how the files lay; of a stack with `age`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age: Option<AgeRecord>,

@@ -58,6 +58,7 @@ fn clone_but_trials(findings: &Findings) -> Findings {
         machines: findings.machines.clone(),
         rankings: findings.rankings.clone(),
         ageing: findings.ageing.clone(),
+        drives: findings.drives.clone(),
         power_cuts: findings.power_cuts.clone(),
         cases: findings.cases.clone(),
         trials: Vec::new(),

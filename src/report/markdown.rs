@@ -5,6 +5,7 @@ use super::ageing;
 use super::capacity::{Capacities, NOTE};
 use super::cases::Cases;
 use super::device_work::device_work;
+use super::drives;
 use super::environment::each_machine;
 use super::full;
 use super::latencies::{CLOSED_LOOP, in_ms, load_words, percentile_text};
@@ -48,6 +49,7 @@ fn page(findings: &Findings) -> String {
     parts.extend(noted(&snapshots, snapshots::NOTE));
     parts.extend(capacities(findings, &labels));
     parts.extend(ageing(findings));
+    parts.extend(noted(&drives::drives(&findings.drives), drives::NOTE));
     parts.extend(latencies(findings, &labels));
     let cautions = findings.cautions.iter().map(|caution| {
         let cases = caution_cases(caution, &labels);

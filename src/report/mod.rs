@@ -12,6 +12,7 @@ pub(crate) mod compare;
 mod csv;
 mod device_work;
 mod differences;
+mod drives;
 mod embed;
 mod environment;
 pub(crate) mod fleet;

@@ -10,6 +10,7 @@ use super::capacity::Capacities;
 use super::cases::{Cases, flush_share};
 use super::device_work::device_work;
 use super::differences::differences_table;
+use super::drives;
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
 use super::full;
@@ -297,6 +298,8 @@ struct Tables {
     snapshots: Table,
     power_cuts: Table,
     power_cut_devices: Table,
+    drives: Table,
+    drive_rounds: Table,
     ageing_courses: Table,
     ageing_points: Table,
     capacities: Table,
@@ -339,6 +342,8 @@ impl Tables {
             snapshots: SnapshotTable { cases: &findings.cases, labels }.table(),
             power_cuts: power_cuts::verdicts(&findings.power_cuts).even(),
             power_cut_devices: power_cuts::devices(&findings.power_cuts),
+            drives: drives::drives(&findings.drives),
+            drive_rounds: drives::rounds(&findings.drives),
             ageing_courses: ageing::courses(&findings.ageing),
             ageing_points: ageing::points(&findings.ageing),
             capacities: capacities.figures().even(),

@@ -9,6 +9,7 @@ use super::backend_time::{gain_words, storage_words};
 use super::capacity::{Capacities, NOTE};
 use super::cases::{Cases, flush_share};
 use super::device_work::device_work;
+use super::drives;
 use super::environment::each_machine;
 use super::full;
 use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing, percentile_text};
@@ -52,6 +53,7 @@ fn page(findings: &Findings) -> String {
     text.push_str(&snapshots(findings, &labels));
     text.push_str(&capacities(findings, &labels));
     text.push_str(&ageing(findings));
+    text.push_str(&prepared(findings));
     text.push_str(&cases(findings, &labels));
     text.push_str(&cautions(findings, &labels));
     text.push_str(&full_stacks(findings, &labels));
@@ -206,6 +208,12 @@ fn ageing(findings: &Findings) -> String {
         table.add_row(row.cells.iter().map(with_aside));
     }
     format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", ageing::NOTE))
+}
+
+/// Drives that were brought to their steady state.
+fn prepared(findings: &Findings) -> String {
+    let header = ["drive", "size", "purge", "sequential writes", "random writes", "state"];
+    noted(&drives::drives(&findings.drives), &header, &[1], drives::NOTE)
 }
 
 /// Rate, steadiness and storage's share in one line for each case; latencies below.

@@ -25,14 +25,14 @@ impl<'a> Events<'a> {
         Events { writer: Mutex::new(writer), folder, watcher }
     }
 
-    /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`. So is how far the images
-    /// are.
+    /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`. So is how far images and
+    /// drives are written.
     ///
     /// # Errors
     /// When the run folder takes no more.
     pub fn emit(&self, event: Event) -> Result<()> {
         let stamped = Stamped { at_us: time::wall_us(), what: event };
-        if !matches!(stamped.what, Event::Second { .. } | Event::ImagesWritten { .. }) {
+        if !matches!(stamped.what, Event::Second { .. } | Event::ImagesWritten { .. } | Event::DriveFilled { .. }) {
             self.writer().append(&stamped)?;
         }
         (self.watcher)(&self.folder, &stamped);

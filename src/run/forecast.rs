@@ -1,11 +1,11 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
-use super::{age_cost, io_uring, verdicts, warnings, window};
+use super::{age_cost, drives, io_uring, verdicts, warnings, window};
 use crate::cluster::{install, server, setting};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
-use crate::plan::forecast::{CaseUnmet, Forecast, ImagesLine, SpaceLine};
+use crate::plan::forecast::{CaseUnmet, DriveLine, Forecast, ImagesLine, SpaceLine};
 use crate::provision::images::{self, Images};
 use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::build::UNBUILT;
@@ -68,6 +68,7 @@ pub fn make_quick(plan: &mut Plan) -> Result<()> {
 pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> Result<Forecast> {
     refuse_reserved_settings(&plan.cases)?;
     refuse_stacks_kept_beyond_a_guest(&plan.cases)?;
+    drives::refuse_mixed(&plan.cases)?;
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
@@ -86,9 +87,11 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     warnings.extend(warnings::checksums_by_version(host, &here.cases));
     let templates = templates(plan, memory)?;
     let images = images(here.cases.iter().map(|case| &case.stack));
+    let drives = drives::lines(host, here.cases.iter().map(|case| &case.stack))?;
+    let preparing = drives.iter().map(DriveLine::most_us).fold(0, u64::saturating_add);
     let space = spaces(&here, memory, &self::templates(&here, memory)?, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
-    let once = writing.saturating_add(verdicts::expected_us(plan.durability, &plan.cases));
+    let once = writing.saturating_add(preparing).saturating_add(verdicts::expected_us(plan.durability, &plan.cases));
     let expected = |blocks| Ok::<u64, Error>(expected_us(plan, blocks, memory, &templates)?.saturating_add(once));
     let (expected_us, least_us) = (expected(plan.blocks_here())?, plan.at_least.map(expected).transpose()?);
     let mut windows = Vec::new();
@@ -109,6 +112,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
         most_repeats,
         repeats_us,
         images,
+        drives,
         windows,
         space,
         unmet,

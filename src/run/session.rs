@@ -2,6 +2,7 @@
 
 use super::crashed::Crashed;
 use super::died::Died;
+use super::drives;
 use super::events::{Events, Watcher};
 use super::forecast;
 use super::guests;
@@ -25,6 +26,7 @@ use crate::provision::images::Images;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::drive::DriveRecord;
 use crate::record::event::{CaseLeft, Event};
 use crate::record::facts::HostFacts;
 use crate::record::run::{self, RunRecord};
@@ -103,6 +105,9 @@ pub struct Session<'a> {
     pub templates: Templates,
     /// Images written so far.
     pub images: Images,
+    /// Drives that this sitting has in their steady state, and those that earlier ones brought there.
+    pub drives: Vec<DriveRecord>,
+    pub earlier_drives: Vec<DriveRecord>,
     /// Stacks that are kept for all trials (`reuse = true`), each with what was asked.
     pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why something could not be undone: nothing further is built after that.
@@ -281,7 +286,7 @@ pub fn resume(
     let (mut done, mut left, mut expected_us) = (0, 0, 0);
     let mut cases: BTreeMap<String, CaseLeft> = BTreeMap::new();
     let mut elsewhere = Elsewhere::default();
-    let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
+    let (mut damaged, mut stacks, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     let record = writer.folder().record();
     let events = writer.folder().events()?;
     let next_guest = places.guest.clone().filter(|_| more.died.is_some());
@@ -289,7 +294,6 @@ pub fn resume(
     let again = share::begun_elsewhere(writer.folder(), &machine)?;
     // What the extension opens again is due, too.
     let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
-    let mut whole = Vec::new();
     for key in &due {
         let stored = writer.folder().stored(key)?;
         if let StoredTrial::Damaged(why) = &stored {
@@ -323,7 +327,8 @@ pub fn resume(
     }
     let lost = RunFolder::lost_events(&events, whole.into_iter()).map(|message| Event::Warning { message });
     // Images go with a sitting: what is left needs them anew.
-    expected_us += forecast::images_us(stacks.into_iter());
+    expected_us += forecast::images_us(stacks.iter().copied());
+    expected_us += drives::expected_us(host, stacks.into_iter(), &drives::earlier(&events))?;
     let most_repeats = repeats::left(writer.folder())?;
     let resumed =
         Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };
@@ -332,7 +337,7 @@ pub fn resume(
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
     let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
     (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
-    session.again = again;
+    (session.again, session.earlier_drives) = (again, drives::earlier(&events));
     session.run(opening, judge)
 }
 
@@ -426,6 +431,8 @@ impl<'a> Session<'a> {
             machine,
             templates: Templates::new(&places.state, &record.id),
             images: Images::default(),
+            drives: Vec::new(),
+            earlier_drives: Vec::new(),
             kept: Vec::new(),
             stuck: None,
             cut_short: false,

@@ -17,6 +17,7 @@ pub mod ratio;
 pub mod search;
 pub mod sequence;
 pub(crate) mod slices;
+pub mod steady_state;
 pub(crate) mod student;
 pub(crate) mod studentized;
 pub mod trend;

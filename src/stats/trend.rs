@@ -4,17 +4,12 @@
 //! slope by least squares over its own points, and the interval is the t interval on these. With one block it is that of
 //! the fitted line.
 //!
-//! Steady is SNIA's rule (Solid State Storage Performance Test Specification 2.0.2, 2020, definition of steady state) over
-//! the last points: their range is at most 20 % of their mean, and the line fitted to them moves by at most 10 % of it. SNIA
-//! looks at five equal rounds; here there may be as few as three points, and their distances differ.
+//! Steady is SNIA's rule ([`steady_state`]) over the last points. SNIA looks at five equal rounds; here there may be as few as
+//! three points, and their distances differ.
 
 use super::interval::mean_of_differences;
-use super::{moments, student};
+use super::{moments, steady_state, student};
 
-/// Largest range of the points that are steady, share of their mean.
-const RANGE: f64 = 0.20;
-/// Largest move of the line through them.
-const EXCURSION: f64 = 0.10;
 /// Smallest change between the last two amounts that is one, of the logarithm.
 const LEAST_CHANGE: f64 = 0.02;
 /// Fewest points that can be steady.
@@ -98,12 +93,8 @@ fn means(points: &[Point]) -> Vec<(f64, f64)> {
 }
 
 fn is_steady(means: &[(f64, f64)]) -> bool {
-    let figures: Vec<f64> = means.iter().map(|(_, y)| *y).collect();
-    let Some(mean) = moments::mean(&figures) else { return false };
-    let range = figures.iter().copied().fold(f64::MIN, f64::max) - figures.iter().copied().fold(f64::MAX, f64::min);
-    let Some(line) = Line::through(means) else { return false };
-    let width = means[means.len() - 1].0 - means[0].0;
-    range <= RANGE * mean && (line.slope * width).abs() <= EXCURSION * mean
+    let is_nothing = means.iter().all(|(_, y)| *y == 0.0);
+    is_nothing || steady_state::Course::of(means).is_some_and(|course| course.is_steady())
 }
 
 /// The points of each block, those with a figure that has a logarithm.
@@ -120,14 +111,14 @@ fn logs(block: &[Point]) -> Vec<(f64, f64)> {
 }
 
 /// A line by least squares.
-struct Line {
-    slope: f64,
+pub(super) struct Line {
+    pub slope: f64,
     /// Standard error of the slope and its degrees of freedom, where more than two points lie around it.
     error: Option<(f64, f64)>,
 }
 
 impl Line {
-    fn through(points: &[(f64, f64)]) -> Option<Line> {
+    pub fn through(points: &[(f64, f64)]) -> Option<Line> {
         let n = points.len() as f64;
         let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
         let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();

@@ -235,6 +235,7 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64, made: &Made) -> TrialRecord {
         stack: Some(stack_facts(&case.stack.name, made)),
         server: Some(server),
         idle: None,
+        drives: Vec::new(),
         age: None,
         settle: None,
         window: None,

@@ -6,6 +6,7 @@ mod ageing;
 mod bad_input;
 mod capacity;
 mod cycles;
+mod drives;
 mod durability;
 mod follow;
 mod full;

@@ -122,6 +122,7 @@ fn trial(run: &str, case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         stack: Some(stack_facts(&case.stack.name, 0)),
         server: Some(server),
         idle: None,
+        drives: Vec::new(),
         age: None,
         settle: None,
         window: None,

@@ -525,6 +525,7 @@ pub fn findings() -> Findings {
         machines: vec![MachineFinding { host: host(), trials: ran }],
         rankings: rankings(),
         ageing: Vec::new(),
+        drives: crate::facts::drives(),
         power_cuts: power_cuts(),
         cases: cases(),
         trials,
@@ -568,13 +569,12 @@ fn cautions() -> Vec<Caution> {
 pub const HOSTILE: &str =
     "</script><img src=x onerror=\"window.hacked=1\">'\"`{{7*7}}{b|c}\u{1b}[2J\u{202e}\u{2028},;\n=1+1 \u{9b}31m&amp;";
 
-/// The sample with every text that comes from outside replaced by, or ended with, something hostile.
+/// The sample with every text that comes from outside replaced by, or ended with, something hostile; a long name has no blank.
 pub fn hostile() -> Findings {
     let plain = findings();
     let mut value = serde_json::to_value(&plain).unwrap();
     spoil(&mut value, "");
     let mut spoiled: Findings = serde_json::from_value(value).unwrap();
-    // Long names without a blank, too.
     spoiled.run.name = format!("{HOSTILE}{}", "x".repeat(300));
     spoiled
 }

@@ -3,6 +3,7 @@
 use super::{Disk, contents};
 use crate::host::Host;
 use crate::host::command::Command;
+use crate::provision::drives;
 use crate::provision::guard::{self, BlockDevice};
 use crate::provision::stack::build_stack;
 use crate::provision::test_site::{TestPlace, options_of, stack, text};
@@ -216,4 +217,51 @@ fn a_disk_without_path_or_identity_is_refused_when_the_plan_is_read() {
     } else {
         println!("skipped: looking at a device needs root");
     }
+}
+
+/// An ext4 on the disk, which is to be brought to its steady state.
+fn preconditioned(bench: &Bench) -> crate::record::stack::StackSpec {
+    let mut options = bench.options("S5GX", false);
+    options.set("precondition", OptionValue::Boolean(true));
+    stack("d", vec![("disk", options), ("ext4", Options::default())])
+}
+
+#[test]
+fn a_drive_stands_behind_the_checks_of_formatting_and_is_known_until_somebody_else_uses_it() {
+    let Some(bench) = Bench::new() else { return };
+    let wanted = drives::of_stack(&preconditioned(&bench)).unwrap().remove(0);
+    assert_eq!(wanted.key, format!("{}, serial S5GX", bench.path().display()));
+    assert!(!wanted.is_still_ours(), "nobody has used it");
+    let mark = bench.place.ledger().mark();
+    let standing = bench.with_site(|site| wanted.stand(site)).unwrap();
+    assert_eq!((standing.path.as_path(), standing.bytes), (bench.path(), 64 << 20));
+    assert_eq!(wanted.bytes(&bench.host()).unwrap().0, 64 << 20);
+    let failures = undo_from(bench.place.ledger(), mark, &Undoers::new(), &bench.host());
+    assert!(failures.is_empty() && wanted.is_still_ours(), "{failures:#?}");
+    bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
+    let error = bench.with_site(|site| wanted.stand(site)).unwrap_err().to_string();
+    assert!(error.contains("holds data: ext4 labelled `precious`"), "{error}");
+    bench.run("wipefs", &["--all"]);
+    bench.run("blkdiscard", &["--zeroout"]);
+    assert!(!wanted.is_still_ours(), "it was emptied");
+    bench.place.clean();
+}
+
+#[test]
+fn no_discards_reach_a_preconditioned_drive_while_a_stack_stands_on_it() {
+    let Some(bench) = Bench::new() else { return };
+    let node = bench.device.node;
+    let queue = bench.root.path().join(format!("sys/dev/block/{}:{}/queue", node.major, node.minor));
+    fs::create_dir_all(&queue).unwrap();
+    let (most, shown) = (queue.join("discard_max_bytes"), |path: &Path| fs::read_to_string(path).unwrap());
+    fs::write(&most, "2147450880\n").unwrap();
+    let plain = stack("d", vec![("disk", bench.options("S5GX", false)), ("ext4", Options::default())]);
+    for (spec, during) in [(plain, "2147450880"), (preconditioned(&bench), "0")] {
+        let built = bench.with_site(|site| build_stack(site, &spec)).unwrap();
+        assert_eq!(shown(&most).trim(), during);
+        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::new(), &bench.host());
+        assert!(failures.is_empty(), "{failures:#?}");
+        assert_eq!(shown(&most).trim(), "2147450880");
+    }
+    bench.place.clean();
 }

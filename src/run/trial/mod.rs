@@ -7,6 +7,7 @@
 mod age;
 mod cluster;
 mod crash;
+mod drive;
 mod full;
 mod idle;
 mod settle;
@@ -44,10 +45,11 @@ pub use crash::come_back;
 type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
 
 /// The steps that may fail, in order; tear-down and storing follow whatever happens.
-const STEPS: [(Step, Act); 11] = [
+const STEPS: [(Step, Act); 12] = [
     (Step::Check, check),
     (Step::Template, make_template),
     (Step::Images, stack::write_images),
+    (Step::Precondition, drive::precondition_all),
     (Step::Build, stack::build),
     (Step::Load, cluster::load),
     (Step::Age, age::age),
@@ -173,6 +175,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             server: None,
             idle: None,
             data: None,
+            drives: Vec::new(),
             age: None,
             settle: None,
             window: None,
@@ -259,7 +262,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             if self.record.counts.is_none() {
                 self.session.interrupt.check()?;
             }
-            if self.has_no(step) {
+            if self.has_no(step)? {
                 continue;
             }
             self.enter(step)?;
@@ -269,15 +272,16 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// Whether there is nothing to do in a step.
-    fn has_no(&self, step: Step) -> bool {
-        match step {
+    fn has_no(&self, step: Step) -> Result<bool> {
+        Ok(match step {
             Step::Images => images::of_stack(&self.case.stack).is_empty(),
+            Step::Precondition => drive::lacking(self.session, &self.case.stack)?.is_empty(),
             Step::Age => self.case.age.is_empty(),
             Step::Start => self.case.postgres.is_none(),
             // A server on a full stack may not be able to tell, or to live.
             Step::ReadBack => self.record.full.is_some(),
             _ => false,
-        }
+        })
     }
 
     /// Ends the step before and begins this one.

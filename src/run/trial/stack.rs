@@ -3,7 +3,7 @@
 //! The step `build`: the knobs of the kernel, then the stack of a trial, fresh, or the one that is kept for all of them,
 //! with its age; then a look at what others do to its devices.
 
-use super::{Trial, idle};
+use super::{Trial, drive, idle};
 use crate::error::Result;
 use crate::host::time::now;
 use crate::provision::Site;
@@ -57,6 +57,7 @@ pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
         }
         None => of_spec(trial.session, spec, &trial.key.trial.to_string())?,
     };
+    trial.record.drives = drive::done(trial.session, spec)?;
     trial.record.idle = idle::watch(trial, &built.facts)?;
     trial.record.stack = Some(built.facts.clone());
     trial.stack = Some(built);

@@ -1,0 +1,272 @@
+//! A drive on its way to the steady state, by the rounds of SNIA's Solid State Storage Performance Test Specification 2.0.2.
+//!
+//! Purge, then twice its size in sequential writes of 128 KiB, then rounds of random writes of 4 KiB until whoever asked says
+//! that it is steady, or no round is left. All of it goes past the page cache, in bytes that nothing compresses. Writers are
+//! threads with one write in flight each: that needs no io_uring, which many machines forbid. Absent on purpose: whether the
+//! device may be written, and when it is steady.
+
+use crate::error::{Context, Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::files::{self, File};
+use crate::host::noise::Noise;
+use crate::host::signals::Interrupt;
+use crate::host::time::{micros, now, sleep, wall_us};
+use crate::record::drive::{DriveRound, Fill, Purge};
+use crate::units::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How often the device is written over in sequence.
+pub const FILLS: u32 = 2;
+const FILL_BLOCK: u64 = 128 << 10;
+/// Sequential writes in flight: enough for a disk behind a network.
+const FILL_DEPTH: u32 = 4;
+/// Bytes of a random write.
+pub const BLOCK: u64 = 4 << 10;
+/// Random writes in flight.
+pub const DEPTH: u32 = 32;
+/// How often an interrupt is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often whoever watches is told.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+/// Bytes at each end of the device that are zeroed at last: random ones could be taken for a signature.
+const BLANK: u64 = 1 << 20;
+
+/// What is to be prepared.
+pub struct Drive<'a> {
+    pub host: &'a Host,
+    pub path: &'a Path,
+    pub bytes: u64,
+    /// An image has nothing to purge: a discard would punch holes into it.
+    pub is_image: bool,
+    pub round: Duration,
+    pub most_rounds: u32,
+    pub seed: u64,
+    pub interrupt: &'a Interrupt,
+    pub tell: &'a dyn Fn(Doing) -> Result<()>,
+    /// Whether the rounds so far are enough.
+    pub is_steady: &'a dyn Fn(&[DriveRound]) -> bool,
+}
+
+/// How far it is, for whoever watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// Bytes written in sequence, of all that are to be.
+    Filling { done: u64, of: u64 },
+    /// A round has ended.
+    Round { number: u32, round: DriveRound },
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    pub purge: Purge,
+    pub fill: Fill,
+    pub rounds: Vec<DriveRound>,
+}
+
+/// Prepares a drive: all that is on it is lost.
+///
+/// # Errors
+/// Interrupted, at once; a write that the device refuses, with its offset.
+pub fn precondition(drive: &Drive<'_>) -> Result<Done> {
+    let doing = || format!("precondition {}", drive.path.display());
+    if drive.bytes < 2 * BLANK {
+        return Err(Error::user(format!("{} is too small to be preconditioned", drive.path.display())));
+    }
+    let purge = purge(drive);
+    drive.interrupt.check()?;
+    let file = files::open_direct(drive.path).or_host(|| format!("open {} for direct writes", drive.path.display()))?;
+    let file = file.ok_or_else(|| Error::host(format!("{} no longer exists", drive.path.display())))?;
+    let written = fill(drive, &file).and_then(|fill| Ok((fill, rounds(drive, &file)?)));
+    let blanked = blank(drive, &file);
+    let (fill, rounds) = written.map_err(|e| e.while_doing(doing()))?;
+    blanked.map_err(|e| e.while_doing(doing()))?;
+    Ok(Done { purge, fill, rounds })
+}
+
+/// The nearest thing to SNIA's PURGE that the kernel offers for any device.
+fn purge(drive: &Drive<'_>) -> Purge {
+    if drive.is_image {
+        return Purge::None { why: "an image has nothing to purge".to_owned() };
+    }
+    let discard = |arguments: &[&str]| drive.host.run(&Command::new("blkdiscard").args(arguments).arg(drive.path));
+    if discard(&["--secure"]).is_ok() {
+        return Purge::SecureDiscard;
+    }
+    match discard(&[]) {
+        Ok(_) => Purge::Discard,
+        Err(e) => Purge::None { why: e.to_string() },
+    }
+}
+
+fn fill(drive: &Drive<'_>, file: &File) -> Result<Fill> {
+    let begun = now();
+    let chunks = drive.bytes.div_ceil(FILL_BLOCK);
+    let of = drive.bytes * u64::from(FILLS);
+    let next = AtomicU64::new(0);
+    let writers = Writers { drive, file, block: FILL_BLOCK, depth: FILL_DEPTH };
+    let place = |_: &mut ChaCha8Rng| {
+        let chunk = next.fetch_add(1, Ordering::Relaxed);
+        (chunk < chunks * u64::from(FILLS)).then_some(chunk % chunks * FILL_BLOCK)
+    };
+    let mut told = now();
+    let written_bytes = writers.write(&place, |counts| {
+        if told.elapsed() >= TELL_EVERY {
+            told = now();
+            (drive.tell)(Doing::Filling { done: counts.bytes.load(Ordering::Relaxed), of })?;
+        }
+        Ok(Next::Wait(LOOK_EVERY))
+    })?;
+    file.sync_all().or_host(|| format!("flush {}", drive.path.display()))?;
+    (drive.tell)(Doing::Filling { done: of, of })?;
+    Ok(Fill { times: FILLS, block_bytes: FILL_BLOCK, written_bytes, elapsed_us: micros(begun.elapsed()) })
+}
+
+fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
+    let blocks = drive.bytes / BLOCK;
+    let writers = Writers { drive, file, block: BLOCK, depth: DEPTH };
+    let place = |random: &mut ChaCha8Rng| Some(random.next_u64() % blocks * BLOCK);
+    let mut rounds: Vec<DriveRound> = Vec::new();
+    let (mut begun, mut began_us, mut before) = (now(), wall_us(), 0);
+    writers.write(&place, |counts| {
+        let left = drive.round.saturating_sub(begun.elapsed());
+        if !left.is_zero() {
+            return Ok(Next::Wait(left.min(LOOK_EVERY)));
+        }
+        let (bytes, elapsed) = (counts.bytes.load(Ordering::Relaxed), begun.elapsed());
+        let written_bytes = bytes - before;
+        let operations = written_bytes / BLOCK;
+        let round = DriveRound { began_us, elapsed_us: micros(elapsed), operations, written_bytes };
+        (begun, began_us, before) = (begun + elapsed, wall_us(), bytes);
+        rounds.push(round);
+        let number = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
+        (drive.tell)(Doing::Round { number, round })?;
+        let is_last = number >= drive.most_rounds || (drive.is_steady)(&rounds);
+        Ok(if is_last { Next::Stop } else { Next::Wait(Duration::ZERO) })
+    })?;
+    Ok(rounds)
+}
+
+/// Leaves nothing at the ends of the device that could be taken for a signature, whatever happened before.
+fn blank(drive: &Drive<'_>, file: &File) -> Result<()> {
+    // Direct writes need aligned memory, which these zeros are not.
+    let buffered = files::open_to_change(drive.path)?;
+    let buffered = buffered.ok_or_else(|| Error::host(format!("{} no longer exists", drive.path.display())))?;
+    for offset in [0, drive.bytes - BLANK] {
+        files::write_all_at(&buffered, &vec![0; BLANK as usize], offset)
+            .map_err(|e| refused(drive, &e, BLANK, offset))?;
+    }
+    buffered.sync_all().and_then(|()| file.sync_all()).or_host(|| format!("flush {}", drive.path.display()))
+}
+
+fn refused(drive: &Drive<'_>, e: &std::io::Error, bytes: u64, offset: u64) -> Error {
+    Error::host(format!("write {} at offset {offset} of {}: {e}", Bytes(bytes), drive.path.display()))
+}
+
+/// What whoever looks after the writers wants.
+enum Next {
+    /// To look again after so long, or when all is written.
+    Wait(Duration),
+    Stop,
+}
+
+/// What the writers did so far.
+#[derive(Default)]
+struct Counts {
+    bytes: AtomicU64,
+    stop: AtomicBool,
+    /// Writers that have not come to their end.
+    busy: AtomicU64,
+    failed: Mutex<Option<Error>>,
+}
+
+/// Threads that write to one device, each one block at a time.
+struct Writers<'a> {
+    drive: &'a Drive<'a>,
+    file: &'a File,
+    block: u64,
+    depth: u32,
+}
+
+impl Writers<'_> {
+    /// Writes where `place` says until it has no more, or until `look` stops it. Returns the bytes written.
+    fn write(
+        &self,
+        place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
+        mut look: impl FnMut(&Counts) -> Result<Next>,
+    ) -> Result<u64> {
+        let counts = Counts { busy: AtomicU64::new(u64::from(self.depth)), ..Counts::default() };
+        let looked = std::thread::scope(|threads| {
+            for number in 0..self.depth {
+                let (counts, target) = (&counts, (self.file, self.block, self.drive.bytes));
+                let seed = self.drive.seed.wrapping_mul(1 << 16).wrapping_add(u64::from(number));
+                let write = move || {
+                    let done = one_writer(target, seed, place, counts);
+                    if let Err((bytes, offset, e)) = done {
+                        counts.fail(Error::host(format!("write {} at offset {offset}: {e}", Bytes(bytes))));
+                    }
+                    counts.busy.fetch_sub(1, Ordering::SeqCst);
+                };
+                if let Err(e) = std::thread::Builder::new().spawn_scoped(threads, write) {
+                    counts.fail(Error::host(format!("start a thread: {e}")));
+                    counts.busy.fetch_sub(u64::from(self.depth - number), Ordering::SeqCst);
+                    break;
+                }
+            }
+            let looked = self.watch(&counts, &mut look);
+            counts.stop.store(true, Ordering::SeqCst);
+            looked
+        });
+        let failed = counts.failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match failed {
+            Some(e) => Err(e),
+            None => looked.map(|()| counts.bytes.into_inner()),
+        }
+    }
+
+    fn watch(&self, counts: &Counts, look: &mut impl FnMut(&Counts) -> Result<Next>) -> Result<()> {
+        while counts.busy.load(Ordering::SeqCst) > 0 && !counts.stop.load(Ordering::SeqCst) {
+            self.drive.interrupt.check()?;
+            match look(counts)? {
+                Next::Wait(span) => sleep(span),
+                Next::Stop => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Counts {
+    /// Notes the first failure, and stops all.
+    fn fail(&self, e: Error) {
+        self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
+        self.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+/// One writer on a file with blocks of so many bytes, up to its size. What it could not write: bytes and offset.
+fn one_writer(
+    (file, block, size): (&File, u64, u64),
+    seed: u64,
+    place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
+    counts: &Counts,
+) -> std::result::Result<(), (u64, u64, std::io::Error)> {
+    let mut noise = Noise::of(seed, block as usize);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    while !counts.stop.load(Ordering::Relaxed) {
+        let Some(offset) = place(&mut random) else { break };
+        let bytes = block.min(size - offset);
+        files::write_all_at(file, noise.at(offset, bytes as usize), offset).map_err(|e| (bytes, offset, e))?;
+        counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

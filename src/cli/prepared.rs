@@ -1,0 +1,70 @@
+//! What a plan shows of images and drives that it prepares once, before anything is measured on them.
+
+use super::plan::{counted, wrapped};
+use crate::plan::forecast::{DriveLine, Forecast};
+use crate::units::{Bytes, Micros};
+
+/// A paragraph for each: what is written, and how long that takes.
+pub fn shown(forecast: &Forecast) -> String {
+    images(forecast) + &drives(&forecast.drives)
+}
+
+fn images(forecast: &Forecast) -> String {
+    let mut text = String::new();
+    for line in &forecast.images {
+        let (images, bytes) = (counted(line.images, "image"), line.bytes);
+        let time = match (line.expected_us, line.bytes_per_s) {
+            (Some(us), Some(speed)) => {
+                format!("at least {}, included above (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))
+            }
+            _ => "time not included: a test write is not possible there now".to_owned(),
+        };
+        let shown = format!("{images} in {}, {bytes}, fully written once: {time}", line.folder);
+        text.push_str(&wrapped("  ", &shown));
+    }
+    text
+}
+
+fn drives(lines: &[DriveLine]) -> String {
+    lines.iter().map(|line| wrapped("  ", &sentence(line))).collect()
+}
+
+fn sentence(line: &DriveLine) -> String {
+    let DriveLine { drive, least_rounds, most_rounds, round_us, .. } = line;
+    let fill = match (line.written_bytes, line.fill_us) {
+        (Some(bytes), Some(us)) => {
+            format!("{bytes} in sequence ({} at {}/s)", Micros(us), Bytes(line.bytes_per_s))
+        }
+        _ => "2 x its size in sequence (time not included: its size is unknown)".to_owned(),
+    };
+    format!(
+        "preconditions {drive}, once: {fill}, then {least_rounds} to {most_rounds} rounds of {}; at most {}, included above",
+        Micros(*round_us),
+        Micros(line.most_us())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_is_shown_with_what_is_written_and_the_most_that_it_takes() {
+        let line = DriveLine {
+            drive: "/dev/sdx, serial S".to_owned(),
+            written_bytes: Some(Bytes(2_000_000_000_000)),
+            bytes_per_s: 500_000_000,
+            fill_us: Some(4_000_000_000),
+            least_rounds: 5,
+            most_rounds: 25,
+            round_us: 60_000_000,
+        };
+        assert_eq!(line.most_us(), 5_500_000_000);
+        let text = drives(std::slice::from_ref(&line)).split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in ["1.82 TiB in sequence", "5 to 25 rounds of 60 s", "at most 91 min 40 s"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let unknown = drives(&[DriveLine { written_bytes: None, fill_us: None, ..line }]);
+        assert!(unknown.contains("time not included"), "{unknown}");
+    }
+}

@@ -1,0 +1,45 @@
+//! Memory for direct writes, with bytes that a device can neither compress nor share: random ones, and each 4 KiB block with a
+//! stamp of its own.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+/// Longest piece that is handed out.
+pub(crate) const CHUNK: usize = 1 << 20;
+/// Direct writes must be aligned to it: the largest logical block there is.
+const ALIGNMENT: usize = 64 << 10;
+/// Each of these differs from every other.
+pub(crate) const STAMPED: usize = 4096;
+
+/// The bytes of one writer.
+pub(crate) struct Noise {
+    memory: Vec<u8>,
+    start: usize,
+    chunk: usize,
+}
+
+impl Noise {
+    /// For pieces of at most [`CHUNK`] bytes.
+    pub fn new(seed: u64) -> Noise {
+        Noise::of(seed, CHUNK)
+    }
+
+    /// For pieces of at most so many bytes.
+    pub fn of(seed: u64, chunk: usize) -> Noise {
+        let mut memory = vec![0; chunk + ALIGNMENT];
+        ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut memory);
+        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Noise { memory, start, chunk }
+    }
+
+    /// The bytes for `length` bytes of the file from `offset` on.
+    pub fn at(&mut self, offset: u64, length: usize) -> &[u8] {
+        let chunk = &mut self.memory[self.start..self.start + length.min(self.chunk)];
+        for (block, number) in chunk.chunks_mut(STAMPED).zip(offset / STAMPED as u64..) {
+            if let Some(stamp) = block.first_chunk_mut() {
+                *stamp = number.to_le_bytes();
+            }
+        }
+        chunk
+    }
+}

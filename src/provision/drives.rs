@@ -1,0 +1,191 @@
+//! Drives that a plan wants in their steady state before its stacks are built on them.
+//!
+//! Owns which those are, by what a run knows them again, and how one stands alone, without what the plan builds on it. What is
+//! written to it is not here. While a stack stands on such a drive the kernel sends it no discards: mkfs would empty it again
+//! ([ADR 37](../../docs/adr/0037-drives-in-their-steady-state.md)).
+
+use super::devices::Identity;
+use super::guard::BlockDevice;
+use super::stack::stand_alone;
+use super::{Ground, Site, disk, images, knobs, layer};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::record::drive::SNIA_ROUND_US;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundName, NodeSpec, StackSpec};
+use crate::units::{Bytes, Micros};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const KEY: &str = "precondition";
+const ROUND: &str = "precondition_round";
+
+/// Whether a device is to be brought to its steady state; an option of layers whose device outlives a trial.
+pub const PRECONDITION: OptionSpec = OptionSpec {
+    key: KEY,
+    kind: OptionKind::Boolean,
+    required: false,
+    default: Some("false"),
+    doc: "Bring the device to its steady state once per run, before stacks are built on it: purge, 2 x its size in 128 KiB \
+          sequential writes, then up to 25 rounds of 4 KiB random writes until SNIA's rule holds. HOURS ON A LARGE DRIVE, and \
+          it wears.",
+};
+
+/// Length of a round.
+pub const PRECONDITION_ROUND: OptionSpec = OptionSpec {
+    key: ROUND,
+    kind: OptionKind::Span,
+    required: false,
+    default: Some("60s"),
+    doc: "Length of a round of `precondition`. Shorter ones are not SNIA's, and reports say so.",
+};
+
+/// What is asked of the drive of a node; `None` where nothing is.
+fn asked(options: &Options) -> Option<Micros> {
+    let round = || options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US));
+    (options.boolean(KEY) == Some(true)).then(round)
+}
+
+/// Whether a node's drive is to be brought to its steady state.
+pub(super) fn is_asked(options: &Options) -> bool {
+    asked(options).is_some()
+}
+
+/// Checks both options of a layer.
+///
+/// # Errors
+/// The key and what is wrong with it.
+pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
+    match (asked(options), options.span(ROUND)) {
+        (Some(Micros(0)), _) => Err(OptionProblem::at(ROUND, "a round must be longer than 0")),
+        (None, Some(_)) => Err(OptionProblem::at(ROUND, "there are no rounds without `precondition = true`")),
+        _ => Ok(()),
+    }
+}
+
+/// A drive that a stack wants in its steady state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WantedDrive {
+    /// By this a run knows it again.
+    pub key: String,
+    pub node: String,
+    pub round: Micros,
+    pub is_image: bool,
+    /// It, and what lies below it.
+    alone: StackSpec,
+}
+
+/// The drives that a stack wants in their steady state, in the order of its nodes.
+///
+/// # Errors
+/// When one of them does not outlive a trial.
+pub fn of_stack(spec: &StackSpec) -> Result<Vec<WantedDrive>> {
+    let mut all = Vec::new();
+    for node in &spec.nodes {
+        let Some(round) = asked(&node.options) else { continue };
+        let key = key(spec, node).ok_or_else(|| {
+            let message = format!(
+                "`{}` of the stack {} is made anew for each trial: `{KEY}` would go with it",
+                node.name, spec.name
+            );
+            Error::user(message)
+                .hint(format!("remove `{KEY}`; it is for real disks, images that are fully written, and parts of both"))
+        })?;
+        let alone = alone(spec, node);
+        let is_image = alone.nodes.iter().any(|node| node.layer == "loop");
+        all.push(WantedDrive { key, node: node.name.clone(), round, is_image, alone });
+    }
+    Ok(all)
+}
+
+/// What is asked of each drive that outlives a trial, by its key; `None` where nothing is.
+pub fn of_nodes(spec: &StackSpec) -> impl Iterator<Item = (String, Option<Micros>)> {
+    spec.nodes.iter().filter_map(|node| Some((key(spec, node)?, asked(&node.options))))
+}
+
+/// By what a run knows the device of a node again; `None` where it does not outlive a trial.
+fn key(spec: &StackSpec, node: &NodeSpec) -> Option<String> {
+    if let Some(image) = images::of_stack(spec).into_iter().find(|image| image.node == node.name) {
+        let kept = if spec.reuse { format!(", kept for {}", spec.name) } else { String::new() };
+        return Some(format!("{} in {}{kept}", image.place(), image.folder.display()));
+    }
+    let below = node.inputs.iter().map(|input| key(spec, spec.node(input.from.node())?));
+    layer(&node.layer)?.lasting(&node.options, &below.collect::<Option<Vec<_>>>()?)
+}
+
+/// A node with what lies below it. What was asked of it is taken out: on its own a drive must take discards.
+fn alone(spec: &StackSpec, node: &NodeSpec) -> StackSpec {
+    let mut names = vec![node.name.clone()];
+    for node in spec.nodes.iter().rev() {
+        if names.contains(&node.name) {
+            names.extend(node.inputs.iter().map(|input| input.from.node().to_owned()));
+        }
+    }
+    let mut nodes: Vec<NodeSpec> = spec.nodes.iter().filter(|node| names.contains(&node.name)).cloned().collect();
+    for node in &mut nodes {
+        node.options.0.remove(KEY);
+        node.options.0.remove(ROUND);
+    }
+    StackSpec { nodes, data: GroundName(node.name.clone()), wal: None, tablespaces: BTreeMap::new(), ..spec.clone() }
+}
+
+/// A drive that stands alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingDrive {
+    pub path: PathBuf,
+    pub model: Option<String>,
+    pub bytes: u64,
+}
+
+impl WantedDrive {
+    /// Has the drive stand alone, behind the same checks as for a stack. What was made for that is in the ledger: the caller
+    /// undoes it.
+    ///
+    /// # Errors
+    /// The layers' own: another disk than the plan means, one in use, one that holds data.
+    pub fn stand(&self, site: &Site<'_>) -> Result<StandingDrive> {
+        let (grounds, details) = stand_alone(site, &self.alone)?;
+        let Some(Ground::Device(path)) = grounds.get(&self.alone.data) else {
+            return Err(Error::bug(format!("`{}` is to be preconditioned and is no device", self.node)));
+        };
+        let device = BlockDevice::find(path)?;
+        let sectors = device.node.number::<u64>(site.host, "size").unwrap_or(0);
+        let model = details.iter().find_map(|details| details.get("model").cloned());
+        let model = model.or_else(|| Identity::of(site.host, device.node).model);
+        Ok(StandingDrive { path: path.clone(), model, bytes: sectors * 512 })
+    }
+
+    /// Whether a drive of an earlier sitting still shows that this program was the last to use it.
+    #[must_use]
+    pub fn is_still_ours(&self) -> bool {
+        !self.is_image
+            && self
+                .alone
+                .nodes
+                .iter()
+                .filter(|node| node.layer == disk::NAME)
+                .all(|node| disk::is_marked(&node.options))
+    }
+
+    /// Its size, as far as that is known before it stands.
+    #[must_use]
+    pub fn bytes(&self, host: &Host) -> Option<Bytes> {
+        size(host, &self.alone, self.alone.node(&self.node)?)
+    }
+}
+
+fn size(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
+    if node.layer == disk::NAME {
+        return disk::size(host, &node.options);
+    }
+    let below = node.inputs.iter().map(|input| size(host, spec, spec.node(input.from.node())?));
+    layer(&node.layer)?.capacity(&node.options, &below.collect::<Option<Vec<_>>>()?)
+}
+
+/// Keeps discards away from what a node offers, where its drive was brought to its steady state.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(super) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) -> Result<()> {
+    if is_asked(options) { knobs::without_discards(site.host, site.ledger, grounds) } else { Ok(()) }
+}

@@ -1,0 +1,70 @@
+//! Drives that were brought to their steady state: one sentence each, and their rounds.
+
+use super::table::{Cell, Table, TableColumn};
+use crate::analyse::findings::{DriveFinding, DriveRoundFinding};
+use crate::units::{Bytes, grouped};
+
+/// How to read the tables.
+pub(super) const NOTE: &str = "Before stacks were built on it, each drive was purged as far as it says here, written over in sequence and then written \
+                               at random in rounds. Steady by SNIA's rule (PTS 2.0.2): over five rounds, the range is at \
+                               most 20 % of the mean and the fitted line moves by at most 10 %. No discards were sent to the \
+                               drive afterwards.";
+
+/// What became of each.
+pub(super) fn drives(all: &[DriveFinding]) -> Table {
+    let columns = vec![
+        TableColumn::text("Drive"),
+        TableColumn::text("Size"),
+        TableColumn::text("Purge"),
+        TableColumn::text("Sequential writes"),
+        TableColumn::text("Random writes"),
+        TableColumn::text("State"),
+    ];
+    let mut table = Table::new("drives", "Preconditioned drives", columns).note(NOTE);
+    for one in all {
+        let mut name = Cell::text(&one.drive);
+        name.aside.clone_from(&one.model);
+        let fill = format!("{} at {}/s", Bytes(one.fill_bytes), Bytes(one.fill_bytes_per_s as u64));
+        let random = format!("{}, {} in flight", Bytes(one.block_bytes), one.depth);
+        table.push(vec![
+            name,
+            Cell::text(Bytes(one.bytes).to_string()),
+            Cell::text(&one.purge),
+            Cell::text(fill),
+            Cell::text(random),
+            Cell::text(&one.sentence),
+        ]);
+    }
+    table
+}
+
+/// Every round.
+pub(super) fn rounds(all: &[DriveFinding]) -> Table {
+    let columns = vec![
+        TableColumn::text("Drive"),
+        TableColumn::number("Round", ""),
+        TableColumn::number("Until", "s"),
+        TableColumn::number("Writes", "1/s"),
+        TableColumn::number("Range of the last five", "%"),
+        TableColumn::number("Slope of the last five", "%"),
+    ];
+    let mut table = Table::new("drive-rounds", "Rounds on drives", columns);
+    for one in all {
+        for (number, round) in (1u64..).zip(&one.rounds) {
+            table.push(row(&one.drive, number, round));
+        }
+    }
+    table
+}
+
+fn row(drive: &str, number: u64, round: &DriveRoundFinding) -> Vec<Cell> {
+    let percent = |share: Option<f64>| Cell::number(share.map(|share| share * 100.0), |share| format!("{share:.1}"));
+    vec![
+        Cell::text(drive),
+        Cell::number(Some(number), grouped),
+        Cell::number(Some(round.until_s), |s| format!("{s:.1}")),
+        Cell::number(Some(round.rate), |rate| grouped(rate.round() as u64)),
+        percent(round.range),
+        percent(round.excursion),
+    ]
+}

@@ -1,0 +1,180 @@
+//! Drives that are brought to their steady state, for the run as a whole: what that takes, what was done in earlier sittings,
+//! and what no plan can mean.
+
+use crate::ageing::drive::FILLS;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::plan::forecast::DriveLine;
+use crate::provision::drives::{self, WantedDrive};
+use crate::record::case::CaseSpec;
+use crate::record::drive::DriveRecord;
+use crate::record::event::{Event, Stamped};
+use crate::record::stack::StackSpec;
+use crate::stats::steady_state::{MOST_ROUNDS, WINDOW};
+use crate::units::Micros;
+use std::collections::BTreeMap;
+
+/// Bytes a second that a drive takes in sequence, cautiously: a SATA SSD. Only for the estimate.
+const FILL_BYTES_PER_S: u64 = 450_000_000;
+
+/// Each drive that these stacks want in its steady state, once.
+fn of_stacks<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<WantedDrive>> {
+    let mut all: Vec<WantedDrive> = Vec::new();
+    for drive in stacks.map(drives::of_stack).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
+        if !all.iter().any(|known| known.key == drive.key) {
+            all.push(drive);
+        }
+    }
+    Ok(all)
+}
+
+/// What preparing the drives of some stacks takes.
+///
+/// # Errors
+/// When one of them does not outlive a trial.
+pub(super) fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<DriveLine>> {
+    let line = |drive: WantedDrive| {
+        let bytes = drive.bytes(host);
+        let fill_us = bytes.map(|bytes| (bytes.0 as f64 * f64::from(FILLS) / FILL_BYTES_PER_S as f64 * 1e6) as u64);
+        let Micros(round_us) = drive.round;
+        DriveLine {
+            drive: drive.key,
+            written_bytes: bytes.map(|bytes| crate::units::Bytes(bytes.0.saturating_mul(u64::from(FILLS)))),
+            bytes_per_s: FILL_BYTES_PER_S,
+            fill_us,
+            least_rounds: WINDOW,
+            most_rounds: MOST_ROUNDS,
+            round_us,
+        }
+    };
+    Ok(of_stacks(stacks)?.into_iter().map(line).collect())
+}
+
+/// The most that preparing the drives of some stacks takes, but for those that are prepared, microseconds.
+///
+/// # Errors
+/// As [`lines`].
+pub(super) fn expected_us<'s>(
+    host: &Host,
+    stacks: impl Iterator<Item = &'s StackSpec>,
+    done: &[DriveRecord],
+) -> Result<u64> {
+    let left = lines(host, stacks)?.into_iter().filter(|line| !done.iter().any(|known| known.key == line.drive));
+    Ok(left.map(|line| line.most_us()).fold(0, u64::saturating_add))
+}
+
+/// Refuses drives that some cases want in their steady state and others as they are: which case comes first would decide.
+///
+/// # Errors
+/// With the drive.
+pub(super) fn refuse_mixed(cases: &[CaseSpec]) -> Result<()> {
+    let mut asked: BTreeMap<String, Option<Micros>> = BTreeMap::new();
+    for (key, round) in cases.iter().flat_map(|case| drives::of_nodes(&case.stack).collect::<Vec<_>>()) {
+        if let Some(other) = asked.insert(key.clone(), round).filter(|other| *other != round) {
+            let how = |round: Option<Micros>| {
+                round.map_or_else(|| "not at all".to_owned(), |round| format!("in rounds of {round}"))
+            };
+            let message =
+                format!("{key} is to be preconditioned {} in one case and {} in another", how(other), how(round));
+            return Err(
+                Error::user(message).hint("a drive has one state in a run: give it the same `precondition` everywhere")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What earlier sittings did to drives. Images went with their sitting.
+#[must_use]
+pub(super) fn earlier(events: &[Stamped]) -> Vec<DriveRecord> {
+    let done = events.iter().filter_map(|event| match &event.what {
+        Event::DrivePreconditioned { drive, .. } if !drive.is_image => Some((**drive).clone()),
+        _ => None,
+    });
+    done.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::case::TrialKey;
+    use crate::record::drive::{Fill, Purge};
+    use crate::record::options::{OptionValue, Options};
+
+    fn drive(key: &str, is_image: bool) -> DriveRecord {
+        DriveRecord {
+            key: key.to_owned(),
+            node: "d".to_owned(),
+            device: "/dev/x".to_owned(),
+            model: None,
+            is_image,
+            bytes: 1 << 30,
+            purge: Purge::Discard,
+            fill: Fill::default(),
+            block_bytes: 4096,
+            depth: 32,
+            round_us: 1,
+            most_rounds: 25,
+            rounds: Vec::new(),
+            began_us: 0,
+            ended_us: 0,
+        }
+    }
+
+    fn disk(options: &[(&str, OptionValue)]) -> StackSpec {
+        let mut all: Options = Options::default();
+        all.set("disk", OptionValue::Text("/dev/no-such-disk".to_owned()));
+        all.set("serial", OptionValue::Text("S5GX".to_owned()));
+        options.iter().for_each(|(key, value)| all.set(key, value.clone()));
+        StackSpec::linear("d", vec![("disk", all), ("ext4", Options::default())])
+    }
+
+    const YES: OptionValue = OptionValue::Boolean(true);
+
+    #[test]
+    fn a_run_that_goes_on_knows_the_disks_of_its_earlier_sittings_and_no_images() {
+        let event = |at_us, is_image| {
+            let trial = TrialKey { case: "c".into(), trial: 1 };
+            let what =
+                Event::DrivePreconditioned { trial, drive: Box::new(drive(&format!("drive {at_us}"), is_image)) };
+            Stamped { at_us, what }
+        };
+        let text = serde_json::to_string(&[event(1, false), event(2, true)]).unwrap();
+        let events: Vec<Stamped> = serde_json::from_str(&text).unwrap();
+        let found = earlier(&events);
+        assert_eq!(found.iter().map(|drive| drive.key.as_str()).collect::<Vec<_>>(), ["drive 1"]);
+    }
+
+    #[test]
+    fn what_is_done_is_not_counted_again_and_a_part_of_a_disk_is_a_drive_of_its_own() {
+        let host = Host::this();
+        let spec = disk(&[("precondition", YES)]);
+        let expected = |done: &[DriveRecord]| expected_us(&host, [&spec, &spec].into_iter(), done).unwrap();
+        assert_eq!(expected(&[]), 25 * 60_000_000, "the size of a disk that is not there is unknown");
+        assert_eq!(expected(&[drive("/dev/no-such-disk, serial S5GX", false)]), 0);
+        let mut part = disk(&[]);
+        let mut options = Options::default();
+        options.set("size", OptionValue::Text("10%".to_owned()));
+        options.set("precondition", YES);
+        options.set("precondition_round", OptionValue::Text("1s".to_owned()));
+        part = StackSpec::linear(
+            "d",
+            vec![("disk", part.nodes[0].options.clone()), ("linear", options), ("ext4", Options::default())],
+        );
+        let found = lines(&host, [&part].into_iter()).unwrap();
+        assert_eq!(found[0].drive, "10% from 0% of /dev/no-such-disk, serial S5GX");
+        assert_eq!(found[0].most_us(), 25_000_000);
+    }
+
+    #[test]
+    fn a_device_that_goes_with_its_trial_is_refused() {
+        let mut options = Options::default();
+        options.set("null_blk", OptionValue::Text("1GiB".to_owned()));
+        let mut part = Options::default();
+        part.set("size", OptionValue::Text("10%".to_owned()));
+        part.set("precondition", YES);
+        let spec = StackSpec::linear("n", vec![("null_blk", options), ("linear", part), ("ext4", Options::default())]);
+        let error = lines(&Host::this(), [&spec].into_iter()).unwrap_err().to_string();
+        assert!(error.contains("made anew for each trial"), "{error}");
+    }
+}

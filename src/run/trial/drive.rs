@@ -1,0 +1,100 @@
+//! The step `precondition`: drives of the stack that the run has not yet brought to their steady state.
+//!
+//! Each stands alone for it, behind the checks that formatting it has, and is let go again.
+
+use super::{Trial, stack};
+use crate::ageing::drive::{BLOCK, DEPTH, Doing, Done, Drive, precondition};
+use crate::error::{Error, Result};
+use crate::host::time::wall_us;
+use crate::provision::drives::{self, StandingDrive, WantedDrive};
+use crate::record::drive::{DriveRecord, DriveRound};
+use crate::record::event::Event;
+use crate::record::stack::StackSpec;
+use crate::run::session::Session;
+use crate::stats::steady_state::{MOST_ROUNDS, is_reached};
+use crate::units::Micros;
+use std::time::Duration;
+
+/// What of a stack is still to be done in this run.
+pub(super) fn lacking(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<WantedDrive>> {
+    let wanted = drives::of_stack(spec)?;
+    Ok(wanted.into_iter().filter(|drive| !session.drives.iter().any(|done| done.key == drive.key)).collect())
+}
+
+/// What was done to the drives of a stack.
+pub(super) fn done(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<DriveRecord>> {
+    let wanted = drives::of_stack(spec)?;
+    let of = |drive: &WantedDrive| session.drives.iter().find(|done| done.key == drive.key).cloned();
+    Ok(wanted.iter().filter_map(of).collect())
+}
+
+pub(super) fn precondition_all(trial: &mut Trial<'_, '_>) -> Result<()> {
+    for wanted in lacking(trial.session, &trial.case.stack)? {
+        // A disk that somebody used or emptied since an earlier sitting has lost its state.
+        let earlier = trial.session.earlier_drives.iter().find(|done| done.key == wanted.key);
+        let record = match earlier.filter(|_| wanted.is_still_ours()) {
+            Some(earlier) => earlier.clone(),
+            None => one(trial, &wanted)?,
+        };
+        trial.session.drives.push(record);
+    }
+    Ok(())
+}
+
+fn one(trial: &mut Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
+    let mark = trial.session.ledger.mark();
+    let made = write(trial, wanted);
+    trial.session.undo_from(mark);
+    let record = made.map_err(|e| e.while_doing(format!("bring {} to its steady state", wanted.key)))?;
+    if trial.session.stuck.is_some() {
+        return Err(Error::host(format!("{} could not be let go after it was preconditioned", wanted.key)));
+    }
+    let (trial_key, drive) = (trial.key.clone(), Box::new(record.clone()));
+    trial.session.events.emit(Event::DrivePreconditioned { trial: trial_key, drive })?;
+    Ok(record)
+}
+
+fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
+    let (session, spec) = (&*trial.session, &trial.case.stack);
+    let name = stack::name_of(session, spec, &trial.key.trial.to_string());
+    let images = session.images.by_node(spec);
+    let StandingDrive { path, model, bytes } = wanted.stand(&stack::site(session, name, &images))?;
+    let (began_us, Micros(round_us)) = (wall_us(), wanted.round);
+    let most_rounds = u32::try_from(MOST_ROUNDS).unwrap_or(u32::MAX);
+    let tell = |doing| {
+        let (trial, drive) = (trial.key.clone(), wanted.key.clone());
+        session.events.emit(match doing {
+            Doing::Filling { done, of } => Event::DriveFilled { trial, drive, done_bytes: done, of_bytes: of },
+            Doing::Round { number, round } => Event::DriveRound { trial, drive, number, most_rounds, round },
+        })
+    };
+    let Done { purge, fill, rounds } = precondition(&Drive {
+        host: &session.host,
+        path: &path,
+        bytes,
+        is_image: wanted.is_image,
+        round: Duration::from_micros(round_us),
+        most_rounds,
+        seed: session.record.seed,
+        interrupt: &session.interrupt,
+        tell: &tell,
+        is_steady: &|rounds| is_reached(&rounds.iter().map(DriveRound::rate).collect::<Vec<_>>()),
+    })?;
+    Ok(DriveRecord {
+        key: wanted.key.clone(),
+        node: wanted.node.clone(),
+        device: path.display().to_string(),
+        model,
+        is_image: wanted.is_image,
+        bytes,
+        purge,
+        fill,
+        block_bytes: BLOCK,
+        depth: DEPTH,
+        round_us,
+        most_rounds,
+        rounds,
+        began_us,
+        ended_us: wall_us(),
+    })
+}
