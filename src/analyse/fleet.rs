@@ -226,25 +226,34 @@ impl Machine {
 }
 
 /// What the trials of each block had together. A machine's disks and servers are those of all its cases: one on tmpfs has no disk of
-/// its own, and cases on two disks or two servers do not make two machines of one.
+/// its own, and cases on two disks or two servers do not make two machines of one. A case that says nothing in a block, such as one
+/// that failed before its stack stood, has what it had in the block before, or else in the next one that tells.
 struct BlockFacts(BTreeMap<(usize, String, u32), Facts>);
+
+/// What the trials of one case say in each block.
+type Told = BTreeMap<u32, BTreeSet<String>>;
 
 impl BlockFacts {
     fn of(trials: &[TrialRecord], places: &[usize]) -> BlockFacts {
+        let mut told: BTreeMap<(usize, &str, &str, GroupBy), Told> = BTreeMap::new();
+        for (trial, place) in trials.iter().zip(places) {
+            for (by, values) in facts_of(trial).into_iter().filter(|(_, values)| !values.is_empty()) {
+                told.entry((*place, &trial.run, &trial.case.id, by)).or_default().insert(trial.trial, values);
+            }
+        }
         let mut blocks: BTreeMap<(usize, String, u32), Facts> = BTreeMap::new();
         for (trial, place) in trials.iter().zip(places) {
-            let facts = blocks.entry((*place, trial.run.clone(), trial.trial)).or_default();
-            let (models, firmware) = storage(trial);
-            let postgres = trial.server.iter().map(|server| server.version.clone()).collect();
-            let kernel = BTreeSet::from([trial.host.kernel.clone()]);
-            let found = [
-                (GroupBy::Model, models),
-                (GroupBy::Firmware, firmware),
-                (GroupBy::Postgres, postgres),
-                (GroupBy::Kernel, kernel),
-                (GroupBy::Cpu, trial.host.cpu_model.iter().cloned().collect()),
-            ];
-            found.into_iter().for_each(|(by, values)| facts.entry(by).or_default().extend(values));
+            blocks.entry((*place, trial.run.clone(), trial.trial)).or_default();
+        }
+        for ((place, run, block), facts) in &mut blocks {
+            let of_run = told.iter().filter(|((its_place, its_run, ..), _)| its_place == place && its_run == run);
+            for ((.., by), told) in of_run {
+                let nearest = told.range(..=*block).next_back().or_else(|| told.range(*block..).next());
+                facts
+                    .entry(*by)
+                    .or_default()
+                    .extend(nearest.into_iter().flat_map(|(_, values)| values.iter().cloned()));
+            }
         }
         BlockFacts(blocks)
     }
@@ -257,4 +266,16 @@ impl BlockFacts {
         }
         facts
     }
+}
+
+/// What one trial says of its machine, its disks and its server.
+fn facts_of(trial: &TrialRecord) -> [(GroupBy, BTreeSet<String>); 5] {
+    let (models, firmware) = storage(trial);
+    [
+        (GroupBy::Model, models),
+        (GroupBy::Firmware, firmware),
+        (GroupBy::Postgres, trial.server.iter().map(|server| server.version.clone()).collect()),
+        (GroupBy::Kernel, BTreeSet::from([trial.host.kernel.clone()])),
+        (GroupBy::Cpu, trial.host.cpu_model.iter().cloned().collect()),
+    ]
 }

@@ -14,6 +14,7 @@ use crate::host::Host;
 use crate::plan::Plan;
 use crate::plan::joined::{self, Half, Matched};
 use crate::record::case::CaseSpec;
+use crate::run::forecast;
 use crate::run::session::{self, Continuing, Places};
 use crate::store::folder::{RunFolder, StoredTrial};
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ struct LeftOut {
 pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Places, yes: bool) -> Result<Rerun> {
     let (pairs, cases, left_out) = paired(run, baseline);
     let plan = joined::join(half(baseline), half(run), &cases)?;
+    // Run folders may come from somebody else, and what they ask for is built as root.
+    forecast::recheck(&plan.cases)?;
     let folder = match measure(plan, places, yes)? {
         Ok(folder) => folder,
         Err(code) => return Ok(Rerun::Stopped(code)),
@@ -72,7 +75,7 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
         ),
     );
     let equal = left_out.equal.into_iter().map(|(old, _)| old).collect();
-    for (why, ids) in [("both runs have it alike", equal), ("only one of the runs has it", left_out.alone)] {
+    for (why, ids) in [("they are identical in both runs", equal), ("only one of the runs has them", left_out.alone)] {
         if !ids.is_empty() {
             found.notes.push(format!("Not measured again, because {why}: {}", ids.join("; ")));
         }

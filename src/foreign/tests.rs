@@ -20,9 +20,18 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // Plans, tables of statistics, logs of servers and what volumes are read back from: no output that is imported.
-            const OTHERS: [&str; 8] =
-                ["plans", "studentized_range", "server_log", "recovery_log", "dmsetup", "lvm", "mdadm", "zfs"];
+            // Plans, tables of statistics, logs of servers, tasks of Slurm and what volumes are read back from: no output that is imported.
+            const OTHERS: [&str; 9] = [
+                "plans",
+                "studentized_range",
+                "server_log",
+                "recovery_log",
+                "scontrol",
+                "dmsetup",
+                "lvm",
+                "mdadm",
+                "zfs",
+            ];
             if OTHERS.iter().any(|other| path.ends_with(other)) {
                 continue;
             }

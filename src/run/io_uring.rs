@@ -91,13 +91,15 @@ fn is_of_group(host: &Host, user: Option<&User>) -> bool {
 const DEFAULT_CONNECTIONS: u64 = 100;
 /// What PostgreSQL chooses at most by itself (`io_max_concurrency = -1`).
 const DEFAULT_CONCURRENCY: u64 = 64;
+/// The most that PostgreSQL takes for it.
+const MOST_CONCURRENCY: u64 = 1024;
 /// Processes beside the connections that get a ring, with PostgreSQL 18's defaults: autovacuum (16), workers (8), WAL senders (10),
 /// and those of its own.
 const OTHER_PROCESSES: u64 = 16 + 8 + 10 + 8;
 /// Since when rings are accounted to the control group instead (io_uring_mlock_size(3)).
 const NOT_LOCKED_SINCE: (u32, u32) = (5, 12);
 
-/// A warning when the memory that a process may lock does not do for the rings of a case's server.
+/// A warning when the memory that a process may lock is too small for the rings of a case's server.
 pub(super) fn warning(host: &Host, case: &CaseSpec) -> Option<String> {
     let postgres = case.postgres.as_ref().filter(|postgres| asked_by(postgres).is_some())?;
     let number = |name: &str| window::asked(postgres, name).and_then(|value| value.trim().parse::<u64>().ok());
@@ -117,7 +119,7 @@ fn low_memory(host: &Host, connections: u64, concurrency: u64) -> Option<Obstacl
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
     // Not a number: unlimited.
     let limit = line.split_whitespace().next()?.parse::<u64>().ok()?;
-    let needed = (connections + OTHER_PROCESSES) * ring_bytes(concurrency);
+    let needed = connections.saturating_add(OTHER_PROCESSES).saturating_mul(ring_bytes(concurrency));
     (limit < needed).then(|| Obstacle {
         why: format!(
             "RLIMIT_MEMLOCK is {}, and rings for {connections} connections lock about {} on Linux {}",
@@ -133,7 +135,7 @@ fn low_memory(host: &Host, connections: u64, concurrency: u64) -> Option<Obstacl
 fn ring_bytes(concurrency: u64) -> u64 {
     const PAGE: u64 = 4096;
     const HEADS: u64 = 512;
-    let entries = concurrency.max(1).next_power_of_two();
+    let entries = concurrency.clamp(1, MOST_CONCURRENCY).next_power_of_two();
     (entries * 64).next_multiple_of(PAGE) + (entries * (2 * 16 + 4) + HEADS).next_multiple_of(PAGE)
 }
 

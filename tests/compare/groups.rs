@@ -172,6 +172,23 @@ fn a_host_that_booted_another_kernel_is_still_one_host() {
 }
 
 #[test]
+fn a_case_on_another_disk_that_failed_in_one_block_makes_no_second_group_of_its_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let failed = |key: &pgstrata::record::case::TrialKey| key.case == "xfs-c4" && key.trial == 2;
+    let run = make_as(&folder.path().join("results"), &Made { without: failed, ..Made::default() });
+    for trial in [1, 3] {
+        let path = run.join(format!("trials/xfs-c4/{trial}/trial.json"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("DISK 1T"));
+        std::fs::write(path, text.replace("DISK 1T", "DISK 2T")).unwrap();
+    }
+    let found = compared(folder.path(), "model", &[run.display().to_string()], 1);
+    let groups: Vec<&str> =
+        found["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
+    assert_eq!(groups, ["model DISK 1T and DISK 2T"]);
+}
+
+#[test]
 fn a_merged_run_beside_its_sources_adds_no_trials() {
     let folder = tempfile::tempdir().unwrap();
     let share = |part: u32| {
