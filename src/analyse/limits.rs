@@ -150,6 +150,7 @@ pub struct LimitFindings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitFinding {
     pub outcome: Outcome,
+    /// Of two names where each side has one case alone: `ext4 against xfs`.
     pub case: String,
     /// As `compare` names it: `pgbench/tpcb-like/scale 10/clients 4/tps`.
     pub measure: String,
@@ -175,6 +176,9 @@ pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(Str
     let names: BTreeSet<&str> = short.filter_map(figure_name).collect();
     Some((missing.figure.clone(), names.into_iter().map(str::to_owned).collect()))
 }
+
+/// What helps where an interval holds a limit; of a rerun, it is the folder of that one.
+const MORE_BLOCKS: &str = "More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N";
 
 /// Whether a side of a run is the one that a side of the baseline is held against: by name, unless there is only one of each.
 #[must_use]
@@ -243,6 +247,9 @@ impl LimitFindings {
             },
         });
         self.limits.extend(lost);
+        if let Some(note) = self.notes.iter_mut().find(|note| **note == MORE_BLOCKS) {
+            *note = MORE_BLOCKS.replace("RUN", &folder);
+        }
         LimitFindings { outcome: of_all(&self.limits), rerun: Some(folder), ..self }
     }
 }
@@ -267,6 +274,9 @@ fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &M
         change: None,
         how: String::new(),
     };
+    if let Some(side) = side.filter(|side| side.name != reference.name) {
+        finding.case = format!("{} against {}", side.name, reference.name);
+    }
     let Some(side) = side else {
         finding.how = "the run has no such case".to_owned();
         return finding;
@@ -336,8 +346,7 @@ fn notes(run: Checked<'_>, baseline: Checked<'_>, found: &[LimitFinding], new: &
         .iter()
         .any(|one| one.outcome == Outcome::Undecided && one.change.is_some_and(|change| change.low.is_some()))
     {
-        notes
-            .push("More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N".to_owned());
+        notes.push(MORE_BLOCKS.to_owned());
     }
     notes
 }

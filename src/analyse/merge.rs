@@ -216,7 +216,7 @@ impl Choosing<'_> {
 
 fn too_few(left_out: &[LeftOut]) -> Error {
     let lines: Vec<String> = left_out.iter().map(line).collect();
-    let message = format!("less than two of the folders belong together\n{}", lines.join("\n"));
+    let message = format!("fewer than two of the folders belong together\n{}", lines.join("\n"));
     Error::user(message).hint("merge run folders of one plan, each with other blocks: pgstrata run PLAN --blocks 1/3")
 }
 

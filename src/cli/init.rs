@@ -86,6 +86,11 @@ pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
     if on == "loop" {
         return Ok(Place::Loop);
     }
+    if on.is_empty() {
+        return Err(
+            Error::user("--on names no disk and no folder").hint("write --on DISK, --on FOLDER or --on DEVICE=DISK")
+        );
+    }
     let path = std::path::absolute(on).or_user(|| format!("find {}", out::harmless(on)))?;
     if path.is_dir() {
         let text = path.to_str().ok_or_else(|| Error::user(format!("{} is not UTF-8", path.display())))?;
@@ -96,7 +101,7 @@ pub(super) fn place(on: &str, disks: &[FoundDisk]) -> Result<Place> {
     let found = disks.iter().find(|disk| disk.path == real);
     let found = found.ok_or_else(|| {
         Error::user(format!("{} is neither a whole disk nor a folder", out::harmless(on)))
-            .hint("`pgstrata doctor` lists the disks; a partition can be named in the plan")
+            .hint("`pgstrata doctor` lists the disks; loop devices and zram are made by pgstrata itself, and a partition can be named in the plan")
     })?;
     of_disk(found)
 }

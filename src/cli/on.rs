@@ -50,7 +50,7 @@ pub fn put(host: &Host, cases: &mut [CaseSpec], quick: bool, asked: &[String]) -
     let parts = replace(cases, quick, &targets)?;
     let of_parts = if parts { "; of a disk, a part as large as the image file (`linear`)" } else { "" };
     let shown: Vec<String> = asked.iter().map(|one| format!("--on {}", harmless(one))).collect();
-    Ok(format!("the image files of the plan are replaced: {}{of_parts}", shown.join(" ")))
+    Ok(format!("the plan's image files are placed by {}{of_parts}", shown.join(" ")))
 }
 
 /// Device and place. A path may have `=` in it, too.

@@ -80,6 +80,9 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
             found.notes.push(format!("Not measured again, because {why}: {}", ids.join("; ")));
         }
     }
+    for missing in load::findings(&folder)?.not_run {
+        found.notes.push(format!("{} was not run: {}", missing.case, missing.reason));
+    }
     Ok(Rerun::Checked(Box::new(found)))
 }
 

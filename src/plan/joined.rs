@@ -87,8 +87,11 @@ impl Half<'_> {
         if record.cases.iter().any(|case| case.axes.contains_key(AXIS)) {
             return refused("is itself what --rerun-baseline has measured", "name the two runs that it measured again");
         }
-        if !record.merged.is_empty() || record.share.is_some() {
-            return refused("has blocks that ran on several machines, and one machine would measure them", UNPAIRED);
+        if !record.merged.is_empty() {
+            return refused("was merged from several runs, and one machine would measure their blocks", UNPAIRED);
+        }
+        if record.share.is_some() {
+            return refused("is a share of a plan's blocks, and other machines may have the rest", UNPAIRED);
         }
         if record.at_least.is_some() {
             return refused("has adaptive blocks, so how many a second measurement needs is open", UNPAIRED);
@@ -266,7 +269,7 @@ mod tests {
         let changed = || run("bbbbbbbb", &PLAN.replace("/srv", "/mnt"));
         assert!(refused(&old, &run("bbbbbbbb", PLAN)).contains("nothing to interleave"));
         let share = RunRecord { share: Some(Share { part: 1, of: 3 }), ..changed() };
-        assert!(refused(&old, &share).contains("on several machines"));
+        assert!(refused(&old, &share).contains("is a share of a plan's blocks"));
         let adaptive = RunRecord { at_least: Some(3), ..changed() };
         assert!(refused(&old, &adaptive).contains("new has adaptive blocks"));
         let quick = RunRecord { quick: Some(QuickOf::default()), ..changed() };

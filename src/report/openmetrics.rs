@@ -271,5 +271,7 @@ fn seconds(rfc3339: &str) -> Option<f64> {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"")
+    let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"");
+    // Names come from run folders, and a metric may be looked at on a terminal.
+    escaped.replace(char::is_control, "\u{fffd}")
 }

@@ -379,6 +379,10 @@ fn sound(record: &RunRecord) -> Result<(), String> {
     if !plain(&record.id) {
         return Err(format!("`{}` is not a run id", record.id));
     }
+    // A merged run and a rerun get folders of this name.
+    if !plain(&record.name) {
+        return Err(format!("`{}` is not a name of a plan", record.name));
+    }
     if record.blocks > MOST_BLOCKS || record.order.len() > MOST_TRIALS {
         return Err(format!("{} blocks and {} trials exceed the limits of a plan", record.blocks, record.order.len()));
     }

@@ -45,6 +45,12 @@ pub fn terminal(findings: &LimitFindings) -> String {
     text
 }
 
+/// A limit as it was asked for; one that names several figures of a case, each with its own.
+fn limit(finding: &LimitFinding, all: &[LimitFinding]) -> String {
+    let alike = all.iter().filter(|one| one.case == finding.case && one.limit == finding.limit).count();
+    if alike > 1 { format!("{} of {}", finding.limit, finding.measure) } else { finding.limit.clone() }
+}
+
 fn table(findings: &LimitFindings) -> String {
     let mut table = plain_table();
     table.set_header(["", "case", "limit", "baseline", "run", "change (95 % CI)"].map(str::to_owned));
@@ -55,7 +61,7 @@ fn table(findings: &LimitFindings) -> String {
         let cells = [
             word(finding.outcome).to_owned(),
             finding.case.clone(),
-            finding.limit.clone(),
+            limit(finding, &findings.limits),
             figure(finding.baseline),
             figure(finding.value),
             change(finding),

@@ -139,6 +139,15 @@ fn a_record_whose_ids_lead_out_of_the_folder_is_refused() {
         let error = RunFolder::open(writer.folder().path()).unwrap_err();
         assert!(error.to_string().contains("is not a case id"), "{id}: {error}");
     }
+    let path = Writer::create(results.path(), record(), "").unwrap().folder().path().join(RUN);
+    let sound: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for name in ["x/../../y", "", "\u{1b}[31m", "<script>", &"n".repeat(400)] {
+        let mut evil = sound.clone();
+        evil["name"] = name.into();
+        std::fs::write(&path, evil.to_string()).unwrap();
+        let error = RunFolder::open(path.parent().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("is not a name of a plan"), "{name}: {error}");
+    }
     let endless = RunRecord { blocks: u32::MAX, ..record() };
     let writer = Writer::create(results.path(), endless, "").unwrap();
     assert!(RunFolder::open(writer.folder().path()).unwrap_err().to_string().contains("exceed the limits of a plan"));
