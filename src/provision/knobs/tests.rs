@@ -345,3 +345,48 @@ fn knobs_of_this_machine_are_set_read_back_and_put_back() {
     assert_eq!(in_force(host), before);
     place.clean();
 }
+
+#[test]
+fn a_kernel_that_takes_no_discards_back_is_told_and_nothing_is_stuck() {
+    let fake = Fake::new();
+    let queue = "sys/dev/block/7:1/queue";
+    fake.put(&format!("{queue}/discard_max_bytes"), "8192\n");
+    fake.put(&format!("{queue}/discard_granularity"), "4096\n");
+    let device = KnobOwner::device(&fake.host, super::super::sysfs::DeviceNumber { major: 7, minor: 1 });
+    set(&fake.host, &fake.ledger, &DISCARDS, &device, "0").unwrap();
+    assert!(strayed(&fake.host, &fake.ledger, 0).is_empty());
+    fake.put(&format!("{queue}/discard_granularity"), "0\n");
+    let told = strayed(&fake.host, &fake.ledger, 0);
+    assert!(told.len() == 1 && told[0].contains("until it is attached again or the machine boots"), "{told:?}");
+    fs::create_dir(fake.root.path().join("sys/dev/block/7:1/dm")).unwrap();
+    assert!(strayed(&fake.host, &fake.ledger, 0).is_empty(), "a mapping goes with the trial");
+    fake.undo();
+    assert_eq!(fake.get(&format!("{queue}/discard_max_bytes")), "8192");
+}
+
+/// Of a kind that shows a limit which it does not take back: no multiple of its granularity.
+#[test]
+fn discards_of_a_real_device_are_off_for_a_stack_and_back_as_far_as_the_kernel_takes_that() {
+    let Some(place) = TestPlace::new() else { return };
+    let file = place.path().join("sparse");
+    fs::File::create(&file).unwrap().set_len(8 << 20).unwrap();
+    let host = &place.host;
+    let made = host.run(&crate::host::command::Command::new("losetup").args(["--show", "-f"]).arg(&file)).unwrap();
+    let path = std::path::PathBuf::from(made.stdout.trim());
+    let owner = KnobOwner::device(host, BlockDevice::find(&path).unwrap().node);
+    let limit = || shown(host, &owner.path_of(&DISCARDS)).unwrap().parse::<u64>().unwrap();
+    let old = limit();
+    let mark = place.ledger().mark();
+    without_discards(host, place.ledger(), &[Ground::Device(path.clone())]).unwrap();
+    let (off, entries) = (limit(), place.ledger().open_things().len());
+    let granularity = shown(host, &owner.path_of(&DISCARDS).replace("max_bytes", "granularity")).unwrap();
+    let failures = undo_from(place.ledger(), mark, &Undoers::new(), host);
+    let back = limit();
+    host.run(&crate::host::command::Command::new("losetup").arg("--detach").arg(&path)).unwrap();
+    assert!(failures.is_empty() && place.ledger().open_things().len() < entries, "{failures:?}");
+    assert!(old > 0 && off == 0, "{old}, then {off}");
+    println!("{old}, then {off}, then {back}; granularity {granularity} between");
+    let expected = if granularity == "0" { 0..=0 } else { old.min(u64::from(u32::MAX)) - 4096..=old };
+    assert!(expected.contains(&back), "{old}, then {back}");
+    place.clean();
+}
