@@ -202,11 +202,7 @@ fn find(options: &Options) -> Result<BlockDevice> {
 /// Lets the device through only when it is the one meant, nothing uses it, and it carries nothing (or `overwrite`).
 fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     let shown = device.path.display();
-    let identity = Identity::of(host, device.node);
-    if let Some(difference) = guard::mistaken(&identity, options.text("serial"), options.text("wwn")) {
-        return Err(Error::user(format!("{shown} is not the disk named in the plan: {difference}"))
-            .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk reports"));
-    }
+    refuse_mistaken(host, device, options)?;
     let uses = guard::uses(host, device)?;
     if !uses.is_empty() {
         return Err(Error::host(format!("{shown} is in use: {}", uses.join("; ")))
@@ -223,6 +219,26 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
             "if all of it may be lost, set `overwrite = true` for the disk; the run then shows the data and asks",
         ))
     }
+}
+
+/// Whether a disk that was let through is still the one meant, and carries nothing.
+pub(super) fn still_meant(host: &Host, options: &Options) -> Result<()> {
+    let device = find(options)?;
+    refuse_mistaken(host, &device, options)?;
+    let carried = guard::contents(host, &device)?;
+    if carried.is_empty() {
+        return Ok(());
+    }
+    Err(Error::host(format!("{} holds data by now: {}", device.path.display(), carried.join("; "))))
+}
+
+fn refuse_mistaken(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
+    let identity = Identity::of(host, device.node);
+    let Some(difference) = guard::mistaken(&identity, options.text("serial"), options.text("wwn")) else {
+        return Ok(());
+    };
+    Err(Error::user(format!("{} is not the disk named in the plan: {difference}", device.path.display()))
+        .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk reports"))
 }
 
 /// Wipes all signatures, partitions first, so that mkfs needs no force and nothing old is seen at the disk's end.

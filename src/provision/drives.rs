@@ -7,15 +7,17 @@
 use super::devices::Identity;
 use super::guard::BlockDevice;
 use super::stack::stand_alone;
+use super::sysfs::DeviceNumber;
 use super::{Ground, Site, disk, images, knobs, layer};
 use crate::error::{Error, Result};
-use crate::host::Host;
+use crate::host::files::File;
+use crate::host::{Host, paths};
 use crate::record::drive::SNIA_ROUND_US;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundName, NodeSpec, StackSpec};
 use crate::units::{Bytes, Micros};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const KEY: &str = "precondition";
 const ROUND: &str = "precondition_round";
@@ -135,6 +137,34 @@ pub struct StandingDrive {
     pub path: PathBuf,
     pub model: Option<String>,
     pub bytes: u64,
+    node: DeviceNumber,
+    /// The kernel's number for this very attachment (`diskseq`).
+    sequence: Option<String>,
+}
+
+impl StandingDrive {
+    fn of(host: &Host, path: &Path) -> Result<StandingDrive> {
+        let node = BlockDevice::find(path)?.node;
+        let disk = node.whole_disk(host).unwrap_or(node);
+        let bytes = node.number::<u64>(host, "size").unwrap_or(0) * 512;
+        let (model, sequence) = (Identity::of(host, node).model, disk.attribute(host, "diskseq"));
+        Ok(StandingDrive { path: path.to_owned(), model, bytes, node, sequence })
+    }
+
+    /// Looks again, now that this file holds the drive and nobody else can take it: whether it is still the one that stood
+    /// there, and the disks of the plan below it still carry nothing.
+    ///
+    /// # Errors
+    /// With what has changed.
+    pub fn check_held(&self, host: &Host, wanted: &WantedDrive, file: &File) -> Result<()> {
+        let (major, minor) = paths::look_at_open(file, &self.path)?.device;
+        let now = StandingDrive { model: self.model.clone(), ..StandingDrive::of(host, &self.path)? };
+        if (DeviceNumber { major, minor }) != self.node || now != *self {
+            return Err(Error::host(format!("{} became another device: nothing was written", self.path.display())));
+        }
+        let disks = wanted.alone.nodes.iter().filter(|node| node.layer == disk::NAME);
+        disks.map(|node| disk::still_meant(host, &node.options)).collect()
+    }
 }
 
 impl WantedDrive {
@@ -146,13 +176,11 @@ impl WantedDrive {
     pub fn stand(&self, site: &Site<'_>) -> Result<StandingDrive> {
         let (grounds, details) = stand_alone(site, &self.alone)?;
         let Some(Ground::Device(path)) = grounds.get(&self.alone.data) else {
-            return Err(Error::bug(format!("`{}` is to be preconditioned and is no device", self.node)));
+            return Err(Error::bug(format!("`{}` is to be preconditioned and is not a device", self.node)));
         };
-        let device = BlockDevice::find(path)?;
-        let sectors = device.node.number::<u64>(site.host, "size").unwrap_or(0);
+        let standing = StandingDrive::of(site.host, path)?;
         let model = details.iter().find_map(|details| details.get("model").cloned());
-        let model = model.or_else(|| Identity::of(site.host, device.node).model);
-        Ok(StandingDrive { path: path.clone(), model, bytes: sectors * 512 })
+        Ok(StandingDrive { model: model.or_else(|| standing.model.clone()), ..standing })
     }
 
     /// Whether a drive of an earlier sitting still shows that this program was the last to use it.

@@ -47,7 +47,7 @@ fn one(trial: &mut Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     trial.session.undo_from(mark);
     let record = made.map_err(|e| e.while_doing(format!("bring {} to its steady state", wanted.key)))?;
     if trial.session.stuck.is_some() {
-        return Err(Error::host(format!("{} could not be let go after it was preconditioned", wanted.key)));
+        return Err(Error::host(format!("{} could not be released after it was preconditioned", wanted.key)));
     }
     let (trial_key, drive) = (trial.key.clone(), Box::new(record.clone()));
     trial.session.events.emit(Event::DrivePreconditioned { trial: trial_key, drive })?;
@@ -58,7 +58,8 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     let (session, spec) = (&*trial.session, &trial.case.stack);
     let name = stack::name_of(session, spec, &trial.key.trial.to_string());
     let images = session.images.by_node(spec);
-    let StandingDrive { path, model, bytes } = wanted.stand(&stack::site(session, name, &images))?;
+    let standing = wanted.stand(&stack::site(session, name, &images))?;
+    let StandingDrive { path, model, bytes, .. } = &standing;
     let (began_us, Micros(round_us)) = (wall_us(), wanted.round);
     let most_rounds = u32::try_from(MOST_ROUNDS).unwrap_or(u32::MAX);
     let tell = |doing| {
@@ -69,9 +70,9 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
         })
     };
     let Done { purge, fill, rounds } = precondition(&Drive {
-        host: &session.host,
-        path: &path,
-        bytes,
+        path,
+        bytes: *bytes,
+        held: &|file| standing.check_held(&session.host, wanted, file),
         is_image: wanted.is_image,
         round: Duration::from_micros(round_us),
         most_rounds,
@@ -84,9 +85,9 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
         key: wanted.key.clone(),
         node: wanted.node.clone(),
         device: path.display().to_string(),
-        model,
+        model: model.clone(),
         is_image: wanted.is_image,
-        bytes,
+        bytes: *bytes,
         purge,
         fill,
         block_bytes: BLOCK,
