@@ -148,7 +148,7 @@ impl Layer for Disk {
         let thing = Thing::new(self.name(), USED).with_path("device", &device.path)?;
         let Identity { serial, wwn, .. } = Identity::of(site.host, device.node);
         let thing = thing.with("serial", serial.unwrap_or_default()).with("wwn", wwn.unwrap_or_default());
-        site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
+        site.ledger.enter(thing.with("boot", knobs::boot(site.host)).with("run", site.ledger.run_id()))?;
         if options.boolean("overwrite") == Some(true) {
             wipe(site.host, &device)?;
         }
@@ -179,14 +179,22 @@ fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
     let identity = Identity::of(host, device.node);
     let is_it = (identity.serial, identity.wwn) == (given(serial), given(wwn));
     if is_it && guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
-        guard::mark_free(&device)?;
+        // A ledger of an earlier version names no run.
+        guard::mark_free(&device, thing.marks.get("run").map_or("", String::as_str))?;
     }
     Ok(())
 }
 
-/// Whether the disk of these options shows that a run was the last to use it.
-pub(super) fn is_marked(options: &Options) -> bool {
-    find(options).and_then(|device| guard::is_marked_free(&device)).unwrap_or(false)
+/// Whether the disk of these options shows that this run was the last to use it.
+pub(super) fn is_marked_by(options: &Options, run: &str) -> bool {
+    find(options).and_then(|device| guard::is_marked_by(&device, run)).unwrap_or(false)
+}
+
+/// The whole disk that the path of these options leads to; the path itself where nothing is there.
+pub(super) fn whole(host: &Host, options: &Options) -> Option<String> {
+    let path = options.text("disk")?;
+    let name = find(options).ok().and_then(|device| device.node.whole_disk(host).unwrap_or(device.node).name(host));
+    Some(name.map_or_else(|| paths::resolved(Path::new(path)).display().to_string(), |name| format!("/dev/{name}")))
 }
 
 /// Size of the disk of these options; `None` where it is not there.

@@ -1,6 +1,6 @@
 //! The step `precondition`: drives of the stack that the run has not yet brought to their steady state.
 //!
-//! Each stands alone for it, behind the checks that formatting it has, and is let go again.
+//! Each stands alone for it, behind the checks that formatting it has, and is released again.
 
 use super::{Trial, stack};
 use crate::ageing::drive::{BLOCK, DEPTH, Doing, Done, Drive, precondition};
@@ -15,15 +15,20 @@ use crate::stats::steady_state::{MOST_ROUNDS, is_reached};
 use crate::units::Micros;
 use std::time::Duration;
 
+fn wanted(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<WantedDrive>> {
+    let images = session.images.by_node(spec);
+    Ok(drives::of_stack(spec)?.into_iter().map(|drive| drive.on(&images)).collect())
+}
+
 /// What of a stack is still to be done in this run.
 pub(super) fn lacking(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<WantedDrive>> {
-    let wanted = drives::of_stack(spec)?;
+    let wanted = wanted(session, spec)?;
     Ok(wanted.into_iter().filter(|drive| !session.drives.iter().any(|done| done.key == drive.key)).collect())
 }
 
 /// What was done to the drives of a stack.
 pub(super) fn done(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<DriveRecord>> {
-    let wanted = drives::of_stack(spec)?;
+    let wanted = wanted(session, spec)?;
     let of = |drive: &WantedDrive| session.drives.iter().find(|done| done.key == drive.key).cloned();
     Ok(wanted.iter().filter_map(of).collect())
 }
@@ -32,7 +37,7 @@ pub(super) fn precondition_all(trial: &mut Trial<'_, '_>) -> Result<()> {
     for wanted in lacking(trial.session, &trial.case.stack)? {
         // A disk that somebody used or emptied since an earlier sitting has lost its state.
         let earlier = trial.session.earlier_drives.iter().find(|done| done.key == wanted.key);
-        let record = match earlier.filter(|_| wanted.is_still_ours()) {
+        let record = match earlier.filter(|_| wanted.is_still_of(trial.session.ledger.run_id())) {
             Some(earlier) => earlier.clone(),
             None => one(trial, &wanted)?,
         };
