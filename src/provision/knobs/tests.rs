@@ -399,5 +399,6 @@ fn discards_of_a_real_device_are_off_for_a_stack_and_back_as_far_as_the_kernel_t
     println!("{old}, then {off}, then {back}; granularity {granularity} between");
     let expected = if granularity == "0" { 0..=0 } else { old.min(u64::from(u32::MAX)) - 4096..=old };
     assert!(expected.contains(&back), "{old}, then {back}");
+    fs::remove_file(&file).unwrap();
     place.clean();
 }
