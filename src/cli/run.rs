@@ -528,3 +528,42 @@ fn summed_up(ending: &Ending) -> String {
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::case::WorkloadSpec;
+    use crate::record::options::{OptionValue, Options};
+    use crate::record::stack::StackSpec;
+
+    fn case(layer: &str, device: &str, more: &[&str]) -> CaseSpec {
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let mut options = Options::default();
+        options.set(layer, text(device));
+        more.iter().for_each(|key| options.set(key, OptionValue::Boolean(true)));
+        CaseSpec {
+            id: "s.w".into(),
+            guest: None,
+            stack: StackSpec::linear("s", vec![(layer, options), ("ext4", Options::default())]),
+            postgres: None,
+            machine: Options::default(),
+            age: Options::default(),
+            workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
+            axes: std::collections::BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn disks_that_are_preconditioned_are_asked_for_once_and_no_images_or_others() {
+        let asked = |cases: &[CaseSpec]| preconditioned(&Host::this(), cases).unwrap();
+        let disk = case("disk", "/dev/no-such-disk", &["precondition"]);
+        let lines = asked(&[disk.clone(), disk]);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let (begin, what) =
+            ("will be overwritten and worn: preconditions /dev/no-such-disk", "2 x its size in sequence");
+        assert!(lines[0].starts_with(begin) && lines[0].contains(what), "{lines:?}");
+        let none = Vec::<String>::new();
+        assert_eq!(asked(&[case("disk", "/dev/no-such-disk", &["overwrite"])]), none);
+        assert_eq!(asked(&[case("loop", "1GiB", &["precondition"])]), none);
+    }
+}

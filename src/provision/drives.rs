@@ -186,8 +186,8 @@ impl StandingDrive {
         if (DeviceNumber { major, minor }) != self.node || now != *self {
             return Err(Error::host(format!("{} became another device: nothing was written", self.path.display())));
         }
-        let disks = wanted.alone.nodes.iter().filter(|node| node.layer == disk::NAME);
-        disks.map(|node| disk::still_meant(host, &node.options)).collect()
+        let mut disks = wanted.alone.nodes.iter().filter(|node| node.layer == disk::NAME);
+        disks.try_for_each(|node| disk::still_meant(host, &node.options))
     }
 }
 

@@ -118,9 +118,18 @@ fn detach(device: &Path) {
 
 /// A drive of a test, with one round.
 fn drive<'a>(path: &'a Path, interrupt: &'a Interrupt, held: &'a dyn Fn(&File) -> Result<()>) -> Drive<'a> {
-    let (tell, is_steady): (&dyn Fn(Doing) -> Result<()>, &dyn Fn(&[DriveRound]) -> bool) = (&|_| Ok(()), &|_| true);
-    let round = Duration::from_millis(1);
-    Drive { path, bytes: 8 * MIB, held, is_image: false, round, most_rounds: 1, seed: 7, interrupt, tell, is_steady }
+    Drive {
+        path,
+        bytes: 8 * MIB,
+        held,
+        is_image: false,
+        round: Duration::from_millis(1),
+        most_rounds: 1,
+        seed: 7,
+        interrupt,
+        tell: &|_| Ok(()),
+        is_steady: &|_| true,
+    }
 }
 
 #[test]
