@@ -2,12 +2,11 @@
 //!
 //! Purge, then twice its size in sequential writes of 128 KiB, then rounds of random writes of 4 KiB until whoever asked says
 //! that it is steady, or no round is left. All of it goes past the page cache, in bytes that nothing compresses. Writers are
-//! threads with one write in flight each: that needs no io_uring, which many machines forbid. Absent on purpose: whether the
-//! device may be written, and when it is steady.
+//! threads with one write in flight each: that needs no io_uring, which many machines forbid. The device is opened once,
+//! exclusively, and held until it is done: nobody can mount it meanwhile. Absent on purpose: whether the device may be written,
+//! and when it is steady.
 
 use crate::error::{Context, Error, Result};
-use crate::host::Host;
-use crate::host::command::Command;
 use crate::host::files::{self, File};
 use crate::host::noise::Noise;
 use crate::host::signals::Interrupt;
@@ -16,6 +15,7 @@ use crate::record::drive::{DriveRound, Fill, Purge};
 use crate::units::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rustix::io::Errno;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,12 +36,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const TELL_EVERY: Duration = Duration::from_millis(500);
 /// Bytes at each end of the device that are zeroed at last: random ones could be taken for a signature.
 const BLANK: u64 = 1 << 20;
+/// Bytes of one discard: an interrupt is looked for between two.
+const DISCARD: u64 = 1 << 30;
 
 /// What is to be prepared.
 pub struct Drive<'a> {
-    pub host: &'a Host,
     pub path: &'a Path,
     pub bytes: u64,
+    /// Looks once more whether the device may be written, now that nobody else can take it.
+    pub held: &'a dyn Fn(&File) -> Result<()>,
     /// An image has nothing to purge: a discard would punch holes into it.
     pub is_image: bool,
     pub round: Duration,
@@ -79,10 +82,10 @@ pub fn precondition(drive: &Drive<'_>) -> Result<Done> {
     if drive.bytes < 2 * BLANK {
         return Err(Error::user(format!("{} is too small to be preconditioned", drive.path.display())));
     }
-    let purge = purge(drive);
+    let file = hold(drive.path)?;
+    (drive.held)(&file)?;
+    let purge = purge(drive, &file).map_err(|e| e.while_doing(doing()))?;
     drive.interrupt.check()?;
-    let file = files::open_direct(drive.path).or_host(|| format!("open {} for direct writes", drive.path.display()))?;
-    let file = file.ok_or_else(|| Error::host(format!("{} no longer exists", drive.path.display())))?;
     let written = fill(drive, &file).and_then(|fill| Ok((fill, rounds(drive, &file)?)));
     let blanked = blank(drive, &file);
     let (fill, rounds) = written.map_err(|e| e.while_doing(doing()))?;
@@ -90,31 +93,57 @@ pub fn precondition(drive: &Drive<'_>) -> Result<Done> {
     Ok(Done { purge, fill, rounds })
 }
 
+/// Opens a device as nobody else can then.
+fn hold(path: &Path) -> Result<File> {
+    let shown = path.display();
+    match files::hold_direct(path) {
+        Ok(file) => file.ok_or_else(|| Error::host(format!("{shown} no longer exists"))),
+        Err(e) if e.kind() == std::io::ErrorKind::ResourceBusy => {
+            Err(Error::host(format!("{shown} is in use: it cannot be opened exclusively"))
+                .hint(format!("`lsblk {shown}` and `fuser --verbose {shown}` show by what; nothing was written")))
+        }
+        Err(e) => Err(Error::host(format!("open {shown} exclusively for direct writes: {e}"))),
+    }
+}
+
 /// The nearest thing to SNIA's PURGE that the kernel offers for any device.
-fn purge(drive: &Drive<'_>) -> Purge {
+fn purge(drive: &Drive<'_>, file: &File) -> Result<Purge> {
     if drive.is_image {
-        return Purge::None { why: "an image has nothing to purge".to_owned() };
+        return Ok(Purge::None { why: "an image has nothing to purge".to_owned() });
     }
-    let discard = |arguments: &[&str]| drive.host.run(&Command::new("blkdiscard").args(arguments).arg(drive.path));
-    if discard(&["--secure"]).is_ok() {
-        return Purge::SecureDiscard;
+    if discarded(drive, file, true)?.is_ok() {
+        return Ok(Purge::SecureDiscard);
     }
-    match discard(&[]) {
-        Ok(_) => Purge::Discard,
-        Err(e) => Purge::None { why: e.to_string() },
+    Ok(discarded(drive, file, false)?.map_or_else(|why| Purge::None { why }, |()| Purge::Discard))
+}
+
+/// Discards all of the device; why not, where it takes no such discards.
+fn discarded(drive: &Drive<'_>, file: &File, securely: bool) -> Result<std::result::Result<(), String>> {
+    let mut offset = 0;
+    while offset < drive.bytes {
+        drive.interrupt.check()?;
+        let bytes = DISCARD.min(drive.bytes - offset);
+        match files::discard(file, offset, bytes, securely) {
+            Ok(()) => offset += bytes,
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::OPNOTSUPP) => {
+                return Ok(Err("the device takes no discards".to_owned()));
+            }
+            Err(e) => {
+                let shown = drive.path.display();
+                return Err(Error::host(format!("discard {} at offset {offset} of {shown}: {e}", Bytes(bytes))));
+            }
+        }
     }
+    Ok(Ok(()))
 }
 
 fn fill(drive: &Drive<'_>, file: &File) -> Result<Fill> {
     let begun = now();
     let chunks = drive.bytes.div_ceil(FILL_BLOCK);
     let of = drive.bytes * u64::from(FILLS);
-    let next = AtomicU64::new(0);
-    let writers = Writers { drive, file, block: FILL_BLOCK, depth: FILL_DEPTH };
-    let place = |_: &mut ChaCha8Rng| {
-        let chunk = next.fetch_add(1, Ordering::Relaxed);
-        (chunk < chunks * u64::from(FILLS)).then_some(chunk % chunks * FILL_BLOCK)
-    };
+    let writers = Writers { drive, file, block: FILL_BLOCK, depth: FILL_DEPTH, salt: 0 };
+    let places = in_sequence(chunks);
+    let place = |_: &mut ChaCha8Rng| places();
     let mut told = now();
     let written_bytes = writers.write(&place, |counts| {
         if told.elapsed() >= TELL_EVERY {
@@ -123,14 +152,24 @@ fn fill(drive: &Drive<'_>, file: &File) -> Result<Fill> {
         }
         Ok(Next::Wait(LOOK_EVERY))
     })?;
+    drive.interrupt.check()?;
     file.sync_all().or_host(|| format!("flush {}", drive.path.display()))?;
     (drive.tell)(Doing::Filling { done: of, of })?;
     Ok(Fill { times: FILLS, block_bytes: FILL_BLOCK, written_bytes, elapsed_us: micros(begun.elapsed()) })
 }
 
+/// Where each of these chunks begins, in order, and all of it [`FILLS`] times.
+fn in_sequence(chunks: u64) -> impl Fn() -> Option<u64> + Sync {
+    let next = AtomicU64::new(0);
+    move || {
+        let chunk = next.fetch_add(1, Ordering::Relaxed);
+        (chunk < chunks * u64::from(FILLS)).then_some(chunk % chunks * FILL_BLOCK)
+    }
+}
+
 fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
     let blocks = drive.bytes / BLOCK;
-    let writers = Writers { drive, file, block: BLOCK, depth: DEPTH };
+    let writers = Writers { drive, file, block: BLOCK, depth: DEPTH, salt: 1 };
     let place = |random: &mut ChaCha8Rng| Some(random.next_u64() % blocks * BLOCK);
     let mut rounds: Vec<DriveRound> = Vec::new();
     let (mut begun, mut began_us, mut before) = (now(), wall_us(), 0);
@@ -155,14 +194,11 @@ fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
 
 /// Leaves nothing at the ends of the device that could be taken for a signature, whatever happened before.
 fn blank(drive: &Drive<'_>, file: &File) -> Result<()> {
-    // Direct writes need aligned memory, which these zeros are not.
-    let buffered = files::open_to_change(drive.path)?;
-    let buffered = buffered.ok_or_else(|| Error::host(format!("{} no longer exists", drive.path.display())))?;
+    let mut memory = Noise::of(drive.seed, BLANK as usize);
     for offset in [0, drive.bytes - BLANK] {
-        files::write_all_at(&buffered, &vec![0; BLANK as usize], offset)
-            .map_err(|e| refused(drive, &e, BLANK, offset))?;
+        files::write_all_at(file, memory.zeroed(), offset).map_err(|e| refused(drive, &e, BLANK, offset))?;
     }
-    buffered.sync_all().and_then(|()| file.sync_all()).or_host(|| format!("flush {}", drive.path.display()))
+    file.sync_all().or_host(|| format!("flush {}", drive.path.display()))
 }
 
 fn refused(drive: &Drive<'_>, e: &std::io::Error, bytes: u64, offset: u64) -> Error {
@@ -192,6 +228,8 @@ struct Writers<'a> {
     file: &'a File,
     block: u64,
     depth: u32,
+    /// Makes their bytes differ from those of writers before them.
+    salt: u64,
 }
 
 impl Writers<'_> {
@@ -205,7 +243,7 @@ impl Writers<'_> {
         let looked = std::thread::scope(|threads| {
             for number in 0..self.depth {
                 let (counts, target) = (&counts, (self.file, self.block, self.drive.bytes));
-                let seed = self.drive.seed.wrapping_mul(1 << 16).wrapping_add(u64::from(number));
+                let seed = self.drive.seed.wrapping_mul(1 << 16).wrapping_add(self.salt << 8 | u64::from(number));
                 let write = move || {
                     let done = one_writer(target, seed, place, counts);
                     if let Err((bytes, offset, e)) = done {
@@ -259,10 +297,14 @@ fn one_writer(
 ) -> std::result::Result<(), (u64, u64, std::io::Error)> {
     let mut noise = Noise::of(seed, block as usize);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    while !counts.stop.load(Ordering::Relaxed) {
-        let Some(offset) = place(&mut random) else { break };
+    for number in 0.. {
+        let Some(offset) = Some(()).filter(|()| !counts.stop.load(Ordering::Relaxed)).and_then(|()| place(&mut random))
+        else {
+            break;
+        };
         let bytes = block.min(size - offset);
-        files::write_all_at(file, noise.at(offset, bytes as usize), offset).map_err(|e| (bytes, offset, e))?;
+        let piece = noise.again(offset, bytes as usize, number);
+        files::write_all_at(file, piece, offset).map_err(|e| (bytes, offset, e))?;
         counts.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
     Ok(())

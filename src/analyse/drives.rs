@@ -4,6 +4,7 @@ use super::case::CaseSums;
 use super::findings::{DriveFinding, DriveRoundFinding};
 use super::remark::{Remark, Weight};
 use crate::record::drive::{DriveRecord, DriveRound, Purge, SNIA_ROUND_US};
+use crate::record::stack::{GroundName, StackSpec};
 use crate::record::trial::TrialRecord;
 use crate::stats::steady_state;
 use crate::units::{Micros, grouped};
@@ -27,15 +28,10 @@ impl DriveSums {
                 self.prepared.push(drive.clone());
             }
         }
-        for node in
-            record.stack.iter().flat_map(|stack| &stack.nodes).filter(|node| node.layer.as_deref() == Some(DISK))
-        {
-            let asked = record.case.stack.node(&node.name).and_then(|spec| spec.options.text(DISK));
-            // A part of the disk is known by the disk, too.
-            let is_prepared =
-                asked.is_some_and(|path| record.drives.iter().any(|drive| drive.key.contains(&format!("{path}, "))));
+        let bare = bare_disks(&record.case.stack);
+        for node in record.stack.iter().flat_map(|stack| &stack.nodes).filter(|node| bare.contains(&node.name)) {
             let device = node.grounds.iter().find_map(|ground| ground.device.as_ref());
-            if let Some(ssd) = device.filter(|device| device.rotational == Some(false) && !is_prepared) {
+            if let Some(ssd) = device.filter(|device| device.rotational == Some(false)) {
                 self.bare.insert(ssd.model.clone().unwrap_or_else(|| ssd.name.clone()));
             }
         }
@@ -55,6 +51,23 @@ impl DriveSums {
         });
         bare.chain(unsteady).collect()
     }
+}
+
+/// The disks below an end of the stack (data, WAL, tablespaces) on whose way down nothing was brought to its steady state.
+fn bare_disks(spec: &StackSpec) -> BTreeSet<String> {
+    let mut bare = BTreeSet::new();
+    let mut left: Vec<&str> =
+        std::iter::once(&spec.data).chain(&spec.wal).chain(spec.tablespaces.values()).map(GroundName::node).collect();
+    while let Some(name) = left.pop() {
+        let Some(node) = spec.node(name).filter(|node| node.options.boolean("precondition") != Some(true)) else {
+            continue;
+        };
+        if node.layer == DISK {
+            bare.insert(node.name.clone());
+        }
+        left.extend(node.inputs.iter().map(|input| input.from.node()));
+    }
+    bare
 }
 
 /// Every drive that was prepared, each time that it was.
@@ -106,7 +119,9 @@ fn sentence(drive: &DriveRecord, rates: &[f64], steady_after: Option<usize>) -> 
     let number = steady_after.unwrap_or(rates.len());
     let window = steady_state::last_window(&rates[..number]).map(|window| {
         let rate = grouped(window.mean.round() as u64);
-        format!(": {rate} writes/s, range {:.0} %, slope {:+.0} %", window.range * 100.0, window.excursion * 100.0)
+        // A slope just below 0 is not written as -0.
+        let slope = (window.excursion * 100.0).round() + 0.0;
+        format!(": {rate} writes/s, range {:.0} %, slope {slope:+.0} %", window.range * 100.0)
     });
     let state = if steady_after.is_some() { "steady after round" } else { "not steady after round" };
     let mut text = format!("{state} {number}{}", window.unwrap_or_default());
@@ -126,7 +141,6 @@ mod tests {
     use crate::record::drive::Fill;
     use crate::record::facts::DeviceFacts;
     use crate::record::options::{OptionValue, Options};
-    use crate::record::stack::NodeSpec;
 
     fn drive(operations: &[u64], round_us: u64) -> DriveRecord {
         let round = |operations: &u64| DriveRound {
@@ -177,19 +191,23 @@ mod tests {
         );
     }
 
-    /// Remarks on a trial whose stack stands on the disk `/dev/x`.
-    fn remarks(rotational: bool, drives: Vec<DriveRecord>) -> Vec<String> {
+    /// Remarks on a trial whose data lie on the disk `/dev/x`, or on the part that there is of it.
+    fn remarks(rotational: bool, layers: &[(&str, bool)], wal: Option<&str>) -> Vec<String> {
         let mut record = super::super::stories_columns::run(61).1;
         let device =
             DeviceFacts { model: Some("Fast".to_owned()), rotational: Some(rotational), ..DeviceFacts::default() };
         let ground = GroundFacts { device: Some(device), ..GroundFacts::default() };
-        let mut options = Options::default();
-        options.set(DISK, OptionValue::Text("/dev/x".to_owned()));
-        let (name, layer) = ("d".to_owned(), DISK.to_owned());
-        let facts = NodeFacts { name: name.clone(), layer: Some(layer.clone()), ..NodeFacts::default() };
-        record.stack.as_mut().unwrap().nodes.push(NodeFacts { grounds: vec![ground], ..facts });
-        record.case.stack.nodes.push(NodeSpec { name, layer, options, inputs: Vec::new() });
-        record.drives = drives;
+        let layers = layers.iter().map(|(layer, is_asked)| {
+            let mut options = Options::default();
+            options.set("precondition", OptionValue::Boolean(*is_asked));
+            (*layer, options)
+        });
+        let mut spec = StackSpec::linear("s", layers.collect());
+        spec.wal = wal.map(|node| GroundName(node.to_owned()));
+        let (name, layer) = (spec.nodes[0].name.clone(), DISK.to_owned());
+        let facts = NodeFacts { name, layer: Some(layer), grounds: vec![ground], ..NodeFacts::default() };
+        record.stack.as_mut().unwrap().nodes.push(facts);
+        record.case.stack = spec;
         let mut sums = DriveSums::default();
         sums.add(&record);
         sums.add(&record);
@@ -198,19 +216,32 @@ mod tests {
 
     #[test]
     fn an_ssd_that_nobody_preconditioned_is_remarked_once_and_no_other_disk() {
-        let steady = |key: &str| vec![DriveRecord { key: key.to_owned(), ..drive(&[100; 5], 60_000_000) }];
-        let bare = remarks(false, Vec::new());
+        let bare = remarks(false, &[(DISK, false), ("xfs", false)], None);
         assert!(bare.len() == 1 && bare[0].starts_with("SSD not preconditioned (Fast): "), "{bare:?}");
-        assert_eq!(remarks(false, steady("/dev/x1, serial S")), bare, "another disk was prepared");
-        for key in ["/dev/x, serial S", "10% from 0% of /dev/x, serial S"] {
-            assert_eq!(remarks(false, steady(key)), Vec::<String>::new());
-        }
-        assert_eq!(remarks(true, Vec::new()), Vec::<String>::new(), "it rotates");
+        let none = Vec::<String>::new();
+        assert_eq!(remarks(false, &[(DISK, true), ("xfs", false)], None), none);
+        assert_eq!(remarks(false, &[(DISK, false), ("linear", true), ("xfs", false)], None), none, "that part was");
+        assert_eq!(remarks(true, &[(DISK, false), ("xfs", false)], None), none, "it rotates");
+    }
+
+    #[test]
+    fn an_ssd_of_which_one_part_was_preconditioned_is_remarked_where_the_wal_is_on_another() {
+        let found = remarks(false, &[(DISK, false), ("linear", true), ("xfs", false)], Some(DISK));
+        assert!(found.len() == 1 && found[0].starts_with("SSD not preconditioned (Fast): "), "{found:?}");
+    }
+
+    #[test]
+    fn a_slope_that_rounds_to_nothing_has_no_minus() {
+        let falls: Vec<u64> = (0..5).map(|round| (10_000 - round) * 60).collect();
+        let found = finding(&drive(&falls, 60_000_000)).sentence;
+        assert!(found.ends_with("slope +0 %"), "{found}");
     }
 
     #[test]
     fn a_drive_that_did_not_get_steady_is_remarked() {
-        let found = remarks(true, vec![drive(&[1000, 100, 1000, 100, 1000], 60_000_000)]);
+        let sums =
+            DriveSums { prepared: vec![drive(&[1000, 100, 1000, 100, 1000], 60_000_000)], ..DriveSums::default() };
+        let found: Vec<String> = sums.remarks().iter().map(Remark::text).collect();
         assert!(
             found.len() == 1 && found[0].contains("not in its steady state: /dev/x, serial S, not steady"),
             "{found:?}"

@@ -26,22 +26,21 @@ fn images(forecast: &Forecast) -> String {
 }
 
 fn drives(lines: &[DriveLine]) -> String {
-    lines.iter().map(|line| wrapped("  ", &sentence(line))).collect()
+    lines.iter().map(|line| wrapped("  ", &format!("{}, included above", drive(line)))).collect()
 }
 
-fn sentence(line: &DriveLine) -> String {
+/// What is written to a drive and how long that takes, in one line.
+pub fn drive(line: &DriveLine) -> String {
     let DriveLine { drive, least_rounds, most_rounds, round_us, .. } = line;
     let fill = match (line.written_bytes, line.fill_us) {
         (Some(bytes), Some(us)) => {
-            format!("{bytes} in sequence ({} at {}/s)", Micros(us), Bytes(line.bytes_per_s))
+            format!("{bytes} in sequence ({} at an assumed {}/s)", Micros(us), Bytes(line.bytes_per_s))
         }
         _ => "2 x its size in sequence (time not included: its size is unknown)".to_owned(),
     };
-    format!(
-        "preconditions {drive}, once: {fill}, then {least_rounds} to {most_rounds} rounds of {}; at most {}, included above",
-        Micros(*round_us),
-        Micros(line.most_us())
-    )
+    let rounds = format!("{least_rounds} to {most_rounds} rounds of {}", Micros(*round_us));
+    let whole = line.fill_us.map_or_else(String::new, |_| format!("; about {} in all", Micros(line.most_us())));
+    format!("preconditions {drive}, once: {fill}, then {rounds}{whole}")
 }
 
 #[cfg(test)]
@@ -49,9 +48,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drive_is_shown_with_what_is_written_and_the_most_that_it_takes() {
+    fn a_drive_is_shown_with_what_is_written_and_about_how_long_it_takes() {
         let line = DriveLine {
             drive: "/dev/sdx, serial S".to_owned(),
+            is_image: false,
             written_bytes: Some(Bytes(2_000_000_000_000)),
             bytes_per_s: 500_000_000,
             fill_us: Some(4_000_000_000),
@@ -61,10 +61,12 @@ mod tests {
         };
         assert_eq!(line.most_us(), 5_500_000_000);
         let text = drives(std::slice::from_ref(&line)).split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in ["1.82 TiB in sequence", "5 to 25 rounds of 60 s", "at most 91 min 40 s"] {
+        for part in
+            ["1.82 TiB in sequence", "5 to 25 rounds of 60 s", "at an assumed", "about 91 min 40 s in all, included"]
+        {
             assert!(text.contains(part), "{part} in {text}");
         }
         let unknown = drives(&[DriveLine { written_bytes: None, fill_us: None, ..line }]);
-        assert!(unknown.contains("time not included"), "{unknown}");
+        assert!(unknown.contains("time not included") && !unknown.contains("in all"), "{unknown}");
     }
 }

@@ -7,6 +7,7 @@ use super::guest_run;
 use super::out;
 use super::places::PlaceArgs;
 use super::plan::guests;
+use super::prepared;
 use super::progress::{Progress, count};
 use crate::analyse::findings::Findings;
 use crate::analyse::trial_table;
@@ -27,6 +28,7 @@ use crate::run::check;
 use crate::run::clean;
 use crate::run::crashed::Crashed;
 use crate::run::died::Died;
+use crate::run::drives;
 use crate::run::events::Watcher;
 use crate::run::session::{self, Continuing, Ending, Places};
 use crate::run::verdicts::Judge;
@@ -102,7 +104,7 @@ pub struct Args {
     /// The run goes on within this trial, whose guest was killed because it asked for that: for the program inside
     #[arg(long, hide = true, requires = "died", value_name = "JSON")]
     crashed: Option<String>,
-    /// Overwrite disks that the plan marks `overwrite = true` without asking
+    /// Overwrite disks that the plan marks `overwrite = true`, and precondition disks, without asking
     #[arg(long)]
     yes: bool,
     /// Also write report.html after each trial; the page reloads itself during the run
@@ -416,7 +418,7 @@ fn resumable(stored: &RunFolder, blocks: Option<BlocksArg>) -> Result<()> {
     }
 }
 
-/// Shows each disk that the plan marks `overwrite = true`, and asks.
+/// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks.
 fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
     let disks = cases.iter().flat_map(|case| &case.stack.nodes).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
@@ -429,7 +431,9 @@ fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
             out::remark(&described(&contents));
         }
     }
-    if shown.is_empty() || yes {
+    let drives = preconditioned(host, cases)?;
+    drives.iter().for_each(|line| out::remark(line));
+    if yes || shown.is_empty() && drives.is_empty() {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
@@ -442,6 +446,13 @@ fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).or_user(|| "read the answer".to_owned())?;
     if answer.trim() == "yes" { Ok(()) } else { Err(Error::user("no disk was touched: the answer was not yes")) }
+}
+
+/// The disks that are preconditioned, each with what that takes.
+fn preconditioned(host: &Host, cases: &[CaseSpec]) -> Result<Vec<String>> {
+    let lines = drives::lines(host, cases.iter().map(|case| &case.stack))?;
+    let disks = lines.iter().filter(|line| !line.is_image);
+    Ok(disks.map(|line| out::harmless(&format!("will be overwritten and worn: {}", prepared::drive(line)))).collect())
 }
 
 fn described(disk: &DiskContents) -> String {
@@ -516,4 +527,43 @@ fn summed_up(ending: &Ending) -> String {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::case::WorkloadSpec;
+    use crate::record::options::{OptionValue, Options};
+    use crate::record::stack::StackSpec;
+
+    fn case(layer: &str, device: &str, more: &[&str]) -> CaseSpec {
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let mut options = Options::default();
+        options.set(layer, text(device));
+        more.iter().for_each(|key| options.set(key, OptionValue::Boolean(true)));
+        CaseSpec {
+            id: "s.w".into(),
+            guest: None,
+            stack: StackSpec::linear("s", vec![(layer, options), ("ext4", Options::default())]),
+            postgres: None,
+            machine: Options::default(),
+            age: Options::default(),
+            workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
+            axes: std::collections::BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn disks_that_are_preconditioned_are_asked_for_once_and_no_images_or_others() {
+        let asked = |cases: &[CaseSpec]| preconditioned(&Host::this(), cases).unwrap();
+        let disk = case("disk", "/dev/no-such-disk", &["precondition"]);
+        let lines = asked(&[disk.clone(), disk]);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let (begin, what) =
+            ("will be overwritten and worn: preconditions /dev/no-such-disk", "2 x its size in sequence");
+        assert!(lines[0].starts_with(begin) && lines[0].contains(what), "{lines:?}");
+        let none = Vec::<String>::new();
+        assert_eq!(asked(&[case("disk", "/dev/no-such-disk", &["overwrite"])]), none);
+        assert_eq!(asked(&[case("loop", "1GiB", &["precondition"])]), none);
+    }
 }

@@ -81,6 +81,10 @@ pub(crate) mod linux {
         Err(only_linux())
     }
 
+    pub(in crate::host) fn discard(_device: &File, _offset: u64, _bytes: u64, _securely: bool) -> io::Result<()> {
+        Err(only_linux())
+    }
+
     pub(in crate::host) fn reserve(_file: &File, _bytes: u64) -> io::Result<()> {
         Err(only_linux())
     }

@@ -293,6 +293,19 @@ pub(crate) fn open_direct(path: &Path) -> io::Result<Option<File>> {
     if_there(OpenOptions::new().read(true).write(true).custom_flags(direct).open(path))
 }
 
+/// The same for a block device that nobody else may hold: fails with EBUSY while the kernel or anybody else holds it
+/// exclusively, and keeps those out for as long as the file is open.
+pub(crate) fn hold_direct(path: &Path) -> io::Result<Option<File>> {
+    let flags = (syncs::DIRECT.ok_or(ErrorKind::Unsupported)? | OFlags::EXCL).bits().cast_signed();
+    if_there(OpenOptions::new().read(true).write(true).custom_flags(flags).open(path))
+}
+
+/// Tells a block device that nobody needs these bytes: whole logical blocks. Fails with EOPNOTSUPP where it takes no such
+/// discards.
+pub(crate) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) -> io::Result<()> {
+    linux::discard(device, offset, bytes, securely)
+}
+
 /// A file without a name in a folder, which is gone when it is closed, written past the page cache.
 pub(crate) fn nameless(folder: &Path) -> io::Result<File> {
     linux::open_nameless(folder)

@@ -5,6 +5,7 @@
 
 use rustix::fs::{Advice as FileAdvice, AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxFlags, statx};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
+use rustix::ioctl::{Opcode, Setter, ioctl};
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::ffi::c_void;
@@ -88,6 +89,23 @@ pub(super) fn open_nameless(folder: &Path) -> io::Result<File> {
 /// Makes a range of a file read as zeros and gives its blocks back; the file keeps its size.
 pub(super) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?)
+}
+
+/// Discards a range of a block device (BLKDISCARD, BLKSECDISCARD; include/uapi/linux/fs.h).
+#[expect(unsafe_code, reason = "no safe binding of these requests")]
+pub(super) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) -> io::Result<()> {
+    const DISCARD: Opcode = 0x1277;
+    const SECURELY: Opcode = 0x127D;
+    let range = [offset, bytes];
+    // SAFETY: both requests read two numbers of 64 bits, which live as long as the call.
+    let discarded = unsafe {
+        if securely {
+            ioctl(device, Setter::<SECURELY, [u64; 2]>::new(range))
+        } else {
+            ioctl(device, Setter::<DISCARD, [u64; 2]>::new(range))
+        }
+    };
+    Ok(discarded?)
 }
 
 /// Reserves the first `bytes` of a file, unwritten.

@@ -32,6 +32,25 @@ impl Noise {
         Noise { memory, start, chunk }
     }
 
+    /// The same for a write that is one of several to its place: `number` makes its bytes differ from those of the others.
+    pub fn again(&mut self, offset: u64, length: usize, number: u64) -> &[u8] {
+        let (start, length) = (self.start, self.at(offset, length).len());
+        let piece = &mut self.memory[start..start + length];
+        for block in piece.chunks_mut(STAMPED) {
+            if let Some(stamp) = block.get_mut(8..16) {
+                stamp.copy_from_slice(&number.to_le_bytes());
+            }
+        }
+        piece
+    }
+
+    /// Zeros in place of it all, as long as the longest piece.
+    pub fn zeroed(&mut self) -> &[u8] {
+        let piece = &mut self.memory[self.start..self.start + self.chunk];
+        piece.fill(0);
+        piece
+    }
+
     /// The bytes for `length` bytes of the file from `offset` on.
     pub fn at(&mut self, offset: u64, length: usize) -> &[u8] {
         let chunk = &mut self.memory[self.start..self.start + length.min(self.chunk)];

@@ -46,6 +46,8 @@ pub struct ImagesLine {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DriveLine {
     pub drive: String,
+    /// Whether it is an image file.
+    pub is_image: bool,
     /// Bytes that are written in sequence; `None` where the drive is not there.
     pub written_bytes: Option<Bytes>,
     /// The speed assumed for that, bytes a second.
@@ -59,7 +61,7 @@ pub struct DriveLine {
 }
 
 impl DriveLine {
-    /// The most that it takes, microseconds, the fill included where its time is known.
+    /// What it takes with all rounds, microseconds, the fill included at the assumed speed where the size is known.
     #[must_use]
     pub fn most_us(&self) -> u64 {
         self.fill_us.unwrap_or(0).saturating_add(self.round_us.saturating_mul(self.most_rounds as u64))

@@ -148,7 +148,7 @@ impl Layer for Disk {
         let thing = Thing::new(self.name(), USED).with_path("device", &device.path)?;
         let Identity { serial, wwn, .. } = Identity::of(site.host, device.node);
         let thing = thing.with("serial", serial.unwrap_or_default()).with("wwn", wwn.unwrap_or_default());
-        site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
+        site.ledger.enter(thing.with("boot", knobs::boot(site.host)).with("run", site.ledger.run_id()))?;
         if options.boolean("overwrite") == Some(true) {
             wipe(site.host, &device)?;
         }
@@ -179,14 +179,22 @@ fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
     let identity = Identity::of(host, device.node);
     let is_it = (identity.serial, identity.wwn) == (given(serial), given(wwn));
     if is_it && guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
-        guard::mark_free(&device)?;
+        // A ledger of an earlier version names no run.
+        guard::mark_free(&device, thing.marks.get("run").map_or("", String::as_str))?;
     }
     Ok(())
 }
 
-/// Whether the disk of these options shows that a run was the last to use it.
-pub(super) fn is_marked(options: &Options) -> bool {
-    find(options).and_then(|device| guard::is_marked_free(&device)).unwrap_or(false)
+/// Whether the disk of these options shows that this run was the last to use it.
+pub(super) fn is_marked_by(options: &Options, run: &str) -> bool {
+    find(options).and_then(|device| guard::is_marked_by(&device, run)).unwrap_or(false)
+}
+
+/// The whole disk that the path of these options leads to; the path itself where nothing is there.
+pub(super) fn whole(host: &Host, options: &Options) -> Option<String> {
+    let path = options.text("disk")?;
+    let name = find(options).ok().and_then(|device| device.node.whole_disk(host).unwrap_or(device.node).name(host));
+    Some(name.map_or_else(|| paths::resolved(Path::new(path)).display().to_string(), |name| format!("/dev/{name}")))
 }
 
 /// Size of the disk of these options; `None` where it is not there.
@@ -202,11 +210,7 @@ fn find(options: &Options) -> Result<BlockDevice> {
 /// Lets the device through only when it is the one meant, nothing uses it, and it carries nothing (or `overwrite`).
 fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     let shown = device.path.display();
-    let identity = Identity::of(host, device.node);
-    if let Some(difference) = guard::mistaken(&identity, options.text("serial"), options.text("wwn")) {
-        return Err(Error::user(format!("{shown} is not the disk named in the plan: {difference}"))
-            .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk reports"));
-    }
+    refuse_mistaken(host, device, options)?;
     let uses = guard::uses(host, device)?;
     if !uses.is_empty() {
         return Err(Error::host(format!("{shown} is in use: {}", uses.join("; ")))
@@ -223,6 +227,26 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
             "if all of it may be lost, set `overwrite = true` for the disk; the run then shows the data and asks",
         ))
     }
+}
+
+/// Whether a disk that was let through is still the one meant, and carries nothing.
+pub(super) fn still_meant(host: &Host, options: &Options) -> Result<()> {
+    let device = find(options)?;
+    refuse_mistaken(host, &device, options)?;
+    let carried = guard::contents(host, &device)?;
+    if carried.is_empty() {
+        return Ok(());
+    }
+    Err(Error::host(format!("{} holds data by now: {}", device.path.display(), carried.join("; "))))
+}
+
+fn refuse_mistaken(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
+    let identity = Identity::of(host, device.node);
+    let Some(difference) = guard::mistaken(&identity, options.text("serial"), options.text("wwn")) else {
+        return Ok(());
+    };
+    Err(Error::user(format!("{} is not the disk named in the plan: {difference}", device.path.display()))
+        .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk reports"))
 }
 
 /// Wipes all signatures, partitions first, so that mkfs needs no force and nothing old is seen at the disk's end.

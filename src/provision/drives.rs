@@ -7,15 +7,17 @@
 use super::devices::Identity;
 use super::guard::BlockDevice;
 use super::stack::stand_alone;
+use super::sysfs::DeviceNumber;
 use super::{Ground, Site, disk, images, knobs, layer};
 use crate::error::{Error, Result};
-use crate::host::Host;
+use crate::host::files::File;
+use crate::host::{Host, paths};
 use crate::record::drive::SNIA_ROUND_US;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundName, NodeSpec, StackSpec};
 use crate::units::{Bytes, Micros};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const KEY: &str = "precondition";
 const ROUND: &str = "precondition_round";
@@ -98,9 +100,33 @@ pub fn of_stack(spec: &StackSpec) -> Result<Vec<WantedDrive>> {
     Ok(all)
 }
 
-/// What is asked of each drive that outlives a trial, by its key; `None` where nothing is.
-pub fn of_nodes(spec: &StackSpec) -> impl Iterator<Item = (String, Option<Micros>)> {
-    spec.nodes.iter().filter_map(|node| Some((key(spec, node)?, asked(&node.options))))
+/// What is to be preconditioned on one drive: keys, and rounds of so long.
+pub type AskedOfOne = BTreeMap<String, Micros>;
+
+/// What a stack asks of each drive that it stands on, in whole or in part, and nothing where it asks nothing. Drives are named
+/// as this machine resolves them: two names of one disk, or two of its partitions, are one drive.
+pub fn asked_of_each(host: &Host, spec: &StackSpec) -> BTreeMap<String, AskedOfOne> {
+    let mut all: BTreeMap<String, AskedOfOne> = BTreeMap::new();
+    for node in &spec.nodes {
+        all.extend(drive_of(host, spec, node).map(|drive| (drive, AskedOfOne::new())));
+    }
+    for node in &spec.nodes {
+        let (Some(round), Some(key)) = (asked(&node.options), key(spec, node)) else { continue };
+        for below in &alone(spec, node).nodes {
+            let asked = drive_of(host, spec, below).and_then(|drive| all.get_mut(&drive));
+            asked.map(|asked| asked.insert(key.clone(), round));
+        }
+    }
+    all
+}
+
+/// The drive that a node is: an image, or the disk that a path leads to.
+fn drive_of(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<String> {
+    if node.layer == disk::NAME {
+        disk::whole(host, &node.options)
+    } else {
+        key(spec, node).filter(|_| node.inputs.is_empty())
+    }
 }
 
 /// By what a run knows the device of a node again; `None` where it does not outlive a trial.
@@ -135,9 +161,45 @@ pub struct StandingDrive {
     pub path: PathBuf,
     pub model: Option<String>,
     pub bytes: u64,
+    node: DeviceNumber,
+    /// The kernel's number for this very attachment (`diskseq`).
+    sequence: Option<String>,
+}
+
+impl StandingDrive {
+    fn of(host: &Host, path: &Path) -> Result<StandingDrive> {
+        let node = BlockDevice::find(path)?.node;
+        let disk = node.whole_disk(host).unwrap_or(node);
+        let bytes = node.number::<u64>(host, "size").unwrap_or(0) * 512;
+        let (model, sequence) = (Identity::of(host, node).model, disk.attribute(host, "diskseq"));
+        Ok(StandingDrive { path: path.to_owned(), model, bytes, node, sequence })
+    }
+
+    /// Looks again, now that this file holds the drive and nobody else can take it: whether it is still the one that stood
+    /// there, and the disks of the plan below it still carry nothing.
+    ///
+    /// # Errors
+    /// With what has changed.
+    pub fn check_held(&self, host: &Host, wanted: &WantedDrive, file: &File) -> Result<()> {
+        let (major, minor) = paths::look_at_open(file, &self.path)?.device;
+        let now = StandingDrive { model: self.model.clone(), ..StandingDrive::of(host, &self.path)? };
+        if (DeviceNumber { major, minor }) != self.node || now != *self {
+            return Err(Error::host(format!("{} became another device: nothing was written", self.path.display())));
+        }
+        let mut disks = wanted.alone.nodes.iter().filter(|node| node.layer == disk::NAME);
+        disks.try_for_each(|node| disk::still_meant(host, &node.options))
+    }
 }
 
 impl WantedDrive {
+    /// The same, known by the very image where that is a stack's own: another variant of the stack has another.
+    #[must_use]
+    pub fn on(mut self, images: &BTreeMap<String, PathBuf>) -> WantedDrive {
+        let own = self.alone.nodes.iter().filter(|_| self.alone.reuse).filter_map(|node| images.get(&node.name));
+        self.key = own.fold(self.key.clone(), |key, image| format!("{key}, {}", image.display()));
+        self
+    }
+
     /// Has the drive stand alone, behind the same checks as for a stack. What was made for that is in the ledger: the caller
     /// undoes it.
     ///
@@ -146,25 +208,23 @@ impl WantedDrive {
     pub fn stand(&self, site: &Site<'_>) -> Result<StandingDrive> {
         let (grounds, details) = stand_alone(site, &self.alone)?;
         let Some(Ground::Device(path)) = grounds.get(&self.alone.data) else {
-            return Err(Error::bug(format!("`{}` is to be preconditioned and is no device", self.node)));
+            return Err(Error::bug(format!("`{}` is to be preconditioned and is not a device", self.node)));
         };
-        let device = BlockDevice::find(path)?;
-        let sectors = device.node.number::<u64>(site.host, "size").unwrap_or(0);
+        let standing = StandingDrive::of(site.host, path)?;
         let model = details.iter().find_map(|details| details.get("model").cloned());
-        let model = model.or_else(|| Identity::of(site.host, device.node).model);
-        Ok(StandingDrive { path: path.clone(), model, bytes: sectors * 512 })
+        Ok(StandingDrive { model: model.or_else(|| standing.model.clone()), ..standing })
     }
 
-    /// Whether a drive of an earlier sitting still shows that this program was the last to use it.
+    /// Whether a drive of an earlier sitting still shows that this run was the last to use it.
     #[must_use]
-    pub fn is_still_ours(&self) -> bool {
+    pub fn is_still_of(&self, run: &str) -> bool {
         !self.is_image
             && self
                 .alone
                 .nodes
                 .iter()
                 .filter(|node| node.layer == disk::NAME)
-                .all(|node| disk::is_marked(&node.options))
+                .all(|node| disk::is_marked_by(&node.options, run))
     }
 
     /// Its size, as far as that is known before it stands.
@@ -182,10 +242,22 @@ fn size(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
     layer(&node.layer)?.capacity(&node.options, &below.collect::<Option<Vec<_>>>()?)
 }
 
-/// Keeps discards away from what a node offers, where its drive was brought to its steady state.
+/// Keeps discards away from what a node offers, where its drive was brought to its steady state. Returns how that is seen.
 ///
 /// # Errors
 /// When the kernel refuses.
-pub(super) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) -> Result<()> {
-    if is_asked(options) { knobs::without_discards(site.host, site.ledger, grounds) } else { Ok(()) }
+pub(super) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) -> Result<Option<&'static str>> {
+    if !is_asked(options) {
+        return Ok(None);
+    }
+    let is_off = knobs::without_discards(site.host, site.ledger, grounds)?;
+    Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
+}
+
+/// Whether discards are still kept away, once everything stands on the drive.
+///
+/// # Errors
+/// With what the kernel shows instead.
+pub(super) fn still_full(host: &Host, grounds: &[Ground], options: &Options) -> Result<()> {
+    if is_asked(options) { knobs::still_without_discards(host, grounds) } else { Ok(()) }
 }

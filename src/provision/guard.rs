@@ -108,21 +108,27 @@ pub(super) fn unknown_bytes(host: &Host, device: &BlockDevice) -> Result<Option<
     Ok(None)
 }
 
-/// Whether the start of a device says that its bytes are nobody's data.
+/// What a run leaves at the start of a disk.
+fn mark_of(run: &str) -> Vec<u8> {
+    [FREE, format!("run {run}\n").as_bytes()].concat()
+}
+
+/// Whether the start of a device says that this run was the last to use it.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn is_marked_free(device: &BlockDevice) -> Result<bool> {
-    files::read_at(&device.path, 0, FREE.len()).map(|start| start == FREE)
+pub(super) fn is_marked_by(device: &BlockDevice, run: &str) -> Result<bool> {
+    let mark = mark_of(run);
+    files::read_at(&device.path, 0, mark.len()).map(|start| start == mark)
 }
 
-/// Writes at the start of a device that its bytes are nobody's data.
+/// Writes at the start of a device that its bytes are nobody's data, and which run was the last to use it.
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn mark_free(device: &BlockDevice) -> Result<()> {
+pub(super) fn mark_free(device: &BlockDevice, run: &str) -> Result<()> {
     let Some(mut file) = files::open_to_change(&device.path)? else { return Ok(()) };
-    let written = file.write_all(FREE).and_then(|()| file.sync_all());
+    let written = file.write_all(&mark_of(run)).and_then(|()| file.sync_all());
     written.or_host(|| format!("mark {} as used", device.path.display()))
 }
 

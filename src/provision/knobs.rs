@@ -250,16 +250,36 @@ pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], option
     Ok(promises)
 }
 
-/// Has the kernel send these devices no discards until the ledger is undone. Does nothing where they take none.
+/// Has the kernel send these devices no discards until the ledger is undone. Whether it shows that for all of them: a kernel
+/// without the knob shows nothing.
 ///
 /// # Errors
 /// When the kernel refuses.
-pub(super) fn without_discards(host: &Host, ledger: &Ledger, grounds: &[Ground]) -> Result<()> {
+pub(super) fn without_discards(host: &Host, ledger: &Ledger, grounds: &[Ground]) -> Result<bool> {
+    let mut is_shown = true;
     for ground in grounds {
         let Ground::Device(path) = ground else { continue };
         let device = KnobOwner::device(host, BlockDevice::find(path)?.node);
         if setting::shown(host, &device.path_of(&DISCARDS)).is_some() {
             set(host, ledger, &DISCARDS, &device, "0")?;
+        } else {
+            is_shown = false;
+        }
+    }
+    Ok(is_shown)
+}
+
+/// Whether the kernel still sends these devices no discards.
+///
+/// # Errors
+/// With the limit that it shows.
+pub(super) fn still_without_discards(host: &Host, grounds: &[Ground]) -> Result<()> {
+    for ground in grounds {
+        let Ground::Device(path) = ground else { continue };
+        let limit = KnobOwner::device(host, BlockDevice::find(path)?.node).path_of(&DISCARDS);
+        if let Some(shown) = setting::shown(host, &limit).filter(|shown| shown != "0") {
+            return Err(Error::host(format!("{limit} was set to `0` but reads `{shown}` after the stack was built"))
+                .hint("a preconditioned drive must get no discards; find out who sets it"));
         }
     }
     Ok(())

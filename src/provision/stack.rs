@@ -166,6 +166,7 @@ fn stand_up(
         let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
         known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
         knobs::still_set(site.host, &built.grounds, &node.options).map_err(doing)?;
+        drives::still_full(site.host, &built.grounds, &node.options).map_err(doing)?;
     }
     let folders = folders(spec, &grounds)?;
     let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;
@@ -211,7 +212,8 @@ fn raise<'n>(
         }
         let promises = knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
         built.promises.extend(promises);
-        drives::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
+        let discards = drives::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
+        built.details.extend(discards.map(|seen| ("discards".to_owned(), seen.to_owned())));
         grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
         nodes.push((node, built));
     }

@@ -46,7 +46,7 @@ pub struct DriveRecord {
 pub enum Purge {
     /// A secure discard of the whole device (BLKSECDISCARD).
     SecureDiscard,
-    /// A discard of the whole device (BLKDISCARD); what a drive makes of it is its own affair.
+    /// A discard of the whole device (BLKDISCARD); the drive decides what a discard erases.
     Discard,
     /// Nothing.
     None {

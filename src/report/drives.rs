@@ -5,10 +5,10 @@ use crate::analyse::findings::{DriveFinding, DriveRoundFinding};
 use crate::units::{Bytes, grouped};
 
 /// How to read the tables.
-pub(super) const NOTE: &str = "Before stacks were built on it, each drive was purged as far as it says here, written over in sequence and then written \
+pub(super) const NOTE: &str = "Before stacks were built on it, each drive was purged where the column Purge says so, written over in sequence and then written \
                                at random in rounds. Steady by SNIA's rule (PTS 2.0.2): over five rounds, the range is at \
-                               most 20 % of the mean and the fitted line moves by at most 10 %. No discards were sent to the \
-                               drive afterwards.";
+                               most 20 % of the mean and the fitted line moves by at most 10 %. While a stack stood on it, the \
+                               kernel was told to send it no discards: the fact `discards` of its layer says what the kernel showed.";
 
 /// What became of each.
 pub(super) fn drives(all: &[DriveFinding]) -> Table {

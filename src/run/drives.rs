@@ -5,7 +5,7 @@ use crate::ageing::drive::FILLS;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::plan::forecast::DriveLine;
-use crate::provision::drives::{self, WantedDrive};
+use crate::provision::drives::{self, AskedOfOne, WantedDrive};
 use crate::record::case::CaseSpec;
 use crate::record::drive::DriveRecord;
 use crate::record::event::{Event, Stamped};
@@ -32,13 +32,14 @@ fn of_stacks<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<Want
 ///
 /// # Errors
 /// When one of them does not outlive a trial.
-pub(super) fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<DriveLine>> {
+pub fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<DriveLine>> {
     let line = |drive: WantedDrive| {
         let bytes = drive.bytes(host);
         let fill_us = bytes.map(|bytes| (bytes.0 as f64 * f64::from(FILLS) / FILL_BYTES_PER_S as f64 * 1e6) as u64);
         let Micros(round_us) = drive.round;
         DriveLine {
             drive: drive.key,
+            is_image: drive.is_image,
             written_bytes: bytes.map(|bytes| crate::units::Bytes(bytes.0.saturating_mul(u64::from(FILLS)))),
             bytes_per_s: FILL_BYTES_PER_S,
             fill_us,
@@ -50,7 +51,7 @@ pub(super) fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>
     Ok(of_stacks(stacks)?.into_iter().map(line).collect())
 }
 
-/// The most that preparing the drives of some stacks takes, but for those that are prepared, microseconds.
+/// What preparing the drives of some stacks takes at the assumed speed, but for those that are prepared, microseconds.
 ///
 /// # Errors
 /// As [`lines`].
@@ -63,25 +64,38 @@ pub(super) fn expected_us<'s>(
     Ok(left.map(|line| line.most_us()).fold(0, u64::saturating_add))
 }
 
-/// Refuses drives that some cases want in their steady state and others as they are: which case comes first would decide.
+/// Refuses drives that some cases want in their steady state and others as they are, or other parts of them: which case comes
+/// first would decide.
 ///
 /// # Errors
-/// With the drive.
-pub(super) fn refuse_mixed(cases: &[CaseSpec]) -> Result<()> {
-    let mut asked: BTreeMap<String, Option<Micros>> = BTreeMap::new();
-    for (key, round) in cases.iter().flat_map(|case| drives::of_nodes(&case.stack).collect::<Vec<_>>()) {
-        if let Some(other) = asked.insert(key.clone(), round).filter(|other| *other != round) {
-            let how = |round: Option<Micros>| {
-                round.map_or_else(|| "not at all".to_owned(), |round| format!("in rounds of {round}"))
-            };
-            let message =
-                format!("{key} is to be preconditioned {} in one case and {} in another", how(other), how(round));
-            return Err(
-                Error::user(message).hint("a drive has one state in a run: give it the same `precondition` everywhere")
-            );
+/// With the drive and two such cases.
+pub(super) fn refuse_mixed(host: &Host, cases: &[CaseSpec]) -> Result<()> {
+    let mut known: BTreeMap<String, (AskedOfOne, &str)> = BTreeMap::new();
+    for case in cases {
+        for (drive, asked) in drives::asked_of_each(host, &case.stack) {
+            let (first, before) = known.entry(drive.clone()).or_insert_with(|| (asked.clone(), &case.id));
+            if *first != asked {
+                let message = format!(
+                    "{drive} is to be preconditioned {} in {before}, and {} in {}",
+                    in_words(first),
+                    in_words(&asked),
+                    case.id
+                );
+                return Err(Error::user(message).hint(
+                    "a drive has one state in a run: name it, its parts and `precondition` in the same way in all cases on it",
+                ));
+            }
         }
     }
     Ok(())
+}
+
+fn in_words(asked: &AskedOfOne) -> String {
+    let one = |(key, round): (&String, &Micros)| format!("as {key} in rounds of {round}");
+    if asked.is_empty() {
+        return "not at all".to_owned();
+    }
+    asked.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
 /// What earlier sittings did to drives. Images went with their sitting.
@@ -164,6 +178,57 @@ mod tests {
         let found = lines(&host, [&part].into_iter()).unwrap();
         assert_eq!(found[0].drive, "10% from 0% of /dev/no-such-disk, serial S5GX");
         assert_eq!(found[0].most_us(), 25_000_000);
+    }
+
+    /// A case on a chain of layers.
+    fn case(id: &str, layers: Vec<(&str, Options)>) -> CaseSpec {
+        let mut case = crate::run::warnings::tests::case(1, &[]);
+        (case.id, case.stack) = (id.to_owned(), StackSpec::linear("s", layers));
+        case
+    }
+
+    fn part(size: &str, more: &[(&str, OptionValue)]) -> Options {
+        let mut options = Options::default();
+        options.set("size", OptionValue::Text(size.to_owned()));
+        more.iter().for_each(|(key, value)| options.set(key, value.clone()));
+        options
+    }
+
+    #[test]
+    fn a_drive_with_two_states_in_a_run_is_refused_however_it_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let (device, by_id) = (place.path().join("sdx"), place.path().join("by-id"));
+        std::fs::write(&device, "").unwrap();
+        std::os::unix::fs::symlink(&device, &by_id).unwrap();
+        let named = |path: &str, options: &[(&str, OptionValue)]| {
+            let mut all = disk(options).nodes[0].options.clone();
+            all.set("disk", OptionValue::Text(path.to_owned()));
+            all
+        };
+        let (path, link) = (device.to_str().unwrap(), by_id.to_str().unwrap());
+        let yes = &[("precondition", YES)];
+        let mixed = |one: &CaseSpec, two: Vec<(&str, Options)>| {
+            refuse_mixed(&Host::this(), &[one.clone(), case("b", two)]).map_err(|e| e.to_string())
+        };
+        let whole = case("a", vec![("disk", named(path, yes)), ("ext4", Options::default())]);
+        assert_eq!(mixed(&whole, vec![("disk", named(path, yes)), ("xfs", Options::default())]), Ok(()));
+        assert_eq!(mixed(&whole, vec![("disk", named(path, yes)), ("linear", part("10%", &[]))]), Ok(()));
+        assert_eq!(mixed(&whole, vec![("disk", named("/dev/no-such-other", &[]))]), Ok(()));
+        for (other, words) in [(named(path, &[]), "not at all in b"), (named(link, yes), "by-id, serial")] {
+            let error = mixed(&whole, vec![("disk", other)]).unwrap_err();
+            assert!(error.contains(words) && error.contains("in a, and"), "{error}");
+        }
+        let some = case("a", vec![("disk", named(path, &[])), ("linear", part("80%", yes))]);
+        assert_eq!(mixed(&some, vec![("disk", named(path, &[])), ("linear", part("80%", yes))]), Ok(()));
+        for other in [
+            vec![("disk", named(path, &[]))],
+            vec![("disk", named(link, &[]))],
+            vec![("disk", named(path, &[])), ("linear", part("50%", yes))],
+            vec![("disk", named(path, &[])), ("linear", part("80%", &[]))],
+        ] {
+            let error = mixed(&some, other).unwrap_err();
+            assert!(error.contains(&format!("80% from 0% of {path}")), "{error}");
+        }
     }
 
     #[test]

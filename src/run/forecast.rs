@@ -68,7 +68,7 @@ pub fn make_quick(plan: &mut Plan) -> Result<()> {
 pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> Result<Forecast> {
     refuse_reserved_settings(&plan.cases)?;
     refuse_stacks_kept_beyond_a_guest(&plan.cases)?;
-    drives::refuse_mixed(&plan.cases)?;
+    drives::refuse_mixed(host, &plan.cases)?;
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();

@@ -11,7 +11,7 @@ pub(crate) mod crashed;
 pub(crate) mod died;
 mod disturbance;
 pub(crate) mod doctor;
-mod drives;
+pub(crate) mod drives;
 pub(crate) mod events;
 mod fail_fast;
 pub(crate) mod forecast;

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::error::Kind;
-use crate::host::users;
+use crate::host::command::Command;
+use crate::host::{Host, users};
 use std::cell::RefCell;
 
 const MIB: u64 = 1 << 20;
@@ -26,11 +27,10 @@ fn run(
     enough: u32,
     tell: &dyn Fn(Doing) -> Result<()>,
 ) -> Result<Done> {
-    let host = Host::this();
     let drive = Drive {
-        host: &host,
         path,
         bytes,
+        held: &|_| Ok(()),
         is_image: true,
         round: Duration::from_millis(20),
         most_rounds: 9,
@@ -72,6 +72,109 @@ fn all_of_it_is_written_twice_and_each_round_counts_its_writes() {
 }
 
 #[test]
+fn each_chunk_is_written_in_order_and_once_more_when_all_are() {
+    let place = in_sequence(3);
+    let places: Vec<u64> = std::iter::from_fn(place).collect();
+    assert_eq!(places, [0, 1, 2, 0, 1, 2].map(|chunk| chunk * FILL_BLOCK));
+}
+
+/// Blocks of a device of two blocks' places, after so many writes by one writer.
+fn written(writes: u64, salt: u64) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device");
+    std::fs::write(&path, vec![0; BLOCK as usize]).unwrap();
+    let file = files::open_to_change(&path).unwrap().unwrap();
+    let left = AtomicU64::new(writes);
+    let place = |_: &mut ChaCha8Rng| {
+        let some = left.load(Ordering::Relaxed) > 0;
+        some.then(|| left.fetch_sub(1, Ordering::Relaxed)).map(|_| 0)
+    };
+    one_writer((&file, BLOCK, BLOCK), salt, &place, &Counts::default()).map_err(|(_, _, e)| e).unwrap();
+    std::fs::read(&path).unwrap()
+}
+
+#[test]
+fn no_write_to_a_place_has_the_bytes_of_the_one_before() {
+    assert_ne!(written(1, 7), written(2, 7));
+    assert_ne!(written(1, 7), written(1, 8));
+    assert_eq!(written(2, 7), written(2, 7));
+}
+
+/// A loop device on a sparse file, which takes discards; `None` without root.
+fn loop_device(folder: &tempfile::TempDir, bytes: u64) -> Option<std::path::PathBuf> {
+    if !users::is_root() {
+        println!("skipped: a loop device needs root");
+        return None;
+    }
+    let file = folder.path().join("image");
+    std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
+    let made = Host::this().run(&Command::new("losetup").args(["--show", "-f"]).arg(&file)).unwrap();
+    Some(made.stdout.trim().into())
+}
+
+fn detach(device: &Path) {
+    Host::this().run(&Command::new("losetup").arg("--detach").arg(device)).unwrap();
+}
+
+/// A drive of a test, with one round.
+fn drive<'a>(path: &'a Path, interrupt: &'a Interrupt, held: &'a dyn Fn(&File) -> Result<()>) -> Drive<'a> {
+    Drive {
+        path,
+        bytes: 8 * MIB,
+        held,
+        is_image: false,
+        round: Duration::from_millis(1),
+        most_rounds: 1,
+        seed: 7,
+        interrupt,
+        tell: &|_| Ok(()),
+        is_steady: &|_| true,
+    }
+}
+
+#[test]
+fn a_device_that_somebody_holds_is_refused_and_none_of_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(device) = loop_device(&folder, 8 * MIB) else { return };
+    let interrupt = Interrupt::never();
+    let holder = files::open_exclusively(&device).unwrap();
+    let busy = precondition(&drive(&device, &interrupt, &|_| Ok(()))).unwrap_err();
+    drop(holder);
+    let held = |_: &File| {
+        assert!(files::open_exclusively(&device).is_err(), "somebody else could take it");
+        Err(Error::host("it is another one by now"))
+    };
+    let other = precondition(&drive(&device, &interrupt, &held)).unwrap_err();
+    let bytes = std::fs::read(&device).unwrap();
+    detach(&device);
+    assert!(busy.chain().contains("is in use") && busy.hint_text().is_some(), "{}", busy.chain());
+    assert!(other.chain().contains("another one by now"), "{}", other.chain());
+    assert!(bytes.iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn a_purge_discards_all_of_a_device_and_an_interrupt_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(device) = loop_device(&folder, 8 * MIB) else { return };
+    std::fs::write(&device, vec![7; 8 * MIB as usize]).unwrap();
+    let (never, raised) = (Interrupt::never(), Interrupt::never());
+    raised.raise();
+    let stopped = precondition(&drive(&device, &raised, &|_| Ok(()))).unwrap_err();
+    let kept = std::fs::read(&device).unwrap();
+    let drive = drive(&device, &never, &|_| Ok(()));
+    let file = hold(&device).unwrap();
+    let (secure, plain) = (discarded(&drive, &file, true), discarded(&drive, &file, false));
+    drop(file);
+    let emptied = std::fs::read(&device).unwrap();
+    detach(&device);
+    assert_eq!(stopped.kind(), Kind::Interrupted);
+    assert!(kept.iter().all(|byte| *byte == 7), "the purge went on");
+    assert_eq!(secure.unwrap(), Err("the device takes no discards".to_owned()), "loop devices have no secure ones");
+    assert_eq!(plain.unwrap(), Ok(()));
+    assert!(emptied.iter().all(|byte| *byte == 0));
+}
+
+#[test]
 fn a_drive_that_never_gets_steady_ends_after_the_last_round() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = device(&folder) else { return };
@@ -104,18 +207,11 @@ fn an_interrupt_ends_it_in_the_fill_and_between_rounds_and_leaves_blank_ends() {
 
 #[test]
 fn what_a_device_refuses_is_told_with_its_offset() {
-    if !users::is_root() {
-        return println!("skipped: a loop device needs root");
-    }
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("image");
-    std::fs::File::create(&file).unwrap().set_len(8 * MIB).unwrap();
-    let host = Host::this();
-    let made = host.run(&Command::new("losetup").args(["--show", "-f"]).arg(&file)).unwrap();
-    let device = Path::new(made.stdout.trim());
+    let Some(device) = loop_device(&folder, 8 * MIB) else { return };
     // It is said to be larger than it is.
-    let error = run((device, 12 * MIB), &Interrupt::never(), 1, &|_| Ok(())).unwrap_err();
-    host.run(&Command::new("losetup").arg("--detach").arg(device)).unwrap();
+    let error = run((&device, 12 * MIB), &Interrupt::never(), 1, &|_| Ok(())).unwrap_err();
+    detach(&device);
     let text = error.chain();
     assert!(text.contains("No space left on device") && text.contains(&device.display().to_string()), "{text}");
     let offset = text.split("at offset ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();

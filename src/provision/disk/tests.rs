@@ -231,19 +231,21 @@ fn a_drive_stands_behind_the_checks_of_formatting_and_is_known_until_somebody_el
     let Some(bench) = Bench::new() else { return };
     let wanted = drives::of_stack(&preconditioned(&bench)).unwrap().remove(0);
     assert_eq!(wanted.key, format!("{}, serial S5GX", bench.path().display()));
-    assert!(!wanted.is_still_ours(), "nobody has used it");
+    let run = bench.place.ledger().run_id();
+    assert!(!wanted.is_still_of(run), "nobody has used it");
     let mark = bench.place.ledger().mark();
     let standing = bench.with_site(|site| wanted.stand(site)).unwrap();
     assert_eq!((standing.path.as_path(), standing.bytes), (bench.path(), 64 << 20));
     assert_eq!(wanted.bytes(&bench.host()).unwrap().0, 64 << 20);
     let failures = undo_from(bench.place.ledger(), mark, &Undoers::new(), &bench.host());
-    assert!(failures.is_empty() && wanted.is_still_ours(), "{failures:#?}");
+    assert!(failures.is_empty() && wanted.is_still_of(run), "{failures:#?}");
+    assert!(!wanted.is_still_of("another"), "another run was the last to use it");
     bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
     let error = bench.with_site(|site| wanted.stand(site)).unwrap_err().to_string();
     assert!(error.contains("holds data: ext4 labelled `precious`"), "{error}");
     bench.run("wipefs", &["--all"]);
     bench.run("blkdiscard", &["--zeroout"]);
-    assert!(!wanted.is_still_ours(), "it was emptied");
+    assert!(!wanted.is_still_of(run), "it was emptied");
     bench.place.clean();
 }
 

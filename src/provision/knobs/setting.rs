@@ -164,7 +164,16 @@ pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
     let stray = |thing: &Thing| {
         let (now, ours) = (still_there(host, thing).ok()??, thing.mark("ours").ok()?);
         let (kind, path) = (&thing.kind, thing.mark("path").ok()?);
-        (now != ours).then(|| format!("{kind} ({path}) is `{now}`, not `{ours}` as set by the run: left unchanged"))
+        if now == ours {
+            let stays = *kind == super::DISCARDS.name && takes_no_limit(host, path) && !goes_with_the_trial(host, path);
+            return stays.then(|| {
+                format!(
+                    "{kind} ({path}) stays `{now}`: this kernel takes no other value after that; the drive gets no discards \
+                     until it is attached again or the machine boots"
+                )
+            });
+        }
+        Some(format!("{kind} ({path}) is `{now}`, not `{ours}` as set by the run: left unchanged"))
     };
     things.filter_map(|(_, thing)| stray(&thing)).collect()
 }
@@ -207,6 +216,7 @@ fn put_back(host: &Host, knob: &Knob, thing: &Thing) -> Result<()> {
             }
             host.write(rival, noted)?;
         }
+        _ if knob.name == super::DISCARDS.name => return discards_back(host, path, old),
         _ => {
             if let Some(in_force) = thing.marks.get(IN_FORCE) {
                 host.write(path, in_force)?;
@@ -228,4 +238,57 @@ fn put_back(host: &Host, knob: &Knob, thing: &Thing) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The file beside a limit of discards that says of what each discard is a multiple.
+fn granularity(host: &Host, limit: &str) -> Option<u64> {
+    shown(host, &limit.replace("discard_max_bytes", "discard_granularity"))?.parse().ok()
+}
+
+/// Whether a device takes no limit of discards other than 0. Where the limit is 0, newer kernels make the granularity 0, too
+/// (seen with Linux 6.18), and take only its multiples.
+fn takes_no_limit(host: &Host, path: &str) -> bool {
+    granularity(host, path) == Some(0)
+}
+
+/// Whether a device is made anew for each trial, by the device mapper or on an image.
+fn goes_with_the_trial(host: &Host, path: &str) -> bool {
+    let device = path.strip_suffix(super::DISCARDS.file).unwrap_or(path);
+    ["dm", "loop"].iter().any(|kind| host.exists(format!("{device}{kind}")))
+}
+
+/// What a limit of discards is tried to be put back to, in this order. The kernel shows limits that it does not take
+/// (`queue_discard_max_store`): those that are no multiple of the granularity, and those beyond 32 bits. It lowers what is more
+/// than the device can.
+fn limits_like(old: u64, granularity: u64) -> [u64; 3] {
+    // What the kernel looks at are the low bits.
+    let step = granularity.max(1).next_power_of_two();
+    [old, old.checked_next_multiple_of(step).unwrap_or(old), old.min(u64::from(u32::MAX)) / step * step]
+}
+
+/// Lets the kernel send discards again, in pieces as large as it takes. Where it takes no limit any more, it stays as it is:
+/// [`strayed`] has told that.
+fn discards_back(host: &Host, path: &str, old: &str) -> Result<()> {
+    let limit: u64 = old.parse().map_err(|_| Error::bug(format!("`{old}` is no limit of discards")))?;
+    let mut refused = None;
+    for limit in limits_like(limit, granularity(host, path).unwrap_or(1)) {
+        match host.write(path, &limit.to_string()) {
+            Ok(()) => return Ok(()),
+            Err(e) => refused = Some(e),
+        }
+    }
+    refused.filter(|_| !takes_no_limit(host, path)).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limits_like;
+
+    #[test]
+    fn a_limit_that_the_kernel_shows_and_does_not_take_is_rounded() {
+        assert_eq!(limits_like(4_294_966_784, 4096), [4_294_966_784, 4_294_967_296, 4_294_963_200], "a loop device");
+        assert_eq!(limits_like(2_147_450_880, 512), [2_147_450_880; 3], "a SATA disk");
+        assert_eq!(limits_like(2_199_023_255_040, 512)[2], 4_294_966_784, "an NVMe disk");
+        assert_eq!(limits_like(4096, 0), [4096; 3]);
+    }
 }

@@ -6,6 +6,8 @@ use super::super::test_site::{TestPlace, options_of, stack, text};
 use super::super::undo::{Undoers, undo_from};
 use super::setting::shown;
 use super::*;
+use crate::host::command::Command;
+use crate::host::loops;
 use std::fs;
 
 const BOOT: &str = "proc/sys/kernel/random/boot_id";
@@ -343,5 +345,60 @@ fn knobs_of_this_machine_are_set_read_back_and_put_back() {
     assert_eq!(in_force(host)["vm.dirty_bytes"], "536870912");
     assert!(undo_from(place.ledger(), mark, &Undoers::new(), host).is_empty());
     assert_eq!(in_force(host), before);
+    place.clean();
+}
+
+#[test]
+fn a_kernel_that_takes_no_discards_back_is_told_and_nothing_is_stuck() {
+    let fake = Fake::new();
+    let queue = "sys/dev/block/7:1/queue";
+    fake.put(&format!("{queue}/discard_max_bytes"), "8192\n");
+    fake.put(&format!("{queue}/discard_granularity"), "4096\n");
+    let device = KnobOwner::device(&fake.host, super::super::sysfs::DeviceNumber { major: 7, minor: 1 });
+    set(&fake.host, &fake.ledger, &DISCARDS, &device, "0").unwrap();
+    assert!(strayed(&fake.host, &fake.ledger, 0).is_empty());
+    fake.put(&format!("{queue}/discard_granularity"), "0\n");
+    let told = strayed(&fake.host, &fake.ledger, 0);
+    assert!(told.len() == 1 && told[0].contains("until it is attached again or the machine boots"), "{told:?}");
+    fs::create_dir(fake.root.path().join("sys/dev/block/7:1/dm")).unwrap();
+    assert!(strayed(&fake.host, &fake.ledger, 0).is_empty(), "a mapping goes with the trial");
+    fake.undo();
+    assert_eq!(fake.get(&format!("{queue}/discard_max_bytes")), "8192");
+}
+
+/// Of a kind that shows a limit which it does not take back: no multiple of its granularity.
+#[test]
+fn discards_of_a_real_device_are_off_for_a_stack_and_back_as_far_as_the_kernel_takes_that() {
+    let Some(place) = TestPlace::new() else { return };
+    let file = place.path().join("sparse");
+    fs::File::create(&file).unwrap().set_len(8 << 20).unwrap();
+    let host = &place.host;
+    // One of our own: a kernel may take no discards on it for the rest of its life.
+    let Some(number) = (200..300).find(|number| loops::add(*number).is_ok()) else {
+        return println!("skipped: no loop device can be made");
+    };
+    let path = std::path::PathBuf::from(format!("/dev/loop{number}"));
+    host.run(&Command::new("losetup").arg(&path).arg(&file)).unwrap();
+    let owner = KnobOwner::device(host, BlockDevice::find(&path).unwrap().node);
+    let limit = || shown(host, &owner.path_of(&DISCARDS)).unwrap().parse::<u64>().unwrap();
+    let old = limit();
+    let mark = place.ledger().mark();
+    without_discards(host, place.ledger(), &[Ground::Device(path.clone())]).unwrap();
+    let (off, entries) = (limit(), place.ledger().open_things().len());
+    let granularity = shown(host, &owner.path_of(&DISCARDS).replace("max_bytes", "granularity")).unwrap();
+    let failures = undo_from(place.ledger(), mark, &Undoers::new(), host);
+    let back = limit();
+    host.run(&Command::new("losetup").arg("--detach").arg(&path)).unwrap();
+    // udev may look at it yet.
+    let removed = (0..500).any(|_| {
+        crate::host::time::sleep(std::time::Duration::from_millis(10));
+        loops::remove(number).is_ok()
+    });
+    assert!(failures.is_empty() && place.ledger().open_things().len() + 1 == entries, "{failures:?}");
+    assert!(removed && old > 0 && off == 0, "{old}, then {off}");
+    println!("{old}, then {off}, then {back}; granularity {granularity} between");
+    let expected = if granularity == "0" { 0..=0 } else { old.min(u64::from(u32::MAX)) - 4096..=old };
+    assert!(expected.contains(&back), "{old}, then {back}");
+    fs::remove_file(&file).unwrap();
     place.clean();
 }

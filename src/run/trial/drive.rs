@@ -1,6 +1,6 @@
 //! The step `precondition`: drives of the stack that the run has not yet brought to their steady state.
 //!
-//! Each stands alone for it, behind the checks that formatting it has, and is let go again.
+//! Each stands alone for it, behind the checks that formatting it has, and is released again.
 
 use super::{Trial, stack};
 use crate::ageing::drive::{BLOCK, DEPTH, Doing, Done, Drive, precondition};
@@ -15,15 +15,20 @@ use crate::stats::steady_state::{MOST_ROUNDS, is_reached};
 use crate::units::Micros;
 use std::time::Duration;
 
+fn wanted(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<WantedDrive>> {
+    let images = session.images.by_node(spec);
+    Ok(drives::of_stack(spec)?.into_iter().map(|drive| drive.on(&images)).collect())
+}
+
 /// What of a stack is still to be done in this run.
 pub(super) fn lacking(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<WantedDrive>> {
-    let wanted = drives::of_stack(spec)?;
+    let wanted = wanted(session, spec)?;
     Ok(wanted.into_iter().filter(|drive| !session.drives.iter().any(|done| done.key == drive.key)).collect())
 }
 
 /// What was done to the drives of a stack.
 pub(super) fn done(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<DriveRecord>> {
-    let wanted = drives::of_stack(spec)?;
+    let wanted = wanted(session, spec)?;
     let of = |drive: &WantedDrive| session.drives.iter().find(|done| done.key == drive.key).cloned();
     Ok(wanted.iter().filter_map(of).collect())
 }
@@ -32,7 +37,7 @@ pub(super) fn precondition_all(trial: &mut Trial<'_, '_>) -> Result<()> {
     for wanted in lacking(trial.session, &trial.case.stack)? {
         // A disk that somebody used or emptied since an earlier sitting has lost its state.
         let earlier = trial.session.earlier_drives.iter().find(|done| done.key == wanted.key);
-        let record = match earlier.filter(|_| wanted.is_still_ours()) {
+        let record = match earlier.filter(|_| wanted.is_still_of(trial.session.ledger.run_id())) {
             Some(earlier) => earlier.clone(),
             None => one(trial, &wanted)?,
         };
@@ -47,7 +52,7 @@ fn one(trial: &mut Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     trial.session.undo_from(mark);
     let record = made.map_err(|e| e.while_doing(format!("bring {} to its steady state", wanted.key)))?;
     if trial.session.stuck.is_some() {
-        return Err(Error::host(format!("{} could not be let go after it was preconditioned", wanted.key)));
+        return Err(Error::host(format!("{} could not be released after it was preconditioned", wanted.key)));
     }
     let (trial_key, drive) = (trial.key.clone(), Box::new(record.clone()));
     trial.session.events.emit(Event::DrivePreconditioned { trial: trial_key, drive })?;
@@ -58,7 +63,8 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     let (session, spec) = (&*trial.session, &trial.case.stack);
     let name = stack::name_of(session, spec, &trial.key.trial.to_string());
     let images = session.images.by_node(spec);
-    let StandingDrive { path, model, bytes } = wanted.stand(&stack::site(session, name, &images))?;
+    let standing = wanted.stand(&stack::site(session, name, &images))?;
+    let StandingDrive { path, model, bytes, .. } = &standing;
     let (began_us, Micros(round_us)) = (wall_us(), wanted.round);
     let most_rounds = u32::try_from(MOST_ROUNDS).unwrap_or(u32::MAX);
     let tell = |doing| {
@@ -69,9 +75,9 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
         })
     };
     let Done { purge, fill, rounds } = precondition(&Drive {
-        host: &session.host,
-        path: &path,
-        bytes,
+        path,
+        bytes: *bytes,
+        held: &|file| standing.check_held(&session.host, wanted, file),
         is_image: wanted.is_image,
         round: Duration::from_micros(round_us),
         most_rounds,
@@ -84,9 +90,9 @@ fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
         key: wanted.key.clone(),
         node: wanted.node.clone(),
         device: path.display().to_string(),
-        model,
+        model: model.clone(),
         is_image: wanted.is_image,
-        bytes,
+        bytes: *bytes,
         purge,
         fill,
         block_bytes: BLOCK,
