@@ -225,6 +225,8 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
     if options::is_thin(options) {
         kernel_module::load(site.host, "dm-thin-pool", &[])?;
         create(options::pool_arguments(options, group))?;
+        let when_full = options::when_full_arguments(group);
+        site.host.run(&command("lvchange", devices).arg("--yes").args(when_full))?;
         let pool = report(site.host, "lv", "lv_name,lv_size", devices, Some(group))?;
         let size = pool.iter().find(|row| row["lv_name"] == options::POOL).and_then(|row| row["lv_size"].parse().ok());
         room = size.unwrap_or(0u64) / extent;

@@ -198,15 +198,18 @@ pub(super) fn pool_arguments(options: &Options, group: &str) -> Vec<String> {
         format!("--name={POOL}"),
         "--extents=100%FREE".to_owned(),
         "--poolmetadataspare=n".to_owned(),
-        // A full pool else holds writes back for a minute (`no_space_timeout` of dm_thin_pool), and then fails them as if the device
-        // had failed: that would be measured as a stall.
-        "--errorwhenfull=y".to_owned(),
         format!("--zero={}", if options.boolean("zero").unwrap_or(true) { "y" } else { "n" }),
     ];
     arguments.extend(options.size("chunk").map(|Bytes(chunk)| format!("--chunksize={}k", chunk >> 10)));
     arguments.extend(striping(options));
     arguments.push(group.to_owned());
     arguments
+}
+
+/// Arguments with which a pool fails writes when it is full; lvcreate does not take them for thin pools. It else holds writes back for
+/// a minute (`no_space_timeout` of dm_thin_pool), and then fails them as if the device had failed: that would be measured as a stall.
+pub(super) fn when_full_arguments(group: &str) -> Vec<String> {
+    vec!["--errorwhenfull=y".to_owned(), format!("{group}/{POOL}")]
 }
 
 /// Arguments that make a volume.

@@ -59,8 +59,7 @@ fn a_pool_is_full_by_its_data_or_by_its_metadata_and_not_because_it_is_broken() 
 #[test]
 fn a_pool_that_would_queue_writes_when_full_is_not_what_was_asked() {
     let options = options_of(&[("thin", OptionValue::Boolean(true))]);
-    let arguments = options::pool_arguments(&options, "g");
-    assert!(arguments.contains(&"--errorwhenfull=y".to_owned()), "{arguments:?}");
+    assert_eq!(options::when_full_arguments("g"), ["--errorwhenfull=y", "g/pool"]);
     options::verify_pool(&options, &pool(&[("lv_when_full", "error")])).unwrap();
     let error = options::verify_pool(&options, &pool(&[("lv_when_full", "queue")])).unwrap_err().to_string();
     assert!(error.contains("lv_when_full of the volume pool was to be `error`, but LVM shows `queue`"), "{error}");
