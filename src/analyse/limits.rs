@@ -180,7 +180,7 @@ pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(Str
 /// What helps where an interval holds a limit; of a rerun, it is the folder of that one.
 const MORE_BLOCKS: &str = "More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N";
 
-/// Whether a side of a run is the one that a side of the baseline is held against: by name, unless there is only one of each.
+/// Whether two sides are compared: those of the same name, or the only one of each run.
 #[must_use]
 pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Side) -> bool {
     (run.len() == 1 && baseline.len() == 1) || side.name == reference.name

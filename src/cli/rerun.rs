@@ -115,7 +115,7 @@ fn paired<'a>(run: &'a Read, baseline: &'a Read) -> (Vec<Pair<'a>>, Vec<(&'a Cas
     (pairs, all, left_out)
 }
 
-/// The stored runs held against each other, without the cases that both have alike.
+/// The stored runs compared, without the cases that are identical in both.
 fn before(run: &Read, baseline: &Read, left_out: &LeftOut, limits: &[Limit]) -> LimitFindings {
     let rest = |read: &Read, equal: &[String]| {
         let of = |(side, ids): (&Side, &Vec<String>)| {
