@@ -184,22 +184,25 @@ fn a_phone_scrolls_tables_in_their_boxes_and_never_the_page() {
 fn paper_gets_light_charts_and_what_is_open() {
     let Some(Opened { mut browser, path, .. }) = open(&sample::findings(), 1200, "dark") else { return };
     let params = json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
+    let open_parts = "Array.from(document.querySelectorAll('main > details[open]')).map(one => one.id)";
+    let before = browser.evaluate(open_parts);
+    let folded = "document.querySelector('main > details:not([open])') !== null";
+    assert!(before[0].is_string() && browser.evaluate(folded) == json!(true), "{before}");
     // What the page looked like when it was printed: noted by itself, after its own preparation.
-    browser.evaluate(
-        "window.addEventListener('beforeprint', () => { window.printed = [
-            document.querySelectorAll('main > details[open]').length,
+    browser.evaluate(&format!(
+        "window.addEventListener('beforeprint', () => {{ window.printed = [
+            {open_parts},
             getComputedStyle(document.documentElement).getPropertyValue('--bg').trim(),
             Array.from(document.querySelectorAll('.chart')).filter(one => !one.closest('details:not([open])'))
-                .every(one => one.querySelector('canvas'))] })",
-    );
+                .every(one => one.querySelector('canvas'))] }})"
+    ));
     let pdf: Value = browser.call("Page.printToPDF", params);
-    assert_eq!(browser.evaluate("window.printed"), json!([3, "#ffffff", true]));
+    assert_eq!(browser.evaluate("window.printed"), json!([before, "#ffffff", true]));
     // Base64 of `%PDF-`, and of several pages' worth of it.
     let pdf = pdf["data"].as_str().unwrap();
     assert!(pdf.starts_with("JVBERi0") && pdf.len() > 100_000, "{} bytes", pdf.len());
-    let after =
-        "[document.querySelectorAll('main > details[open]').length, getComputedStyle(document.body).backgroundColor]";
-    assert_eq!(browser.evaluate(after), json!([3, "rgb(20, 24, 27)"]), "{}", path.display());
+    let after = format!("[{open_parts}, getComputedStyle(document.body).backgroundColor]");
+    assert_eq!(browser.evaluate(&after), json!([before, "rgb(20, 24, 27)"]), "{}", path.display());
 }
 
 #[test]
