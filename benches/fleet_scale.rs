@@ -1,5 +1,5 @@
 //! DuckDB over 1,000 runs of 60 trials of 300 seconds, 18 million rows: `make bench`. Goal: the ten questions of docs/duckdb.md
-//! within 30 s on 2 threads.
+//! within 30 s on 2 threads. Beside them, and not of the goal: one pass over every second of every run.
 //!
 //! The run folders are made by the store and `trials.parquet` by the analysis, as a report does it; they are removed afterwards. A number
 //! as argument makes so many runs instead.
@@ -34,7 +34,9 @@ const FULL_PAGE_WRITES: [&str; 2] = ["on", "off"];
 const GOAL_S: f64 = 30.0;
 const PAGE: &str = include_str!("../docs/duckdb.md");
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/recipes/bin/python");
-const SQL: &str = "import duckdb, sys\nduckdb.execute('set threads = 2')\nprint(len(duckdb.sql(sys.stdin.read().rstrip().rstrip(';')).fetchall()))";
+const EVERY_SECOND: &str = "select run, \"case\", trial, count(*) filter (client_done = 0) as at_zero\n\
+    from read_parquet('*/trials/*/*/seconds.parquet') where second > 0 group by all having at_zero > 0";
+const SQL: &str = "import duckdb, sys\nduckdb.execute('set threads = 2; set enable_progress_bar = false')\nprint(len(duckdb.sql(sys.stdin.read().rstrip().rstrip(';')).fetchall()))";
 
 fn main() {
     if !Path::new(PYTHON).exists() {
@@ -47,12 +49,15 @@ fn main() {
     let trials = cases.len() as u32 * BLOCKS;
     println!("making {runs} runs of {trials} trials of {SECONDS} seconds ...");
     (1..=runs).for_each(|run| make(folder.path(), &cases, run));
+    let timed = |sql: &str| {
+        let begun = now();
+        let rows = ask(folder.path(), sql);
+        (begun.elapsed().as_secs_f64(), rows)
+    };
     let mut all_s = 0.0;
     for question in PAGE.split("\n## ").skip(1).filter(|part| part.contains("\n```sql\n")) {
         let sql = question.split("\n```sql\n").nth(1).unwrap().split("\n```").next().unwrap();
-        let begun = now();
-        let rows = ask(folder.path(), sql);
-        let seconds = begun.elapsed().as_secs_f64();
+        let (seconds, rows) = timed(sql);
         all_s += seconds;
         println!("  {seconds:6.2} s, {rows:>6} rows  {}", question.lines().next().unwrap());
     }
@@ -61,6 +66,10 @@ fn main() {
         "ten questions over {:.1} million seconds: {all_s:.1} s, {:.2} of the goal of {GOAL_S} s",
         rows / 1e6,
         all_s / GOAL_S
+    );
+    let (seconds, rows) = timed(EVERY_SECOND);
+    println!(
+        "  {seconds:6.2} s, {rows:>6} rows  every second of every trial read, and those without an operation counted"
     );
 }
 

@@ -18,7 +18,7 @@ use super::measures::{MeasureSums, rate_of};
 use super::power_cuts;
 use super::series::Buckets;
 use super::stages::StageSums;
-use super::steadiness::{SteadinessSums, whole_seconds};
+use super::steadiness::{SteadinessSums, whole_seconds, zero_seconds};
 use super::strata::{StrataSums, noun};
 use super::synced::SyncedSums;
 use super::waits_over_time;
@@ -116,9 +116,11 @@ impl CaseSums {
         self.stages.add(record.trial, &counts);
         self.epochs.add(&record, &seconds);
         // The seconds of a search differ by its steps, those of a crash by its outage.
-        if !takes_turns && counts.search.is_none() && counts.recovery.is_none() {
+        let at_own_pace = !takes_turns && counts.search.is_none() && counts.recovery.is_none();
+        if at_own_pace {
             self.steadiness.add(record.trial, &whole, &seconds);
         }
+        let zero_seconds = at_own_pace.then(|| zero_seconds(&whole)).flatten();
         if let Some(data) = &record.data {
             self.add_data(data);
         }
@@ -153,7 +155,7 @@ impl CaseSums {
         };
         let place = self.trials.partition_point(|known| known.trial < record.trial);
         let series = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
-        let finding = TrialFinding { window, heatmap, waits, ..series };
+        let finding = TrialFinding { window, heatmap, waits, zero_seconds, ..series };
         self.trials.insert(place, finding);
     }
 
@@ -285,6 +287,7 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         rate,
         throughput: None,
         latency_ms_max: None,
+        zero_seconds: None,
         telemetry: Vec::new(),
         heatmap: None,
         waits: None,

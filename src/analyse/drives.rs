@@ -40,7 +40,7 @@ impl DriveSums {
     pub fn remarks(&self) -> Vec<Remark> {
         let bare = self.bare.iter().map(|name| {
             let words = format!(
-                "SSD not preconditioned ({name}): its state is unknown, and lasting writes may slow it down further; \
+                "drive not preconditioned ({name}, does not rotate): its state is unknown; an SSD may get slower when written to for long; \
                  `precondition = true` on the disk brings it to its steady state"
             );
             Remark::plain(Weight::Short, words)
@@ -217,7 +217,10 @@ mod tests {
     #[test]
     fn an_ssd_that_nobody_preconditioned_is_remarked_once_and_no_other_disk() {
         let bare = remarks(false, &[(DISK, false), ("xfs", false)], None);
-        assert!(bare.len() == 1 && bare[0].starts_with("SSD not preconditioned (Fast): "), "{bare:?}");
+        assert!(
+            bare.len() == 1 && bare[0].starts_with("drive not preconditioned (Fast, does not rotate): "),
+            "{bare:?}"
+        );
         let none = Vec::<String>::new();
         assert_eq!(remarks(false, &[(DISK, true), ("xfs", false)], None), none);
         assert_eq!(remarks(false, &[(DISK, false), ("linear", true), ("xfs", false)], None), none, "that part was");
@@ -227,7 +230,10 @@ mod tests {
     #[test]
     fn an_ssd_of_which_one_part_was_preconditioned_is_remarked_where_the_wal_is_on_another() {
         let found = remarks(false, &[(DISK, false), ("linear", true), ("xfs", false)], Some(DISK));
-        assert!(found.len() == 1 && found[0].starts_with("SSD not preconditioned (Fast): "), "{found:?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with("drive not preconditioned (Fast, does not rotate): "),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -464,6 +464,17 @@ pub struct DeviceStrata {
     pub busy: Option<f64>,
 }
 
+/// The seconds of one trial in which no operation completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZeroSeconds {
+    /// Whole seconds that are known.
+    pub seconds: u64,
+    /// Those in which no operation completed.
+    pub at_zero: u64,
+    /// The longest run of them, seconds.
+    pub longest_s: u64,
+}
+
 /// One trial with its series, downsampled so that a report stays small and stalls survive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialFinding {
@@ -477,6 +488,8 @@ pub struct TrialFinding {
     pub throughput: Option<Series>,
     /// Slowest operation of each second, milliseconds.
     pub latency_ms_max: Option<Series>,
+    /// Its seconds without an operation; none where measures take turns, or where a search or a crash makes them.
+    pub zero_seconds: Option<ZeroSeconds>,
     /// Telemetry series, each with its title and unit.
     pub telemetry: Vec<Series>,
     /// Latencies over time.

@@ -274,14 +274,13 @@ fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &M
         change: None,
         how: String::new(),
     };
-    if let Some(side) = side.filter(|side| side.name != reference.name) {
-        finding.case = format!("{} against {}", side.name, reference.name);
-    }
     let Some(side) = side else {
         finding.how = "the run has no such case".to_owned();
         return finding;
     };
-    finding.case.clone_from(&side.name);
+    if side.name != reference.name {
+        finding.case = format!("{} against {}", side.name, reference.name);
+    }
     let Some(measure) = side.measures.iter().find(same) else {
         finding.how = "the run has no such figure".to_owned();
         return finding;
@@ -473,6 +472,17 @@ mod tests {
         let one = check(of("one", &sides), of("one", &others), &limits(&["tps -5 %"]));
         assert!(one.paired && !one.notes.iter().any(|note| note.contains("paired")), "{:?}", one.notes);
         assert_eq!(one.limits[0].how, "paired over 3 blocks");
+    }
+
+    #[test]
+    fn cases_of_other_names_that_are_compared_are_both_named() {
+        let (new, old) = ([side("xfs", vec![tps("one", &[1.0; 3])])], [side("ext4", vec![tps("one", &[1.0; 3])])]);
+        let named = |run: &[Side], baseline: &[Side]| {
+            let found = check(of("one", run), of("one", baseline), &limits(&["tps -5 %"]));
+            found.limits.iter().map(|one| one.case.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(named(&new, &old), ["xfs against ext4"]);
+        assert_eq!(named(&old, &old), ["ext4"]);
     }
 
     #[test]

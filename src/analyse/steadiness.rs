@@ -1,6 +1,6 @@
 //! How steady the seconds of a case were: spread, seconds without work, stalls.
 
-use super::findings::Steadiness;
+use super::findings::{Steadiness, ZeroSeconds};
 use super::input::{CountSeries, Seconds};
 use crate::record::columns;
 use crate::stats::moments;
@@ -14,6 +14,21 @@ pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
     let Some(done) = seconds.counts(&columns::CLIENT_DONE) else { return Vec::new() };
     let whole = (elapsed_us as f64 / 1e6 + WHOLE_SECOND_SLACK) as usize;
     (1..done.rows().min(whole + 1)).map(|row| done.at(row)).collect()
+}
+
+/// Seconds without an operation, of whole seconds that are known; `None` where none is.
+#[must_use]
+pub fn zero_seconds(whole: &[Option<u64>]) -> Option<ZeroSeconds> {
+    let mut found = ZeroSeconds { seconds: 0, at_zero: 0, longest_s: 0 };
+    let mut run = 0;
+    for second in whole {
+        let is_zero = *second == Some(0);
+        run = if is_zero { run + 1 } else { 0 };
+        found.seconds += u64::from(second.is_some());
+        found.at_zero += u64::from(is_zero);
+        found.longest_s = found.longest_s.max(run);
+    }
+    (found.seconds > 0).then_some(found)
 }
 
 /// Sums over the trials of one case.
@@ -36,10 +51,8 @@ pub struct SteadinessSums {
 impl SteadinessSums {
     /// Adds a trial: its whole seconds, and its rows for the slowest operation.
     pub fn add(&mut self, trial: u32, whole: &[Option<u64>], seconds: &Seconds) {
+        let Some(zero) = zero_seconds(whole) else { return };
         let mut known: Vec<u64> = whole.iter().copied().flatten().collect();
-        if known.is_empty() {
-            return;
-        }
         let sum = known.iter().map(|done| *done as f64).sum::<f64>();
         let mean = sum / known.len() as f64;
         self.trials += 1;
@@ -48,14 +61,10 @@ impl SteadinessSums {
         // Around each trial's own mean: a slow trial is not an unsteady one.
         self.squares += known.iter().map(|done| (*done as f64 - mean).powi(2)).sum::<f64>();
         let median = moments::median(&mut known).unwrap_or(0.0);
-        self.at_zero += known.iter().filter(|done| **done == 0).count() as u64;
+        self.at_zero += zero.at_zero;
         self.under_tenth += known.iter().filter(|done| (**done as f64) < median / 10.0).count() as u64;
         self.under_half += known.iter().filter(|done| (**done as f64) < median / 2.0).count() as u64;
-        let mut run = 0;
-        for second in whole {
-            run = if *second == Some(0) { run + 1 } else { 0 };
-            self.longest_zero_s = self.longest_zero_s.max(run);
-        }
+        self.longest_zero_s = self.longest_zero_s.max(zero.longest_s);
         let idle = seconds.counts(&columns::CLIENT_IDLE_US_MAX).filter(CountSeries::any);
         let longest = idle.and_then(|idle| (1..=whole.len()).filter_map(|row| idle.at(row)).max());
         self.idle_us = Some(match self.idle_us {

@@ -3,7 +3,7 @@
 //! It is made from the run folder like a report, and nothing reads it back: a better formula makes it anew. Columns are only ever
 //! added within a [`SCHEMA`]; any other change raises it.
 
-use super::findings::{CaseFinding, DurabilityClass, Findings};
+use super::findings::{CaseFinding, DurabilityClass, Findings, TrialFinding, ZeroSeconds};
 use super::measures::rate_of;
 use super::merge::storage;
 use crate::error::{Context, Result};
@@ -22,7 +22,7 @@ pub const SCHEMA: u64 = 1;
 pub const FILE: &str = "trials.parquet";
 
 /// Name, unit, type and meaning of each column but those of axes.
-const COLUMNS: [(&str, &str, CellType, &str); 46] = [
+const COLUMNS: [(&str, &str, CellType, &str); 49] = [
     ("schema_version", "", CellType::Count, "version of this table"),
     ("run", "", CellType::Text, "id of the run that measured it"),
     ("folder_run", "", CellType::Text, "id of the run folder; of a merged one another than `run`"),
@@ -67,6 +67,9 @@ const COLUMNS: [(&str, &str, CellType, &str); 46] = [
     ("latency_ms_p95", "ms", CellType::Number, "95th percentile"),
     ("latency_ms_p99", "ms", CellType::Number, "99th percentile"),
     ("latency_ms_p999", "ms", CellType::Number, "99.9th percentile; absent below enough operations"),
+    ("seconds", "s", CellType::Count, "whole seconds whose operations are known"),
+    ("seconds_at_zero", "s", CellType::Count, "those in which no operation completed"),
+    ("longest_zero_s", "s", CellType::Count, "the longest run of them"),
     ("durability_class", "", CellType::Text, "what a commit of its case survives"),
     ("power_cut_convicts", "", CellType::Flag, "whether a power cut costs more than it may, where that was tried"),
 ];
@@ -88,7 +91,9 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
         // A damaged trial has no row; the report names it.
         let Ok(Some(trial)) = folder.trial(key) else { continue };
         let case = findings.cases.iter().find(|case| case.id == key.case);
-        let mut row = row(run, &trial, case);
+        let of_trial = |found: &&TrialFinding| (&found.case, found.trial) == (&key.case, key.trial);
+        let zero = findings.trials.iter().find(of_trial).and_then(|found| found.zero_seconds);
+        let mut row = row(run, &trial, case, zero);
         row.extend(axes.iter().map(|axis| trial.case.axes.get(*axis).cloned().map(Cell::Text)));
         rows.push(row);
     }
@@ -105,11 +110,18 @@ fn joined(values: BTreeSet<String>) -> Option<Cell> {
     text(values.into_iter().collect::<Vec<_>>().join(" and "))
 }
 
-fn row(run: &RunRecord, trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cell>> {
+fn row(
+    run: &RunRecord,
+    trial: &TrialRecord,
+    case: Option<&CaseFinding>,
+    zero: Option<ZeroSeconds>,
+) -> Vec<Option<Cell>> {
     let mut row = of_run(run, trial);
     row.extend(of_machine(trial));
     row.extend(of_stack(trial));
     row.extend(of_figures(trial, case));
+    row.extend(of_zero(zero));
+    row.extend(of_case(case));
     row
 }
 
@@ -185,7 +197,6 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cel
         measured.then(|| Cell::Number(*us as f64 / 1e3))
     };
     let wall = trial.steps.iter().find(|step| step.step == Step::Measure).map(|step| Cell::Count(step.wall_us));
-    let class = case.filter(|case| case.trials > 0).map(|case| case.durability.class);
     vec![
         measure.map(|measure| Cell::Text(measure.name.clone())),
         done.map(Cell::Count),
@@ -197,9 +208,18 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cel
         percentile("p95"),
         percentile("p99"),
         percentile("p99.9"),
-        class.and_then(word).map(Cell::Text),
-        case.and_then(|case| case.verdict.as_ref()).map(|verdict| Cell::Flag(verdict.convicts())),
     ]
+}
+
+fn of_zero(zero: Option<ZeroSeconds>) -> [Option<Cell>; 3] {
+    [zero.map(|zero| zero.seconds), zero.map(|zero| zero.at_zero), zero.map(|zero| zero.longest_s)]
+        .map(|count| count.map(Cell::Count))
+}
+
+fn of_case(case: Option<&CaseFinding>) -> [Option<Cell>; 2] {
+    let class = case.filter(|case| case.trials > 0).map(|case| case.durability.class);
+    let verdict = case.and_then(|case| case.verdict.as_ref());
+    [class.and_then(word).map(Cell::Text), verdict.map(|verdict| Cell::Flag(verdict.convicts()))]
 }
 
 /// As it stands in the findings' JSON.

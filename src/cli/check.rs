@@ -63,7 +63,7 @@ pub struct Args {
     /// Measure the cases of both runs again, interleaved, and check that
     #[arg(long, help_heading = RERUN)]
     rerun_baseline: bool,
-    /// Overwrite disks that the plans mark `overwrite = true` without asking
+    /// Overwrite disks that the plans mark `overwrite = true`, and precondition disks, without asking
     #[arg(long, help_heading = RERUN, requires = "rerun_baseline")]
     yes: bool,
     #[command(flatten, next_help_heading = RERUN)]

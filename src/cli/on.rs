@@ -48,7 +48,11 @@ pub fn put(host: &Host, cases: &mut [CaseSpec], quick: bool, asked: &[String]) -
     };
     let targets = asked.iter().map(target).collect::<Result<Vec<Target>>>()?;
     let parts = replace(cases, quick, &targets)?;
-    let of_parts = if parts { "; of a disk, a part as large as the image file (`linear`)" } else { "" };
+    let of_parts = if parts {
+        "; where size matters, only a part of each disk, as large as the image file, is used (`linear`)"
+    } else {
+        ""
+    };
     let shown: Vec<String> = asked.iter().map(|one| format!("--on {}", harmless(one))).collect();
     Ok(format!("the plan's image files are placed by {}{of_parts}", shown.join(" ")))
 }

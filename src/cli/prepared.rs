@@ -26,10 +26,11 @@ fn images(forecast: &Forecast) -> String {
 }
 
 fn drives(lines: &[DriveLine]) -> String {
-    lines.iter().map(|line| wrapped("  ", &format!("{}, included above", drive(line)))).collect()
+    let shown = |line: &DriveLine| format!("preconditioning, once per run, included above: {}", drive(line));
+    lines.iter().map(|line| wrapped("  ", &shown(line))).collect()
 }
 
-/// What is written to a drive and how long that takes, in one line.
+/// A drive, what is written to it and how long that takes, in one line.
 pub fn drive(line: &DriveLine) -> String {
     let DriveLine { drive, least_rounds, most_rounds, round_us, .. } = line;
     let fill = match (line.written_bytes, line.fill_us) {
@@ -39,8 +40,9 @@ pub fn drive(line: &DriveLine) -> String {
         _ => "2 x its size in sequence (time not included: its size is unknown)".to_owned(),
     };
     let rounds = format!("{least_rounds} to {most_rounds} rounds of {}", Micros(*round_us));
-    let whole = line.fill_us.map_or_else(String::new, |_| format!("; about {} in all", Micros(line.most_us())));
-    format!("preconditions {drive}, once: {fill}, then {rounds}{whole}")
+    let whole = || format!("; {} to {} in all at that speed", Micros(line.least_us()), Micros(line.most_us()));
+    let whole = line.fill_us.map_or_else(String::new, |_| whole());
+    format!("{drive}: {fill}, then {rounds}{whole}")
 }
 
 #[cfg(test)]
@@ -60,13 +62,14 @@ mod tests {
             round_us: 60_000_000,
         };
         assert_eq!(line.most_us(), 5_500_000_000);
-        let text = drives(std::slice::from_ref(&line)).split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = |line: DriveLine| drives(&[line]).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = shown(line.clone());
         for part in
-            ["1.82 TiB in sequence", "5 to 25 rounds of 60 s", "at an assumed", "about 91 min 40 s in all, included"]
+            ["S: 1.82 TiB in sequence", "5 to 25 rounds of 60 s", "at an assumed", "71 min 40 s to 91 min 40 s in all"]
         {
             assert!(text.contains(part), "{part} in {text}");
         }
-        let unknown = drives(&[DriveLine { written_bytes: None, fill_us: None, ..line }]);
+        let unknown = shown(DriveLine { written_bytes: None, fill_us: None, ..line });
         assert!(unknown.contains("time not included") && !unknown.contains("in all"), "{unknown}");
     }
 }

@@ -17,10 +17,12 @@ use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::plan::Plan;
+use crate::plan::forecast::DriveLine;
 use crate::provision::disk::{self, DiskContents};
 use crate::provision::guest_disk;
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
+use crate::record::drive::DriveRecord;
 use crate::record::event::Stamped;
 use crate::record::guest_disk::GuestDisk;
 use crate::record::run::Share;
@@ -84,8 +86,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
     /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST) instead; once for each
-    /// device where a stack has several: --on data=DISK --on log=DISK (a stack's only device without a name: the first). With
-    /// --quick, and where the plan fills the stack, a part of the disk is used, as large as the image file
+    /// device where a stack has several: --on data=DISK --on log=DISK (stacks whose single device has no name use the first).
+    /// With --quick, and where the plan fills the stack, only a part of the disk as large as the image file is used
     #[arg(long, value_name = "[DEVICE=]DISK|FOLDER", conflicts_with_all = ["resume", "guest"])]
     on: Vec<String>,
     /// There is none: `pgstrata plan` does that
@@ -169,7 +171,7 @@ pub(super) fn measured(
     watched: Watched<'_>,
 ) -> Result<Ending> {
     check::places(host, task.cases(), &places.state)?;
-    consent(host, task.cases(), watched.yes)?;
+    task.consent(host, more.blocks.is_some(), watched.yes)?;
     let interrupt = Interrupt::listen()?;
     let task = task.with_builds(host, &interrupt)?;
     let progress = Progress::new(watched.json, std::io::stderr().is_terminal());
@@ -355,6 +357,22 @@ impl Task {
         }
     }
 
+    /// Asks for what will be overwritten: of a run that goes on, only by the trials that are left. Of one that gets more blocks, and
+    /// of a share, which may have to repeat trials of another machine, that is not known yet: it may be any.
+    fn consent(&self, host: &Host, is_extended: bool, yes: bool) -> Result<()> {
+        let all = || self.cases().iter().collect::<Vec<_>>();
+        let Task::Resume(stored) = self else { return consent(host, &all(), &[], yes) };
+        let events = stored.events()?;
+        if is_extended || stored.record().share.is_some() {
+            return consent(host, &all(), &drives::earlier(&events), yes);
+        }
+        let due = stored.record().due(events.iter().map(|event| &event.what));
+        let left = due.iter().filter(|key| !matches!(stored.trial(key), Ok(Some(trial)) if trial.is_result()));
+        let left: BTreeSet<&String> = left.map(|key| &key.case).collect();
+        let cases: Vec<&CaseSpec> = self.cases().iter().filter(|case| left.contains(&case.id)).collect();
+        consent(host, &cases, &drives::earlier(&events), yes)
+    }
+
     /// The same, once every PostgreSQL of it is built.
     fn with_builds(self, host: &Host, interrupt: &Interrupt) -> Result<Task> {
         match self {
@@ -418,8 +436,9 @@ fn resumable(stored: &RunFolder, blocks: Option<BlocksArg>) -> Result<()> {
     }
 }
 
-/// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks.
-fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
+/// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks. `done` are the drives that
+/// the run has preconditioned before.
+fn consent(host: &Host, cases: &[&CaseSpec], done: &[DriveRecord], yes: bool) -> Result<()> {
     let disks = cases.iter().flat_map(|case| &case.stack.nodes).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
     for spec in disks {
@@ -431,7 +450,7 @@ fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
             out::remark(&described(&contents));
         }
     }
-    let drives = preconditioned(host, cases)?;
+    let drives = preconditioned(host, cases, done)?;
     drives.iter().for_each(|line| out::remark(line));
     if yes || shown.is_empty() && drives.is_empty() {
         return Ok(());
@@ -449,10 +468,16 @@ fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
 }
 
 /// The disks that are preconditioned, each with what that takes.
-fn preconditioned(host: &Host, cases: &[CaseSpec]) -> Result<Vec<String>> {
+fn preconditioned(host: &Host, cases: &[&CaseSpec], done: &[DriveRecord]) -> Result<Vec<String>> {
     let lines = drives::lines(host, cases.iter().map(|case| &case.stack))?;
-    let disks = lines.iter().filter(|line| !line.is_image);
-    Ok(disks.map(|line| out::harmless(&format!("will be overwritten and worn: {}", prepared::drive(line)))).collect())
+    let shown = |line: &DriveLine| match done.iter().any(|known| known.key == line.drive) {
+        true => format!(
+            "was preconditioned by this run, and is again if it was used or trimmed since: {}",
+            prepared::drive(line)
+        ),
+        false => format!("will be overwritten, and worn by preconditioning: {}", prepared::drive(line)),
+    };
+    Ok(lines.iter().filter(|line| !line.is_image).map(|line| out::harmless(&shown(line))).collect())
 }
 
 fn described(disk: &DiskContents) -> String {
@@ -555,12 +580,12 @@ mod tests {
 
     #[test]
     fn disks_that_are_preconditioned_are_asked_for_once_and_no_images_or_others() {
-        let asked = |cases: &[CaseSpec]| preconditioned(&Host::this(), cases).unwrap();
+        let asked = |cases: &[CaseSpec]| preconditioned(&Host::this(), &cases.iter().collect::<Vec<_>>(), &[]).unwrap();
         let disk = case("disk", "/dev/no-such-disk", &["precondition"]);
         let lines = asked(&[disk.clone(), disk]);
         assert_eq!(lines.len(), 1, "{lines:?}");
         let (begin, what) =
-            ("will be overwritten and worn: preconditions /dev/no-such-disk", "2 x its size in sequence");
+            ("will be overwritten, and worn by preconditioning: /dev/no-such-disk", "2 x its size in sequence");
         assert!(lines[0].starts_with(begin) && lines[0].contains(what), "{lines:?}");
         let none = Vec::<String>::new();
         assert_eq!(asked(&[case("disk", "/dev/no-such-disk", &["overwrite"])]), none);

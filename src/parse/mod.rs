@@ -22,6 +22,7 @@ pub(crate) mod pgbench_log;
 pub mod pgbench_summary;
 pub(crate) mod pods;
 pub(crate) mod pressure;
+pub(crate) mod proc_limits;
 pub(crate) mod proc_pid_stat;
 pub(crate) mod proc_pid_status;
 pub(crate) mod proc_stat;

@@ -6,7 +6,7 @@
 
 use super::devices::Identity;
 use super::guard::BlockDevice;
-use super::stack::stand_alone;
+use super::stack::{self, stand_alone};
 use super::sysfs::DeviceNumber;
 use super::{Ground, Site, disk, images, knobs, layer};
 use crate::error::{Error, Result};
@@ -230,16 +230,8 @@ impl WantedDrive {
     /// Its size, as far as that is known before it stands.
     #[must_use]
     pub fn bytes(&self, host: &Host) -> Option<Bytes> {
-        size(host, &self.alone, self.alone.node(&self.node)?)
+        stack::size(host, &self.alone, self.alone.node(&self.node)?)
     }
-}
-
-fn size(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
-    if node.layer == disk::NAME {
-        return disk::size(host, &node.options);
-    }
-    let below = node.inputs.iter().map(|input| size(host, spec, spec.node(input.from.node())?));
-    layer(&node.layer)?.capacity(&node.options, &below.collect::<Option<Vec<_>>>()?)
 }
 
 /// Keeps discards away from what a node offers, where its drive was brought to its steady state. Returns how that is seen.

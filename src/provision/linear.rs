@@ -71,7 +71,7 @@ fn range(options: &Options, device: u64) -> Option<(u64, u64)> {
 /// The part in the plan's words.
 fn described(options: &Options) -> String {
     let asked = |key| options.text(key).unwrap_or("0%");
-    format!("{} from {} on", asked(SIZE), asked(START))
+    format!("{} from {}", asked(SIZE), asked(START))
 }
 
 /// What to do about a part beyond its device.
@@ -138,7 +138,7 @@ impl Layer for Linear {
 
     fn lacks_below(&self, options: &Options, data: &[Bytes]) -> Option<Unmet> {
         let [device] = data else { return None };
-        let what = || format!("a device with {} below `linear`: it has {device}", described(options));
+        let what = || format!("room for {} on the device below `linear`, which has {device}", described(options));
         range(options, device.0).is_none().then(|| Unmet { what: what(), hint: SMALLER.to_owned() })
     }
 

@@ -5,7 +5,7 @@
 
 use super::images::Images;
 use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, layer};
-use super::{drives, facts, knobs, zfs_places, zfs_tools};
+use super::{disk, drives, facts, knobs, zfs_places, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::extents::Pieces;
@@ -262,7 +262,7 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
     let others = spaces(spec).into_iter().filter(|space| !matches!(space, Space::Image(..)));
     let spaces: Vec<Space> = lacking.chain(others).collect();
     for one in of_layers
-        .chain(lacking_below(spec))
+        .chain(lacking_below(host, spec))
         .chain(claimed_twice(spec))
         .chain(super::needs::lacking_space(host, &spaces))
     {
@@ -274,8 +274,8 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
 }
 
 /// What layers lack of devices whose size is known before anything is built.
-fn lacking_below(spec: &StackSpec) -> Vec<Unmet> {
-    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &data_below(spec, node)?);
+fn lacking_below(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
+    let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(host, spec, node)?);
     spec.nodes.iter().filter_map(of).collect()
 }
 
@@ -306,6 +306,19 @@ pub fn spaces(spec: &StackSpec) -> Vec<Space> {
 pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
     let node = spec.node(ground.node())?;
     layer(&node.layer)?.capacity(&node.options, &data_below(spec, node)?)
+}
+
+/// What a node offers, where the machine tells: as [`capacity`], on disks of the size that they have here.
+pub(super) fn size(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
+    if node.layer == disk::NAME {
+        return disk::size(host, &node.options);
+    }
+    layer(&node.layer)?.capacity(&node.options, &sizes_below(host, spec, node)?)
+}
+
+fn sizes_below(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
+    let data = node.inputs.iter().filter(|input| input.role == Role::Data);
+    data.map(|input| size(host, spec, spec.node(input.from.node())?)).collect()
 }
 
 /// The capacities of what a node stores data on, where all are known.

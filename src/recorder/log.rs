@@ -136,15 +136,15 @@ impl Log {
         let entry = Entry { hash, stored: self.bytes + HEAD as u64, ..entry };
         let mut record = encoded(&entry).to_vec();
         record.extend_from_slice(content);
-        let full = || {
+        let full = |why: &str| {
             let hint = "free some space or record less";
-            Error::host(format!("the log {} is full at {} bytes", self.path.display(), self.bytes)).hint(hint)
+            Error::host(format!("the log {} is full at {} bytes: {why}", self.path.display(), self.bytes)).hint(hint)
         };
         if self.bytes + record.len() as u64 > self.most_bytes {
-            return Err(full());
+            return Err(full("it may have no more"));
         }
         files::write_all_at(&self.file, &record, self.bytes).map_err(|e| match e.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge => full(),
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge => full(&e.to_string()),
             _ => Error::host(format!("write to the log {}: {e}", self.path.display())),
         })?;
         self.bytes += record.len() as u64;

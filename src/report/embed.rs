@@ -77,6 +77,7 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
         rate: trial.rate,
         throughput: None,
         latency_ms_max: None,
+        zero_seconds: trial.zero_seconds,
         telemetry: Vec::new(),
         heatmap: trial.heatmap.clone(),
         waits: None,

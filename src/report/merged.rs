@@ -3,6 +3,7 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::ranges;
 use crate::analyse::findings::{LeftOut, MergeRecord};
+use crate::analyse::merge;
 
 /// A line for each run that was merged and for all that was left out.
 pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
@@ -29,7 +30,7 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
         ]);
     }
     if !merge.missing.is_empty() {
-        table.below([format!("No run has blocks {} of the plan.", ranges(&merge.missing))]);
+        table.below([format!("{}.", missing(merge))]);
     }
     if !merge.left_out.is_empty() {
         table.open_group(Some("Left out".to_owned()), None, "", vec!["no".to_owned()]);
@@ -42,14 +43,23 @@ pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
     table
 }
 
-/// The same in lines: `Merged: results/a (0badcafe), node1, blocks 1, 4` and `Left out: results/b: another plan than ...`.
+/// `No run has blocks 3, 5-7 of the plan`.
+fn missing(merge: &MergeRecord) -> String {
+    format!("No run has {} of the plan", blocks(&merge.missing))
+}
+
+fn blocks(numbers: &[u32]) -> String {
+    format!("{} {}", if numbers.len() == 1 { "block" } else { "blocks" }, ranges(numbers))
+}
+
+/// The same in lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`, and the blocks
+/// that no run has.
 pub(super) fn lines(merge: &MergeRecord) -> Vec<String> {
-    let merged = merge.merged.iter().map(|run| {
-        format!("Merged: {} ({}), {}, blocks {}", run.folder, run.id, run.hosts.join(", "), ranges(&run.blocks))
-    });
-    let left_out = merge.left_out.iter().map(|LeftOut { folder, blocks, reason }| {
-        let blocks = if blocks.is_empty() { String::new() } else { format!(", blocks {}", ranges(blocks)) };
-        format!("Left out: {folder}{blocks}: {reason}")
-    });
-    merged.chain(left_out).collect()
+    let merged = merge
+        .merged
+        .iter()
+        .map(|run| format!("Merged: {} ({}), {}, {}", run.folder, run.id, run.hosts.join(", "), blocks(&run.blocks)));
+    let left_out = merge.left_out.iter().map(|one| format!("Left out: {}", merge::line(one)));
+    let missing = (!merge.missing.is_empty()).then(|| missing(merge));
+    merged.chain(left_out).chain(missing).collect()
 }

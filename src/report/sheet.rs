@@ -1,11 +1,37 @@
 //! A table of a page without a script, with its CSV as an address that can be saved.
 
-use super::page::base64;
+use super::page::{STYLE, base64, sum};
 use super::table::Table;
+use super::words::write_visible;
+use crate::error::{Error, Result};
+use minijinja::{Environment, context};
 use serde::Serialize;
 
 /// Its macro, `sheet(s)`, which needs that of the table before it.
-pub(super) const MACRO: &str = concat!(include_str!("html/table.html"), include_str!("html/sheet.html"));
+const MACRO: &str = concat!(include_str!("html/table.html"), include_str!("html/sheet.html"));
+
+/// Renders a page without a script: `own` is what its template shows, beside `policy`, `style` and `home`, the address of the list of
+/// runs on a server.
+///
+/// # Errors
+/// A bug: a template that does not render.
+pub(super) fn render(
+    what: &str,
+    template: &str,
+    own_style: &str,
+    home: Option<&str>,
+    own: minijinja::Value,
+) -> Result<String> {
+    let bug = |e: minijinja::Error| Error::bug(format!("the template of {what} does not render: {e:#}"));
+    let text = format!("{MACRO}{template}");
+    let mut environment = Environment::new();
+    environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
+    environment.set_formatter(write_visible);
+    environment.add_template("page.html", &text).map_err(bug)?;
+    let style = format!("{STYLE}{own_style}");
+    let policy = format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", sum(&style));
+    environment.get_template("page.html").map_err(bug)?.render(context! { policy, style, home, ..own }).map_err(bug)
+}
 
 #[derive(Serialize)]
 pub(super) struct Sheet {

@@ -5,6 +5,7 @@ use crate::cluster::install::{self, Installation};
 use crate::host::machine::{self, Disturbance};
 use crate::host::users::{self, User};
 use crate::host::{Host, files};
+use crate::parse::proc_limits::SoftLimit;
 use crate::provision::disk::{self, FoundDisk};
 use crate::provision::{self, Unmet};
 use crate::record::facts::HostFacts;
@@ -142,18 +143,16 @@ fn kernel_settings(host: &Host) -> Vec<KernelSetting> {
 /// The kernel's switch of io_uring, and how much memory a process may lock, as they are.
 fn io_uring_settings(host: &Host) -> Vec<KernelSetting> {
     let setting = |name: &str, value: String| KernelSetting { name: name.to_owned(), value };
-    let switch = match host.read_optional("/proc/sys/kernel/io_uring_disabled").as_deref() {
+    let switch = match io_uring::switch(host).as_deref() {
         Some("0") => "0: every process may use io_uring".to_owned(),
         Some("1") => "1: only members of kernel.io_uring_group may use io_uring".to_owned(),
         Some("2") => "2: no process may use io_uring".to_owned(),
         Some(other) => other.to_owned(),
         None => "the kernel has no such switch (before Linux 6.6)".to_owned(),
     };
-    let limits = host.read_optional("/proc/self/limits").unwrap_or_default();
-    let locked = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
-    let locked = locked.and_then(|line| line.split_whitespace().next()).map(|soft| match soft.parse() {
-        Ok(bytes) => Bytes(bytes).to_string(),
-        Err(_) => soft.to_owned(),
+    let locked = io_uring::locked_memory(host).map(|soft| match soft {
+        SoftLimit::Bytes(bytes) => Bytes(bytes).to_string(),
+        SoftLimit::Unlimited => "unlimited".to_owned(),
     });
     let locked = locked.map(|value| setting("RLIMIT_MEMLOCK of pgstrata", value));
     [setting("kernel.io_uring_disabled", switch)].into_iter().chain(locked).collect()

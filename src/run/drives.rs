@@ -98,14 +98,19 @@ fn in_words(asked: &AskedOfOne) -> String {
     asked.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
-/// What earlier sittings did to drives. Images went with their sitting.
+/// What earlier sittings did to drives, each drive as it was preconditioned last. Images went with their sitting.
 #[must_use]
-pub(super) fn earlier(events: &[Stamped]) -> Vec<DriveRecord> {
-    let done = events.iter().filter_map(|event| match &event.what {
-        Event::DrivePreconditioned { drive, .. } if !drive.is_image => Some((**drive).clone()),
-        _ => None,
-    });
-    done.collect()
+pub fn earlier(events: &[Stamped]) -> Vec<DriveRecord> {
+    let mut done: Vec<DriveRecord> = Vec::new();
+    for event in events {
+        if let Event::DrivePreconditioned { drive, .. } = &event.what
+            && !drive.is_image
+        {
+            done.retain(|known| known.key != drive.key);
+            done.push((**drive).clone());
+        }
+    }
+    done
 }
 
 #[cfg(test)]
@@ -157,6 +162,13 @@ mod tests {
         let events: Vec<Stamped> = serde_json::from_str(&text).unwrap();
         let found = earlier(&events);
         assert_eq!(found.iter().map(|drive| drive.key.as_str()).collect::<Vec<_>>(), ["drive 1"]);
+        // Used by others in between, and preconditioned once more.
+        let [mut before, mut after] = [event(1, false), event(1, false)];
+        for (event, ended) in [(&mut before, 10), (&mut after, 20)] {
+            let Event::DrivePreconditioned { drive, .. } = &mut event.what else { unreachable!() };
+            drive.ended_us = ended;
+        }
+        assert_eq!(earlier(&[before, after]).iter().map(|drive| drive.ended_us).collect::<Vec<_>>(), [20]);
     }
 
     #[test]

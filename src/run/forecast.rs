@@ -1,6 +1,7 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
 use super::{age_cost, drives, io_uring, verdicts, warnings, window};
+use crate::ageing;
 use crate::cluster::{install, server, setting};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
@@ -294,6 +295,8 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
     };
     for case in cases {
         knobs::check(&case.machine).map_err(|problem| refused("machine", problem))?;
+        ageing::check(&case.age).map_err(|problem| refused("age", problem))?;
+        refuse_age(case)?;
         for spec in &case.stack.nodes {
             let layer = provision::layer(&spec.layer)
                 .ok_or_else(|| Error::user(format!("this pgstrata has no layer `{}`", spec.layer)))?;
@@ -303,6 +306,18 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
         workload(kind)?.check(&case.workload.options).map_err(|problem| refused(kind, problem))?;
     }
     Ok(())
+}
+
+/// A stack is aged only where it is made for the trial and goes with it: `fill` would fill whatever else is there.
+fn refuse_age(case: &CaseSpec) -> Result<()> {
+    let stack = &case.stack;
+    let is_lasting = stack.node(stack.data.node()).is_none_or(|node| node.layer == "directory");
+    if case.age.is_empty() || !(stack.reuse || is_lasting || !stack.tablespaces.is_empty()) {
+        return Ok(());
+    }
+    let message =
+        format!("run.json ages the stack of {}, which is kept, an existing folder, or has tablespaces", case.id);
+    Err(Error::user(message).hint("no plan can ask for that: run.json was changed; run the plan anew"))
 }
 
 /// What the sizes of a case's data refer to on a machine with so much memory.
@@ -498,6 +513,31 @@ mod tests {
             workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
             axes: BTreeMap::new(),
         }
+    }
+
+    #[test]
+    fn a_run_folder_that_ages_what_no_plan_can_age_is_refused() {
+        let of = |layer: &str, key: &str, value: i64| {
+            let mut case = case(1, &[]);
+            case.stack = StackSpec::linear("s", vec![("loop", Options::default()), (layer, Options::default())]);
+            if layer == "directory" {
+                case.stack.nodes.iter_mut().for_each(|node| {
+                    node.options.set("directory", OptionValue::Text("/srv".into()));
+                });
+                case.stack.nodes.retain(|node| node.layer == "directory");
+            } else {
+                case.stack.nodes[0].options.set("loop", OptionValue::Text("1GiB".into()));
+            }
+            case.age.set(key, OptionValue::Integer(value));
+            case
+        };
+        let refused = |case: CaseSpec| recheck(&[case]).map_err(|e| e.to_string());
+        assert_eq!(refused(of("ext4", "fill", 70)), Ok(()));
+        assert!(refused(of("ext4", "fill", 100)).unwrap_err().contains("`age`"));
+        assert!(refused(of("directory", "fill", 70)).unwrap_err().contains("an existing folder"));
+        let kept =
+            CaseSpec { stack: StackSpec { reuse: true, ..of("ext4", "fill", 70).stack }, ..of("ext4", "fill", 70) };
+        assert!(refused(kept).unwrap_err().contains("which is kept"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::window;
 use crate::host::Host;
 use crate::host::ring::Ring;
 use crate::host::users::{self, User};
+use crate::parse::proc_limits::{self, SoftLimit};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::units::Bytes;
 use serde::Serialize;
@@ -48,10 +49,15 @@ pub(super) fn refused(host: &Host) -> Option<Obstacle> {
     refused_to(host, users::server_user(host).ok().as_ref(), || Ring::new().map(drop))
 }
 
+/// The kernel's switch of io_uring, `kernel.io_uring_disabled`; absent before Linux 6.6.
+pub(super) fn switch(host: &Host) -> Option<String> {
+    host.read_optional("/proc/sys/kernel/io_uring_disabled")
+}
+
 /// By the switch, which is for the server's user; then by trying, since seccomp shows nowhere else.
 fn refused_to(host: &Host, user: Option<&User>, set_up: impl FnOnce() -> io::Result<()>) -> Option<Obstacle> {
     let obstacle = |why: String, hint: &str| Some(Obstacle { why, hint: hint.to_owned() });
-    match host.read_optional("/proc/sys/kernel/io_uring_disabled").as_deref() {
+    match switch(host).as_deref() {
         Some("2") => {
             let why = "kernel.io_uring_disabled is 2: no process may use io_uring";
             return obstacle(why.to_owned(), "sysctl kernel.io_uring_disabled=0");
@@ -64,7 +70,6 @@ fn refused_to(host: &Host, user: Option<&User>, set_up: impl FnOnce() -> io::Res
                 "sysctl kernel.io_uring_disabled=0, or set kernel.io_uring_group to that user's group",
             );
         }
-        // Absent before Linux 6.6.
         _ => {}
     }
     let error = set_up().err()?;
@@ -109,16 +114,18 @@ pub(super) fn warning(host: &Host, case: &CaseSpec) -> Option<String> {
     Some(format!("{SETTING} = {IO_URING}: {why}; {hint}"))
 }
 
+/// How much memory this process may lock, and with it the servers that it starts.
+pub(super) fn locked_memory(host: &Host) -> Option<SoftLimit> {
+    proc_limits::max_locked_memory(&host.read_optional("/proc/self/limits")?)
+}
+
 fn low_memory(host: &Host, connections: u64, concurrency: u64) -> Option<Obstacle> {
     let release = host.read_optional("/proc/sys/kernel/osrelease")?;
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
     if (numbers.next()?, numbers.next()?) >= NOT_LOCKED_SINCE {
         return None;
     }
-    let limits = host.read_optional("/proc/self/limits")?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
-    // Not a number: unlimited.
-    let limit = line.split_whitespace().next()?.parse::<u64>().ok()?;
+    let SoftLimit::Bytes(limit) = locked_memory(host)? else { return None };
     let needed = connections.saturating_add(OTHER_PROCESSES).saturating_mul(ring_bytes(concurrency));
     (limit < needed).then(|| Obstacle {
         why: format!(

@@ -59,8 +59,12 @@ impl Segments<'_> {
     pub fn measure(&self, interrupt: &Interrupt) -> Result<Measure> {
         let all = self.bytes.saturating_mul(self.count);
         let no_room = || unavailable(format!("no room for {} segments, {}", self.count, Bytes(all)));
-        if files::free_bytes_if_limited(self.folder)?.is_some_and(|free| free < all.saturating_add(self.spare)) {
-            return Ok(no_room());
+        let free = files::free_bytes_if_limited(self.folder)?;
+        if let Some(free) = free.filter(|free| *free < all.saturating_add(self.spare)) {
+            let spare =
+                || format!(" and {} for what else is stored there: {} are free", Bytes(self.spare), Bytes(free));
+            let spare = if self.spare > 0 { spare() } else { String::new() };
+            return Ok(unavailable(format!("no room for {} segments, {}{spare}", self.count, Bytes(all))));
         }
         let mut made = Timed::new(NAME);
         let ended = (0..self.count).try_for_each(|number| {
@@ -213,8 +217,11 @@ mod tests {
     fn where_others_would_be_left_without_room_nothing_is_written() {
         let (folder, user) = (tempfile::tempdir().unwrap(), me());
         let segments = Segments { spare: u64::MAX, ..of(folder.path(), &user, 1 << 20, 2) };
-        let measured = segments.measure(&Interrupt::never()).unwrap();
-        assert_eq!(measured.unavailable.as_deref(), Some("no room for 2 segments, 2 MiB"));
+        let why = segments.measure(&Interrupt::never()).unwrap().unavailable.unwrap();
+        assert!(
+            why.starts_with("no room for 2 segments, 2 MiB and ") && why.contains("for what else is stored there"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn the_one_of_twenty_hosts_that_is_15_percent_slower_is_named_and_of_equal_ones_
     assert_eq!(found["groups"][0]["name"], "model DISK 1T, firmware A1, kernel 6.1.0");
     let answer = found["answer"][0].as_str().unwrap();
     assert!(
-        answer.contains("node7 is 1") && answer.contains("% slower than the median of its 19 siblings"),
+        answer.contains("node7 is 1") && answer.contains("% slower than the median of its group of 20"),
         "{answer}"
     );
     let shown = pgstrata(

@@ -63,7 +63,7 @@ fn an_image_is_preconditioned_once_for_all_trials_on_it_and_the_report_tells_its
     let sentence = found[0]["sentence"].as_str().unwrap();
     assert!(sentence.contains("rounds of 100 ms, not SNIA's 60 s; of the image file"), "{sentence}");
     assert!(text.contains("Preconditioned drives"), "{text}");
-    assert!(!text.contains("SSD not preconditioned"), "an image is no SSD: {text}");
+    assert!(!text.contains("drive not preconditioned"), "an image is no drive: {text}");
 }
 
 #[test]

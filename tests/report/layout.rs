@@ -1,7 +1,7 @@
 //! The layout of report.html in a real browser: links, folding, heights, paper, tables on narrow views.
 
 use crate::page::{COLOURS, Opened, open};
-use crate::sample;
+use crate::{hostile, sample};
 use serde_json::{Value, json};
 
 /// Widths that a report is looked at: a desktop, a tablet, a phone.
@@ -113,7 +113,7 @@ fn charts_of_open_sections_are_drawn_without_scrolling_and_others_when_they_open
 #[test]
 fn no_column_of_a_table_is_out_of_view_without_a_hint() {
     for width in WIDTHS {
-        for findings in [sample::findings(), sample::hostile()] {
+        for findings in [sample::findings(), hostile::hostile()] {
             let Some(Opened { mut browser, .. }) = open(&findings, width, "light") else { return };
             browser.evaluate(OPEN_ALL);
             let clipped = "Array.from(document.querySelectorAll('figure.table')).filter(f => {

@@ -1,6 +1,6 @@
 //! OpenMetrics text, read by a strict reader of its own: what the specification forbids fails here.
 
-use crate::{rendered, sample};
+use crate::{hostile, rendered, sample};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sample: its family, its labels as they were before escaping, value and time.
@@ -143,7 +143,7 @@ fn the_run_says_where_it_ran_and_trials_of_several_machines_say_it_each() {
 
 #[test]
 fn hostile_names_are_escaped_in_openmetrics_and_control_characters_are_replaced() {
-    let findings = sample::hostile();
+    let findings = hostile::hostile();
     let samples = read(&rendered("openmetrics", &findings)).unwrap();
     let names: BTreeSet<&String> =
         samples.iter().filter(|sample| sample.family == "pgstrata_run").map(|sample| &sample.labels["name"]).collect();

@@ -1,7 +1,7 @@
 //! report.html in a real headless Chromium.
 
 use crate::chromium::Chromium;
-use crate::{ageing, rendered, sample};
+use crate::{ageing, hostile, rendered, sample};
 use pgstrata::analyse::findings::Findings;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -169,7 +169,7 @@ fn dark_follows_the_system_and_the_button_turns_it() {
 
 #[test]
 fn a_phone_scrolls_tables_in_their_boxes_and_never_the_page() {
-    for findings in [sample::findings(), sample::hostile()] {
+    for findings in [sample::findings(), hostile::hostile()] {
         let Some(Opened { mut browser, .. }) = open(&findings, 360, "light") else { return };
         browser.evaluate(SCROLL_THROUGH);
         let widest = "[document.documentElement.scrollWidth, document.body.scrollWidth]";
@@ -245,7 +245,7 @@ fn telemetry_shows_the_trial_that_is_chosen() {
 
 #[test]
 fn hostile_names_are_shown_and_do_nothing() {
-    let findings = sample::hostile();
+    let findings = hostile::hostile();
     let Some(Opened { mut browser, .. }) = open(&findings, 1200, "light") else { return };
     browser.evaluate(SCROLL_THROUGH);
     browser.click("#seconds .chips button");

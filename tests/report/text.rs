@@ -1,6 +1,6 @@
 //! What can be judged without a browser: the page's own text, sizes, the terminal's text, CSV and JSON.
 
-use crate::{rendered, sample};
+use crate::{hostile, rendered, sample};
 use pgstrata::analyse::findings::{CaseFinding, Findings, Series, TrialFinding};
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ fn without_a_script_headline_tables_environment_and_plan_are_all_there() {
 
 #[test]
 fn hostile_text_is_escaped_in_every_field_of_the_page() {
-    let findings = sample::hostile();
+    let findings = hostile::hostile();
     let page = rendered("html", &findings);
     assert!(!markup(&page).contains("<img"));
     assert_eq!(page.matches("</script>").count(), 3, "data, charts, our own script");
@@ -71,7 +71,7 @@ fn hostile_text_is_escaped_in_every_field_of_the_page() {
 
 #[test]
 fn a_terminal_gets_no_control_character_and_no_line_over_100_columns() {
-    for findings in [sample::findings(), sample::hostile()] {
+    for findings in [sample::findings(), hostile::hostile()] {
         let text = rendered("txt", &findings);
         let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
         assert!(longest.chars().count() <= 100, "{longest}");
@@ -164,7 +164,7 @@ fn csv_has_one_row_for_each_case_and_measure() {
 
 #[test]
 fn hostile_text_comes_through_csv_as_it_is() {
-    let findings = sample::hostile();
+    let findings = hostile::hostile();
     let rows = csv_rows(&rendered("csv", &findings));
     let reason = rows[0].iter().position(|heading| heading == "durability_reason").unwrap();
     assert_eq!(rows[1][reason], findings.cases[0].durability.reason);
@@ -187,7 +187,7 @@ fn alike(a: &Value, b: &Value) -> bool {
 
 #[test]
 fn json_reads_back_as_the_same_findings() {
-    let findings = sample::hostile();
+    let findings = hostile::hostile();
     let text = rendered("json", &findings);
     assert_eq!(text.lines().count(), 1);
     let back: Findings = serde_json::from_str(&text).unwrap();
@@ -258,7 +258,7 @@ fn markdown_has_the_answer_the_tables_and_the_conditions() {
 
 #[test]
 fn hostile_text_stays_in_its_cell_of_markdown() {
-    let text = rendered("md", &sample::hostile());
+    let text = rendered("md", &hostile::hostile());
     let (before, plan) = text.split_once("<details>").unwrap();
     assert!(!before.contains("<img") && !before.contains("</script"), "{before}");
     assert!(!plan.contains('\u{1b}') && !plan.contains('\u{202e}'));

@@ -194,9 +194,9 @@ fn comparison(
     Some(GroupComparison { group: group.to_owned(), reference: reference.to_owned(), ratio, hosts, method })
 }
 
-/// `node7 is 15 % slower than the median of its 19 siblings (5.1 MADs; limit 3.6)`.
+/// `node7 is 15 % slower than the median of its group of 20, by 5.1 MADs (limit 3.6 MADs)`.
 pub(super) fn sentence(group: &HostGroup) -> String {
-    let siblings = group.hosts.len().saturating_sub(1);
+    let hosts = group.hosts.len();
     let slow: Vec<String> = group
         .hosts
         .iter()
@@ -204,10 +204,7 @@ pub(super) fn sentence(group: &HostGroup) -> String {
         .map(|host| {
             let share = 100.0 * (1.0 - host.speed);
             let below = host.below.unwrap_or_default();
-            format!(
-                "{} is {share:.0} % slower than the median of its {siblings} siblings, by {below:.1} MADs",
-                host.host
-            )
+            format!("{} is {share:.0} % slower than the median of its group of {hosts}, by {below:.1} MADs", host.host)
         })
         .collect();
     match group.limit {
@@ -219,7 +216,7 @@ pub(super) fn sentence(group: &HostGroup) -> String {
         Some(limit) if slow.is_empty() => {
             let spread = 100.0 * group.spread;
             format!(
-                "{}: none of {} hosts is slower than its siblings (limit {limit:.1} MADs of {spread:.1} % each)",
+                "{}: none of {} hosts is slower than the limit ({limit:.1} MADs of {spread:.1} % each below the median)",
                 group.name,
                 group.hosts.len()
             )

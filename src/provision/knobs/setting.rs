@@ -168,8 +168,8 @@ pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
             let stays = *kind == super::DISCARDS.name && takes_no_limit(host, path) && !goes_with_the_trial(host, path);
             return stays.then(|| {
                 format!(
-                    "{kind} ({path}) stays `{now}`: this kernel takes no other value after that; the drive gets no discards \
-                     until it is attached again or the machine boots"
+                    "{kind} ({path}) cannot be restored: this kernel accepts no other limit once it is `{now}`; the drive gets no \
+                     discards (`fstrim` fails) until it is reattached or the machine reboots"
                 )
             });
         }

@@ -359,7 +359,7 @@ fn a_kernel_that_takes_no_discards_back_is_told_and_nothing_is_stuck() {
     assert!(strayed(&fake.host, &fake.ledger, 0).is_empty());
     fake.put(&format!("{queue}/discard_granularity"), "0\n");
     let told = strayed(&fake.host, &fake.ledger, 0);
-    assert!(told.len() == 1 && told[0].contains("until it is attached again or the machine boots"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("until it is reattached or the machine reboots"), "{told:?}");
     fs::create_dir(fake.root.path().join("sys/dev/block/7:1/dm")).unwrap();
     assert!(strayed(&fake.host, &fake.ledger, 0).is_empty(), "a mapping goes with the trial");
     fake.undo();

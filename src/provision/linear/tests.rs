@@ -51,7 +51,7 @@ fn a_part_beyond_its_device_is_refused_and_says_what_there_is() {
         return;
     }
     let refused = place.build(&on("100MiB")).unwrap_err().to_string();
-    assert!(refused.contains("no 100MiB from 50MiB on in 64 MiB"), "{refused}");
+    assert!(refused.contains("no 100MiB from 50MiB in 64 MiB"), "{refused}");
     place.clean();
 }
 
@@ -64,7 +64,7 @@ fn a_part_beyond_a_device_of_known_size_is_refused_before_anything_is_built() {
         unmet.into_iter().map(|unmet| unmet.what).find(|what| what.contains("below `linear`"))
     };
     let said = lacking("50MiB", "100MiB");
-    assert_eq!(said.as_deref(), Some("a device with 100MiB from 50MiB on below `linear`: it has 64 MiB"));
+    assert_eq!(said.as_deref(), Some("room for 100MiB from 50MiB on the device below `linear`, which has 64 MiB"));
     assert_eq!(lacking("50%", "32MiB"), None);
 }
 

@@ -1,13 +1,11 @@
 //! The page of a fleet: one file that opens from disk, needs no network and no script, in the report's style sheet.
 
-use super::super::page::{STYLE, sum};
-use super::super::sheet::{MACRO, Sheet};
+use super::super::sheet::{self, Sheet};
 use super::super::table::{Cell, Table, TableColumn};
-use super::super::words::write_visible;
 use super::plot::{DotPlot, HistoryPlot};
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostGroup};
-use crate::error::{Error, Result};
-use minijinja::{Environment, context};
+use crate::error::Result;
+use minijinja::context;
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -40,21 +38,9 @@ struct GroupView {
 /// # Errors
 /// A bug: a template that does not render.
 pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[Grouping]) -> Result<String> {
-    let bug = |e: minijinja::Error| Error::bug(format!("the template of a fleet does not render: {e:#}"));
-    let text = format!("{MACRO}{TEMPLATE}");
-    let mut environment = Environment::new();
-    environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
-    environment.set_formatter(write_visible);
-    environment.add_template("page.html", &text).map_err(bug)?;
-    let style = format!("{STYLE}{OWN_STYLE}");
     let words: Vec<&str> = findings.grouped_by.iter().map(|by| by.word()).collect();
-    let template = environment.get_template("page.html").map_err(bug)?;
-    template
-        .render(context! {
-            policy => format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", sum(&style)),
-            style => style,
+    let own = context! {
             version => env!("CARGO_PKG_VERSION"),
-            home => home,
             groupings => groupings,
             plan => findings.plan,
             grouped_by => words.join(", "),
@@ -65,8 +51,8 @@ pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[Grouping]
             not_compared => findings.not_compared,
             left_out_count => findings.left_out.len(),
             left_out => Sheet::of(NAME, left_out(&findings.left_out)),
-        })
-        .map_err(bug)
+    };
+    sheet::render("a fleet", TEMPLATE, OWN_STYLE, home, own)
 }
 
 fn group((index, group): (usize, &HostGroup)) -> GroupView {
@@ -93,8 +79,7 @@ fn hosts(index: usize, group: &HostGroup) -> Table {
     for host in &group.hosts {
         let named = Cell::text(&host.host).csv(vec![host.host.clone(), host.is_slow.to_string()]);
         let named = if host.is_slow { named.aside("slow").style("name slower") } else { named.style("name") };
-        let slowest = host.cases.iter().min_by(|one, other| one.1.total_cmp(other.1));
-        let slowest = slowest.map_or_else(
+        let slowest = host.slowest().map_or_else(
             || Cell::text("").csv(vec![String::new(); 2]),
             |(case, speed)| Cell::text(case).aside(format!("{speed:.3}")).csv(vec![case.clone(), speed.to_string()]),
         );
@@ -103,7 +88,7 @@ fn hosts(index: usize, group: &HostGroup) -> Table {
             Cell::number(Some(host.speed), |speed| format!("{speed:.3}")),
             Cell::number(host.below, |below| format!("{below:.1}")),
             Cell::number(Some(host.trials), |trials| trials.to_string()),
-            Cell::number(Some(host.history.iter().filter(|of| of.in_group).count()), |runs| runs.to_string()),
+            Cell::number(Some(host.runs()), |runs| runs.to_string()),
             slowest,
         ]);
     }

@@ -118,7 +118,7 @@ pub(super) struct HistoryPlot {
     first: String,
     last: String,
     rows: Vec<HistoryRow>,
-    /// Hosts with a single run.
+    /// Hosts with a single measurement: one run, on a machine that did not change meanwhile.
     single: usize,
 }
 
@@ -145,7 +145,7 @@ struct Point {
 }
 
 impl HistoryPlot {
-    /// `None` where no host has two runs.
+    /// `None` where no host has two measurements.
     pub(super) fn of(group: &HostGroup) -> Option<HistoryPlot> {
         let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
             group.hosts.iter().partition(|host| host.history.len() > 1);

@@ -56,8 +56,7 @@ fn table(group: &HostGroup) -> String {
 
 fn cells(host: &HostFinding) -> [String; 5] {
     let below = host.below.map_or_else(|| "-".to_owned(), |below| format!("{below:.1}"));
-    let slowest = host.cases.iter().min_by(|one, other| one.1.total_cmp(other.1));
-    let slowest = slowest.map_or_else(String::new, |(case, speed)| format!("{case} {speed:.3}"));
+    let slowest = host.slowest().map_or_else(String::new, |(case, speed)| format!("{case} {speed:.3}"));
     let name = if host.is_slow { format!("{} (slow)", host.host) } else { host.host.clone() };
     [name, format!("{:.3}", host.speed), below, host.trials.to_string(), slowest]
 }

@@ -59,7 +59,7 @@ fn the_page_has_each_host_the_limit_the_history_and_what_was_left_out() {
         "class=\"limit\"",
         "2026-04-02: firmware A1 to B2",
         "class=\"other\"",
-        "1 host has a single run",
+        "1 host has a single measurement",
         "paired over 2 hosts",
         "0.94",
         "Left out, and why",

@@ -1,0 +1,38 @@
+//! The sample with hostile text in place of whatever comes from outside.
+
+use crate::sample;
+use pgstrata::analyse::findings::Findings;
+
+/// A name that breaks out of whatever does not escape it: elements, attributes, scripts, terminals, CSV.
+pub const HOSTILE: &str =
+    "</script><img src=x onerror=\"window.hacked=1\">'\"`{{7*7}}{b|c}\u{1b}[2J\u{202e}\u{2028},;\n=1+1 \u{9b}31m&amp;";
+
+/// The sample with every text that comes from outside replaced by, or ended with, something hostile; a long name has no blank.
+pub fn hostile() -> Findings {
+    let plain = sample::findings();
+    let mut value = serde_json::to_value(&plain).unwrap();
+    spoil(&mut value, "");
+    let mut spoiled: Findings = serde_json::from_value(value).unwrap();
+    spoiled.run.name = format!("{HOSTILE}{}", "x".repeat(300));
+    spoiled
+}
+
+/// Ends every string with the hostile text, but for words of our own (enums), which could not hold it. Keys of maps
+/// stay: `clients` decides which charts there are.
+fn spoil(value: &mut serde_json::Value, key: &str) {
+    match value {
+        serde_json::Value::String(text) => {
+            let is_word = matches!(
+                key,
+                "class" | "by" | "kind" | "procedure" | "step" | "fits" | "write_cache" | "role" | "claim" | "verdict"
+            ) && !text.contains(' ');
+            let is_wait_class = key == "class" && !["flushed", "volatile"].contains(&text.as_str());
+            if key != "clients" && (!is_word || is_wait_class) {
+                text.push_str(HOSTILE);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| spoil(item, key)),
+        serde_json::Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| spoil(field, name)),
+        _ => {}
+    }
+}
