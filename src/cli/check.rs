@@ -108,7 +108,8 @@ pub fn run(args: &Args) -> Result<u8> {
     let (run, baseline) = (read(0, &args.run, None)?, read(1, &args.against, case)?);
     if let Some((figure, names)) = limits::unknown(&args.limits, &run.sides, &baseline.sides) {
         let error = Error::user(format!("no case has the figure `{figure}`"));
-        let known = format!("figures of these runs: {}", names.join(", "));
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let known = format!("figures of these runs: {}", quoted.join(", "));
         return Err(match nearest(&figure, names.iter().map(String::as_str)) {
             Some(name) => error.hint(format!("did you mean `{name}`? {known}")),
             None => error.hint(known),
