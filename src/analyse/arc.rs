@@ -5,7 +5,7 @@ use super::input::Seconds;
 use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::columns;
 use crate::record::counts::Counts;
-use crate::record::operation::CacheState;
+use crate::record::operation::{CacheState, Operation};
 use crate::record::stack::Role;
 use crate::record::trial::TrialRecord;
 
@@ -18,12 +18,16 @@ const POOL: &str = "zpool";
 /// Smaller shares change what is measured by less than what is worth a caution.
 const NOTABLE: f64 = 0.5;
 
+/// Whether a workload drops what it reads from the page cache each time before it reads it.
+pub fn reads_cold(operation: &Operation) -> bool {
+    operation.noun == PIECES_OF && operation.cache != Some(CacheState::Warm)
+}
+
 /// The share of the largest piece of a trial with its data on a pool that the ARC can hold, by the size that it aimed at;
 /// `None` where it is small, and for workloads that want no cold reads.
 #[must_use]
 pub fn holds(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Option<f64> {
-    let wants_cold = record.operation.noun == PIECES_OF && record.operation.cache != Some(CacheState::Warm);
-    if !is_on_pool(record.stack.as_ref()?) || !wants_cold {
+    if !is_on_pool(record.stack.as_ref()?) || !reads_cold(&record.operation) {
         return None;
     }
     let largest = counts.measures.iter().flat_map(|measure| &measure.slices).map(|slice| slice.operations).max()? << 20;

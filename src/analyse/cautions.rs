@@ -1,5 +1,6 @@
 //! What a reader should know before believing a figure.
 
+use super::arc;
 use super::case::CaseSums;
 use super::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
 use super::durability;
@@ -100,6 +101,8 @@ fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
         }
         // Of a dataset whose `primarycache` is not `all` nothing keeps the pages.
         Fits::Memory if mount.is_some_and(|mount| mount.fstype == "zfs") => return None,
+        // What the ARC holds of them has a caution of its own.
+        Fits::Memory if sums.operation.as_ref().is_some_and(arc::reads_cold) => return None,
         Fits::Memory => "fit into memory: reads came from the page cache",
         Fits::Neither => return None,
     };

@@ -3,6 +3,7 @@
 use super::findings::Findings;
 use super::story::{Act, Story, first_device};
 use crate::record::facts::{Fits, HostFacts};
+use crate::record::operation::CacheState;
 use crate::record::trial::{Gap, TrialRecord};
 
 /// Text and scope of each caution.
@@ -24,6 +25,11 @@ fn what_differs_in_a_number_alone_is_said_once_with_a_range() {
     assert_eq!(said(&found), [(text, Some("all cases"))]);
     assert_eq!(found.cautions[0].cases.len(), 3);
     assert_eq!(found.cases[0].cautions, ["the data (308 MiB) fit into memory: reads came from the page cache"]);
+    let scans = Act::on("ext4").touched(|record| {
+        fits_into_memory(record);
+        (record.operation.noun, record.operation.cache) = ("MiB".to_owned(), Some(CacheState::Cold));
+    });
+    assert!(Story::of(3, None).with(&scans).findings().cases[0].cautions.is_empty(), "each scan is cold");
     let on_zfs = Story::of(3, None).with(&act("zfs")).findings();
     let in_arc = "the data (313 MiB) can be held by the ARC: reads may have come from it";
     assert_eq!(on_zfs.cases[0].cautions, [in_arc]);

@@ -156,11 +156,14 @@ impl StrataSums {
     }
 
     /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted. The counter of WAL
-    /// records lags by a second or so in short windows: transactions that took an id have written all the same.
+    /// records lags by a second or so in short windows: transactions that took an id have written all the same. Where none took one, no
+    /// commit waits for WAL (RecordTransactionCommit), and records come from other processes: beside one query a second they count.
     #[must_use]
     pub fn read_only(&self) -> Option<bool> {
-        let wrote = self.xids.per_operation().is_some_and(|xids| xids >= READ_ONLY_RECORDS);
-        self.wal_records.per_operation().map(|records| records < READ_ONLY_RECORDS && !wrote)
+        let xids = self.xids.per_operation();
+        let wrote = xids.is_some_and(|xids| xids >= READ_ONLY_RECORDS);
+        let few = |records: f64| records < READ_ONLY_RECORDS && !wrote;
+        self.wal_records.per_operation().map(|records| few(records) || xids == Some(0.0))
     }
 
     /// The finding, `noun` being what an operation is called; `None` where nothing was counted.

@@ -44,7 +44,12 @@ fn an_image_is_preconditioned_once_for_all_trials_on_it_and_the_report_tells_its
     let plan = shop.file("plan.toml", PLAN);
     let shown = shop.pgstrata(&["plan", plan.to_str().unwrap()]).output().unwrap();
     let text = String::from_utf8(shown.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("once per run") && text.contains(": 128 MiB in sequence") && text.contains("5 to 25 rounds of 100 ms"), "{text}");
+    assert!(
+        text.contains("once per run")
+            && text.contains(": 128 MiB in sequence")
+            && text.contains("5 to 25 rounds of 100 ms"),
+        "{text}"
+    );
     let Ran { folder, findings, text, .. } = shop.ran(PLAN);
     let all: Vec<_> = ["ext4.sync", "ext3.sync"].into_iter().flat_map(|case| drives(&folder, case)).collect();
     assert!(all.iter().all(|drive| *drive == all[0]), "all trials had the same image: {all:#?}");
