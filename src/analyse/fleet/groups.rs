@@ -203,8 +203,12 @@ pub(super) fn sentence(group: &HostGroup) -> String {
         .filter(|host| host.is_slow)
         .map(|host| {
             let share = 100.0 * (1.0 - host.speed);
+            let decimals = usize::from(share < 10.0);
             let below = host.below.unwrap_or_default();
-            format!("{} is {share:.0} % slower than the median of its group of {hosts}, by {below:.1} MADs", host.host)
+            format!(
+                "{} is {share:.decimals$} % slower than the median of its group of {hosts}, by {below:.1} MADs",
+                host.host
+            )
         })
         .collect();
     match group.limit {
