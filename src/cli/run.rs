@@ -171,7 +171,7 @@ pub(super) fn measured(
     watched: Watched<'_>,
 ) -> Result<Ending> {
     check::places(host, task.cases(), &places.state)?;
-    task.consent(host, more.blocks.is_some(), watched.yes)?;
+    task.consent(host, watched.yes)?;
     let interrupt = Interrupt::listen()?;
     let task = task.with_builds(host, &interrupt)?;
     let progress = Progress::new(watched.json, std::io::stderr().is_terminal());
@@ -357,20 +357,14 @@ impl Task {
         }
     }
 
-    /// Asks for what will be overwritten: of a run that goes on, only by the trials that are left. Of one that gets more blocks, and
-    /// of a share, which may have to repeat trials of another machine, that is not known yet: it may be any.
-    fn consent(&self, host: &Host, is_extended: bool, yes: bool) -> Result<()> {
-        let all = || self.cases().iter().collect::<Vec<_>>();
-        let Task::Resume(stored) = self else { return consent(host, &all(), &[], yes) };
-        let events = stored.events()?;
-        if is_extended || stored.record().share.is_some() {
-            return consent(host, &all(), &drives::earlier(&events), yes);
-        }
-        let due = stored.record().due(events.iter().map(|event| &event.what));
-        let left = due.iter().filter(|key| !matches!(stored.trial(key), Ok(Some(trial)) if trial.is_result()));
-        let left: BTreeSet<&String> = left.map(|key| &key.case).collect();
-        let cases: Vec<&CaseSpec> = self.cases().iter().filter(|case| left.contains(&case.id)).collect();
-        consent(host, &cases, &drives::earlier(&events), yes)
+    /// Asks for whatever may be overwritten. Also those disks of a resumed run whose trials are stored: damaged ones are measured
+    /// again, disturbed ones repeated, and which these are is known later.
+    fn consent(&self, host: &Host, yes: bool) -> Result<()> {
+        let done = match self {
+            Task::Resume(stored) => drives::earlier(&stored.events()?),
+            Task::Start(..) | Task::Joined(_) => Vec::new(),
+        };
+        consent(host, self.cases(), &done, yes)
     }
 
     /// The same, once every PostgreSQL of it is built.
@@ -438,7 +432,7 @@ fn resumable(stored: &RunFolder, blocks: Option<BlocksArg>) -> Result<()> {
 
 /// Shows each disk that the plan marks `overwrite = true` and each that is preconditioned, and asks. `done` are the drives that
 /// the run has preconditioned before.
-fn consent(host: &Host, cases: &[&CaseSpec], done: &[DriveRecord], yes: bool) -> Result<()> {
+fn consent(host: &Host, cases: &[CaseSpec], done: &[DriveRecord], yes: bool) -> Result<()> {
     let disks = cases.iter().flat_map(|case| &case.stack.nodes).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
     for spec in disks {
@@ -468,11 +462,11 @@ fn consent(host: &Host, cases: &[&CaseSpec], done: &[DriveRecord], yes: bool) ->
 }
 
 /// The disks that are preconditioned, each with what that takes.
-fn preconditioned(host: &Host, cases: &[&CaseSpec], done: &[DriveRecord]) -> Result<Vec<String>> {
+fn preconditioned(host: &Host, cases: &[CaseSpec], done: &[DriveRecord]) -> Result<Vec<String>> {
     let lines = drives::lines(host, cases.iter().map(|case| &case.stack))?;
     let shown = |line: &DriveLine| match done.iter().any(|known| known.key == line.drive) {
         true => format!(
-            "was preconditioned by this run, and is again if it was used or trimmed since: {}",
+            "already preconditioned by this run, repeated if it was used or trimmed since: {}",
             prepared::drive(line)
         ),
         false => format!("will be overwritten, and worn by preconditioning: {}", prepared::drive(line)),
@@ -580,7 +574,7 @@ mod tests {
 
     #[test]
     fn disks_that_are_preconditioned_are_asked_for_once_and_no_images_or_others() {
-        let asked = |cases: &[CaseSpec]| preconditioned(&Host::this(), &cases.iter().collect::<Vec<_>>(), &[]).unwrap();
+        let asked = |cases: &[CaseSpec]| preconditioned(&Host::this(), cases, &[]).unwrap();
         let disk = case("disk", "/dev/no-such-disk", &["precondition"]);
         let lines = asked(&[disk.clone(), disk]);
         assert_eq!(lines.len(), 1, "{lines:?}");
