@@ -84,9 +84,6 @@ fn told(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
     (told, bytes)
 }
 
-/// Since when PostgreSQL extends relations by posix_fallocate, and the setting that has it write zeros instead.
-const RESERVES_SINCE: u32 = 160_000;
-const EXTEND_METHOD: &str = "file_extend_method";
 /// Filesystems that can compress and tell what they did.
 const COMPRESSING: [&str; 3] = ["bcachefs", "btrfs", "zfs"];
 
@@ -103,16 +100,15 @@ fn compressed(record: &TrialRecord) -> Option<Figure> {
     Some(Figure::new("stored compressed", "%", compressed_percent(record).filter(|_| compresses)?))
 }
 
-/// The same where the data lie on a btrfs that is mounted to compress, and a server reserves space as PostgreSQL does since 16.
+/// The same where the data lie on a btrfs that is mounted to compress, under a server that reserves space.
 pub(super) fn asked_to_compress(record: &TrialRecord) -> Option<f64> {
     let stack = record.stack.as_ref()?;
     let mount = stack.mount().filter(|mount| mount.fstype == "btrfs")?;
     let asked = mount.super_options.iter().any(|option| option.starts_with("compress"));
     let nocow = stack.nodes.iter().any(|node| node.details.get("nocow").is_some_and(|shown| shown.starts_with("on")));
-    let reserves = record.server.as_ref().is_some_and(|server| server.version_num >= RESERVES_SINCE);
-    let set = record.case.postgres.as_ref().and_then(|postgres| postgres.settings.get(EXTEND_METHOD));
-    let writes_zeros = set.is_some_and(|method| method.trim_matches('\'') == "write_zeros");
-    compressed_percent(record).filter(|_| asked && !nocow && reserves && !writes_zeros)
+    let major = record.server.as_ref()?.version_num / 10_000;
+    let reserves = record.case.postgres.as_ref()?.reserves_space(major);
+    compressed_percent(record).filter(|_| asked && !nocow && reserves)
 }
 
 fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
@@ -314,25 +310,13 @@ mod tests {
 
     #[test]
     fn what_is_stored_compressed_is_told_of_filesystems_that_can() {
-        let of = |fstype: &str, options: &[&str]| {
+        let on = |fstype: &str, options: &[&str], touch: fn(&mut TrialRecord)| {
             let mut record = Story::of(1, None).with(&Act::on(fstype)).trials.remove(0).record;
             let grounds = record.stack.as_mut().unwrap().nodes.iter_mut().flat_map(|node| &mut node.grounds);
             let mount = grounds.filter_map(|ground| ground.mount.as_mut()).next().unwrap();
-            mount.super_options = options
-                .iter()
-                .filter(|option| !option.contains('=') || option.starts_with("compress"))
-                .map(|option| (*option).to_owned())
-                .collect();
-            record.server.as_mut().unwrap().version_num =
-                if options.contains(&"server=15") { 150_012 } else { 180_001 };
-            if options.contains(&"file_extend_method=write_zeros") {
-                let postgres = record.case.postgres.as_mut().unwrap();
-                postgres.settings.insert(EXTEND_METHOD.to_owned(), "write_zeros".to_owned());
-            }
-            if options.contains(&"nocow=on") {
-                let node = &mut record.stack.as_mut().unwrap().nodes[0];
-                node.details.insert("nocow".to_owned(), "on, for new files".to_owned());
-            }
+            mount.super_options = options.iter().map(|option| (*option).to_owned()).collect();
+            record.server.as_mut().unwrap().version_num = 180_001;
+            touch(&mut record);
             let relation = RelationLayout {
                 bytes: 512 << 20,
                 extents: Some(9),
@@ -343,10 +327,23 @@ mod tests {
             record.age = Some(AgeRecord { layout, ..AgeRecord::default() });
             (compressed(&record).map(|figure| figure.trial.mean), asked_to_compress(&record))
         };
+        let of = |fstype: &str, options: &[&str]| on(fstype, options, |_| ());
         assert_eq!(of("btrfs", &["rw", "compress-force=zstd:3"]), (Some(25.0), Some(25.0)));
         assert_eq!(of("btrfs", &["rw"]), (Some(25.0), None));
-        for other in ["server=15", "file_extend_method=write_zeros", "nocow=on"] {
-            assert_eq!(of("btrfs", &["compress-force=zstd:3", other]), (Some(25.0), None), "{other}");
+        // Where PostgreSQL or the filesystem has another reason, this one is not given.
+        let otherwise: [fn(&mut TrialRecord); 3] = [
+            |record| record.server.as_mut().unwrap().version_num = 150_012,
+            |record| {
+                let settings = &mut record.case.postgres.as_mut().unwrap().settings;
+                settings.insert("file_extend_method".to_owned(), "write_zeros".to_owned());
+            },
+            |record| {
+                let details = &mut record.stack.as_mut().unwrap().nodes[0].details;
+                details.insert("nocow".to_owned(), "on, for new files".to_owned());
+            },
+        ];
+        for touch in otherwise {
+            assert_eq!(on("btrfs", &["compress-force=zstd:3"], touch), (Some(25.0), None));
         }
         assert_eq!((of("zfs", &[]), of("xfs", &[])), ((Some(25.0), None), (None, None)));
     }

@@ -21,6 +21,28 @@ pub struct PostgresSpec {
     pub initdb: Vec<String>,
 }
 
+/// The first major version that reserves space of tables by posix_fallocate(3), more than 8 pages at a time.
+const RESERVES_SPACE: u32 = 16;
+
+impl PostgresSpec {
+    /// What the plan sets: among the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
+    #[must_use]
+    pub fn asked(&self, name: &str) -> Option<&str> {
+        let of_initdb = self.initdb.iter().filter_map(|argument| {
+            ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.trim().split_once('='))
+        });
+        let settings = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        settings.chain(of_initdb).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// Whether a server of this major version reserves the space of growing tables instead of writing zeros. btrfs never
+    /// compresses such files.
+    #[must_use]
+    pub fn reserves_space(&self, major: u32) -> bool {
+        major >= RESERVES_SPACE && self.asked("file_extend_method") != Some("write_zeros")
+    }
+}
+
 /// A workload as asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSpec {

@@ -180,7 +180,7 @@ fn refuse_stacks_kept_beyond_a_guest(cases: &[CaseSpec]) -> Result<()> {
 fn set_twice(case: &CaseSpec) -> Vec<String> {
     let (Some(postgres), Ok(workload)) = (&case.postgres, workload(&case.workload.kind)) else { return Vec::new() };
     let of_workload = workload.server_settings(&case.workload.options).into_keys();
-    let twice = of_workload.filter(|name| window::asked(postgres, name).is_some());
+    let twice = of_workload.filter(|name| postgres.asked(name).is_some());
     twice.map(|name| format!("both [postgres] and the workload {} set `{name}`", case.workload.name)).collect()
 }
 
@@ -311,20 +311,20 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
 /// A stack is aged only where it is made for the trial and goes with it: `fill` would fill whatever else is there.
 fn refuse_age(case: &CaseSpec) -> Result<()> {
     let stack = &case.stack;
-    let is_lasting = stack.node(stack.data.node()).is_none_or(|node| node.layer == "directory");
-    if case.age.is_empty() || !(stack.reuse || is_lasting || !stack.tablespaces.is_empty()) {
+    let is_folder = stack.node(stack.data.node()).is_none_or(|node| node.layer == "directory");
+    if case.age.is_empty() || !(stack.reuse || is_folder || !stack.tablespaces.is_empty()) {
         return Ok(());
     }
     let message =
-        format!("run.json ages the stack of {}, which is kept, an existing folder, or has tablespaces", case.id);
-    Err(Error::user(message).hint("no plan can ask for that: run.json was changed; run the plan anew"))
+        format!("run.json ages the stack of {}, which is reused, an existing folder, or has tablespaces", case.id);
+    Err(Error::user(message).hint("plans that ask for this are refused, so run.json was edited: run the plan again"))
 }
 
 /// What the sizes of a case's data refer to on a machine with so much memory.
 #[must_use]
 pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
     let set = case.postgres.as_ref().map(|postgres| {
-        let value = window::asked(postgres, "shared_buffers");
+        let value = postgres.asked("shared_buffers");
         value.and_then(|value| setting::bytes(value, BUFFER_BYTES)).unwrap_or(DEFAULT_SHARED_BUFFERS)
     });
     Memory { total, shared_buffers: Bytes(set.unwrap_or(0)) }
@@ -519,15 +519,11 @@ mod tests {
     fn a_run_folder_that_ages_what_no_plan_can_age_is_refused() {
         let of = |layer: &str, key: &str, value: i64| {
             let mut case = case(1, &[]);
-            case.stack = StackSpec::linear("s", vec![("loop", Options::default()), (layer, Options::default())]);
-            if layer == "directory" {
-                case.stack.nodes.iter_mut().for_each(|node| {
-                    node.options.set("directory", OptionValue::Text("/srv".into()));
-                });
-                case.stack.nodes.retain(|node| node.layer == "directory");
-            } else {
-                case.stack.nodes[0].options.set("loop", OptionValue::Text("1GiB".into()));
-            }
+            let mut options = Options::default();
+            let (main, value_of) = if layer == "directory" { ("directory", "/srv") } else { ("loop", "1GiB") };
+            options.set(main, OptionValue::Text(value_of.into()));
+            let above = (layer != "directory").then(|| (layer, Options::default()));
+            case.stack = StackSpec::linear("s", [(main, options)].into_iter().chain(above).collect());
             case.age.set(key, OptionValue::Integer(value));
             case
         };
@@ -537,7 +533,7 @@ mod tests {
         assert!(refused(of("directory", "fill", 70)).unwrap_err().contains("an existing folder"));
         let kept =
             CaseSpec { stack: StackSpec { reuse: true, ..of("ext4", "fill", 70).stack }, ..of("ext4", "fill", 70) };
-        assert!(refused(kept).unwrap_err().contains("which is kept"));
+        assert!(refused(kept).unwrap_err().contains("which is reused"));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Whether servers here can run with `io_method = io_uring`: the kernel's switch, seccomp, and memory that a process may lock.
 
-use super::window;
 use crate::host::Host;
 use crate::host::ring::Ring;
 use crate::host::users::{self, User};
@@ -107,7 +106,7 @@ const NOT_LOCKED_SINCE: (u32, u32) = (5, 12);
 /// A warning when the memory that a process may lock is too small for the rings of a case's server.
 pub(super) fn warning(host: &Host, case: &CaseSpec) -> Option<String> {
     let postgres = case.postgres.as_ref().filter(|postgres| asked_by(postgres).is_some())?;
-    let number = |name: &str| window::asked(postgres, name).and_then(|value| value.trim().parse::<u64>().ok());
+    let number = |name: &str| postgres.asked(name).and_then(|value| value.trim().parse::<u64>().ok());
     let connections = number("max_connections").unwrap_or(DEFAULT_CONNECTIONS);
     let Obstacle { why, hint } =
         low_memory(host, connections, number("io_max_concurrency").unwrap_or(DEFAULT_CONCURRENCY))?;

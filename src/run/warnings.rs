@@ -1,7 +1,6 @@
 //! What a person should know of a plan before the run, beside what its workloads say.
 
 use super::forecast::workload;
-use super::window;
 use crate::cluster::{install, server};
 use crate::error::Result;
 use crate::host::Host;
@@ -77,9 +76,6 @@ fn major_of(host: &Host, postgres: &PostgresSpec) -> Option<u32> {
     if postgres.bin == UNBUILT { of_build() } else { found().or_else(of_build) }
 }
 
-/// The first version that reserves space of tables by posix_fallocate(3), more than 8 pages at a time.
-const RESERVES: u32 = 16;
-
 /// A warning when tables may not be compressed by a btrfs that is asked to: a file of which space was reserved by
 /// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again. Fewer pages are written as zeros
 /// (`mdzeroextend`, storage/smgr/md.c). `major` tells the version of the server, where that is known.
@@ -92,8 +88,7 @@ fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32
         node.layer == "btrfs" && mounts.iter().flat_map(|text| text.split(',')).any(compresses)
     };
     let node = case.stack.nodes.iter().find(asks)?;
-    let writes = window::asked(postgres, "file_extend_method").is_some_and(|value| value == "write_zeros");
-    let reserves = !writes && major(postgres).is_none_or(|major| major >= RESERVES);
+    let reserves = major(postgres).is_none_or(|major| postgres.reserves_space(major));
     reserves.then(|| {
         format!(
             "{} of stack {} stops compressing a table once it grows by more than 8 pages at a time (COPY, many clients): \

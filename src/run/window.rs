@@ -38,7 +38,7 @@ const USUAL_WARM_UP_CYCLES: u64 = 3;
 
 /// Time between two checkpoints by time, microseconds, as the plan has it or as it is set for cycles.
 pub fn timeout_us(case: &CaseSpec, extent: Extent) -> u64 {
-    let set = case.postgres.as_ref().and_then(|postgres| asked(postgres, "checkpoint_timeout"));
+    let set = case.postgres.as_ref().and_then(|postgres| postgres.asked("checkpoint_timeout"));
     let default =
         if matches!(extent, Extent::Cycles { .. }) { CHECKPOINT_TIMEOUT_S * 1_000_000 } else { DEFAULT_TIMEOUT_US };
     set.and_then(setting::span_us).unwrap_or(default)
@@ -88,7 +88,7 @@ pub fn described(case: &CaseSpec) -> Result<String> {
         },
         (Extent::Cycles { cycles, .. }, warm_up) => {
             let plural = if cycles == 1 { "" } else { "s" };
-            let on_request = case.postgres.as_ref().is_some_and(|postgres| asked(postgres, "max_wal_size").is_some());
+            let on_request = case.postgres.as_ref().is_some_and(|postgres| postgres.asked("max_wal_size").is_some());
             let at_most = if on_request { " at most" } else { "" };
             let before = warm_up.map_or_else(
                 || format!("2 to {MOST_WARM_UP_CYCLES} of them"),
@@ -103,7 +103,7 @@ pub fn described(case: &CaseSpec) -> Result<String> {
 pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut set = |name: &str, value: String| {
-        if asked(postgres, name).is_none() {
+        if postgres.asked(name).is_none() {
             settings.insert(name.to_owned(), value);
         }
     };
@@ -119,26 +119,17 @@ pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, St
 /// Bytes of WAL to write before the warm-up, so that the segments of the measurement are recycled ones; `None` where the
 /// plan does not want them recycled.
 pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
-    let recycled = asked(postgres, "wal_recycle").is_none_or(|value| !is_off(value));
+    let recycled = postgres.asked("wal_recycle").is_none_or(|value| !is_off(value));
     let most = most_wal(postgres, free_bytes);
-    let steady = if asked(postgres, "max_wal_size").is_some() { most } else { most.min(PREFILL) };
+    let steady = if postgres.asked("max_wal_size").is_some() { most } else { most.min(PREFILL) };
     recycled.then_some(steady.min((free_bytes as f64 * WAL_SHARE) as u64))
 }
 
 /// `max_wal_size`: the plan's, or a power of two so that stacks of about one size get the same.
 fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
-    let set = asked(postgres, "max_wal_size").and_then(|value| setting::bytes(value, MIB));
+    let set = postgres.asked("max_wal_size").and_then(|value| setting::bytes(value, MIB));
     let room = ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL);
     set.unwrap_or_else(|| (1 << room.ilog2()).max(LEAST_WAL))
-}
-
-/// What the plan sets: among the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
-pub fn asked<'a>(postgres: &'a PostgresSpec, name: &str) -> Option<&'a str> {
-    let of_initdb = postgres.initdb.iter().filter_map(|argument| {
-        ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.trim().split_once('='))
-    });
-    let settings = postgres.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    settings.chain(of_initdb).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
 /// `off` as PostgreSQL reads it, with any of its short forms.
