@@ -9,7 +9,7 @@ use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::compare::side::Side;
 use crate::analyse::limits::{self, Checked, Limit, LimitFindings};
 use crate::analyse::load;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::Plan;
 use crate::plan::joined::{self, Half, Matched};
@@ -48,6 +48,11 @@ struct LeftOut {
 /// When there is nothing to interleave, or it cannot be; as a run.
 pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Places, yes: bool) -> Result<Rerun> {
     let (pairs, cases, left_out) = paired(run, baseline);
+    if cases.is_empty() && left_out.equal.is_empty() {
+        return Err(Error::user(format!("{} and {} have no case in common", run.label, baseline.label)).hint(
+            "cases are matched by name; for one case on each side: check RUN:CASE --against BASELINE:CASE --rerun-baseline",
+        ));
+    }
     let plan = joined::join(half(baseline), half(run), &cases)?;
     // Run folders may come from somebody else, and what they ask for is built as root.
     forecast::recheck(&plan.cases)?;

@@ -127,16 +127,9 @@ impl Half<'_> {
 pub fn join(baseline: Half<'_>, run: Half<'_>, pairs: &[(&CaseSpec, &CaseSpec)]) -> Result<Plan> {
     baseline.refuse()?;
     run.refuse()?;
-    let has_common = baseline.record.cases.iter().any(|old| run.record.cases.iter().any(|new| same(old, new)));
-    if pairs.is_empty() && !has_common {
-        return Err(Error::user(format!("{} and {} have no case in common", run.label, baseline.label)).hint(
-            "cases are matched by what they ask for and by the names of their stacks and workloads; name one on each side: RUN:CASE \
-             --against BASELINE:CASE",
-        ));
-    }
     if pairs.is_empty() {
         let message = format!(
-            "{} and {} ask for the same in every case that both have: there is nothing to interleave",
+            "every case that {} and {} share is identical: there is nothing to interleave",
             run.label, baseline.label
         );
         return Err(Error::user(message).hint(

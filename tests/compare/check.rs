@@ -149,4 +149,8 @@ fn a_rerun_interleaves_the_cases_of_both_runs_and_goes_on_where_it_stopped() {
         pgstrata(folder.path(), &["check", &new, "--against", &new, "--rerun-baseline", "--limit", "write -5 %"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
     assert!(stderr(&refused).contains("nothing to interleave"), "{}", stderr(&refused));
+    let other = run_folder::make(&folder.path().join("other")).display().to_string();
+    let refused =
+        pgstrata(folder.path(), &["check", &new, "--against", &other, "--rerun-baseline", "--limit", "write -5 %"]);
+    assert!(stderr(&refused).contains("have no case in common"), "{}", stderr(&refused));
 }

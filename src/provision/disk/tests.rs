@@ -5,7 +5,8 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::provision::drives;
 use crate::provision::guard::{self, BlockDevice};
-use crate::provision::stack::build_stack;
+use crate::provision::images::Images;
+use crate::provision::stack::{build_stack, unmet};
 use crate::provision::test_site::{TestPlace, options_of, stack, text};
 use crate::provision::undo::{Undoers, undo_from};
 use crate::provision::{Ground, Layer, Site};
@@ -70,6 +71,21 @@ impl Bench {
     fn carried(&self) -> Vec<String> {
         guard::contents(&self.host(), &self.device).unwrap()
     }
+}
+
+#[test]
+fn a_part_beyond_a_disk_is_refused_before_anything_is_built() {
+    let Some(bench) = Bench::new() else { return };
+    let lacking = |size: &str| {
+        let part = options_of(&[("start", text("50%")), ("size", text(size))]);
+        let layers = vec![("disk", bench.options("S5GX", false)), ("linear", part), ("ext4", Options::default())];
+        let unmet = unmet(&bench.host(), &stack("d", layers), &Images::default());
+        unmet.into_iter().map(|unmet| unmet.what).find(|what| what.contains("below `linear`"))
+    };
+    let said = lacking("100MiB");
+    assert_eq!(said.as_deref(), Some("room for 100MiB from 50% on the device below `linear`, which has 64 MiB"));
+    assert_eq!(lacking("16MiB"), None);
+    bench.place.clean();
 }
 
 #[test]
