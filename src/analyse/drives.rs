@@ -40,7 +40,7 @@ impl DriveSums {
     pub fn remarks(&self) -> Vec<Remark> {
         let bare = self.bare.iter().map(|name| {
             let words = format!(
-                "drive not preconditioned ({name}, does not rotate): its state is unknown; an SSD may get slower when written to for long; \
+                "drive not preconditioned ({name}, non-rotational): its state is unknown, and an SSD may slow down under sustained writes; \
                  `precondition = true` on the disk brings it to its steady state"
             );
             Remark::plain(Weight::Short, words)
@@ -218,7 +218,7 @@ mod tests {
     fn an_ssd_that_nobody_preconditioned_is_remarked_once_and_no_other_disk() {
         let bare = remarks(false, &[(DISK, false), ("xfs", false)], None);
         assert!(
-            bare.len() == 1 && bare[0].starts_with("drive not preconditioned (Fast, does not rotate): "),
+            bare.len() == 1 && bare[0].starts_with("drive not preconditioned (Fast, non-rotational): "),
             "{bare:?}"
         );
         let none = Vec::<String>::new();
@@ -231,7 +231,7 @@ mod tests {
     fn an_ssd_of_which_one_part_was_preconditioned_is_remarked_where_the_wal_is_on_another() {
         let found = remarks(false, &[(DISK, false), ("linear", true), ("xfs", false)], Some(DISK));
         assert!(
-            found.len() == 1 && found[0].starts_with("drive not preconditioned (Fast, does not rotate): "),
+            found.len() == 1 && found[0].starts_with("drive not preconditioned (Fast, non-rotational): "),
             "{found:?}"
         );
     }

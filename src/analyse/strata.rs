@@ -157,7 +157,8 @@ impl StrataSums {
 
     /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted. The counter of WAL
     /// records lags by a second or so in short windows: transactions that took an id have written all the same. Where none took one, no
-    /// commit waits for WAL (RecordTransactionCommit), and records come from other processes: beside one query a second they count.
+    /// commit waits for WAL (RecordTransactionCommit), whoever writes it: at one query a second, other processes write more records
+    /// than queries are counted.
     #[must_use]
     pub fn read_only(&self) -> Option<bool> {
         let xids = self.xids.per_operation();

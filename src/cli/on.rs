@@ -49,7 +49,7 @@ pub fn put(host: &Host, cases: &mut [CaseSpec], quick: bool, asked: &[String]) -
     let targets = asked.iter().map(target).collect::<Result<Vec<Target>>>()?;
     let parts = replace(cases, quick, &targets)?;
     let of_parts = if parts {
-        "; where size matters, only a part of each disk, as large as the image file, is used (`linear`)"
+        "; where size matters, only part of each disk is used, as large as the image file (`linear`)"
     } else {
         ""
     };

@@ -141,7 +141,7 @@ impl Log {
             Error::host(format!("the log {} is full at {} bytes: {why}", self.path.display(), self.bytes)).hint(hint)
         };
         if self.bytes + record.len() as u64 > self.most_bytes {
-            return Err(full("it may have no more"));
+            return Err(full("this is its limit"));
         }
         files::write_all_at(&self.file, &record, self.bytes).map_err(|e| match e.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge => full(&e.to_string()),

@@ -65,7 +65,7 @@ impl Results {
         (is_folder && is_run).then_some(path)
     }
 
-    /// What changes when a run does: a trial that is stored adds to its events. `None` where there is no run of this name.
+    /// Differs whenever the run has changed, since each stored trial appends an event. `None` if there is no run of this name.
     #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let path = self.path(name)?;

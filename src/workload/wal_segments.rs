@@ -61,10 +61,10 @@ impl Segments<'_> {
         let no_room = || unavailable(format!("no room for {} segments, {}", self.count, Bytes(all)));
         let free = files::free_bytes_if_limited(self.folder)?;
         if let Some(free) = free.filter(|free| *free < all.saturating_add(self.spare)) {
-            let spare =
-                || format!(" and {} for what else is stored there: {} are free", Bytes(self.spare), Bytes(free));
-            let spare = if self.spare > 0 { spare() } else { String::new() };
-            return Ok(unavailable(format!("no room for {} segments, {}{spare}", self.count, Bytes(all))));
+            let kept = || format!(", of which {} stays for the server", Bytes(self.spare));
+            let kept = if self.spare > 0 { kept() } else { String::new() };
+            let why = format!("no room for {} segments, {}: {} free{kept}", self.count, Bytes(all), Bytes(free));
+            return Ok(unavailable(why));
         }
         let mut made = Timed::new(NAME);
         let ended = (0..self.count).try_for_each(|number| {
@@ -218,10 +218,7 @@ mod tests {
         let (folder, user) = (tempfile::tempdir().unwrap(), me());
         let segments = Segments { spare: u64::MAX, ..of(folder.path(), &user, 1 << 20, 2) };
         let why = segments.measure(&Interrupt::never()).unwrap().unavailable.unwrap();
-        assert!(
-            why.starts_with("no room for 2 segments, 2 MiB and ") && why.contains("for what else is stored there"),
-            "{why}"
-        );
+        assert!(why.starts_with("no room for 2 segments, 2 MiB: ") && why.ends_with(" stays for the server"), "{why}");
     }
 
     #[test]
@@ -238,7 +235,7 @@ mod tests {
         let left = fs::read_dir(folder.path()).unwrap().count();
         assert!(call(&["umount", path]));
         let measured = measured.unwrap();
-        assert_eq!(measured.unavailable.as_deref(), Some("no room for 4 segments, 8 MiB"));
+        assert_eq!(measured.unavailable.as_deref(), Some("no room for 4 segments, 8 MiB: 5 MiB free"));
         assert_eq!((measured.done, left), (None, 0));
     }
 

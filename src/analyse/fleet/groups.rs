@@ -220,7 +220,7 @@ pub(super) fn sentence(group: &HostGroup) -> String {
         Some(limit) if slow.is_empty() => {
             let spread = 100.0 * group.spread;
             format!(
-                "{}: none of {} hosts is slower than the limit ({limit:.1} MADs of {spread:.1} % each below the median)",
+                "{}: no host of {} is below the limit ({limit:.1} MADs below the median; 1 MAD is {spread:.1} %)",
                 group.name,
                 group.hosts.len()
             )
