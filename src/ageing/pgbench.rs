@@ -36,9 +36,8 @@ pub(super) fn run(
         subject.interrupt.check()?;
         let pgbench = Command::new(spec.install.bin.join("pgbench"))
             .args(["-n", "-b", "tpcb-like", "-c", &CLIENTS.to_string(), "-j", "2", "-t", &each.to_string()])
-            .arg("-h")
-            .arg(&spec.socket_folder)
-            .args(["-p", &server::PORT.to_string(), "-U", server::ROLE, server::DATABASE])
+            .args(server.client_args()?)
+            .arg(server::DATABASE)
             // Pages are what ages; commits need not wait.
             .env("PGOPTIONS", "-c synchronous_commit=off")
             .user(&spec.user);

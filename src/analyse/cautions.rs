@@ -145,9 +145,12 @@ fn failures(found: &CaseFinding) -> Vec<Remark> {
     for measure in &found.measures {
         // A search goes beyond the capacity on purpose.
         let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
-        for (count, what) in [(measure.failed, "failed"), (skipped, "skipped (already late)")] {
+        let unsent =
+            "never sent (no client was free until the window had ended; latencies count their wait until then)";
+        let counts = [(measure.failed, "failed"), (skipped, "skipped (already late)"), (measure.unsent, unsent)];
+        for (count, what) in counts {
             if count > 0 {
-                let number = Number::Of(count, measure.done + measure.failed + measure.skipped);
+                let number = Number::Of(count, measure.done + measure.failed + measure.skipped + measure.unsent);
                 let words = format!("{}: {{}} operations {what}", measure.name);
                 remarks.push(Remark::with(Weight::Wrong, words, number));
             }

@@ -306,6 +306,8 @@ pub struct MeasureFinding {
     pub skipped: u64,
     /// Later than the limit.
     pub late: u64,
+    /// At a fixed rate: about so many fell due and were never sent, since no client was free until the window had ended.
+    pub unsent: u64,
     /// Share of the operations due that were done and not late, 0 to 1, over trials.
     pub in_time: Option<Estimate>,
 }

@@ -194,7 +194,7 @@ impl HeadlineSentence<'_> {
 
     fn wal_aside(&self, first: &RankRow, reference: &RankRow) -> String {
         let cases = self.case(first).zip(self.case(reference));
-        cases.map_or_else(String::new, |(first, reference)| work::wal_aside(first, reference))
+        cases.map_or_else(String::new, |(case, other)| work::wal_aside(&first.label, case, other))
     }
 
     /// `than`: whom alone they were shown to be slower than, where that is not each of the best.

@@ -5,7 +5,7 @@ use super::heat;
 use super::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
 use super::window::in_checkpoint;
 use super::{Analysis, reads};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::probe;
@@ -15,6 +15,7 @@ use crate::store::folder::{RunFolder, StoredTrial};
 use crate::store::latency;
 use crate::store::seconds::{self, ColumnData};
 use crate::store::waits;
+use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -70,14 +71,15 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
             let (send, receive) = sync_channel(0);
             turns.push(receive);
             let (folder, records) = (&folder, &records);
-            scope.spawn(move || {
+            let read = move || {
                 for (key, record) in records.iter().skip(reader).step_by(readers) {
                     // The receiver only goes after an error, which ends the reading too.
                     if send.send(read_trial(folder, key, record.clone())).is_err() {
                         return;
                     }
                 }
-            });
+            };
+            std::thread::Builder::new().spawn_scoped(scope, read).or_host(|| "start a thread".to_owned())?;
         }
         for place in 0..records.len() {
             let trial = turns[place % readers].recv().map_err(|_| Error::bug("a thread that reads trials panicked"))?;
@@ -147,6 +149,14 @@ fn latencies(path: &Path, record: &TrialRecord) -> Result<Latencies> {
         }
         latency::merge(&mut found.whole, measure, of_interval)
     })?;
+    // Those that were never sent waited at least until somebody could have sent them.
+    for measure in record.counts.iter().flat_map(|counts| &counts.measures) {
+        let mut waits = Histogram::new(3).map_err(|e| Error::bug(format!("cannot create a histogram: {e}")))?;
+        measure.unsent.iter().flat_map(|unsent| unsent.waits_us()).for_each(|us| waits.saturating_record(us));
+        if !waits.is_empty() {
+            latency::merge(&mut found.whole, &measure.name, waits)?;
+        }
+    }
     for (side, whole) in apart {
         let place = if side == "inside" { &mut found.phases.inside } else { &mut found.phases.outside };
         *place = Some(whole);

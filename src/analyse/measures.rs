@@ -34,6 +34,7 @@ pub struct MeasureSums {
     failed: u64,
     skipped: u64,
     late: u64,
+    unsent: u64,
     latency_us_sum: u64,
     unavailable: Option<String>,
     /// Trials that had it, and those that lacked it.
@@ -58,6 +59,7 @@ impl MeasureSums {
             failed: 0,
             skipped: 0,
             late: 0,
+            unsent: 0,
             latency_us_sum: 0,
             unavailable: None,
             had: 0,
@@ -70,6 +72,7 @@ impl MeasureSums {
         self.failed += measure.failed;
         self.skipped += measure.skipped;
         self.late += measure.late;
+        self.unsent += unsent(measure);
         let Some(done) = measure.done else {
             self.unavailable = self.unavailable.take().or_else(|| measure.unavailable.clone());
             self.lacking += 1;
@@ -112,7 +115,7 @@ impl MeasureSums {
     /// Adds the latencies of a trial.
     pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
         if !trial.is_empty() {
-            let done = measure.done.unwrap_or(0);
+            let done = measure.done.unwrap_or(0) + unsent(measure);
             // At a fixed rate with a limit an operation that failed was not in time either.
             let failed = if in_time(measure).is_some() { measure.failed } else { 0 };
             let missed = measure.skipped + failed;
@@ -149,6 +152,7 @@ impl MeasureSums {
             failed: self.failed,
             skipped: self.skipped,
             late: self.late,
+            unsent: self.unsent,
             in_time: over_trials(&self.in_time).map(|share| at_most(1.0, share)),
         }
     }
@@ -200,12 +204,17 @@ pub fn rate_of(measure: &Measure) -> Option<f64> {
     Some(done as f64 / (measure.elapsed_us as f64 / 1e6))
 }
 
-/// Share of the operations that were due that were done, and not later than the limit. Those that failed or were skipped
-/// were due too.
+/// Share of the operations that were due that were done, and not later than the limit. Those that failed, were skipped or
+/// never sent were due too.
 fn in_time(measure: &Measure) -> Option<f64> {
     let done = measure.done?;
-    let due = done + measure.failed + measure.skipped;
+    let due = done + measure.failed + measure.skipped + unsent(measure);
     (due > 0).then(|| done.saturating_sub(measure.late) as f64 / due as f64)
+}
+
+/// Operations that fell due and were never sent.
+fn unsent(measure: &Measure) -> u64 {
+    measure.unsent.iter().map(|unsent| unsent.count).sum()
 }
 
 fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {
@@ -242,6 +251,7 @@ fn curve(all: &Histogram<u64>) -> Vec<(f64, u64)> {
 mod tests {
     use super::*;
     use crate::record::counts::MeasureSlice;
+    use crate::record::counts::Unsent;
 
     fn sums() -> MeasureSums {
         MeasureSums::new("fdatasync", "ops/s")
@@ -339,6 +349,10 @@ mod tests {
         let mut sums = sums();
         sums.add(1, &counted, None);
         assert_eq!(sums.finding().in_time.unwrap().value, 0.9);
+        let unsent = Unsent { count: 1000, from_us: 6_000_000, until_us: 8_000_000, free_us: 10_000_000 };
+        let mut sums = self::sums();
+        sums.add(1, &Measure { unsent: vec![unsent], ..counted }, None);
+        assert_eq!((sums.finding().in_time.unwrap().value, sums.finding().unsent), (0.45, 1000));
     }
 
     #[test]

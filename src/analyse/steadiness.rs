@@ -89,6 +89,9 @@ impl SteadinessSums {
     #[must_use]
     pub fn finding(&self, slowest_us: Option<u64>) -> Option<Steadiness> {
         let mean = (self.seconds > 0).then(|| self.done / self.seconds as f64)?;
+        // What ended after the last whole second is in the histograms alone, which know an operation to three digits.
+        let beyond = slowest_us
+            .filter(|slowest| self.stall_at.is_none() || *slowest > self.stall_us.saturating_add(self.stall_us / 100));
         let degrees = self.seconds.saturating_sub(self.trials).max(1) as f64;
         Some(Steadiness {
             seconds: self.seconds,
@@ -98,8 +101,8 @@ impl SteadinessSums {
             seconds_under_half: self.under_half,
             longest_zero_s: self.longest_zero_s,
             longest_idle_us: self.idle_us.flatten(),
-            longest_stall_us: slowest_us.map(|slowest| if self.stall_at.is_some() { self.stall_us } else { slowest }),
-            longest_stall_at: self.stall_at.filter(|_| slowest_us.is_some()),
+            longest_stall_us: slowest_us.map(|_| beyond.unwrap_or(self.stall_us)),
+            longest_stall_at: self.stall_at.filter(|_| slowest_us.is_some() && beyond.is_none()),
         })
     }
 }
@@ -134,6 +137,18 @@ mod tests {
         assert_eq!((found.seconds, found.seconds_at_zero, found.longest_zero_s), (9, 2, 2));
         assert_eq!((found.seconds_under_tenth, found.seconds_under_half), (3, 4));
         assert_eq!((found.longest_stall_us, found.longest_stall_at), (Some(2_900_000), Some((2, 4))));
+    }
+
+    #[test]
+    fn a_stall_that_ends_after_the_last_whole_second_is_the_longest_too() {
+        let s = rows(&[None, Some(10), Some(10)], &[0, 30_000, 32_900]);
+        let mut sums = SteadinessSums::default();
+        sums.add(1, &whole_seconds(&s, 2_000_000), &s);
+        let found = sums.finding(Some(4_034_559)).unwrap();
+        assert_eq!((found.longest_stall_us, found.longest_stall_at), (Some(4_034_559), None));
+        // The histogram rounds up.
+        let found = sums.finding(Some(32_927)).unwrap();
+        assert_eq!((found.longest_stall_us, found.longest_stall_at), (Some(32_900), Some((1, 2))));
     }
 
     #[test]

@@ -222,7 +222,7 @@ fn less_wal_for_a_commit_is_named_beside_the_comparison() {
         }
         story.findings().headline
     };
-    assert!(headline([1000, 750]).contains("; it also wrote 25 % less WAL per commit"), "{}", headline([1000, 750]));
-    assert!(headline([1000, 1100]).contains("; it also wrote 10 % more WAL per commit"));
+    assert!(headline([1000, 750]).contains("; xfs also wrote 25 % less WAL per commit"), "{}", headline([1000, 750]));
+    assert!(headline([1000, 1100]).contains("; xfs also wrote 10 % more WAL per commit"));
     assert!(!headline([1000, 980]).contains("WAL per commit"));
 }

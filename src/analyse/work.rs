@@ -9,19 +9,19 @@ const WAL_WORTH_SAYING: f64 = 0.05;
 /// Settings that decide when a checkpoint comes.
 const CHECKPOINT_SETTINGS: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
 
-/// "; it also wrote 25 % less WAL per commit", where the faster case wrote so much less or more than the one that it is
-/// compared with; empty otherwise.
+/// "; xfs also wrote 25 % less WAL per commit", where the case of this label wrote so much less or more than the one that it is
+/// compared with; empty otherwise. It names its subject, since either of the two may be that of the sentence before it.
 #[must_use]
-pub fn wal_aside(faster: &CaseSums, other: &CaseSums) -> String {
-    let wal = |case: &CaseSums| case.strata.wal_bytes.per_operation().filter(|bytes| *bytes > 0.0);
-    let writes = |case: &CaseSums| case.strata.read_only() != Some(true);
-    let (Some(own), Some(theirs)) = (wal(faster), wal(other)) else { return String::new() };
+pub fn wal_aside(label: &str, case: &CaseSums, other: &CaseSums) -> String {
+    let wal = |of: &CaseSums| of.strata.wal_bytes.per_operation().filter(|bytes| *bytes > 0.0);
+    let writes = |of: &CaseSums| of.strata.read_only() != Some(true);
+    let (Some(own), Some(theirs)) = (wal(case), wal(other)) else { return String::new() };
     let share = own / theirs - 1.0;
-    if share.abs() < WAL_WORTH_SAYING || !writes(faster) || !writes(other) {
+    if share.abs() < WAL_WORTH_SAYING || !writes(case) || !writes(other) {
         return String::new();
     }
     let than = if share < 0.0 { "less" } else { "more" };
-    format!("; it also wrote {:.0} % {than} WAL per commit", 100.0 * share.abs())
+    format!("; {label} also wrote {:.0} % {than} WAL per commit", 100.0 * share.abs())
 }
 
 /// Why no winner is named: the windows of these cases hold different numbers of whole checkpoint cycles, and nothing that

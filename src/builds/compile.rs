@@ -22,10 +22,6 @@ const LIMIT: Duration = Duration::from_secs(2 * 3600);
 /// The server answers in milliseconds; more than this means that it hangs.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// Variables by which the person's own environment would change a build, and those by which a `make` above us would.
-const UNSET: [&str; 9] =
-    ["CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "LIBS", "CONFIG_SITE", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"];
-
 /// The sizes of which the server is asked.
 const SIZES: [&str; 3] = ["wal_block_size", "block_size", "segment_size"];
 
@@ -131,8 +127,8 @@ impl<'a> Compile<'a> {
 
     fn follow(&self, words: &[String], told: &mut dyn FnMut(&str)) -> Result<()> {
         let Compile { host, log, interrupt, .. } = *self;
-        let unset = UNSET.iter().flat_map(|name| ["-u", name]);
-        let command = Command::new("env").args(unset).args(words).cwd(self.tree()).user(&self.user);
+        // `env` finds `./configure` where it runs.
+        let command = Command::new("env").args(words).cwd(self.tree()).user(&self.user);
         let followed = Followed { host, log, limit: LIMIT, interrupt };
         if followed.run(&command, told)? {
             return Ok(());

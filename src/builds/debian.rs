@@ -145,7 +145,12 @@ impl<'a> Apt<'a> {
         ];
         let (program, rest) = words.split_first().unwrap_or((&"apt-get", &[]));
         let options = options.iter().flat_map(|option| ["-o", option.as_str()]);
-        Command::new(program).args(options).args(rest).cwd(downloads(self.request.work)).limit(LIMIT)
+        Command::new(program)
+            .with_callers_environment()
+            .args(options)
+            .args(rest)
+            .cwd(downloads(self.request.work))
+            .limit(LIMIT)
     }
 
     fn run(&self, words: &[&str], told: &mut dyn FnMut(&str)) -> Result<()> {

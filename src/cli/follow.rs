@@ -86,6 +86,7 @@ impl Follower {
         let here = std::env::current_dir().or_user(|| "find the working folder".to_owned())?;
         let command = Command::new(program)
             .args(words)
+            .with_callers_environment()
             .env("PGSTRATA_RUN_FOLDER", folder.as_os_str())
             .env("PGSTRATA_OUTCOME", outcome)
             .env("PGSTRATA_EXIT_STATUS", code.to_string())

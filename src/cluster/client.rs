@@ -4,17 +4,45 @@
 //! come in time is out of step and refuses further queries.
 
 use crate::error::{Context, Error, Result};
+use crate::host::{files, linux};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a server may take for the next piece of an answer, unless [`Client::set_limit`] says otherwise.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where a server listens, and on which data folder it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerAddress {
+    /// The socket file: `<private folder>/.s.PGSQL.5432`.
+    pub socket: PathBuf,
+    pub data: PathBuf,
+    pub database: String,
+    pub user: String,
+}
+
+impl ServerAddress {
+    /// The kernel knows who listens on a socket, the data folder knows its postmaster (`postmaster.pid`, first line): before
+    /// anything is said to it, both must be the same process.
+    fn check_peer(&self, stream: &UnixStream) -> Result<()> {
+        let Some(listens) = linux::peer(stream) else { return Ok(()) };
+        let lock = files::read(&self.data.join("postmaster.pid"))?;
+        let ours = String::from_utf8_lossy(&lock).lines().next().and_then(|line| line.trim().parse().ok());
+        if ours == Some(listens) {
+            return Ok(());
+        }
+        let data = self.data.display();
+        Err(Error::host(format!(
+            "process {listens} listens there, which is not the server on {data}; it was told nothing"
+        )))
+    }
+}
 
 #[derive(Debug)]
 pub struct Client {
@@ -27,24 +55,17 @@ pub struct Client {
 pub type TextRow = Vec<Option<String>>;
 
 impl Client {
-    /// Connects to the socket file.
+    /// Connects, with the time that the server may take for each piece of its answers.
     ///
     /// # Errors
-    /// With the server's own words.
-    pub fn connect(socket: &Path, user: &str, database: &str) -> Result<Client> {
-        Client::connect_within(socket, user, database, ANSWER_LIMIT)
-    }
-
-    /// Same, with the time that the server may take for each piece of its answer.
-    ///
-    /// # Errors
-    /// As [`Client::connect`].
-    pub fn connect_within(socket: &Path, user: &str, database: &str, limit: Duration) -> Result<Client> {
-        let doing = || format!("connect to the server at {}", socket.display());
-        let stream = UnixStream::connect(socket).or_host(doing)?;
+    /// When another process listens there than the server on this data folder; with the server's own words.
+    pub fn connect(to: &ServerAddress, limit: Duration) -> Result<Client> {
+        let doing = || format!("connect to the server at {}", to.socket.display());
+        let stream = UnixStream::connect(&to.socket).or_host(doing)?;
+        to.check_peer(&stream).map_err(|error| error.while_doing(doing()))?;
         let mut client = Client { stream, input: BytesMut::new(), broken: false };
         client.set_limit(limit)?;
-        client.greet(user, database).map_err(|error| error.while_doing(doing()))?;
+        client.greet(&to.user, &to.database).map_err(|error| error.while_doing(doing()))?;
         Ok(client)
     }
 
@@ -191,6 +212,7 @@ fn shortened(sql: &str) -> String {
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
+    use std::path::Path;
 
     #[test]
     fn a_server_that_accepts_and_says_nothing_is_given_up() {
@@ -208,8 +230,31 @@ mod tests {
 
     #[test]
     fn a_socket_that_is_not_there_is_named() {
-        let error = Client::connect(Path::new("/nowhere/.s.PGSQL.5432"), "postgres", "postgres").unwrap_err();
+        let error = Client::connect(&address(Path::new("/nowhere")), ANSWER_LIMIT).unwrap_err();
         assert!(error.to_string().contains("/nowhere/.s.PGSQL.5432"), "{error}");
+    }
+
+    fn address(folder: &Path) -> ServerAddress {
+        let [database, user] = ["postgres", "postgres"].map(str::to_owned);
+        ServerAddress { socket: folder.join(".s.PGSQL.5432"), data: folder.to_path_buf(), database, user }
+    }
+
+    #[test]
+    fn whoever_listens_in_place_of_the_server_on_the_data_folder_is_told_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = address(folder.path());
+        let listener = UnixListener::bind(&to.socket).unwrap();
+        let heard = |ours: u32| {
+            std::fs::write(folder.path().join("postmaster.pid"), format!("{ours}\n/data\n")).unwrap();
+            let error = Client::connect(&to, Duration::from_millis(20)).unwrap_err().to_string();
+            let mut heard = Vec::new();
+            listener.accept().unwrap().0.read_to_end(&mut heard).unwrap();
+            (heard.len(), error)
+        };
+        let (bytes, error) = heard(std::process::id() + 1);
+        assert!(bytes == 0 && error.contains("is not the server on"), "{bytes}: {error}");
+        let (bytes, error) = heard(std::process::id());
+        assert!(bytes > 0 && error.contains("no response within"), "{bytes}: {error}");
     }
 
     #[test]

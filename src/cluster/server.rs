@@ -3,7 +3,7 @@
 //! `postgres` is our own child, not `pg_ctl`'s: we see it die, and its log is a file of the run. Whoever starts one
 //! enters it into the ledger first; [`super::undo`] finds it again by its working folder.
 
-use super::client::Client;
+use super::client::{ANSWER_LIMIT, Client, ServerAddress};
 use super::install::Installation;
 use super::{conf, undo};
 use crate::error::{Context, Error, Kind, Result};
@@ -227,7 +227,23 @@ impl Server {
     /// # Errors
     /// With the server's own words.
     pub(crate) fn connect(&self, database: &str) -> Result<Client> {
-        Client::connect(&self.spec.socket(), ROLE, database)
+        Client::connect(&self.address(database), ANSWER_LIMIT)
+    }
+
+    /// Where it listens, for a connection to `database`.
+    pub(crate) fn address(&self, database: &str) -> ServerAddress {
+        let [database, user] = [database, ROLE].map(str::to_owned);
+        ServerAddress { socket: self.spec.socket(), data: self.spec.data.clone(), database, user }
+    }
+
+    /// Arguments that lead a client of libpq to it, which is there: nothing of the caller's environment leads elsewhere.
+    ///
+    /// # Errors
+    /// When it does not answer, or another one does.
+    pub(crate) fn client_args(&self) -> Result<Vec<String>> {
+        self.connect(DATABASE)?;
+        let folder = self.spec.socket_folder.display().to_string();
+        Ok(["-h", &folder, "-p", &PORT.to_string(), "-U", ROLE].map(str::to_owned).to_vec())
     }
 
     /// Process id of the postmaster.

@@ -12,6 +12,7 @@ use crate::cluster::client::{Client, TextRow};
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Error, Result};
 use crate::host::signals::Interrupt;
+use crate::host::threads;
 use crate::host::time::{now, sleep};
 use crate::recorder::Recorder;
 use std::collections::BTreeMap;
@@ -139,23 +140,29 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     let mut followed = Followed::begin(load.server, shape)?;
     let (following, mut flushed) = (&mut followed, Vec::new());
     let noted = &mut flushed;
-    let died = || Error::bug("a client's thread died");
     let (outcomes, beside): (Vec<Result<Vec<Acknowledgement>>>, _) = std::thread::scope(|scope| {
         let workload = load.beside.map(|beside| {
             let began = now();
-            scope.spawn(move || stopping(progress, || beside(&|| progress.is_over(load, began))))
+            threads::begin(scope, move || stopping(progress, || beside(&|| progress.is_over(load, began))))
         });
-        let clients: Vec<_> = (0..load.clients)
-            .map(|client| scope.spawn(move || stopping(progress, || commit(load, client, progress))))
+        let mut begun: Vec<_> = (0..load.clients)
+            .map(|client| threads::begin(scope, move || stopping(progress, || commit(load, client, progress))))
             .collect();
-        let sessions = [
-            scope.spawn(move || stopping(progress, || move_files(load, progress).map(|()| Vec::new()))),
-            scope.spawn(move || stopping(progress, || move_wal(load, progress, following).map(|()| Vec::new()))),
-            scope.spawn(move || stopping(progress, || note_flushed(load, progress, noted).map(|()| Vec::new()))),
-        ];
-        let threads = clients.into_iter().chain(sessions);
-        let outcomes = threads.map(|thread| thread.join().unwrap_or_else(|_| Err(died()))).collect();
-        let workload = workload.map(|thread| thread.join().unwrap_or_else(|_| Err(Failed::Other(died()))));
+        begun.extend([
+            threads::begin(scope, move || stopping(progress, || move_files(load, progress).map(|()| Vec::new()))),
+            threads::begin(scope, move || {
+                stopping(progress, || move_wal(load, progress, following).map(|()| Vec::new()))
+            }),
+            threads::begin(scope, move || {
+                stopping(progress, || note_flushed(load, progress, noted).map(|()| Vec::new()))
+            }),
+        ]);
+        if begun.iter().any(Result::is_err) || workload.as_ref().is_some_and(Result::is_err) {
+            progress.stop.store(true, Ordering::Relaxed);
+        }
+        let died = |_| Error::bug("a client's thread died");
+        let outcomes = begun.into_iter().map(|one| one.and_then(|one| one.join().map_err(died)?)).collect();
+        let workload = workload.map(|one| one.map_err(Failed::from).and_then(|one| one.join().map_err(died)?));
         (outcomes, workload.unwrap_or(Ok(())))
     });
     if let Some(failure) = load.recorder.failure() {

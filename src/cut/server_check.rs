@@ -9,7 +9,7 @@ use crate::cluster::server::{DATABASE, Server, ServerSpec};
 use crate::error::{Error, Kind, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
-use crate::host::{Host, files};
+use crate::host::{Host, files, threads};
 use crate::recorder::Seq;
 use std::time::Duration;
 
@@ -148,9 +148,10 @@ pub fn beside_amcheck(server: &Server, look: impl FnOnce() -> Result<Found>) -> 
 /// Does two things at once.
 fn at_once<T, U: Send>(one: impl FnOnce() -> T, other: impl FnOnce() -> Result<U> + Send) -> (T, Result<U>) {
     std::thread::scope(|scope| {
-        let other = scope.spawn(other);
+        let other = threads::begin(scope, other);
         let one = one();
-        (one, other.join().unwrap_or_else(|_| Err(Error::bug("the thread of a check died"))))
+        let died = |_| Err(Error::bug("the thread of a check died"));
+        (one, other.and_then(|other| other.join().unwrap_or_else(died)))
     })
 }
 

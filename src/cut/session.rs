@@ -210,7 +210,7 @@ impl<'a> Session<'a> {
         })();
         match prepared {
             Ok((user, folder, work)) => {
-                let host = host.for_run(&id).keeping_together(group.as_deref());
+                let host = host.for_run(&id).keeping_together(group.as_deref()).heeding(interrupt);
                 Ok(Session { host, ledger, id, user, cutting, interrupt, folder, work })
             }
             Err(e) => {

@@ -43,6 +43,7 @@ impl Bootstrap<'_> {
         let kept = quoted(packages_folder.as_os_str());
         let archives = "/var/cache/apt/archives";
         let mut command = Command::new("mmdebstrap")
+            .with_callers_environment()
             .arg(format!("--variant={variant}"))
             .args(["--format=null", "--skip=essential/unlink", "--aptopt=APT::Install-Recommends \"false\""])
             .args(["--aptopt=Acquire::Languages \"none\"", "--aptopt=Acquire::Retries \"3\""])

@@ -1,14 +1,16 @@
 //! Running foreign programs: argument vectors, never shell strings; each one logged.
 
 use super::files::File;
-use super::processes::orphans;
+use super::processes::{self, orphans};
+use super::signals::Interrupt;
 use super::time::{self, micros, now};
 use super::users::User;
 use super::{Host, linux};
 use crate::error::{Error, Result};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write as _};
+use std::io::{ErrorKind, Read, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -18,12 +20,24 @@ use std::time::Duration;
 /// Every child carries this variable with the run's id, so that `pgstrata clean` can tell our processes from others'.
 pub(crate) const RUN_VARIABLE: &str = "PGSTRATA_RUN";
 
+/// Variables of the caller that a child gets; PATH besides, with the sbin folders. A list of what may pass, as a list of what may not
+/// is never complete: PGHOSTADDR leads libpq to another server, MKE2FS_CONFIG makes another filesystem, POSIXLY_CORRECT and
+/// COLUMNS change what tools print.
+const PASSED: [&str; 2] = ["HOME", "TZ"];
+
+/// How long a program may take to end when somebody interrupts; then it is killed.
+const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// Libraries that the caller slips into a program (libeatmydata): kept from every child.
+const LOADER: &str = "LD_";
+
 /// A program with its arguments.
 #[derive(Debug, Clone)]
 pub struct Command {
     program: OsString,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
+    as_caller: bool,
     cwd: Option<PathBuf>,
     user: Option<User>,
     stdin: Option<Vec<u8>>,
@@ -62,6 +76,7 @@ impl Command {
             program: program.as_ref().to_owned(),
             args: Vec::new(),
             env: Vec::new(),
+            as_caller: false,
             cwd: None,
             user: None,
             stdin: None,
@@ -87,6 +102,14 @@ impl Command {
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Command {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Leaves it the caller's environment: for programs that act for the person outside of stacks and servers, and are configured
+    /// so (proxies, KUBECONFIG, SLURM_CONF, SSH_AUTH_SOCK).
+    #[must_use]
+    pub(crate) fn with_callers_environment(mut self) -> Command {
+        self.as_caller = true;
         self
     }
 
@@ -145,20 +168,19 @@ impl Command {
 
     fn prepared(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
-        command.args(&self.args).env("LC_ALL", "C").env("PATH", search_path());
-        for (name, value) in &self.env {
-            command.env(name, value);
-        }
-        // A library slipped in by the caller's environment (libeatmydata) would change what is measured.
-        for name in ["LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"] {
-            command.env_remove(name);
-        }
+        let passes = |name: &OsStr| match self.as_caller {
+            true => !name.as_encoded_bytes().starts_with(LOADER.as_bytes()),
+            false => PASSED.iter().any(|passed| name == *passed),
+        };
+        command.args(&self.args).env_clear().envs(std::env::vars_os().filter(|(name, _)| passes(name)));
+        command.envs([("LC_ALL", "C"), ("LANG", "C")]).env("PATH", search_path());
         // Ctrl-C on the terminal is ours to handle: children must not die of it before the tear-down.
         command.process_group(0);
         command.current_dir(self.cwd.clone().unwrap_or_else(|| PathBuf::from("/")));
         if let Some(user) = self.user.as_ref().filter(|_| super::users::is_root()) {
             command.uid(user.uid).gid(user.gid).env("USER", &user.name).env("LOGNAME", &user.name).env("HOME", "/");
         }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 }
@@ -187,15 +209,16 @@ impl Host {
     ///
     /// # Errors
     /// [`crate::error::Kind::Tool`] with command, exit code and the last lines of what it printed, when it cannot be
-    /// started, exits with other than 0, is killed, or exceeds its limit.
+    /// started, exits with other than 0, is killed, or exceeds its limit; interrupted, where this host heeds interrupts.
     pub fn run(&self, command: &Command) -> Result<Output> {
+        self.interrupt.as_ref().map_or(Ok(()), Interrupt::check)?;
         let at_us = time::wall_us();
         let begun = now();
         let mut prepared = self.prepared(command);
         prepared.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         prepared.stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawned = self.start(&mut prepared).map_err(|e| not_started(command, &e));
-        let outcome = spawned.and_then(|child| finish(command, child));
+        let outcome = spawned.and_then(|child| finish(command, child, self.interrupt.as_ref()));
         let exit_code = match &outcome {
             Ok((_, code)) => *code,
             Err(_) => None,
@@ -295,7 +318,7 @@ impl Host {
 }
 
 /// Feeds, drains and waits. Both pipes are drained at once, so that neither can fill up and block the child.
-fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> {
+fn finish(command: &Command, mut child: Child, interrupt: Option<&Interrupt>) -> Result<(Output, Option<i32>)> {
     let fed = command.stdin.clone().zip(child.stdin.take());
     let (out, err) = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
@@ -311,7 +334,7 @@ fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> 
             thread().spawn_scoped(scope, feed)?;
             Ok((thread().spawn_scoped(scope, move || drain(out))?, thread().spawn_scoped(scope, move || drain(err))?))
         })();
-        let status = wait(command, &mut child);
+        let status = wait(command, &mut child, interrupt);
         let (out, err) = readers.map_err(|e| {
             Error::host(format!("cannot start a thread to read the output of {}: {e}", command.program.display()))
         })?;
@@ -321,21 +344,38 @@ fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> 
     })
 }
 
-fn wait(command: &Command, child: &mut Child) -> Result<std::process::ExitStatus> {
+/// Waits for its end; brings it about, with all that it has started in its group, when its time is over or somebody interrupts.
+fn wait(command: &Command, child: &mut Child, interrupt: Option<&Interrupt>) -> Result<std::process::ExitStatus> {
     let wrong = |e: std::io::Error| Error::tool(format!("`{}`: {e}", command.shown()));
-    let Some(limit) = command.limit else { return child.wait().map_err(wrong) };
-    let begun = now();
+    if command.limit.is_none() && interrupt.is_none() {
+        return child.wait().map_err(wrong);
+    }
+    let (begun, mut stopped) = (now(), None::<(Error, std::time::Instant)>);
     loop {
         if let Some(status) = child.try_wait().map_err(wrong)? {
-            return Ok(status);
+            return stopped.map_or(Ok(status), |(why, _)| Err(why));
         }
-        if begun.elapsed() > limit {
-            child.kill().map_err(wrong)?;
-            child.wait().map_err(wrong)?;
-            return Err(Error::tool(format!("`{}` did not finish within {} s", command.shown(), limit.as_secs_f64())));
+        let over = command.limit.filter(|limit| begun.elapsed() > *limit);
+        if let Some((_, since)) = &stopped {
+            if since.elapsed() > END_LIMIT {
+                end(child, Signal::KILL);
+            }
+        } else if let Some(limit) = over {
+            let late = format!("`{}` did not finish within {} s", command.shown(), limit.as_secs_f64());
+            stopped = Some((Error::tool(late), now()));
+            end(child, Signal::KILL);
+        } else if interrupt.is_some_and(Interrupt::is_raised) {
+            stopped = Some((Error::interrupted(), now()));
+            end(child, Signal::TERM);
         }
-        time::sleep(Duration::from_millis(10));
+        // Most commands take milliseconds.
+        time::sleep(Duration::from_millis(if begun.elapsed() < Duration::from_millis(100) { 1 } else { 10 }));
     }
+}
+
+/// Signals a child's group; one that has ended in this moment is no error.
+fn end(child: &Child, signal: Signal) {
+    drop(processes::signal_group(child.id(), signal.as_raw()));
 }
 
 fn drain(pipe: Option<impl Read>) -> String {
@@ -347,8 +387,13 @@ fn drain(pipe: Option<impl Read>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// It is the machine's fault where there is no process or memory left, and else the program's.
 fn not_started(command: &Command, e: &std::io::Error) -> Error {
-    Error::tool(format!("`{}` could not be started: {e}", command.shown()))
+    let text = format!("`{}` could not be started: {e}", command.shown());
+    match e.kind() {
+        ErrorKind::WouldBlock | ErrorKind::OutOfMemory => Error::host(text),
+        _ => Error::tool(text),
+    }
 }
 
 /// The error for a tool that failed: command, exit code, last lines.
@@ -374,6 +419,7 @@ pub(crate) fn last_lines(text: &str, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     #[test]
     fn a_failing_command_shows_its_arguments_exit_code_and_last_lines() {
@@ -396,6 +442,21 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupt_ends_a_command_with_all_that_it_started_and_lets_none_start_but_for_cleanup() {
+        let interrupt = Interrupt::never();
+        let host = Host::this().heeding(&interrupt);
+        let stubborn = Command::new("sh").args(["-c", "trap '' TERM; sleep 60 & sleep 60; sleep 60"]);
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| host.run(&stubborn));
+            time::sleep(Duration::from_millis(100));
+            interrupt.raise();
+            assert_eq!(running.join().unwrap().unwrap_err().kind(), Kind::Interrupted);
+        });
+        assert_eq!(host.run(&Command::new("true")).unwrap_err().kind(), Kind::Interrupted);
+        assert!(host.heeding_none().run(&Command::new("true")).is_ok());
+    }
+
+    #[test]
     fn a_large_output_and_a_large_input_do_not_block_each_other() {
         let text = "x".repeat(1 << 20);
         let output = Host::this().run(&Command::new("cat").stdin(text.clone())).unwrap();
@@ -409,6 +470,23 @@ mod tests {
         assert_eq!(host.for_run("0badcafe").run(&show).unwrap().stdout, "0badcafe\n");
         assert_eq!(host.run(&show).unwrap().stdout, "\n");
         assert_eq!(host.take_command_log().len(), 2, "clones share the log");
+    }
+
+    #[test]
+    fn of_the_callers_environment_a_child_gets_a_short_list() {
+        let names = |command: Command| {
+            let shown = Host::this().run(&command).unwrap().stdout;
+            shown.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+        };
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "cargo sets it for tests");
+        let short = names(Command::new("env").env("GIVEN", "1"));
+        let passes = |name: &String| {
+            ["PATH", "LC_ALL", "LANG", "GIVEN"].contains(&name.as_str()) || PASSED.contains(&name.as_str())
+        };
+        assert!(short.iter().all(passes) && short.contains(&"GIVEN".to_owned()), "{short:?}");
+        let callers = names(Command::new("env").with_callers_environment());
+        assert!(callers.contains(&"CARGO_MANIFEST_DIR".to_owned()), "{callers:?}");
+        assert!(!callers.iter().any(|name| name.starts_with(LOADER)), "{callers:?}");
     }
 
     #[test]

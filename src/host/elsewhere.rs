@@ -19,6 +19,7 @@ pub(crate) mod linux {
     use std::fs::File;
     use std::io;
     use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
     use std::path::Path;
 
     /// Needs the right to read the folder.
@@ -99,6 +100,10 @@ pub(crate) mod linux {
 
     pub(crate) fn write_synced(_file: &File, _bytes: &[u8]) -> io::Result<usize> {
         Err(only_linux())
+    }
+
+    pub(crate) fn peer(_stream: &UnixStream) -> Option<u32> {
+        None
     }
 
     pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {

@@ -1,6 +1,7 @@
 //! Lines of text over TCP: one line asks, one line answers.
 
 use super::signals::Interrupt;
+use super::threads;
 use super::time::sleep;
 use crate::error::{Context, Error, Result};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -83,10 +84,14 @@ pub(crate) fn serve(
                 continue;
             }
             let connected = &connected;
-            scope.spawn(move || {
+            let begun = threads::begin(scope, move || {
                 answer_all(stream, interrupt, answer);
                 connected.fetch_sub(1, Ordering::SeqCst);
             });
+            // Without a thread this one is turned away.
+            if begun.is_err() {
+                connected.fetch_sub(1, Ordering::SeqCst);
+            }
         }
     });
     Ok(())

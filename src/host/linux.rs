@@ -12,6 +12,7 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// Opens a folder as a place alone, which needs no right to read it.
@@ -130,6 +131,12 @@ pub(super) fn make_writable(start: *mut c_void, length: usize) -> io::Result<()>
 #[inline]
 pub(crate) fn write_synced(file: &File, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC)?)
+}
+
+/// The process that listens on the other side of a connection (`SO_PEERCRED`); `None` where it is in a namespace that is not ours.
+pub(crate) fn peer(stream: &UnixStream) -> Option<u32> {
+    let process = rustix::net::sockopt::socket_peercred(stream).ok()?.pid;
+    u32::try_from(process.as_raw_nonzero().get()).ok()
 }
 
 /// Starts what serves disks, in threads that do not wait for writeback when they need memory: it may be these disks' own

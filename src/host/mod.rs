@@ -38,6 +38,7 @@ pub(crate) mod shutdown;
 pub mod signals;
 pub(crate) mod syncs;
 pub mod terminal;
+pub(crate) mod threads;
 pub mod ticks;
 pub mod time;
 pub mod users;
@@ -57,6 +58,7 @@ pub struct Host {
     log: Arc<Mutex<Vec<CommandLog>>>,
     run: Option<Arc<str>>,
     group: Option<processes::cgroup::Cgroup>,
+    interrupt: Option<signals::Interrupt>,
 }
 
 impl Host {
@@ -67,7 +69,7 @@ impl Host {
 
     /// A machine whose `/proc`, `/sys`, `/etc` lie below `root`. Commands still run on the real one.
     pub(crate) fn rooted(root: impl Into<PathBuf>) -> Host {
-        Host { root: root.into(), log: Arc::default(), run: None, group: None }
+        Host { root: root.into(), log: Arc::default(), run: None, group: None, interrupt: None }
     }
 
     /// The same machine, but every command that is started through it carries the run's id in the environment variable
@@ -87,6 +89,18 @@ impl Host {
             processes::orphans::adopt();
         }
         Host { group, ..self.clone() }
+    }
+
+    /// The same machine, but a command that runs to its end is ended by an interrupt, and none is started after it.
+    #[must_use]
+    pub(crate) fn heeding(&self, interrupt: &signals::Interrupt) -> Host {
+        Host { interrupt: Some(interrupt.clone()), ..self.clone() }
+    }
+
+    /// The same machine for what must be done after an interrupt as well: taking away what was built.
+    #[must_use]
+    pub(crate) fn heeding_none(&self) -> Host {
+        Host { interrupt: None, ..self.clone() }
     }
 
     /// Where the absolute `path` of the machine really lies.

@@ -65,6 +65,32 @@ pub struct Measure {
     pub unavailable: Option<String>,
     /// For measures that take turns: its single slices.
     pub slices: Vec<MeasureSlice>,
+    /// At a fixed rate: operations that fell due and were never sent, since no client was free until the window had ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsent: Vec<Unsent>,
+}
+
+/// Operations that fell due, evenly, while all clients of a schedule waited for an answer. Times are microseconds since the
+/// window's beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsent {
+    /// About how many, by the rate.
+    pub count: u64,
+    /// When the last operation that was sent fell due.
+    pub from_us: u64,
+    /// The window's end.
+    pub until_us: u64,
+    /// When a client was free again.
+    pub free_us: u64,
+}
+
+impl Unsent {
+    /// How long each would have waited at least until it was sent, microseconds.
+    pub fn waits_us(self) -> impl Iterator<Item = u64> {
+        let apart_us = self.until_us.saturating_sub(self.from_us) as f64 / self.count.max(1) as f64;
+        let due_us = move |number: u64| self.from_us + ((number as f64 + 0.5) * apart_us) as u64;
+        (0..self.count).map(move |number| self.free_us.saturating_sub(due_us(number)))
+    }
 }
 
 /// A short time in which a measure had its turn.

@@ -4,8 +4,8 @@
 //! latencies of a second as soon as it is complete.
 
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::time::thread_cpu_us;
+use crate::host::{Host, threads};
 use crate::record::case::TrialKey;
 use crate::record::columns;
 use crate::record::counts::Counts;
@@ -138,16 +138,19 @@ impl Measurement<'_> {
         let ticks = halves.clone();
         let (intervals, told) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
-            let rows = scope.spawn(|| self.join(joined, writer, counter, others, telemetry_columns));
-            let latencies = scope.spawn(|| self.write_latencies(&files.latencies, &gate, told));
-            let recording = scope.spawn(|| record(recorder, &gate, ticks));
-            let waits = scope.spawn(|| self.waits(&gate));
+            let begun = (|| {
+                let rows = threads::begin(scope, || self.join(joined, writer, counter, others, telemetry_columns))?;
+                let latencies = threads::begin(scope, || self.write_latencies(&files.latencies, &gate, told))?;
+                let recording = threads::begin(scope, || record(recorder, &gate, ticks))?;
+                Ok((rows, latencies, recording, threads::begin(scope, || self.waits(&gate))?))
+            })();
+            let (rows, latencies, recording, waits) = begun.inspect_err(|_| gate.over.store(true, Ordering::SeqCst))?;
             let ear = Ear { gate: &gate, halves: Mutex::new(halves), intervals: Mutex::new(intervals) };
             let counts = self.workload.measure(place, self.options, self.memory, until, &ear);
             gate.over.store(true, Ordering::SeqCst);
             drop(ear);
-            (counts, rows.join(), latencies.join(), recording.join(), waits.join())
-        });
+            Ok((counts, rows.join(), latencies.join(), recording.join(), waits.join()))
+        })?;
         let panicked = || Error::bug("a thread of the measurement panicked");
         let counts = counts?;
         let (joining_cpu_us, cpu_taken) = rows.map_err(|_| panicked())??;

@@ -426,7 +426,7 @@ impl<'a> Session<'a> {
             }
         };
         Ok(Session {
-            host: host.for_run(&record.id).keeping_together(group.as_deref()),
+            host: host.for_run(&record.id).keeping_together(group.as_deref()).heeding(interrupt),
             user,
             machine,
             templates: Templates::new(&places.state, &record.id),

@@ -71,10 +71,12 @@ impl Server {
                 continue;
             }
             let (open, names, answer) = (Arc::clone(&open), Arc::clone(&self.names), Arc::clone(answer));
-            std::thread::spawn(move || {
-                let _place = Place(open);
+            let place = Place(open);
+            // Without a thread this one is turned away.
+            drop(std::thread::Builder::new().spawn(move || {
+                let _place = place;
                 serve(stream, &names, &*answer);
-            });
+            }));
         }
     }
 }

@@ -89,7 +89,10 @@ impl Engine for Kubernetes {
     fn command(&self, submission: &Submission, _shares: &[u32]) -> Command {
         // Every share has a pod again: one that is complete ends at once, as its folder is on the claim.
         // Applied by kubectl itself, the text would have to fit into an annotation, too.
-        Command::new(self.program()).args(["apply", "--server-side", "-f", JOB]).args(&submission.arguments)
+        Command::new(self.program())
+            .with_callers_environment()
+            .args(["apply", "--server-side", "-f", JOB])
+            .args(&submission.arguments)
     }
 
     fn queued(&self, host: &Host, submission: &Submission) -> Result<Vec<u32>> {
@@ -102,13 +105,19 @@ impl Engine for Kubernetes {
     }
 
     fn starts_all(&self, submission: &Submission) -> Option<Command> {
-        Some(Command::new(self.program()).args(["delete", "-f", JOB]).args(&submission.arguments))
+        Some(
+            Command::new(self.program())
+                .with_callers_environment()
+                .args(["delete", "-f", JOB])
+                .args(&submission.arguments),
+        )
     }
 }
 
 fn pods_of(host: &Host, submission: &Submission) -> Result<String> {
     let label = format!("--selector=pgstrata={}", submission.job_name());
-    let command = Command::new("kubectl").args(["get", "pods", &label, "--output", pods::TEMPLATE]);
+    let command =
+        Command::new("kubectl").with_callers_environment().args(["get", "pods", &label, "--output", pods::TEMPLATE]);
     Ok(host.run(&command.args(&submission.arguments))?.stdout)
 }
 

@@ -71,7 +71,7 @@ exec {run}
     }
 
     fn command(&self, submission: &Submission, shares: &[u32]) -> Command {
-        let command = Command::new(self.program()).args(&submission.arguments);
+        let command = Command::new(self.program()).with_callers_environment().args(&submission.arguments);
         let command = match shares.len() == submission.shares as usize {
             true => command,
             false => command.arg(format!("--array={}", indices(shares))),
@@ -81,14 +81,18 @@ exec {run}
 
     fn queued(&self, host: &Host, submission: &Submission) -> Result<Vec<u32>> {
         let words = ["--noheader", "--array", "--format=%K"];
-        let command = Command::new("squeue").args(words).arg(format!("--name={}", submission.job_name()));
+        let command = Command::new("squeue")
+            .with_callers_environment()
+            .args(words)
+            .arg(format!("--name={}", submission.job_name()));
         let tasks = squeue::tasks(&host.run(&command)?.stdout);
         Ok(tasks.into_iter().map(|task| task + 1).collect())
     }
 
     fn failures(&self, host: &Host, submission: &Submission, _notes: Option<&str>) -> Result<Vec<(u32, String)>> {
         // Of all jobs: by its name, squeue alone finds one.
-        let listed = host.run(&Command::new("scontrol").args(["--oneliner", "show", "job"]))?.stdout;
+        let listed =
+            host.run(&Command::new("scontrol").with_callers_environment().args(["--oneliner", "show", "job"]))?.stdout;
         Ok(failures(&listed, &submission.job_name()))
     }
 }

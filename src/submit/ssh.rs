@@ -58,6 +58,7 @@ impl Engine for Ssh {
         // GNU parallel puts the share for {}. What a killed task left on the host goes first.
         let run = run_words(submission, "./pgstrata", &format!("{{}}/{}", submission.shares));
         Command::new(self.program())
+            .with_callers_environment()
             .args(&submission.arguments)
             .args([
                 "--jobs",

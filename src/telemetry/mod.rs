@@ -23,13 +23,12 @@ mod throwaway_server;
 pub(crate) mod waits;
 pub(crate) mod zfs;
 
-use crate::cluster::client::Client;
+use crate::cluster::client::{Client, ServerAddress};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::facts::DeviceFacts;
 use crate::record::seconds::{Column, Value};
 use crate::record::stack::GroundName;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Every sampler, in the order of the columns.
@@ -58,16 +57,6 @@ pub struct Target {
     pub pools: Vec<String>,
     /// How to reach the server; `None` where the workload runs without one.
     pub server: Option<ServerAddress>,
-}
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerAddress {
-    /// The socket file: `<private folder>/.s.PGSQL.5432`.
-    pub socket: PathBuf,
-    /// Database to connect to for statistics.
-    pub database: String,
-    pub user: String,
 }
 
 /// One source of counters.
@@ -103,7 +92,7 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(900);
 /// A connection for statistics: known by [`APPLICATION_NAME`], and giving up a query that a hanging server does not
 /// answer before the next second.
 fn connect(address: &ServerAddress) -> Result<Client> {
-    let mut client = Client::connect_within(&address.socket, &address.user, &address.database, ANSWER_LIMIT)?;
+    let mut client = Client::connect(address, ANSWER_LIMIT)?;
     client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
     client.query("SET statement_timeout = '800ms'")?;
     Ok(client)

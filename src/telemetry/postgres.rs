@@ -12,7 +12,8 @@ mod statistics;
 
 pub use statistics::statistics_sql;
 
-use super::{OpenSampler, Sampler, ServerAddress, Target, connect, count};
+use super::{OpenSampler, Sampler, Target, connect, count};
+use crate::cluster::client::ServerAddress;
 use crate::cluster::client::{Client, TextRow};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -125,6 +126,7 @@ mod tests {
         assert_eq!(error.to_string(), "the workload runs without a server");
         let server = ServerAddress {
             socket: "/nowhere/.s.PGSQL.5432".into(),
+            data: "/nowhere".into(),
             database: "postgres".to_owned(),
             user: "postgres".to_owned(),
         };

@@ -3,7 +3,7 @@
 //! Every installation in Debian's place is used, and those in the folders (`...:...`) of the environment variable
 //! `PGSTRATA_TEST_POSTGRES`.
 
-use super::ServerAddress;
+use crate::cluster::client::ServerAddress;
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::files::give_to;
@@ -63,6 +63,7 @@ impl ThrowawayServer {
     pub(super) fn address(&self) -> ServerAddress {
         ServerAddress {
             socket: self.folder.path().join(".s.PGSQL.5432"),
+            data: self.folder.path().join("data"),
             database: "postgres".to_owned(),
             user: "postgres".to_owned(),
         }

@@ -7,7 +7,8 @@
 //! Read is the function below the view `pg_stat_activity`, which joins databases and roles to it that nobody asks for.
 
 use super::lock_holders::{self, Wait, holders};
-use super::{APPLICATION_NAME, ServerAddress, connect};
+use super::{APPLICATION_NAME, connect};
+use crate::cluster::client::ServerAddress;
 use crate::cluster::client::{Client, TextRow};
 use crate::error::{Error, Result};
 use crate::host::time::{now, sleep, thread_cpu_us, wall_us};
@@ -227,8 +228,12 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_there_is_an_error_not_an_empty_figure() {
-        let server =
-            ServerAddress { socket: "/nowhere/.s.PGSQL.5432".into(), database: "x".to_owned(), user: "x".to_owned() };
+        let server = ServerAddress {
+            socket: "/nowhere/.s.PGSQL.5432".into(),
+            data: "/nowhere".into(),
+            database: "x".to_owned(),
+            user: "x".to_owned(),
+        };
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let sampling = scope.spawn(|| sample(&server, &stop));

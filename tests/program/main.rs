@@ -8,6 +8,7 @@ mod capacity;
 mod cycles;
 mod drives;
 mod durability;
+mod environment;
 mod follow;
 mod full;
 mod full_disk;

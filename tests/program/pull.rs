@@ -1,6 +1,7 @@
 //! `pgstrata pull` with `pgstrata witness`: what the commands say and keep. Killed processes are no power cut, so that is all
 //! that is tried here; a disk that loses its power is in the tests of `cut`.
 
+use crate::environment::HOSTILE;
 use crate::workshop::{Workshop, can_build_stacks, said, stderr};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -46,7 +47,8 @@ fn commits_are_kept_by_a_witness_over_the_network_and_looked_for_after_a_restart
     let same_disk = shop.pgstrata(&["pull", "disk", "--witness", kept.join("w").to_str().unwrap()]).output().unwrap();
     assert_eq!(same_disk.status.code(), Some(2), "{}", said(&same_disk));
     assert!(stderr(&same_disk).contains("lies on the filesystem whose power is to be cut"), "{}", said(&same_disk));
-    let committing = Running(shop.pgstrata(&["pull", "disk", "--witness", address, "--clients", "2"]).spawn().unwrap());
+    let mut pull = shop.pgstrata(&["pull", "disk", "--witness", address, "--clients", "2"]);
+    let committing = Running(pull.envs(HOSTILE.iter().copied()).spawn().unwrap());
     let began = Instant::now();
     let lines = || beginning(&kept, "pull-").map_or(0, |path| fs::read_to_string(path).unwrap().lines().count());
     while lines() < 20 {
@@ -57,7 +59,7 @@ fn commits_are_kept_by_a_witness_over_the_network_and_looked_for_after_a_restart
     let pulls = beginning(&shop.results(), "pull-").unwrap();
     let resume = |more: &[&str]| {
         let args = [&["pull", "--resume", pulls.to_str().unwrap(), "--judge"], more].concat();
-        shop.pgstrata(&args).output().unwrap()
+        shop.pgstrata(&args).envs(HOSTILE.iter().copied()).output().unwrap()
     };
     let refused = resume(&[]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));

@@ -185,6 +185,7 @@ fn measure(name: &str, unit: &str, rate: f64, clients: u32, stalls: bool) -> Mea
         failed: 0,
         skipped: 0,
         late: 0,
+        unsent: 0,
         in_time: Some(estimate(1.0, 0.0)),
     }
 }

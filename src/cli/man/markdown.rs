@@ -1,11 +1,12 @@
 //! `pgstrata man --markdown`: pages for the site of the documentation, one for each layer, workload, sampler, shipped plan
 //! and subcommand, from the descriptions by which plans are checked and columns are stored.
 
+use crate::cluster::client::ServerAddress;
 use crate::plan::{CatalogueEntry, describe_kind, shipped};
 use crate::record::facts::DeviceFacts;
 use crate::record::options::{OptionKind, OptionSpec};
 use crate::record::stack::{GroundName, Take};
-use crate::telemetry::{self, Sampler, ServerAddress, Target};
+use crate::telemetry::{self, Sampler, Target};
 use std::fmt::Write;
 
 /// A page: its path below the folder of the documentation, and its text.
@@ -122,7 +123,12 @@ fn sampler(sampler: &dyn Sampler) -> String {
             DeviceFacts { name: "vda".to_owned(), ..DeviceFacts::default() },
         )],
         pools: vec!["tank".to_owned()],
-        server: Some(ServerAddress { socket: "/".into(), database: String::new(), user: String::new() }),
+        server: Some(ServerAddress {
+            socket: "/".into(),
+            data: "/".into(),
+            database: String::new(),
+            user: String::new(),
+        }),
     };
     let columns = sampler.columns(&target);
     let mut text = format!("# {}\n\n{}\n", sampler.name(), prose(sampler.doc()));

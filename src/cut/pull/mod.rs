@@ -24,7 +24,7 @@ use crate::cluster::server::{self, Server, ServerSpec};
 use crate::error::{Context, Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, now, sleep};
-use crate::host::{Host, files, folders, paths};
+use crate::host::{Host, files, folders, paths, threads};
 use crate::provision::devices;
 use crate::provision::folder::PREFIX;
 use crate::provision::ledger::Ledger;
@@ -218,11 +218,14 @@ impl Pulls {
         };
         let ending = |outcome: Result<()>| outcome.inspect_err(|_| stop.store(true, Ordering::Relaxed));
         let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
-            let clients = (0..self.record.clients).map(|number| scope.spawn(move || ending(client(number))));
-            let threads: Vec<_> = clients.collect();
-            let beside = scope.spawn(|| ending(beside()));
-            let died = || Err(Error::bug("a client's thread died"));
-            threads.into_iter().chain([beside]).map(|one| one.join().unwrap_or_else(|_| died())).collect()
+            let clients = (0..self.record.clients).map(|number| threads::begin(scope, move || ending(client(number))));
+            let mut begun: Vec<_> = clients.collect();
+            begun.push(threads::begin(scope, || ending(beside())));
+            if begun.iter().any(Result::is_err) {
+                stop.store(true, Ordering::Relaxed);
+            }
+            let died = |_| Err(Error::bug("a client's thread died"));
+            begun.into_iter().map(|one| one.and_then(|one| one.join().unwrap_or_else(died))).collect()
         });
         outcomes.into_iter().collect::<Result<()>>()?;
         interrupt.check()

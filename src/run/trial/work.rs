@@ -11,7 +11,7 @@ use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::{Files, Measured, Measurement};
 use crate::run::window;
-use crate::telemetry::{ServerAddress, Target};
+use crate::telemetry::Target;
 use crate::units::Micros;
 use crate::workload::{self, Place, Progress, Until};
 use std::path::Path;
@@ -138,11 +138,7 @@ fn target_of(trial: &Trial<'_, '_>) -> Result<Target> {
     Ok(Target {
         devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
         pools: trial.stack()?.pools(),
-        server: trial.server.as_ref().map(|server| ServerAddress {
-            socket: server.spec.socket(),
-            database: server::DATABASE.to_owned(),
-            user: server::ROLE.to_owned(),
-        }),
+        server: trial.server.as_ref().map(|server| server.address(server::DATABASE)),
     })
 }
 

@@ -4,13 +4,14 @@ use super::options::Settings;
 use super::pipes::Pipes;
 use super::scripts::{Script, ScriptSource};
 use super::seconds::{Collector, Tally, Told};
-use crate::cluster::server::{DATABASE, PORT, ROLE, Server};
+use super::unsent::FixedRate;
+use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
 use crate::host::files;
-use crate::host::processes;
-use crate::host::time::{now, sleep};
+use crate::host::time::{now, sleep, wall_us};
+use crate::host::{processes, threads};
 use crate::parse::no_space;
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
@@ -51,7 +52,8 @@ const ERROR_LINES: usize = 12;
 struct Running {
     child: Child,
     ended: bool,
-    told_to_end: bool,
+    /// Wall clock, microseconds.
+    told_to_end_us: Option<u64>,
 }
 
 impl Running {
@@ -59,7 +61,7 @@ impl Running {
         let create = |extension: &str| files::create(&place.raw.join(format!("{name}.{extension}")));
         let command = command.clone().user(place.user);
         let child = place.host.spawn(&command, Stdio::from(create("out")?), Stdio::from(create("err")?))?;
-        Ok(Running { child, ended: false, told_to_end: false })
+        Ok(Running { child, ended: false, told_to_end_us: None })
     }
 
     fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
@@ -74,7 +76,7 @@ impl Running {
                 return Ok(status);
             }
             place.interrupt.check()?;
-            if !self.told_to_end && progress()?.is_over {
+            if self.told_to_end_us.is_none() && progress()?.is_over {
                 self.tell_to_end(place.host)?;
             }
             sleep(POLL_INTERVAL);
@@ -87,7 +89,7 @@ impl Running {
         let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return Ok(()) };
         // While it connects, the alarm would kill it.
         if !self.ended && processes::catches(host, self.child.id(), Signal::ALARM) {
-            self.told_to_end = true;
+            self.told_to_end_us = Some(wall_us());
             kill_process(pid, Signal::ALARM).or_host(|| "stop pgbench at the end of its time".to_owned())?;
         }
         Ok(())
@@ -121,17 +123,11 @@ pub fn server_of<'a>(place: &Place<'a>) -> Result<&'a Server> {
     place.server.ok_or_else(|| Error::bug("pgbench was started without a server"))
 }
 
-/// Arguments that say where the server is.
-fn address(server: &Server) -> Vec<String> {
-    let folder = server.spec.socket_folder.display().to_string();
-    ["-h", &folder, "-p", &PORT.to_string(), "-U", ROLE].map(str::to_owned).to_vec()
-}
-
 /// Fills the database: tables, data, VACUUM and primary keys, in pgbench's own order.
 pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
     let server = server_of(place)?;
     let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
-    args.extend(address(server));
+    args.extend(server.client_args()?);
     args.push(DATABASE.to_owned());
     run_to_end(place, server, &args, "pgbench-init", &mut || Ok(Progress::default()))
 }
@@ -161,7 +157,7 @@ pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn 
             if over_since.get_or_insert_with(now).elapsed() > BESIDE_LIMIT {
                 return Ok(());
             }
-            if !running.told_to_end {
+            if running.told_to_end_us.is_none() {
                 running.tell_to_end(place.host)?;
             }
         }
@@ -187,7 +183,7 @@ fn run_to_end(
 /// Runs another program of the server's installation, with the arguments that say where the server is.
 pub fn run_program(place: &Place<'_>, program: &str, args: &[String]) -> Result<()> {
     let server = server_of(place)?;
-    let command = Command::new(server.spec.install.bin.join(program)).args(args).args(address(server));
+    let command = Command::new(server.spec.install.bin.join(program)).args(args).args(server.client_args()?);
     let status = Running::start(place, &command, program)?.wait(place, &mut || Ok(Progress::default()))?;
     judged_as(program, place, status, program)
 }
@@ -234,23 +230,31 @@ pub fn measured(
     let columns = Columns { lag: settings.rate.is_some(), retries: false };
     let ended = AtomicBool::new(false);
     let status = std::thread::scope(|scope| {
-        for thread in 0..streams {
+        let read = |thread| {
             let (tell, pipes, collector, ended) = (tell.clone(), &pipes, &collector, &ended);
-            scope.spawn(move || {
+            threads::begin(scope, move || {
                 let outcome = pipes.read(pid, thread, columns, ended, collector).and_then(|()| collector.end(thread));
                 if let Err(error) = outcome {
                     // The listening end goes away only when the measurement has failed already.
                     drop(tell.send(Told::Failed(error)));
                 }
-            });
-        }
-        let status = attend(&mut running, place, &heard, Until { longest, progress }, listener);
+            })
+        };
+        let reading = (0..streams).try_for_each(|thread| read(thread).map(drop));
+        let status = reading.and_then(|()| attend(&mut running, place, &heard, Until { longest, progress }, listener));
         running.kill();
         ended.store(true, Ordering::SeqCst);
         status
     })?;
+    // Of a log that holds a share of the operations, nobody knows which client waited.
+    let load = settings.rate.filter(|_| log_sample >= 1.0 && status.success()).zip(collector.began_us());
+    let load = load.map(|(rate, began_us)| FixedRate {
+        rate,
+        clients: settings.clients,
+        end_us: running.told_to_end_us.unwrap_or(began_us.saturating_add(longest.0)),
+    });
     // A pgbench that failed explains itself better than the log that it left half written.
-    let (tally, failed) = match (judged(place, status, name), collector.finish()) {
+    let (tally, failed) = match (judged(place, status, name), collector.finish(load)) {
         (Ok(()), tally) => (tally?, None),
         (Err(failed), Ok(tally)) => (tally, Some(failed)),
         (Err(failed), Err(_)) => return Err(failed),
@@ -304,7 +308,7 @@ fn attend(
             let error = Error::tool(format!("pgbench did not end within {limit} after its time: a transaction hangs"));
             return Err(error.hint("the stack takes no more writes: check the kernel's log"));
         }
-        if !running.told_to_end && progress()?.is_over {
+        if running.told_to_end_us.is_none() && progress()?.is_over {
             running.tell_to_end(place.host)?;
         }
     }
@@ -376,7 +380,7 @@ fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64,
             }
         }
     }
-    args.extend(address(server));
+    args.extend(server.client_args()?);
     args.push(DATABASE.to_owned());
     Ok(args)
 }

@@ -8,7 +8,7 @@ use crate::cluster::client::Client;
 use crate::cluster::server::{self, DATABASE, Server};
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now, sleep, wall_us};
-use crate::host::{files, folders, paths};
+use crate::host::{files, folders, paths, threads};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
@@ -238,10 +238,10 @@ impl<'a> Pass<'a> {
         let backend = number(&mut self.client, "SELECT pg_backend_pid()")?;
         let (client, place, server) = (&mut self.client, self.place, self.server);
         std::thread::scope(|scope| {
-            let running = scope.spawn(move || {
+            let running = threads::begin(scope, move || {
                 let begun = now();
                 client.query(sql).map(|_| micros(begun.elapsed()))
-            });
+            })?;
             while !running.is_finished() {
                 if let Err(e) = place.interrupt.check() {
                     server.connect(DATABASE)?.query(&format!("SELECT pg_terminate_backend({backend})"))?;

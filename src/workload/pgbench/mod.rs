@@ -52,6 +52,7 @@ mod shifted;
 pub mod snapshots;
 #[cfg(test)]
 mod tests;
+mod unsent;
 
 use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
 use crate::error::{Error, Result};

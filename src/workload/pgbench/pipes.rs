@@ -18,13 +18,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Makes `$2` pipes in the folder `$1` under the names that `pgbench --log-prefix=$1/log` will use, takes away what
-/// would make libpq connect otherwise than asked, and becomes the command that follows. Constant: nothing is ever
-/// pasted into it.
+/// Makes `$2` pipes in the folder `$1` under the names that `pgbench --log-prefix=$1/log` will use, and becomes the command that
+/// follows. Constant: nothing is ever pasted into it.
 const BECOME: &str = r#"
 folder=$1 pipes=$2; shift 2
-unset PGOPTIONS PGSERVICE PGSERVICEFILE PGHOSTADDR PGTARGETSESSIONATTRS PGLOADBALANCEHOSTS PGREQUIREAUTH PGAPPNAME
-unset PGCLIENTENCODING PGDATESTYLE PGTZ PGGEQO PGCONNECT_TIMEOUT PGSSLMODE PGGSSENCMODE PGCHANNELBINDING
 i=0
 while [ "$i" -lt "$pipes" ]; do
     if [ "$i" -eq 0 ]; then name=log.$$; else name=log.$$.$i; fi

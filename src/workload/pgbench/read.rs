@@ -23,6 +23,7 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Resu
         _ => tally.total().of_all(log_sample),
     };
     let mut measures = vec![measure(TRANSACTIONS, &whole, elapsed_us)];
+    measures[0].unsent.clone_from(&tally.unsent);
     if settings.scripts.len() > 1 {
         let scripts = settings.scripts.iter().zip(&tally.scripts);
         measures.extend(scripts.map(|(script, tally)| measure(&script.name, &tally.of_all(log_sample), elapsed_us)));
@@ -54,6 +55,7 @@ fn measure(name: &str, tally: &ScriptTally, elapsed_us: u64) -> Measure {
         latency_us_sum: tally.latency_us_sum,
         unavailable: None,
         slices: Vec::new(),
+        unsent: Vec::new(),
     }
 }
 

@@ -7,8 +7,10 @@ use super::super::{ClientSecond, empty_histogram};
 use super::due::{Due, DueTally};
 use super::idle::{Idle, Marks};
 use super::read::TRANSACTIONS;
+use super::unsent::{FixedRate, LastOnes};
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::record::counts::Unsent;
 use crate::record::latency::LatencyInterval;
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
@@ -53,6 +55,8 @@ pub struct Tally {
     pub scripts: Vec<ScriptTally>,
     /// What became of operations that were due at a time of their own; of a fixed rate with a limit.
     pub due: DueTally,
+    /// Those that fell due and were never sent; of a fixed rate.
+    pub unsent: Vec<Unsent>,
 }
 
 /// What was counted of one script.
@@ -96,6 +100,7 @@ impl Collector {
                 tally: Tally { scripts: vec![ScriptTally::default(); scripts.len()], ..Tally::default() },
                 scripts,
                 due: limit_us.map(Due::new),
+                last: LastOnes::default(),
             }),
         }
     }
@@ -111,10 +116,19 @@ impl Collector {
     }
 
     /// Tells the last whole seconds and the rest, and gives the totals. All streams have ended.
-    pub fn finish(self) -> Result<Tally> {
+    /// `load` is the load of a fixed rate whose operations were all looked at.
+    pub fn finish(self, load: Option<FixedRate>) -> Result<Tally> {
         let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         state.finish()?;
+        if let Some((load, began_us)) = load.zip(state.tally.began_us) {
+            state.tally.unsent = state.last.unsent(load, began_us);
+        }
         Ok(state.tally)
+    }
+
+    /// Wall clock at the first transaction's start, microseconds; all streams have ended.
+    pub fn began_us(&self) -> Option<u64> {
+        self.state.lock().ok().and_then(|state| state.tally.began_us)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
@@ -160,12 +174,14 @@ struct State {
     scripts: Vec<String>,
     /// Where there is a limit.
     due: Option<Due>,
+    last: LastOnes,
 }
 
 impl State {
     fn take(&mut self, stream: usize, transactions: &[Transaction]) -> Result<()> {
         let Some(last) = transactions.last() else { return Ok(()) };
         self.streams[stream].has_begun = true;
+        transactions.iter().for_each(|transaction| self.last.take(stream, transaction));
         match self.tally.began_us {
             Some(began_us) => {
                 for transaction in transactions {
@@ -395,7 +411,7 @@ mod tests {
         assert_eq!(seconds(&heard), [(1, 4), (2, 1)]);
         collector.end(0).unwrap();
         collector.end(1).unwrap();
-        let tally = collector.finish().unwrap();
+        let tally = collector.finish(None).unwrap();
         assert_eq!(seconds(&heard), [(3, 1)], "the fourth is cut off");
         assert_eq!((tally.scripts[0].done, tally.last_us), (7, START + 3_500_000));
         assert_eq!(tally.scripts[0].latency_us_sum, 400 + 10 + 550 + 20);
@@ -406,7 +422,7 @@ mod tests {
         let (collector, heard) = collector(1);
         collector.take(0, &[done(100, 100), done(4_000_200, 4_000_100)]).unwrap();
         collector.end(0).unwrap();
-        let tally = collector.finish().unwrap();
+        let tally = collector.finish(None).unwrap();
         assert_eq!(seconds(&heard), [(1, 1), (2, 0), (3, 0), (4, 0)]);
         assert_eq!(tally.scripts[0].late, 1);
     }
@@ -419,7 +435,7 @@ mod tests {
         collector.take(1, &[vec![done(10, 10)], every_ms(700, 1_995)].concat()).unwrap();
         collector.end(0).unwrap();
         collector.end(1).unwrap();
-        collector.finish().unwrap();
+        collector.finish(None).unwrap();
         let told = heard.try_iter().filter_map(|told| if let Told::Second(s) = told { s.idle_us } else { None });
         assert_eq!(told.collect::<Vec<_>>(), [301_000, 0], "both stood still for 300 ms; the last 5 ms are missing");
     }
@@ -429,7 +445,7 @@ mod tests {
         let (collector, heard) = collector(1);
         collector.take(0, &[done(100, 100), done(1_995_000, 10)]).unwrap();
         collector.end(0).unwrap();
-        collector.finish().unwrap();
+        collector.finish(None).unwrap();
         assert_eq!(seconds(&heard), [(1, 1), (2, 1)]);
     }
 
@@ -463,7 +479,7 @@ mod tests {
         );
         collector.take(0, &[done(2_000_001, 1)]).unwrap();
         collector.end(0).unwrap();
-        let tally = collector.finish().unwrap();
+        let tally = collector.finish(None).unwrap();
         assert_eq!((tally.scripts[1].done, tally.scripts[1].skipped), (1, 1));
         let (mut seconds, mut latencies) = (Vec::new(), Vec::new());
         for told in heard.try_iter() {
@@ -493,7 +509,7 @@ mod tests {
         collector.take(0, &[done(1, 1), done(1_500_000, 1), done(900_000, 1)]).unwrap();
         collector.take(0, &[done(800_000, 1), done(2_000_001, 1)]).unwrap();
         assert_eq!(seconds(&heard), [(1, 2), (2, 2)]);
-        assert_eq!(collector.finish().unwrap().out_of_order, 1);
+        assert_eq!(collector.finish(None).unwrap().out_of_order, 1);
     }
 
     #[test]
@@ -517,7 +533,7 @@ mod tests {
             for stream in 0..3 {
                 collector.end(stream).unwrap();
             }
-            let tally = collector.finish().unwrap();
+            let tally = collector.finish(None).unwrap();
             let (mut told, mut merged, mut ends) = (Vec::new(), empty_histogram().unwrap(), 0);
             for it in heard.try_iter() {
                 match it {

@@ -10,7 +10,7 @@ use super::{Pgbench, drive, reflinks, settings};
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{micros, now, sleep, wall_us};
-use crate::host::{files, folders, paths};
+use crate::host::{files, folders, paths, threads};
 use crate::parse::recovery_log;
 use crate::record::counts::{Counts, Measure};
 use crate::record::latency::LatencyInterval;
@@ -157,14 +157,14 @@ impl Workload for Snapshots {
         let stop = AtomicBool::new(false);
         let used_before = (actions.used)()?;
         let (load, deeds) = std::thread::scope(|scope| {
-            let acting = scope.spawn(|| {
+            let acting = threads::begin(scope, || {
                 schedule.run(&heard.began_us, &stop);
                 (schedule.deeds, schedule.lost)
-            });
+            })?;
             let load = drive::measured(place, &settings, TRANSACTIONS, units, until, &heard);
             stop.store(true, Ordering::SeqCst);
-            (load, acting.join())
-        });
+            Ok((load, acting.join()))
+        })?;
         let (tally, failed) = load?;
         let (deeds, mut lost) = deeds.map_err(|_| Error::bug("a thread of the workload panicked"))?;
         lost.extend(left(&deeds).into_iter().filter(|number| (actions.is_lost)(*number).unwrap_or(false)));

@@ -197,6 +197,28 @@ fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
 }
 
 #[test]
+fn what_fell_due_in_a_stall_that_outlasts_the_window_is_counted_as_never_sent() {
+    let Some(bench) = Bench::new() else { return };
+    bench.server.as_ref().unwrap().connect(DATABASE).unwrap().query("CREATE SEQUENCE calls").unwrap();
+    // From about the second second on a transaction takes longer than what is left of the window.
+    let script = bench.folder.path().join("stall.sql");
+    std::fs::write(&script, "SELECT pg_sleep(CASE WHEN nextval('calls') > 50 THEN 2 ELSE 0 END);\n").unwrap();
+    let rate = ("rate", OptionValue::Number(50.0));
+    let wanted = options(&[
+        ("script", text(script.to_str().unwrap())),
+        rate,
+        ("clients", OptionValue::Integer(2)),
+        ("duration", text("2s")),
+    ]);
+    let counts = bench.measure(&wanted, &Ears::default()).unwrap();
+    let all = &counts.measures[0];
+    let unsent: u64 = all.unsent.iter().map(|unsent| unsent.count).sum();
+    assert!((10..=60).contains(&unsent), "{all:?}");
+    let waits: Vec<u64> = all.unsent.iter().flat_map(|unsent| unsent.waits_us()).collect();
+    assert!(waits.iter().all(|us| (500_000..4_000_000).contains(us)), "{waits:?}");
+}
+
+#[test]
 fn scripts_are_measured_each_for_itself() {
     let Some(bench) = Bench::new() else { return };
     let list = OptionValue::List(vec![text("select-only@3"), text("simple-update")]);

@@ -184,6 +184,7 @@ fn measure(row: &RowRecord) -> Measure {
         latency_us_sum: elapsed_ns / 1000,
         unavailable,
         slices: slices.iter().map(|s| MeasureSlice { operations: s.operations, elapsed_ns: s.elapsed_ns }).collect(),
+        unsent: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::drive;
 use super::witness::{Clock, watch};
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Error, Result};
+use crate::host::threads;
 use crate::host::time::{now, sleep};
 use crate::parse::recovery_log::{self, RecoveryLog};
 use crate::record::recovery::CrashKind;
@@ -63,7 +64,7 @@ pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
     let (tell, heard) = channel();
     let block_bytes = block_bytes(server)?;
     let (down, answers) = std::thread::scope(|scope| {
-        scope.spawn(|| watch(server, clock, &tell, &stop));
+        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
         let done = crash_and_start(place, server, crash, clock, &heard);
         stop.store(true, Ordering::SeqCst);
         done
@@ -87,7 +88,7 @@ pub fn await_end(place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Res
     let stop = AtomicBool::new(false);
     let (tell, heard) = channel();
     std::thread::scope(|scope| {
-        scope.spawn(|| watch(server, clock, &tell, &stop));
+        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
         // The client goes on: a server that is killed while nobody commits would have nothing to lose.
         let done = committed(place, &heard, clock).and_then(|mut answers| {
             answers.extend(heard.try_iter());
@@ -109,7 +110,7 @@ pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> 
     let stop = AtomicBool::new(false);
     let (tell, heard) = channel();
     let first_answer_us = std::thread::scope(|scope| {
-        scope.spawn(|| watch(server, clock, &tell, &stop));
+        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
         let done = server.restart(place.host, place.interrupt).and_then(|()| answer(place, &heard, AFTER_START));
         stop.store(true, Ordering::SeqCst);
         done

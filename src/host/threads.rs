@@ -1,0 +1,16 @@
+//! Threads of a scope, begun in the one way that does not panic where the system has none left: a panic would leave the others
+//! waiting, and with them the stack and the server standing.
+
+use crate::error::{Context, Result};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// Begins one. Where that fails, the caller tells those that it has begun to end before it returns: the scope waits for them.
+///
+/// # Errors
+/// The system's: its limit of processes or of memory is reached.
+pub(crate) fn begin<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().spawn_scoped(scope, work).or_host(|| "start a thread".to_owned())
+}

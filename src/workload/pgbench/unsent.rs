@@ -1,0 +1,107 @@
+//! Operations of a fixed rate that fell due while no client was free to send them until the window had ended: pgbench leaves them
+//! out of its log and of its summary, and a server that stalls at the end of a window would look fast.
+
+use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::record::counts::Unsent;
+
+/// A load of a fixed rate, and when it ended.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedRate {
+    /// Operations a second of all clients together.
+    pub rate: f64,
+    pub clients: u64,
+    /// Wall clock at the end of the window, microseconds.
+    pub end_us: u64,
+}
+
+/// The last operation of a client: when it was due and when it ended, wall clock, microseconds.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    client: u32,
+    due_us: u64,
+    ended_us: u64,
+}
+
+/// The last operation of each client, by pgbench's thread: each has a schedule of its own.
+#[derive(Debug, Default)]
+pub struct LastOnes(Vec<Vec<Last>>);
+
+impl LastOnes {
+    pub fn take(&mut self, thread: usize, transaction: &Transaction) {
+        let (client, ended_us) = (transaction.client, transaction.at_us);
+        let waited_us = if let Ended::Done(latency_us) = transaction.ended { latency_us } else { 0 };
+        let last = Last { client, due_us: ended_us.saturating_sub(waited_us), ended_us };
+        if self.0.len() <= thread {
+            self.0.resize(thread + 1, Vec::new());
+        }
+        match self.0[thread].iter_mut().find(|known| known.client == client) {
+            Some(known) => *known = last,
+            None => self.0[thread].push(last),
+        }
+    }
+
+    /// Those of each thread that had no free client from the last operation that it sent until after the end. How many were due is
+    /// known by the rate alone: pgbench draws no time for an operation that no client asks for.
+    pub fn unsent(&self, load: FixedRate, began_us: u64) -> Vec<Unsent> {
+        let threads = self.0.len() as u64;
+        let of_thread = |(thread, clients): (u64, &Vec<Last>)| {
+            // As pgbench deals them out (`nclients_dealt` in pgbench.c).
+            let dealt = load.clients / threads + u64::from(thread < load.clients % threads);
+            let from_us = clients.iter().map(|last| last.due_us).max()?;
+            let free_us = clients.iter().map(|last| last.ended_us).min()?;
+            let due_us = load.end_us.saturating_sub(from_us);
+            let count = (load.rate / threads as f64 * due_us as f64 / 1e6).round() as u64;
+            let all_waited = clients.len() as u64 >= dealt && free_us > load.end_us && count > 0;
+            all_waited.then(|| Unsent {
+                count,
+                from_us: from_us.saturating_sub(began_us),
+                until_us: load.end_us.saturating_sub(began_us),
+                free_us: free_us.saturating_sub(began_us),
+            })
+        };
+        (0..).zip(&self.0).filter_map(of_thread).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unsent(ended: &[(usize, u32, u64, u64)], clients: u64) -> Vec<Unsent> {
+        let mut last = LastOnes::default();
+        for (thread, client, at_us, latency_us) in ended {
+            let ended = Ended::Done(*latency_us);
+            last.take(
+                *thread,
+                &Transaction { client: *client, ended, script: 0, at_us: *at_us, lag_us: Some(0), retries: None },
+            );
+        }
+        last.unsent(FixedRate { rate: 100.0, clients, end_us: 8_000_000 }, 0)
+    }
+
+    #[test]
+    fn what_fell_due_while_every_client_waited_beyond_the_end_was_never_sent() {
+        let stalled = [(0, 0, 10_000_000, 4_000_000), (0, 1, 10_001_000, 4_050_000)];
+        let found = unsent(&stalled, 2);
+        assert_eq!(found, [Unsent { count: 200, from_us: 6_000_000, until_us: 8_000_000, free_us: 10_000_000 }]);
+        let waits: Vec<u64> = found[0].waits_us().collect();
+        assert_eq!((waits.len(), waits[0], waits[199]), (200, 3_995_000, 2_005_000));
+        for (name, ended, clients) in [
+            ("a client was free", vec![(0, 0, 10_000_000, 4_000_000), (0, 1, 7_900_000, 900)], 2),
+            ("a client was never seen", vec![(0, 0, 10_000_000, 4_000_000)], 2),
+            ("the stall ended before the window", vec![(0, 0, 7_990_000, 3_000_000), (0, 1, 7_991_000, 900)], 2),
+            ("nothing was due in the last moment", vec![(0, 0, 8_000_400, 900), (0, 1, 8_000_500, 900)], 2),
+        ] {
+            assert_eq!(unsent(&ended, clients), [], "{name}");
+        }
+    }
+
+    #[test]
+    fn each_thread_has_its_own_schedule() {
+        let of_two = [(0, 0, 10_000_000, 4_000_000), (1, 1, 7_999_000, 900)];
+        assert_eq!(unsent(&of_two, 2).iter().map(|unsent| unsent.count).collect::<Vec<_>>(), [100]);
+        // Three clients on two threads: the first has two.
+        let of_three = [(0, 0, 10_000_000, 4_000_000), (1, 1, 10_000_000, 4_000_000)];
+        assert_eq!(unsent(&of_three, 3).len(), 1);
+    }
+}
