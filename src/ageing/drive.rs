@@ -10,6 +10,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
 use crate::host::noise::Noise;
 use crate::host::signals::Interrupt;
+use crate::host::threads;
 use crate::host::time::{micros, now, sleep, wall_us};
 use crate::record::drive::{DriveRound, Fill, Purge};
 use crate::units::Bytes;
@@ -240,7 +241,7 @@ impl Writers<'_> {
         mut look: impl FnMut(&Counts) -> Result<Next>,
     ) -> Result<u64> {
         let counts = Counts { busy: AtomicU64::new(u64::from(self.depth)), ..Counts::default() };
-        let looked = std::thread::scope(|threads| {
+        let looked = std::thread::scope(|scope| {
             for number in 0..self.depth {
                 let (counts, target) = (&counts, (self.file, self.block, self.drive.bytes));
                 let seed = self.drive.seed.wrapping_mul(1 << 16).wrapping_add(self.salt << 8 | u64::from(number));
@@ -251,8 +252,8 @@ impl Writers<'_> {
                     }
                     counts.busy.fetch_sub(1, Ordering::SeqCst);
                 };
-                if let Err(e) = std::thread::Builder::new().spawn_scoped(threads, write) {
-                    counts.fail(Error::host(format!("start a thread: {e}")));
+                if let Err(e) = threads::begin(scope, write) {
+                    counts.fail(e);
                     counts.busy.fetch_sub(u64::from(self.depth - number), Ordering::SeqCst);
                     break;
                 }

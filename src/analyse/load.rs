@@ -5,7 +5,8 @@ use super::heat;
 use super::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
 use super::window::in_checkpoint;
 use super::{Analysis, reads};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
+use crate::host::threads;
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::probe;
@@ -79,7 +80,7 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
                     }
                 }
             };
-            std::thread::Builder::new().spawn_scoped(scope, read).or_host(|| "start a thread".to_owned())?;
+            threads::begin(scope, read)?;
         }
         for place in 0..records.len() {
             let trial = turns[place % readers].recv().map_err(|_| Error::bug("a thread that reads trials panicked"))?;

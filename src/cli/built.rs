@@ -62,7 +62,7 @@ pub fn make(host: &Host, cases: &mut [CaseSpec], interrupt: &Interrupt) -> Resul
     if specs.is_empty() {
         return Ok(());
     }
-    let shelf = Shelf::of_user()?;
+    let (host, shelf) = (&host.heeding(interrupt), Shelf::of_user()?);
     let all = u32::try_from(specs.len()).unwrap_or(u32::MAX);
     for (spec, number) in specs.into_iter().zip(1u32..) {
         let mut begun = false;

@@ -122,6 +122,7 @@ pub fn run_agent(_: &AgentArgs) -> Result<u8> {
 
 fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Result<u8> {
     let interrupt = Interrupt::listen_saying(STOPPING, LEFT)?;
+    let host = &host.heeding(&interrupt);
     let live = std::io::stderr().is_terminal();
     let image = build::build(host, cache, suite, mirror, &interrupt, &mut |progress| match progress {
         Progress::Begins { step, what } => out::remark(&format!("{step}: {what}")),

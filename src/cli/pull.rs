@@ -54,8 +54,8 @@ pub struct Args {
 /// # Errors
 /// What the machine lacks; nothing to judge; a witness that cannot be reached.
 pub fn run(args: &Args) -> Result<u8> {
-    let (host, places) = (Host::this(), args.places.places()?);
     let interrupt = Interrupt::listen()?;
+    let (host, places) = (Host::this().heeding(&interrupt), args.places.places()?);
     let mut pulls = match (&args.resume, &args.folder, &args.witness) {
         (Some(at), _, _) => {
             let at = std::path::absolute(at).map_err(|e| Error::user(e.to_string()))?;

@@ -4,6 +4,8 @@
 //! come in time is out of step and refuses further queries.
 
 use crate::error::{Context, Error, Result};
+use crate::host::signals::Interrupt;
+use crate::host::time::now;
 use crate::host::{files, linux};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -16,6 +18,9 @@ use std::time::Duration;
 
 /// How long a server may take for the next piece of an answer, unless [`Client::set_limit`] says otherwise.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// How often a client that waits looks whether somebody asks to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Where a server listens, and on which data folder it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +54,8 @@ pub struct Client {
     stream: UnixStream,
     input: BytesMut,
     broken: bool,
+    limit: Duration,
+    interrupt: Interrupt,
 }
 
 /// One row: a text, or NULL, for each column.
@@ -63,7 +70,8 @@ impl Client {
         let doing = || format!("connect to the server at {}", to.socket.display());
         let stream = UnixStream::connect(&to.socket).or_host(doing)?;
         to.check_peer(&stream).map_err(|error| error.while_doing(doing()))?;
-        let mut client = Client { stream, input: BytesMut::new(), broken: false };
+        let interrupt = Interrupt::never();
+        let mut client = Client { stream, input: BytesMut::new(), broken: false, limit, interrupt };
         client.set_limit(limit)?;
         client.greet(&to.user, &to.database).map_err(|error| error.while_doing(doing()))?;
         Ok(client)
@@ -74,8 +82,16 @@ impl Client {
     /// # Errors
     /// When the limit is zero.
     pub fn set_limit(&mut self, limit: Duration) -> Result<()> {
-        self.stream.set_read_timeout(Some(limit)).or_host(|| "set the response timeout".to_owned())?;
+        self.limit = limit;
+        self.stream.set_read_timeout(Some(limit.min(LOOK))).or_host(|| "set the response timeout".to_owned())?;
         self.stream.set_write_timeout(Some(limit)).or_host(|| "set the response timeout".to_owned())
+    }
+
+    /// Gives up waiting for an answer when somebody asks to stop.
+    #[must_use]
+    pub(super) fn heeding(mut self, interrupt: &Interrupt) -> Client {
+        self.interrupt = interrupt.clone();
+        self
     }
 
     /// Runs one or more statements and returns the rows of the last one that can have rows at all.
@@ -138,6 +154,7 @@ impl Client {
     }
 
     fn next(&mut self) -> Result<Message> {
+        let mut begun = now();
         loop {
             if let Some(message) = Message::parse(&mut self.input).map_err(|e| self.lost(&e))? {
                 return Ok(message);
@@ -145,7 +162,11 @@ impl Client {
             let mut piece = [0u8; 8192];
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(Error::host("the server closed the connection")),
-                Ok(length) => self.input.extend_from_slice(&piece[..length]),
+                Ok(length) => {
+                    self.input.extend_from_slice(&piece[..length]);
+                    begun = now();
+                }
+                Err(e) if is_late(&e) && begun.elapsed() < self.limit => self.interrupt.check()?,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(self.lost(&e)),
             }
@@ -154,12 +175,15 @@ impl Client {
 
     /// The error for a connection that failed; a time-out in words.
     fn lost(&self, e: &io::Error) -> Error {
-        if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
-            let limit = self.stream.read_timeout().ok().flatten().unwrap_or(ANSWER_LIMIT);
-            return Error::host(format!("no response within {} s", limit.as_secs_f64()));
+        if is_late(e) {
+            return Error::host(format!("no response within {} s", self.limit.as_secs_f64()));
         }
         Error::host(e.to_string())
     }
+}
+
+fn is_late(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 impl Drop for Client {
@@ -220,7 +244,8 @@ mod tests {
         let socket = folder.path().join("s");
         let listener = UnixListener::bind(&socket).unwrap();
         let stream = UnixStream::connect(&socket).unwrap();
-        let mut client = Client { stream, input: BytesMut::new(), broken: false };
+        let interrupt = Interrupt::never();
+        let mut client = Client { stream, input: BytesMut::new(), broken: false, limit, interrupt };
         client.set_limit(Duration::from_millis(20)).unwrap();
         let error = client.query("select 1").unwrap_err().to_string();
         assert!(error.contains("no response within 0.02 s"), "{error}");

@@ -93,6 +93,8 @@ pub struct Server {
     pub spec: ServerSpec,
     /// Its postmaster: another one after each restart.
     postmaster: Mutex<Postmaster>,
+    /// Heard by all clients.
+    interrupt: Interrupt,
 }
 
 #[derive(Debug)]
@@ -180,7 +182,7 @@ impl Server {
             files::make_folder(&spec.socket_folder, 0o700)?;
             files::give_to(&spec.socket_folder, &spec.user)?;
         }
-        let server = Server { postmaster: Mutex::new(launched(host, &spec)?), spec };
+        let server = Server { postmaster: Mutex::new(launched(host, &spec)?), spec, interrupt: interrupt.clone() };
         server.wait_until_ready(interrupt)?;
         server.refuse_listener()?;
         server.note(host)?;
@@ -190,7 +192,8 @@ impl Server {
     /// One that was started before the machine below it crashed, on what that has left: [`Server::restart`] starts it.
     #[must_use]
     pub(crate) fn crashed(spec: ServerSpec) -> Server {
-        Server { spec, postmaster: Mutex::new(Postmaster { child: None, log_start: 0, ended: true }) }
+        let postmaster = Mutex::new(Postmaster { child: None, log_start: 0, ended: true });
+        Server { spec, postmaster, interrupt: Interrupt::never() }
     }
 
     /// Kills all of its processes at once, as the kernel does when memory runs out, and waits until they are gone. What they
@@ -227,7 +230,7 @@ impl Server {
     /// # Errors
     /// With the server's own words.
     pub(crate) fn connect(&self, database: &str) -> Result<Client> {
-        Client::connect(&self.address(database), ANSWER_LIMIT)
+        Ok(Client::connect(&self.address(database), ANSWER_LIMIT)?.heeding(&self.interrupt))
     }
 
     /// Where it listens, for a connection to `database`.

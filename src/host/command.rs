@@ -5,7 +5,7 @@ use super::processes::{self, orphans};
 use super::signals::Interrupt;
 use super::time::{self, micros, now};
 use super::users::User;
-use super::{Host, linux};
+use super::{Host, linux, threads};
 use crate::error::{Error, Result};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,14 @@ const PASSED: [&str; 2] = ["HOME", "TZ"];
 /// How long a program may take to end when somebody interrupts; then it is killed.
 const END_LIMIT: Duration = Duration::from_secs(2);
 
-/// Libraries that the caller slips into a program (libeatmydata): kept from every child.
-const LOADER: &str = "LD_";
+/// How often a program that runs is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Kept even from a program that acts for the person: what leads to another server, slips in a library (libeatmydata), or makes
+/// a tool write something else to a disk.
+const WITHHELD: [&str; 9] = ["PG", "LD_", "FIO_", "MKE2FS_", "E2FSPROGS_", "XFS_", "BTRFS_", "ZFS_", "POSIXLY_CORRECT"];
+/// But these are our own.
+const OWN: &str = "PGSTRATA_";
 
 /// A program with its arguments.
 #[derive(Debug, Clone)]
@@ -168,8 +174,9 @@ impl Command {
 
     fn prepared(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
+        let begins = |name: &OsStr, start: &str| name.as_encoded_bytes().starts_with(start.as_bytes());
         let passes = |name: &OsStr| match self.as_caller {
-            true => !name.as_encoded_bytes().starts_with(LOADER.as_bytes()),
+            true => begins(name, OWN) || !WITHHELD.iter().any(|start| begins(name, start)),
             false => PASSED.iter().any(|passed| name == *passed),
         };
         command.args(&self.args).env_clear().envs(std::env::vars_os().filter(|(name, _)| passes(name)));
@@ -177,8 +184,12 @@ impl Command {
         // Ctrl-C on the terminal is ours to handle: children must not die of it before the tear-down.
         command.process_group(0);
         command.current_dir(self.cwd.clone().unwrap_or_else(|| PathBuf::from("/")));
-        if let Some(user) = self.user.as_ref().filter(|_| super::users::is_root()) {
-            command.uid(user.uid).gid(user.gid).env("USER", &user.name).env("LOGNAME", &user.name).env("HOME", "/");
+        if let Some(user) = &self.user {
+            // In a home folder could lie a .pgpass.
+            command.envs([("USER", &*user.name), ("LOGNAME", &user.name), ("HOME", "/")]);
+            if super::users::is_root() {
+                command.uid(user.uid).gid(user.gid);
+            }
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
@@ -211,6 +222,15 @@ impl Host {
     /// [`crate::error::Kind::Tool`] with command, exit code and the last lines of what it printed, when it cannot be
     /// started, exits with other than 0, is killed, or exceeds its limit; interrupted, where this host heeds interrupts.
     pub fn run(&self, command: &Command) -> Result<Output> {
+        let (output, code) = self.run_to_end(command)?;
+        if code == Some(0) { Ok(output) } else { Err(failed(command, code, &output)) }
+    }
+
+    /// Same, for a caller that judges the exit code; `None` is that of a program that was killed.
+    ///
+    /// # Errors
+    /// When it cannot be started or exceeds its limit; interrupted, where this host heeds interrupts.
+    pub(crate) fn run_to_end(&self, command: &Command) -> Result<(Output, Option<i32>)> {
         self.interrupt.as_ref().map_or(Ok(()), Interrupt::check)?;
         let at_us = time::wall_us();
         let begun = now();
@@ -224,8 +244,7 @@ impl Host {
             Err(_) => None,
         };
         self.log_command(command, at_us, Some(micros(begun.elapsed())), exit_code);
-        let (output, code) = outcome?;
-        if code == Some(0) { Ok(output) } else { Err(failed(command, code, &output)) }
+        outcome
     }
 
     /// Starts a program and leaves it running with its output in pipes or files that the caller chose.
@@ -329,15 +348,11 @@ fn finish(command: &Command, mut child: Child, interrupt: Option<&Interrupt>) ->
             }
         };
         // Where no thread is available, the child is left without its pipes, which ends it.
-        let thread = std::thread::Builder::new;
-        let readers: std::io::Result<_> = (|| {
-            thread().spawn_scoped(scope, feed)?;
-            Ok((thread().spawn_scoped(scope, move || drain(out))?, thread().spawn_scoped(scope, move || drain(err))?))
-        })();
+        let readers = threads::begin(scope, feed)
+            .and_then(|_| Ok((threads::begin(scope, move || drain(out))?, threads::begin(scope, move || drain(err))?)));
         let status = wait(command, &mut child, interrupt);
-        let (out, err) = readers.map_err(|e| {
-            Error::host(format!("cannot start a thread to read the output of {}: {e}", command.program.display()))
-        })?;
+        let (out, err) =
+            readers.map_err(|e| e.while_doing(format!("read the output of {}", command.program.display())))?;
         let stdout = out.join().unwrap_or_default();
         let stderr = err.join().unwrap_or_default();
         Ok((Output { stdout, stderr }, status?.code()))
@@ -350,32 +365,32 @@ fn wait(command: &Command, child: &mut Child, interrupt: Option<&Interrupt>) -> 
     if command.limit.is_none() && interrupt.is_none() {
         return child.wait().map_err(wrong);
     }
-    let (begun, mut stopped) = (now(), None::<(Error, std::time::Instant)>);
-    loop {
+    let begun = now();
+    let stopped = loop {
         if let Some(status) = child.try_wait().map_err(wrong)? {
-            return stopped.map_or(Ok(status), |(why, _)| Err(why));
+            return Ok(status);
         }
-        let over = command.limit.filter(|limit| begun.elapsed() > *limit);
-        if let Some((_, since)) = &stopped {
-            if since.elapsed() > END_LIMIT {
-                end(child, Signal::KILL);
-            }
-        } else if let Some(limit) = over {
-            let late = format!("`{}` did not finish within {} s", command.shown(), limit.as_secs_f64());
-            stopped = Some((Error::tool(late), now()));
-            end(child, Signal::KILL);
-        } else if interrupt.is_some_and(Interrupt::is_raised) {
-            stopped = Some((Error::interrupted(), now()));
-            end(child, Signal::TERM);
+        if interrupt.is_some_and(Interrupt::is_raised) {
+            break Error::interrupted();
+        }
+        if let Some(limit) = command.limit.filter(|limit| begun.elapsed() > *limit) {
+            break Error::tool(format!("`{}` did not finish within {} s", command.shown(), limit.as_secs_f64()));
         }
         // Most commands take milliseconds.
-        time::sleep(Duration::from_millis(if begun.elapsed() < Duration::from_millis(100) { 1 } else { 10 }));
+        time::sleep(if begun.elapsed() < Duration::from_millis(100) { LOOK / 10 } else { LOOK });
+    };
+    // One that has ended in this moment is no error.
+    let leader = child.id();
+    let end = |signal: Signal| drop(processes::signal_group(leader, signal.as_raw()));
+    end(Signal::TERM);
+    let asked = now();
+    while asked.elapsed() < END_LIMIT && child.try_wait().map_err(wrong)?.is_none() {
+        time::sleep(LOOK);
     }
-}
-
-/// Signals a child's group; one that has ended in this moment is no error.
-fn end(child: &Child, signal: Signal) {
-    drop(processes::signal_group(child.id(), signal.as_raw()));
+    // Whoever of its group is left would hold its pipes.
+    end(Signal::KILL);
+    child.wait().map_err(wrong)?;
+    Err(stopped)
 }
 
 fn drain(pipe: Option<impl Read>) -> String {
@@ -391,7 +406,7 @@ fn drain(pipe: Option<impl Read>) -> String {
 fn not_started(command: &Command, e: &std::io::Error) -> Error {
     let text = format!("`{}` could not be started: {e}", command.shown());
     match e.kind() {
-        ErrorKind::WouldBlock | ErrorKind::OutOfMemory => Error::host(text),
+        ErrorKind::WouldBlock | ErrorKind::OutOfMemory => Error::host(text).hint(threads::LIMITS),
         _ => Error::tool(text),
     }
 }
@@ -486,7 +501,8 @@ mod tests {
         assert!(short.iter().all(passes) && short.contains(&"GIVEN".to_owned()), "{short:?}");
         let callers = names(Command::new("env").with_callers_environment());
         assert!(callers.contains(&"CARGO_MANIFEST_DIR".to_owned()), "{callers:?}");
-        assert!(!callers.iter().any(|name| name.starts_with(LOADER)), "{callers:?}");
+        let withheld = |name: &String| WITHHELD.iter().any(|start| name.starts_with(start)) && !name.starts_with(OWN);
+        assert!(!callers.iter().any(withheld), "{callers:?}");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, images, needs, recorded};
-use crate::error::{Context, Error, Result};
-use crate::host::command::{Command, last_lines};
+use crate::error::{Error, Result};
+use crate::host::command::{Command, Output, last_lines};
 use crate::host::time::sleep;
 use crate::host::{Host, files, paths};
 use crate::parse::wipefs::Signature;
@@ -20,7 +20,6 @@ use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
 
 /// A filesystem on block devices, as a layer: its recipe and a sentence about it.
 pub struct OnDevice {
@@ -428,17 +427,15 @@ pub(super) fn wipe_once(host: &Host, path: &Path) -> Result<()> {
 
 /// Runs mkfs. Where it fails, the error has mkfs's reason: mkfs.xfs says it first and then prints its whole usage.
 pub(super) fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
-    let child = host.spawn(command, Stdio::piped(), Stdio::piped())?;
-    let output = child.wait_with_output().or_host(|| format!("wait for `{}`", command.shown()))?;
-    if output.status.success() {
+    let (Output { stdout, stderr }, code) = host.run_to_end(command)?;
+    if code == Some(0) {
         return Ok(());
     }
-    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let said = if stderr.trim().is_empty() { stdout } else { stderr };
     let reason: String =
         said.lines().take_while(|line| !line.starts_with("Usage:")).map(|l| format!("{l}\n")).collect();
-    let said = if reason.trim().is_empty() { &*said } else { &reason };
-    let how = output.status.code().map_or("was killed".to_owned(), |code| format!("failed with exit code {code}"));
+    let said = if reason.trim().is_empty() { &said } else { &reason };
+    let how = code.map_or("was killed".to_owned(), |code| format!("failed with exit code {code}"));
     let failed = Error::tool(format!("`{}` {how}; output:\n{}", command.shown(), last_lines(said, 12)));
     Err(match recorded::abandoned(host) {
         Some((target, file)) => failed.hint(format!(

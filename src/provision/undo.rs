@@ -60,7 +60,6 @@ impl Undoers {
 /// Goes on after a failure and returns all failures, in the order of the walk; what failed stays in the ledger.
 #[must_use]
 pub fn undo_from(ledger: &Ledger, mark: u64, undoers: &Undoers, host: &Host) -> Vec<Error> {
-    let host = &host.heeding_none();
     let mut failures = Vec::new();
     for (number, thing) in ledger.open_things().into_iter().rev().take_while(|(number, _)| *number >= mark) {
         let undone = undoers.undo(host, &thing).and_then(|()| ledger.undone(number));

@@ -27,6 +27,7 @@ mod slurm;
 mod slurm_site;
 mod snapshots;
 mod spread;
+mod stopped;
 mod strays;
 mod submit;
 mod terminal;

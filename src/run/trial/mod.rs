@@ -259,9 +259,13 @@ impl<'s, 'a> Trial<'s, 'a> {
     fn steps(&mut self) -> Result<()> {
         for (step, act) in STEPS {
             // What is measured is kept: a trial that is interrupted after it goes to its end, and is the last.
-            if self.record.counts.is_none() {
-                self.session.interrupt.check()?;
-            }
+            let session = &mut *self.session;
+            session.host = if self.record.counts.is_none() {
+                session.interrupt.check()?;
+                session.host.heeding(&session.interrupt)
+            } else {
+                session.host.heeding_none()
+            };
             if self.has_no(step)? {
                 continue;
             }

@@ -7,8 +7,8 @@ use super::{Pgbench, drive};
 use crate::cluster::client::Client;
 use crate::cluster::server::{self, DATABASE, Server};
 use crate::error::{Context, Error, Result};
-use crate::host::time::{micros, now, sleep, wall_us};
-use crate::host::{files, folders, paths, threads};
+use crate::host::time::{micros, now, wall_us};
+use crate::host::{files, folders, paths};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
@@ -24,8 +24,6 @@ const PASSES: &str = "passes";
 
 /// Building an index of a large table on a slow stack takes hours; beyond this it hangs.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(86_400);
-
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the passes read and write in a second, cautiously. Only for the estimate.
 const BYTES_PER_S: u64 = 20 << 20;
@@ -233,25 +231,10 @@ impl<'a> Pass<'a> {
         number(&mut self.client, sql)
     }
 
-    /// Runs a statement and tells how long it took, microseconds; ends it when somebody asks to stop.
+    /// Runs a statement and tells how long it took, microseconds.
     fn statement(&mut self, sql: &str) -> Result<u64> {
-        let backend = number(&mut self.client, "SELECT pg_backend_pid()")?;
-        let (client, place, server) = (&mut self.client, self.place, self.server);
-        std::thread::scope(|scope| {
-            let running = threads::begin(scope, move || {
-                let begun = now();
-                client.query(sql).map(|_| micros(begun.elapsed()))
-            })?;
-            while !running.is_finished() {
-                if let Err(e) = place.interrupt.check() {
-                    server.connect(DATABASE)?.query(&format!("SELECT pg_terminate_backend({backend})"))?;
-                    drop(running.join());
-                    return Err(e);
-                }
-                sleep(POLL_INTERVAL);
-            }
-            running.join().map_err(|_| Error::bug("a thread of the workload panicked"))?
-        })
+        let begun = now();
+        self.client.query(sql).map(|_| micros(begun.elapsed()))
     }
 }
 

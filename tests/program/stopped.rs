@@ -1,0 +1,146 @@
+//! Ctrl-C while the run waits for another program or for the server: it ends, exit code 130, nothing left. And threads, processes and
+//! stacks that the system does not grant: an error, nothing left.
+
+use crate::machine::traces;
+use crate::workshop::{Workshop, can_build_stacks, run_id, said, set_mode, skipped, stderr};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PLAN: &str = r#"
+name = "stopped"
+blocks = 1
+
+[stack.ext4]
+device = { loop = "512MiB", sparse = true }
+filesystem = "ext4"
+age = { pgbench = 1 }
+
+[postgres]
+bin = "BIN"
+settings = { shared_buffers = "16MB", max_wal_size = "64MB", min_wal_size = "32MB" }
+
+[workload.care]
+maintenance = { scale = 1 }
+"#;
+
+/// Programs that never end where their arguments have this word; one that ignores SIGTERM among them.
+const SLOW: [(&str, &str); 6] = [
+    ("mke2fs", "-F"),
+    ("mount", "ext4"),
+    ("initdb", "--locale=C"),
+    ("pgbench", " -i"),
+    ("pgbench", " -t "),
+    ("pg_basebackup", "-D"),
+];
+
+/// The folder of an installation whose programs are links, so that one of them can be another.
+fn installation(shop: &Workshop) -> Option<(PathBuf, PathBuf)> {
+    let doctor = shop.pgstrata(&["doctor", "--json"]).output().unwrap();
+    let found = crate::workshop::json(&doctor.stdout);
+    let real = PathBuf::from(found["postgres"].as_array()?.first()?["bin"].as_str()?);
+    let bin = shop.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in fs::read_dir(&real).unwrap().map(|entry| entry.unwrap()) {
+        symlink(program.path(), bin.join(program.file_name())).unwrap();
+    }
+    Some((bin, real))
+}
+
+/// Makes a program of this name one that says so and never ends where its arguments have the word, and is the real one elsewhere.
+fn slow(shop: &Workshop, bin: &Path, real: &Path, name: &str, word: &str) {
+    let real = [real, Path::new("/usr/sbin"), Path::new("/sbin"), Path::new("/usr/bin"), Path::new("/bin")];
+    let real = real.iter().map(|folder| folder.join(name)).find(|path| path.exists()).unwrap();
+    let (path, here) = (bin.join(name), shop.path().join("here"));
+    drop(fs::remove_file(&path));
+    let (here, real) = (here.display(), real.display());
+    let text = format!(
+        "#!/bin/sh\ncase \" $*\" in *'{word}'*) trap '' TERM; : > '{here}'; sleep 600; sleep 600;; esac\nexec '{real}' \"$@\"\n"
+    );
+    fs::write(&path, text).unwrap();
+    set_mode(&path, 0o755);
+}
+
+fn nothing_is_left(shop: &Workshop) {
+    let id = run_id(&shop.run_folder());
+    assert!(traces(&id).is_empty(), "{:?}", traces(&id));
+    assert_eq!(fs::read_dir(shop.state().join("ledger")).map_or(0, Iterator::count), 0);
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_every_program() {
+    if !can_build_stacks("Ctrl-C while another program runs") {
+        return;
+    }
+    for (name, word) in SLOW {
+        let shop = Workshop::new();
+        let Some((bin, real)) = installation(&shop) else {
+            return skipped("Ctrl-C while another program runs", "needs PostgreSQL");
+        };
+        set_mode(shop.path(), 0o777);
+        slow(&shop, &bin, &real, name, word);
+        let plan = shop.file("plan.toml", &PLAN.replace("BIN", bin.to_str().unwrap()));
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let mut command = shop.pgstrata(&["run", plan.to_str().unwrap()]);
+        let mut run = command.env("PATH", path).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while !shop.path().join("here").exists() {
+            let ended = run.try_wait().unwrap();
+            assert!(ended.is_none() && begun.elapsed() < Duration::from_secs(300), "{name}{word}: {ended:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+        let asked = Instant::now();
+        let output = run.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{name} {word}: {}", said(&output));
+        assert!(asked.elapsed() < Duration::from_secs(60), "{name} {word}: {:?}", asked.elapsed());
+        nothing_is_left(&shop);
+    }
+}
+
+#[test]
+fn what_the_system_does_not_grant_is_an_error_and_nothing_is_left() {
+    const NAME: &str = "limits of the system";
+    if !can_build_stacks(NAME) {
+        return;
+    }
+    let plan = "name = \"s\"\nblocks = 1\n[stack.s]\nfilesystem = { tmpfs = \"300MiB\" }\n[postgres]\n\
+                settings = { shared_buffers = \"16MB\" }\n[workload.w]\n\
+                pgbench = { scale = 1, clients = 16, jobs = 16, duration = \"1s\", warmup = \"0s\" }\n";
+    // Address space for the program and some threads of 2 MiB: some are begun, and then none.
+    let mut refused = 0;
+    for kib in [60_000, 90_000, 120_000, 150_000, 180_000] {
+        let shop = Workshop::new();
+        let plan = shop.file("plan.toml", plan);
+        let mut command = Command::new("sh");
+        let program = shop.pgstrata(&["run", plan.to_str().unwrap()]);
+        command.args(["-c", "ulimit -v $0 && exec \"$@\""]).arg(kib.to_string()).arg(program.get_program());
+        command.args(program.get_args()).env("PGSTRATA_STATE", shop.state()).current_dir(shop.path());
+        let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while run.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(120), "{kib} KiB: it hangs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let output = run.wait_with_output().unwrap();
+        refused += usize::from(stderr(&output).contains("cannot start a thread"));
+        println!("{kib} KiB: {}", said(&output));
+        if shop.results().exists() {
+            nothing_is_left(&shop);
+        }
+    }
+    println!("{refused} refused");
+}
+
+#[test]
+fn a_small_stack_of_the_caller_is_no_limit() {
+    let program = env!("CARGO_BIN_EXE_pgstrata");
+    let run = |args: &str| Command::new("sh").args(["-c", &format!("ulimit -s 64 && exec {program} {args}")]).output();
+    for args in ["--version", "doctor", "run --help"] {
+        let output = run(args).unwrap();
+        assert!(output.status.code().is_some_and(|code| code < 128), "{args}: {}", said(&output));
+    }
+}
