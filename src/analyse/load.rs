@@ -5,8 +5,7 @@ use super::heat;
 use super::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
 use super::window::in_checkpoint;
 use super::{Analysis, reads};
-use crate::error::{Error, Result};
-use crate::host::threads;
+use crate::error::{Context, Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::probe;
@@ -80,7 +79,7 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
                     }
                 }
             };
-            threads::begin(scope, read)?;
+            std::thread::Builder::new().spawn_scoped(scope, read).or_host(|| "start a thread".to_owned())?;
         }
         for place in 0..records.len() {
             let trial = turns[place % readers].recv().map_err(|_| Error::bug("a thread that reads trials panicked"))?;

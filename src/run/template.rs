@@ -7,6 +7,7 @@ use super::undo;
 use crate::cluster::install::Installation;
 use crate::cluster::server::{self, Server, ServerSpec};
 use crate::error::{Context, Error, Result};
+use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
@@ -194,9 +195,12 @@ pub fn described(state: CacheState) -> &'static str {
 /// Brings the page cache of all files at and below `folder` into a state.
 ///
 /// # Errors
-/// With the path.
-pub fn set_cache(folder: &Path, state: CacheState) -> Result<()> {
-    folders::each_file(folder, &mut |path| set_file_cache(path, state))
+/// With the path; interrupted, after the file at hand.
+pub fn set_cache(folder: &Path, state: CacheState, interrupt: &Interrupt) -> Result<()> {
+    folders::each_file(folder, &mut |path| {
+        interrupt.check()?;
+        set_file_cache(path, state)
+    })
 }
 
 fn set_file_cache(path: &Path, state: CacheState) -> Result<()> {

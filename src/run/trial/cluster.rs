@@ -58,7 +58,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     let tablespaces = tablespace_folders(trial)?;
     let session = &trial.session;
     let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
-    template::set_cache(&spec.data, cache)?;
+    template::set_cache(&spec.data, cache, &session.interrupt)?;
     let window = trial.workload.window(&trial.case.workload.options);
     let free = files::free_bytes(spec.wal.as_deref().and_then(Path::parent).unwrap_or(&folder))?;
     let (mut ours, prefill) = match (&trial.case.postgres, window.extent) {
