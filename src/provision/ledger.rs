@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Version of a ledger's lines. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -83,6 +83,8 @@ struct Book {
     /// Length of the file's whole lines.
     bytes: u64,
     replayed: Replayed,
+    /// Files of this process that stay open until they are undone, by entry.
+    held: BTreeMap<u64, Arc<File>>,
     #[cfg(test)]
     dies: Option<Death>,
 }
@@ -208,6 +210,7 @@ impl Ledger {
             file,
             bytes,
             replayed,
+            held: BTreeMap::new(),
             #[cfg(test)]
             dies: None,
         };
@@ -266,7 +269,21 @@ impl Ledger {
         let line = LedgerLine { undone: Some(number), ..LedgerLine::default() };
         book.append(&line, false).map_err(|e| e.while_doing(format!("write to {}", self.path.display())))?;
         book.replayed.open.remove(&number);
+        book.held.remove(&number);
         Ok(())
+    }
+
+    /// Keeps the file of an entry open until it is undone.
+    pub(super) fn hold(&self, number: u64, file: File) {
+        self.book().held.insert(number, Arc::new(file));
+    }
+
+    /// The file that was made at a path, if this process has kept it open: whatever the path leads to by now.
+    pub(super) fn held(&self, path: &Path) -> Option<Arc<File>> {
+        let book = self.book();
+        let of_path =
+            |number: &&u64| book.replayed.open[*number].marks.get("path").is_some_and(|mark| path == Path::new(mark));
+        book.held.keys().find(of_path).and_then(|number| book.held.get(number).cloned())
     }
 
     /// The number of the next entry: what is entered from now on lies at or above it.
