@@ -116,3 +116,38 @@ pub(crate) fn end_after(device: &Path, bytes: u64) -> io::Result<u64> {
     unsafe { ioctl(&device, Setter::<SET_STATUS, Info>::new(Info { size_limit: bytes, ..before })) }?;
     Ok(before.size_limit)
 }
+
+/// A loop device of a test's own on a file, with the limits of a new one; it goes with the value.
+#[cfg(test)]
+pub(crate) struct OwnLoop(pub std::path::PathBuf);
+
+#[cfg(test)]
+impl OwnLoop {
+    /// `None`, with the reason printed, where none can be made.
+    pub fn on(file: &Path) -> Option<OwnLoop> {
+        let Some(number) = (1000..1100).find(|number| add(*number).is_ok()) else {
+            println!("skipped: no loop device can be made");
+            return None;
+        };
+        let own = OwnLoop(format!("/dev/loop{number}").into());
+        let file = File::options().read(true).write(true).open(file).unwrap();
+        configure(&own.0, &file, false, None).unwrap();
+        Some(own)
+    }
+}
+
+#[cfg(test)]
+impl Drop for OwnLoop {
+    fn drop(&mut self) {
+        drop(clear(&self.0));
+        let number = self.0.to_str().and_then(|path| path.strip_prefix("/dev/loop")?.parse().ok()).unwrap_or_default();
+        // udev may look at it yet.
+        let removed = (0..500).any(|_| {
+            super::time::sleep(std::time::Duration::from_millis(10));
+            remove(number).is_ok()
+        });
+        if !removed {
+            println!("{} is left", self.0.display());
+        }
+    }
+}
