@@ -64,6 +64,11 @@ pub(crate) fn create_in(folder: &OwnedFd, name: &str) -> io::Result<File> {
     Ok(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
+/// Opens a folder, through no symbolic link in its last part.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    Ok(open_folder(CWD, path)?.into())
+}
+
 /// Removes a regular file from an open folder, known by its filesystem and inode whatever its name is by now, or, where these
 /// are unknown, an empty one by its name. False where there is none.
 pub(crate) fn remove_known(folder: impl AsFd, name: &str, known: Option<(u64, u64)>) -> io::Result<bool> {

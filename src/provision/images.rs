@@ -11,7 +11,6 @@ use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
 use super::{Site, Space, folder, layer, loop_image, mount, needs};
 use crate::error::{Context, Error, Result};
-use crate::host::files::File;
 use crate::host::{Host, files, folders, handles, paths};
 use crate::record::stack::StackSpec;
 use crate::units::Bytes;
@@ -177,8 +176,7 @@ pub(super) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     }
     let known = loop_image::known(thing);
     let by_handle = |mark: &str| Some(handles::open(Path::new(thing.marks.get(MOUNT)?), thing.marks.get(mark)?));
-    let folders =
-        [files::open_folder(rustix::fs::CWD, above).map(File::from).ok(), by_handle(FOLDER).and_then(Result::ok)];
+    let folders = [folders::open(above).ok(), by_handle(FOLDER).and_then(Result::ok)];
     for folder in folders.into_iter().flatten() {
         if folders::remove_known(folder, name, known).or_host(|| format!("remove {}", image.display()))? {
             return Ok(());

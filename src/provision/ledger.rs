@@ -6,6 +6,7 @@
 //! by its deed and is ignored. Absent on purpose: how a thing is undone (see [`super::undo`]).
 
 use crate::error::{Context, Error, Result};
+use crate::host::Host;
 use crate::host::files::{self, File, sync_folder};
 use crate::host::folders;
 use crate::host::paths::{self, Kind};
@@ -364,6 +365,24 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>> {
     }
     listed.sort_by(|a, b| a.run_id.cmp(&b.run_id));
     Ok(listed)
+}
+
+/// Removes what was left by processes that were killed before their ledger had its name.
+///
+/// # Errors
+/// When the folder cannot be read or a file not be removed.
+pub fn sweep(host: &Host, folder: &Path) -> Result<()> {
+    if paths::look_for(folder)?.is_none() {
+        return Ok(());
+    }
+    for path in folders::list(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let part = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part")?.rsplit_once('.'));
+        if part.is_some_and(|(id, process)| is_run_id(id) && !host.exists(format!("/proc/{process}"))) {
+            files::remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_run_id(id: &str) -> bool {
