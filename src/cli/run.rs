@@ -469,7 +469,11 @@ fn preconditioned(host: &Host, cases: &[CaseSpec], done: &[DriveRecord]) -> Resu
             "already preconditioned by this run, repeated if it was used or trimmed since: {}",
             prepared::drive(line)
         ),
-        false => format!("will be overwritten, and worn by preconditioning: {}", prepared::drive(line)),
+        false => format!(
+            "will be overwritten, and worn by preconditioning: {}; it then gets no discards until it is reattached or the machine \
+             reboots, where the kernel takes no limit after 0 (Linux 6.18)",
+            prepared::drive(line)
+        ),
     };
     Ok(lines.iter().filter(|line| !line.is_image).map(|line| out::harmless(&shown(line))).collect())
 }
@@ -581,6 +585,7 @@ mod tests {
         let (begin, what) =
             ("will be overwritten, and worn by preconditioning: /dev/no-such-disk", "2 x its size in sequence");
         assert!(lines[0].starts_with(begin) && lines[0].contains(what), "{lines:?}");
+        assert!(lines[0].contains("no discards until it is reattached or the machine reboots"), "{lines:?}");
         let none = Vec::<String>::new();
         assert_eq!(asked(&[case("disk", "/dev/no-such-disk", &["overwrite"])]), none);
         assert_eq!(asked(&[case("loop", "1GiB", &["precondition"])]), none);

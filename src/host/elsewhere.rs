@@ -140,10 +140,39 @@ pub(crate) mod extents {
     }
 }
 
+pub(crate) mod handles {
+    use super::only_linux;
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::path::Path;
+
+    pub(crate) fn of(_open: impl AsFd) -> io::Result<String> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn open(_mount: &Path, _handle: &str) -> io::Result<File> {
+        Err(only_linux())
+    }
+}
+
 pub(crate) mod loops {
     use super::only_linux;
+    use std::fs::File;
     use std::io;
     use std::path::Path;
+
+    pub(crate) fn configure(_device: &Path, _file: &File, _direct_io: bool, _sector: Option<u32>) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn clear(_device: &Path) -> io::Result<()> {
+        Err(only_linux())
+    }
+
+    pub(crate) fn file_of(_device: &Path) -> io::Result<(u64, u64)> {
+        Err(only_linux())
+    }
 
     pub(crate) fn add(_number: u32) -> io::Result<()> {
         Err(only_linux())

@@ -1,7 +1,7 @@
 //! Files and folders: written whole or not at all, private where they must be.
 
 use super::users::User;
-use super::{linux, syncs};
+use super::{linux, paths, syncs};
 use crate::error::{Context, Error, Result};
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -142,9 +142,11 @@ pub(crate) fn sync_named(path: &Path) -> io::Result<()> {
 /// # Errors
 /// With the path; also when it is there already.
 pub fn make_folder(path: &Path, mode: u32) -> Result<()> {
-    fs::DirBuilder::new().mode(mode).create(path).or_host(|| format!("create the folder {}", path.display()))?;
-    // The umask may have taken bits away.
-    set_mode(path, mode)
+    let made = fs::DirBuilder::new().mode(mode).create(path).and_then(|()| {
+        // The umask may have taken bits away. Through no link: whoever owns the folder above may put one there meanwhile.
+        Ok(rustix::fs::fchmod(open_folder(CWD, path)?, Mode::from_raw_mode(mode))?)
+    });
+    made.or_host(|| format!("create the folder {}", path.display()))
 }
 
 /// Sets the permission bits.
@@ -193,6 +195,17 @@ pub(crate) fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
 pub(crate) fn open_folder(at: impl AsFd, name: impl Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+/// Opens a regular file to be read and changed, through no symbolic link, and neither waits for a pipe nor wakes a device.
+pub(crate) fn open_regular(path: &Path) -> Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.or_host(|| format!("open {}", path.display()))?;
+    match file.metadata().or_host(|| format!("stat {}", path.display()))?.is_file() {
+        true => Ok(file),
+        false => Err(Error::host(format!("{} is not a regular file", path.display()))),
+    }
 }
 
 fn give_below(folder: &OwnedFd, user: &User) -> rustix::io::Result<()> {
@@ -286,11 +299,10 @@ pub(crate) fn open_to_change(path: &Path) -> Result<Option<File>> {
     if_there(OpenOptions::new().read(true).write(true).open(path)).or_host(|| format!("open {}", path.display()))
 }
 
-/// Opens a file to be changed past the page cache (O_DIRECT); `None` where there is none. Filesystems without that refuse
-/// with EINVAL.
-pub(crate) fn open_direct(path: &Path) -> io::Result<Option<File>> {
+/// Opens an open file again, to be changed past the page cache (O_DIRECT). Filesystems without that refuse with EINVAL.
+pub(crate) fn direct(file: &File) -> io::Result<File> {
     let direct = syncs::DIRECT.ok_or(ErrorKind::Unsupported)?.bits().cast_signed();
-    if_there(OpenOptions::new().read(true).write(true).custom_flags(direct).open(path))
+    OpenOptions::new().read(true).write(true).custom_flags(direct).open(paths::of_descriptor(file))
 }
 
 /// The same for a block device that nobody else may hold: fails with EBUSY while the kernel or anybody else holds it

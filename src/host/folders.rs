@@ -1,10 +1,13 @@
 //! Folders: made with all above them, listed, removed with all below them.
 
-use super::files::set_mode;
-use super::users::is_root;
-use crate::error::{Context, Result};
+use super::files::{open_folder, set_mode};
+use super::users::{behind_sudo, is_root};
+use crate::error::{Context, Error, Result};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use std::ffi::CString;
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +27,64 @@ pub(crate) fn make_passable(path: &Path) -> Result<()> {
         set_mode(folder, mode | 0o111)?;
     }
     Ok(())
+}
+
+/// Opens a folder in which, and on the way to which, nobody but root, ourselves and whoever called us by sudo may put one
+/// thing in the place of another. Returns its path without symbolic links, too.
+///
+/// # Errors
+/// With the folder that others may change.
+pub(crate) fn open_trusted(path: &Path) -> Result<(OwnedFd, PathBuf)> {
+    let real = fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))?;
+    let trusted = [Some(0), Some(rustix::process::geteuid().as_raw()), behind_sudo().map(|user| user.uid)];
+    let (mut way, mut at) = (PathBuf::new(), None);
+    for part in &real {
+        way.push(part);
+        let opened = match &at {
+            None => open_folder(CWD, part),
+            Some(above) => open_folder(above, part),
+        };
+        let opened = opened.or_host(|| format!("open the folder {}", way.display()))?;
+        let facts = rustix::fs::fstat(&opened).or_host(|| format!("stat {}", way.display()))?;
+        let is_shared = facts.st_mode & 0o002 != 0 || facts.st_mode & 0o020 != 0 && facts.st_gid != 0;
+        if !trusted.contains(&Some(facts.st_uid)) {
+            return Err(Error::host(format!("{} belongs to another user (uid {})", way.display(), facts.st_uid)));
+        }
+        if is_shared && facts.st_mode & 0o1000 == 0 {
+            return Err(Error::host(format!("other users may write to {}", way.display())));
+        }
+        at = Some(opened);
+    }
+    at.map(|folder| (folder, real)).ok_or_else(|| Error::bug("a folder without a path"))
+}
+
+/// Makes a file of ours in an open folder, to be read and written; it must not be there yet.
+pub(crate) fn create_in(folder: &OwnedFd, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+/// Opens a folder, through no symbolic link in its last part.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    Ok(open_folder(CWD, path)?.into())
+}
+
+/// Removes a regular file from an open folder, known by its filesystem and inode whatever its name is by now, or, where these
+/// are unknown, an empty one by its name. False where there is none.
+pub(crate) fn remove_known(folder: impl AsFd, name: &str, known: Option<(u64, u64)>) -> io::Result<bool> {
+    let folder = open_folder(folder, ".")?;
+    let named = std::iter::once(io::Result::Ok(CString::new(name)?));
+    let others = Dir::read_from(&folder)?.filter(|_| known.is_some()).map(|entry| Ok(entry?.file_name().to_owned()));
+    for name in named.chain(others) {
+        let name: CString = name?;
+        let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let is_it = known.map_or(facts.st_size == 0, |known| (facts.st_dev, facts.st_ino) == known);
+        if is_it && FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile {
+            rustix::fs::unlinkat(&folder, &name, AtFlags::empty())?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Paths of all that a folder holds, sorted.
@@ -71,4 +132,45 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
 /// Copies a file; the copy belongs to us and must not be there yet.
 pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map(drop).or_host(|| format!("copy {} to {}", from.display(), to.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{chown, symlink};
+
+    #[test]
+    fn a_folder_that_others_may_change_or_replace_is_not_trusted() {
+        let place = tempfile::tempdir().unwrap();
+        let below = |path: &str| place.path().join(path);
+        let make = |path: &str, mode: u32, owner: Option<u32>| {
+            fs::create_dir(below(path)).unwrap();
+            set_mode(&below(path), mode).unwrap();
+            chown(below(path), owner, owner).unwrap();
+        };
+        for (name, mode, is_trusted) in [
+            ("ours", 0o755, true),
+            ("sticky", 0o1777, true),
+            ("sticky/ours", 0o700, true),
+            ("open", 0o777, false),
+            ("open/below", 0o755, false),
+        ] {
+            make(name, mode, None);
+            assert_eq!(open_trusted(&below(name)).is_ok(), is_trusted, "{name}");
+        }
+        symlink(below("ours"), below("link")).unwrap();
+        assert!(open_trusted(&below("link")).unwrap().1.ends_with("ours"));
+        if !is_root() {
+            return println!("skipped: giving folders away needs root");
+        }
+        make("theirs", 0o755, Some(65_534));
+        make("theirs/below", 0o755, None);
+        make("sticky/theirs", 0o755, Some(65_534));
+        make("of-a-group", 0o775, None);
+        chown(below("of-a-group"), None, Some(65_534)).unwrap();
+        for name in ["theirs", "theirs/below", "sticky/theirs", "of-a-group"] {
+            let said = open_trusted(&below(name)).unwrap_err().to_string();
+            assert!(said.contains("belongs to another user") || said.contains("other users may write"), "{said}");
+        }
+    }
 }

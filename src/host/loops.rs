@@ -1,18 +1,24 @@
-//! Loop devices come and go, and get another end (`/dev/loop-control`, include/uapi/linux/loop.h).
+//! Loop devices come and go, get a file and lose it, and get another end (`/dev/loop-control`, include/uapi/linux/loop.h).
 
 use super::files::File;
 use rustix::ioctl::{Getter, IntegerSetter, NoArg, Opcode, Setter, ioctl};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
+const CONFIGURE: Opcode = 0x4C0A;
+const CLEAR: Opcode = 0x4C01;
 const ADD: Opcode = 0x4C80;
 const REMOVE: Opcode = 0x4C81;
 const SET_STATUS: Opcode = 0x4C04;
 const GET_STATUS: Opcode = 0x4C05;
 
+/// `LO_FLAGS_DIRECT_IO`.
+const DIRECT_IO: u32 = 16;
+
 /// `struct loop_info64`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Info {
     device: u64,
     inode: u64,
@@ -23,10 +29,50 @@ struct Info {
     encrypt_type: u32,
     encrypt_key_size: u32,
     flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
+    names: [[u64; 8]; 2],
     encrypt_key: [u8; 32],
     init: [u64; 2],
+}
+
+/// `struct loop_config`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Config {
+    file: u32,
+    block_bytes: u32,
+    info: Info,
+    reserved: [u64; 8],
+}
+
+/// Puts an open file behind a loop device that has none (Linux 5.8), in one step; fails with EBUSY where it has one. The kernel
+/// chooses the size of its sectors where none is given, and takes no direct I/O where the filesystem of the file has none.
+pub(crate) fn configure(device: &Path, file: &File, direct_io: bool, sector: Option<u32>) -> io::Result<()> {
+    let device = File::options().read(true).write(true).open(device)?;
+    let info = Info { flags: if direct_io { DIRECT_IO } else { 0 }, ..Info::default() };
+    let block_bytes = sector.unwrap_or(0);
+    let config = Config { file: file.as_raw_fd().cast_unsigned(), block_bytes, info, reserved: [0; 8] };
+    // SAFETY: the request reads one `struct loop_config`, which `Config` is and which lives as long as the call.
+    #[expect(unsafe_code, reason = "no safe binding of this request")]
+    let configured = unsafe { ioctl(&device, Setter::<CONFIGURE, Config>::new(config)) };
+    Ok(configured?)
+}
+
+/// Has a loop device let its file go, once the last one closes it.
+pub(crate) fn clear(device: &Path) -> io::Result<()> {
+    let device = File::options().read(true).open(device)?;
+    // SAFETY: the request has no argument.
+    #[expect(unsafe_code, reason = "no safe binding of this request")]
+    let cleared = unsafe { ioctl(&device, NoArg::<CLEAR>::new()) };
+    Ok(cleared?)
+}
+
+/// Filesystem and inode of the file behind a loop device, whatever its name is by now.
+pub(crate) fn file_of(device: &Path) -> io::Result<(u64, u64)> {
+    let device = File::options().read(true).open(device)?;
+    // SAFETY: the request writes one `struct loop_info64`, which `Info` is; every pattern of bits is one.
+    #[expect(unsafe_code, reason = "no safe binding of this request")]
+    let info = unsafe { ioctl(&device, Getter::<GET_STATUS, Info>::new()) }?;
+    Ok((info.device, info.inode))
 }
 
 /// Makes the loop device of this number; fails with EEXIST where there is one.
@@ -69,4 +115,39 @@ pub(crate) fn end_after(device: &Path, bytes: u64) -> io::Result<u64> {
     // SAFETY: the request reads one such struct, which lives as long as the call.
     unsafe { ioctl(&device, Setter::<SET_STATUS, Info>::new(Info { size_limit: bytes, ..before })) }?;
     Ok(before.size_limit)
+}
+
+/// A loop device of a test's own on a file, with the limits of a new one; it goes with the value.
+#[cfg(test)]
+pub(crate) struct OwnLoop(pub std::path::PathBuf);
+
+#[cfg(test)]
+impl OwnLoop {
+    /// `None`, with the reason printed, where none can be made.
+    pub fn on(file: &Path) -> Option<OwnLoop> {
+        let Some(number) = (1000..1100).find(|number| add(*number).is_ok()) else {
+            println!("skipped: no loop device can be made");
+            return None;
+        };
+        let own = OwnLoop(format!("/dev/loop{number}").into());
+        let file = File::options().read(true).write(true).open(file).unwrap();
+        configure(&own.0, &file, false, None).unwrap();
+        Some(own)
+    }
+}
+
+#[cfg(test)]
+impl Drop for OwnLoop {
+    fn drop(&mut self) {
+        drop(clear(&self.0));
+        let number = self.0.to_str().and_then(|path| path.strip_prefix("/dev/loop")?.parse().ok()).unwrap_or_default();
+        // udev may look at it yet.
+        let removed = (0..500).any(|_| {
+            super::time::sleep(std::time::Duration::from_millis(10));
+            remove(number).is_ok()
+        });
+        if !removed {
+            println!("{} is left", self.0.display());
+        }
+    }
 }

@@ -14,6 +14,8 @@ pub(crate) mod extents;
 pub mod files;
 pub(crate) mod folders;
 pub(crate) mod followed;
+#[cfg(target_os = "linux")]
+pub(crate) mod handles;
 pub(crate) mod lines;
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
@@ -44,7 +46,7 @@ pub mod time;
 pub mod users;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::{extents, linux, loops, mount_options, mounts, nbd, ring, shutdown};
+pub(crate) use elsewhere::{extents, handles, linux, loops, mount_options, mounts, nbd, ring, shutdown};
 
 use crate::error::Result;
 use command::CommandLog;

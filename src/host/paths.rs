@@ -7,6 +7,7 @@ use crate::error::{Context, Result};
 use rustix::fs::Dev;
 use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ pub(crate) struct PathFacts {
     pub uid: u32,
     pub gid: u32,
     pub inode: u64,
+    /// How many names it has.
+    pub names: u64,
     /// The filesystem that holds it.
     pub filesystem: u64,
     /// Major and minor number of the device that it is.
@@ -38,6 +41,7 @@ impl From<Metadata> for PathFacts {
             uid: found.uid(),
             gid: found.gid(),
             inode: found.ino(),
+            names: found.nlink(),
             filesystem: found.dev(),
             device: (rustix::fs::major(found.rdev() as Dev), rustix::fs::minor(found.rdev() as Dev)),
             bytes: found.len(),
@@ -72,6 +76,16 @@ pub(crate) fn look_at(path: &Path) -> Result<PathFacts> {
 /// The facts of the open file, whatever its name leads to by now.
 pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<PathFacts> {
     file.metadata().map(PathFacts::from).or_host(|| format!("stat {}", path.display()))
+}
+
+/// Leads to an open file whatever its name is by now.
+pub(super) fn of_descriptor(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// The path that an open file has by now.
+pub(crate) fn path_now(file: &File) -> Result<PathBuf> {
+    fs::read_link(of_descriptor(file)).or_host(|| "read the path of an open file".to_owned())
 }
 
 /// The facts of the name itself, a symbolic link not followed; `None` where there is none.

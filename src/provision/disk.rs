@@ -2,7 +2,8 @@
 //!
 //! What a filesystem writes onto the device is that layer's entry in the ledger, and is wiped by it. With `overwrite`,
 //! what the device carried before is wiped here, once, for good. A disk that a run has used is full of that run's bytes
-//! afterwards: a mark at its start says that nobody needs them, so that the next trial takes it for blank.
+//! afterwards: nobody needs them as long as they are what the run left, of which this machine keeps a sum, so that the next
+//! trial takes the disk for blank.
 
 mod found;
 
@@ -180,14 +181,14 @@ fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
     let is_it = (identity.serial, identity.wwn) == (given(serial), given(wwn));
     if is_it && guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
         // A ledger of an earlier version names no run.
-        guard::mark_free(&device, thing.marks.get("run").map_or("", String::as_str))?;
+        guard::mark_free(host, &device, thing.marks.get("run").map_or("", String::as_str))?;
     }
     Ok(())
 }
 
-/// Whether the disk of these options shows that this run was the last to use it.
-pub(super) fn is_marked_by(options: &Options, run: &str) -> bool {
-    find(options).and_then(|device| guard::is_marked_by(&device, run)).unwrap_or(false)
+/// Whether the disk of these options is as this run has left it.
+pub(super) fn is_left_by(host: &Host, options: &Options, run: &str) -> bool {
+    find(options).and_then(|device| guard::is_left_by(host, &device, run)).unwrap_or(false)
 }
 
 /// The whole disk that the path of these options leads to; the path itself where nothing is there.
@@ -224,7 +225,8 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
         Ok(())
     } else {
         Err(Error::host(format!("{shown} holds data: {}", carried.join("; "))).hint(
-            "if all of it may be lost, set `overwrite = true` for the disk; the run then shows the data and asks",
+            "if all of it may be lost, also what a killed run has left, set `overwrite = true` for the disk; the run then shows \
+             the data and asks",
         ))
     }
 }

@@ -215,16 +215,16 @@ impl WantedDrive {
         Ok(StandingDrive { model: model.or_else(|| standing.model.clone()), ..standing })
     }
 
-    /// Whether a drive of an earlier sitting still shows that this run was the last to use it.
+    /// Whether a drive of an earlier sitting is still as this run has left it.
     #[must_use]
-    pub fn is_still_of(&self, run: &str) -> bool {
+    pub fn is_still_of(&self, host: &Host, run: &str) -> bool {
         !self.is_image
             && self
                 .alone
                 .nodes
                 .iter()
                 .filter(|node| node.layer == disk::NAME)
-                .all(|node| disk::is_marked_by(&node.options, run))
+                .all(|node| disk::is_left_by(host, &node.options, run))
     }
 
     /// Its size, as far as that is known before it stands.

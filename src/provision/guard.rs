@@ -7,9 +7,12 @@ use super::mount;
 use super::sysfs::{self, DeviceNumber};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
-use crate::host::{Host, files, paths};
+use crate::host::{Host, files, folders, loops, paths};
 use crate::parse::wipefs::{self, Signature};
 use crate::parse::{mountinfo, swaps};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -85,51 +88,122 @@ const SPOT_BYTES: u64 = 64 << 10;
 /// Stands at the start of a disk that a run has used.
 const FREE: &[u8] = b"pgstrata used this disk: its bytes are nobody's data\n";
 
-/// In words, where a device without any signature holds something other than zeroes at one of [`SPOTS`] places evenly
-/// over it, its start and end among them; `None` for a blank one and for one that a run has used and marked.
+/// Where this machine keeps what runs have left on its disks, whatever their folder of state: a mark on a disk is worth no more
+/// than what is known of the rest of it.
+const LEFT: &str = "/var/lib/pgstrata/disks";
+
+/// What a run has left on a disk: the bytes of its places, as a sum.
+struct Left {
+    run: String,
+    seed: String,
+    sum: String,
+}
+
+impl Left {
+    fn path(host: &Host, device: &BlockDevice) -> PathBuf {
+        let Identity { serial, wwn, .. } = Identity::of(host, device.node);
+        let partition = device.node.attribute(host, "partition");
+        host.path(LEFT).join(sum_of(format!("{serial:?} {wwn:?} {partition:?}").as_bytes()))
+    }
+
+    /// What is known of a disk; nothing where others could have written it.
+    fn known(host: &Host, device: &BlockDevice) -> Option<Left> {
+        folders::open_trusted(&host.path(LEFT)).ok()?;
+        let text = files::read_text(&Left::path(host, device)).ok()?;
+        let mut words = text.split_whitespace().map(str::to_owned);
+        Some(Left { run: words.next()?, seed: words.next()?, sum: words.next()? })
+    }
+
+    /// Whether all its places are as they were left.
+    fn is_as_left(&self, host: &Host, device: &BlockDevice) -> Result<bool> {
+        Ok(sum_of(&places(host, device, &self.seed).read()?.concat()) == self.sum)
+    }
+}
+
+fn sum_of(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Places of a device, its start and end among them. The others lie each anywhere in its share of the device, by the seed: no
+/// layout of data escapes each look.
+struct Places<'d> {
+    device: &'d BlockDevice,
+    length: u64,
+    offsets: Vec<u64>,
+}
+
+fn places<'d>(host: &Host, device: &'d BlockDevice, seed: &str) -> Places<'d> {
+    let bytes = device.node.number::<u64>(host, "size").unwrap_or(0).saturating_mul(512);
+    let length = SPOT_BYTES.min(bytes);
+    let (last, seed) = (bytes - length, u64::from_str_radix(seed, 16).unwrap_or(0));
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut within = |share: u64| last / SPOTS * share + random.next_u64() % (last / SPOTS + 1);
+    let others = (0..SPOTS).map(|share| within(share) / 512 * 512);
+    let offsets = [0, last / 512 * 512].into_iter().chain(others).collect();
+    Places { device, length, offsets }
+}
+
+impl Places<'_> {
+    fn each(&self) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
+        self.offsets
+            .iter()
+            .map(|offset| Ok((*offset, files::read_at(&self.device.path, *offset, self.length as usize)?)))
+    }
+
+    fn read(&self) -> Result<Vec<Vec<u8>>> {
+        self.each().map(|read| Ok(read?.1)).collect()
+    }
+}
+
+/// In words, where a device without any signature holds something other than zeroes at one of [`SPOTS`] places all over it;
+/// `None` for a blank one and for one that is as a run of this machine has left it.
 ///
 /// # Errors
 /// When it cannot be read.
 pub(super) fn unknown_bytes(host: &Host, device: &BlockDevice) -> Result<Option<String>> {
-    let bytes = device.node.number::<u64>(host, "size").unwrap_or(0).saturating_mul(512);
-    let length = SPOT_BYTES.min(bytes);
-    let last = bytes - length;
-    for spot in 0..SPOTS {
-        let offset = (u128::from(last) * u128::from(spot) / u128::from(SPOTS - 1)) as u64 / 512 * 512;
-        let found = files::read_at(&device.path, offset, length as usize)?;
-        if spot == 0 && found.starts_with(FREE) {
-            return Ok(None);
-        }
-        if let Some(at) = found.iter().position(|byte| *byte != 0) {
-            let place = offset + at as u64;
-            return Ok(Some(format!("unknown data, first found at {place}")));
-        }
+    let left = Left::known(host, device);
+    if let Some(left) = &left
+        && left.is_as_left(host, device)?
+    {
+        return Ok(None);
+    }
+    for place in places(host, device, &files::random_id()?).each() {
+        let (offset, found) = place?;
+        let Some(at) = found.iter().position(|byte| *byte != 0) else { continue };
+        let why = match left {
+            Some(left) => format!("; something was written since the run {} used the disk", left.run),
+            None if found.starts_with(FREE) => {
+                format!("; a run has marked it as its own, but {LEFT} of this machine does not know that")
+            }
+            None => String::new(),
+        };
+        return Ok(Some(format!("unknown data, first found at {}{why}", offset + at as u64)));
     }
     Ok(None)
 }
 
-/// What a run leaves at the start of a disk.
-fn mark_of(run: &str) -> Vec<u8> {
-    [FREE, format!("run {run}\n").as_bytes()].concat()
-}
-
-/// Whether the start of a device says that this run was the last to use it.
+/// Whether this run was the last to use a device, and nothing was written to its places since.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn is_marked_by(device: &BlockDevice, run: &str) -> Result<bool> {
-    let mark = mark_of(run);
-    files::read_at(&device.path, 0, mark.len()).map(|start| start == mark)
+pub(super) fn is_left_by(host: &Host, device: &BlockDevice, run: &str) -> Result<bool> {
+    Left::known(host, device).filter(|left| left.run == run).map_or(Ok(false), |left| left.is_as_left(host, device))
 }
 
-/// Writes at the start of a device that its bytes are nobody's data, and which run was the last to use it.
+/// Writes at the start of a device that its bytes are nobody's data, and keeps what the run has left on it.
 ///
 /// # Errors
-/// When it cannot be written.
-pub(super) fn mark_free(device: &BlockDevice, run: &str) -> Result<()> {
+/// When one of both cannot be written.
+pub(super) fn mark_free(host: &Host, device: &BlockDevice, run: &str) -> Result<()> {
     let Some(mut file) = files::open_to_change(&device.path)? else { return Ok(()) };
-    let written = file.write_all(&mark_of(run)).and_then(|()| file.sync_all());
-    written.or_host(|| format!("mark {} as used", device.path.display()))
+    let written = file.write_all(FREE).and_then(|()| file.sync_all());
+    written.or_host(|| format!("mark {} as used", device.path.display()))?;
+    let seed = files::random_id()?;
+    let sum = sum_of(&places(host, device, &seed).read()?.concat());
+    let folder = host.path(LEFT);
+    folders::make_passable(folder.parent().unwrap_or(Path::new("/")))?;
+    folders::make_all(&folder, 0o700)?;
+    files::write_whole(&Left::path(host, device), format!("{run} {seed} {sum}\n").as_bytes())
 }
 
 fn described(signature: &Signature) -> String {
@@ -144,6 +218,47 @@ fn described(signature: &Signature) -> String {
 /// # Errors
 /// When the mount table or the swap table cannot be read.
 pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
+    let mut uses = uses_of(host, device)?;
+    for (twin, why) in twins(host, device) {
+        let of_twin = uses_of(host, &twin)?.into_iter();
+        uses.extend(of_twin.map(|used| format!("{} is the same disk ({why}): {used}", twin.path.display())));
+    }
+    if device.node.flag(host, "ro") == Some(true) {
+        uses.push("it is write-protected".to_owned());
+    }
+    Ok(uses)
+}
+
+/// Other names of the device: a second path to a LUN, a second loop device on its file. In words, by what they are the same.
+fn twins(host: &Host, device: &BlockDevice) -> Vec<(BlockDevice, String)> {
+    let whole = device.node.whole_disk(host).unwrap_or(device.node);
+    let (own, own_file, below) = (Identity::of(host, whole), file_behind(host, whole), whole.slaves(host));
+    let alike = |node: DeviceNumber| {
+        let other = Identity::of(host, node);
+        match (&own.wwn, &other.wwn) {
+            _ if own_file.is_some() && own_file == file_behind(host, node) => Some("the same file".to_owned()),
+            (Some(wwn), Some(theirs)) => (wwn == theirs).then(|| format!("WWN {wwn}")),
+            // Namespaces and LUNs of one controller may share its serial.
+            _ if own.size_bytes == other.size_bytes && own.serial == other.serial => {
+                own.serial.as_ref().map(|serial| format!("serial {serial}"))
+            }
+            _ => None,
+        }
+    };
+    let names = host.names_in("/sys/block").into_iter();
+    let nodes = names.filter_map(|name| Some((DeviceNumber::named(host, &name)?, name)));
+    let others = nodes.filter(|(node, _)| *node != whole && !below.contains(node));
+    let path = |name: String| Path::new("/dev").join(name.replace('!', "/"));
+    others.filter_map(|(node, name)| Some((BlockDevice { path: path(name), node }, alike(node)?))).collect()
+}
+
+/// Filesystem and inode of the file behind a loop device.
+fn file_behind(host: &Host, node: DeviceNumber) -> Option<(u64, u64)> {
+    node.backing_file(host)?;
+    loops::file_of(&Path::new("/dev").join(node.name(host)?)).ok()
+}
+
+fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
     let nodes = device.nodes(host);
     let mut uses = mounts(host, device, &nodes)?;
     for node in &nodes {
@@ -159,9 +274,6 @@ pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
         if leads_to(&file, &nodes) {
             uses.push(format!("{} uses it as its backing file", node.name(host).unwrap_or_default()));
         }
-    }
-    if device.node.flag(host, "ro") == Some(true) {
-        uses.push("it is write-protected".to_owned());
     }
     // O_EXCL on a block device fails while the kernel or anybody else holds it exclusively (open(2)): this also finds
     // what leaves no trace above, as the further members of a btrfs.

@@ -1,17 +1,22 @@
 //! Image files that are written in full, so that no write to the device above makes the filesystem below allocate.
 //!
+//! An image is open from when it is made to when it goes: whoever may rename things in its folder gets nothing else written.
 //! What is written can neither be compressed nor shared ([`Noise`]). One write is a [`CHUNK`]: an interrupt waits for one at most.
 
+use super::ledger::Ledger;
+use super::mount;
+use super::sysfs::DeviceNumber;
 use crate::error::{Context, Error, Result};
 use crate::host::extents::{self, FileRange};
 use crate::host::files::{self, File};
 use crate::host::noise::{CHUNK, Noise, STAMPED};
-use crate::host::paths;
 use crate::host::signals::Interrupt;
-use crate::host::time::now;
+use crate::host::time::{now, sleep};
+use crate::host::{Host, loops, paths};
 use crate::units::Bytes;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Without direct writes, dirty pages are written back after so many bytes: an interrupt waits for that at most.
@@ -24,6 +29,41 @@ const TRY_TIME: Duration = Duration::from_millis(700);
 /// Starts of block groups of ext4 and places of btrfs' further superblocks (64 MiB, 256 GiB) are multiples of it.
 const BLANK_EVERY: u64 = 64 << 20;
 
+/// An image that is there: open since this process made it, else the regular file of that name (a recorded disk, or an image
+/// that a guest had before it was killed).
+///
+/// # Errors
+/// With the path.
+pub(super) fn opened(ledger: &Ledger, path: &Path) -> Result<Arc<File>> {
+    ledger.held(path).map_or_else(|| files::open_regular(path).map(Arc::new), Ok)
+}
+
+/// How often an image is looked for under the name that it has by now.
+const LOOKS: u32 = 10;
+
+/// The file behind a loop device, and its path by now.
+///
+/// # Errors
+/// When it has no name any more, or another file has it.
+pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)> {
+    let device = Path::new("/dev").join(node.name(host).unwrap_or_default());
+    let identity = loops::file_of(&device).or_host(|| format!("query the file behind {}", device.display()))?;
+    for attempt in 0.. {
+        let path = PathBuf::from(node.backing_file(host).unwrap_or_default());
+        match files::open_regular(&path).and_then(|file| Ok((paths::look_at_open(&file, &path)?, file))) {
+            Ok((found, file)) if (found.filesystem, found.inode) == identity => return Ok((file, path)),
+            // It may have got another name between the two looks.
+            _ if attempt < LOOKS => sleep(mount::BUSY_PAUSE),
+            other => {
+                let replaced =
+                    || Error::host(format!("{} is not the image behind {}", path.display(), device.display()));
+                return other.and_then(|_| Err(replaced()));
+            }
+        }
+    }
+    Err(Error::bug("an endless loop has ended"))
+}
+
 /// Told how many bytes are written of an image.
 pub(super) type Tell<'a> = &'a dyn Fn(Bytes) -> Result<()>;
 
@@ -31,22 +71,20 @@ pub(super) type Tell<'a> = &'a dyn Fn(Bytes) -> Result<()>;
 ///
 /// # Errors
 /// With the path; interrupted, at once.
-pub(super) fn fill(path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'_>) -> Result<()> {
+pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'_>) -> Result<()> {
     let writing = || format!("fully write the image {} of {size}", path.display());
     let full = |e: io::Error| {
         let storage_full = e.kind() == ErrorKind::StorageFull;
         let error = Error::host(e.to_string()).while_doing(writing());
         if storage_full { error.hint("use a smaller image or another folder, or free some space") } else { error }
     };
-    let gone = || Error::host(format!("the image {} no longer exists", path.display()));
-    let file = files::open_to_change(path)?.ok_or_else(gone)?;
     // Whole extents first, where the filesystem can: pieces that grow one by one lie scattered.
-    match files::reserve(&file, size.0) {
+    match files::reserve(file, size.0) {
         Err(e) if e.kind() == ErrorKind::StorageFull => return Err(full(e)),
         _ => file.set_len(size.0).map_err(full)?,
     }
-    let mut noise = Noise::new(paths::look_at_open(&file, path)?.inode);
-    let direct = files::open_direct(path).ok().flatten();
+    let mut noise = Noise::new(paths::look_at_open(file, path)?.inode);
+    let direct = files::direct(file).ok();
     // Some filesystems take the flag and refuse the write.
     let direct = direct.filter(|direct| files::write_all_at(direct, noise.at(0, CHUNK), 0).is_ok());
     let (mut at, mut told, mut dirty) = (0, now(), 0);
@@ -57,10 +95,10 @@ pub(super) fn fill(path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'
         match &direct {
             Some(direct) => files::write_all_at(direct, bytes, at).map_err(full)?,
             None => {
-                files::write_all_at(&file, bytes, at).map_err(full)?;
+                files::write_all_at(file, bytes, at).map_err(full)?;
                 dirty += length as u64;
                 if dirty >= WRITE_BACK_EVERY {
-                    file.sync_data().and_then(|()| files::drop_cache(&file)).map_err(full)?;
+                    file.sync_data().and_then(|()| files::drop_cache(file)).map_err(full)?;
                     dirty = 0;
                 }
             }
@@ -71,7 +109,7 @@ pub(super) fn fill(path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'
             told = now();
         }
     }
-    file.sync_all().and_then(|()| files::drop_cache(&file)).map_err(full)?;
+    file.sync_all().and_then(|()| files::drop_cache(file)).map_err(full)?;
     tell(size)
 }
 
@@ -79,22 +117,20 @@ pub(super) fn fill(path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'
 ///
 /// # Errors
 /// With the path.
-pub(super) fn blank(path: &Path) -> Result<()> {
+pub(super) fn blank(file: &File, path: &Path) -> Result<()> {
     let blanking = || format!("overwrite the data of the previous trial in {}", path.display());
-    let gone = || Error::host(format!("the image {} no longer exists", path.display()));
-    let file = files::open_to_change(path)?.ok_or_else(gone)?;
-    let found = paths::look_at_open(&file, path)?;
+    let found = paths::look_at_open(file, path)?;
     let mut noise = Noise::new(found.inode);
     let mut write = |from: u64, bytes: usize| {
         let length = usize::try_from(found.bytes.saturating_sub(from)).unwrap_or(bytes).min(bytes);
-        files::write_all_at(&file, noise.at(from, length), from).or_host(blanking)
+        files::write_all_at(file, noise.at(from, length), from).or_host(blanking)
     };
     write(0, CHUNK)?;
     for from in (BLANK_EVERY..found.bytes).step_by(BLANK_EVERY as usize) {
         write(from, 2 * STAMPED)?;
     }
     write(found.bytes.saturating_sub(CHUNK as u64), CHUNK)?;
-    file.sync_data().and_then(|()| files::drop_cache(&file)).or_host(blanking)
+    file.sync_data().and_then(|()| files::drop_cache(file)).or_host(blanking)
 }
 
 /// How often ranges without a written block are looked for and written.
@@ -112,14 +148,12 @@ pub(super) struct Refilled {
 ///
 /// # Errors
 /// With the path; interrupted.
-pub(super) fn refill(path: &Path, interrupt: &Interrupt) -> Result<Refilled> {
+pub(super) fn refill(file: &File, path: &Path, interrupt: &Interrupt) -> Result<Refilled> {
     let refilling = || format!("rewrite the holes of {}", path.display());
-    let gone = || Error::host(format!("the image {} no longer exists", path.display()));
-    let file = files::open_to_change(path)?.ok_or_else(gone)?;
     let mut refilled = Refilled::default();
     let mut chunk = vec![0; CHUNK];
     for _ in 0..ROUNDS {
-        let ranges = unwritten(&file, path)?.unwrap_or_default();
+        let ranges = unwritten(file, path)?.unwrap_or_default();
         if ranges.is_empty() {
             break;
         }
@@ -129,13 +163,13 @@ pub(super) fn refill(path: &Path, interrupt: &Interrupt) -> Result<Refilled> {
                 interrupt.check()?;
                 let length = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
                 let bytes = &mut chunk[..length];
-                files::read_exact_at(&file, bytes, at)
-                    .and_then(|()| files::write_all_at(&file, bytes, at))
+                files::read_exact_at(file, bytes, at)
+                    .and_then(|()| files::write_all_at(file, bytes, at))
                     .or_host(refilling)?;
                 at += length as u64;
             }
         }
-        file.sync_all().and_then(|()| files::drop_cache(&file)).or_host(refilling)?;
+        file.sync_all().and_then(|()| files::drop_cache(file)).or_host(refilling)?;
         refilled.ranges += ranges.len();
         refilled.bytes += ranges.iter().map(|range| range.bytes).sum::<u64>();
     }
@@ -146,11 +180,7 @@ pub(super) fn refill(path: &Path, interrupt: &Interrupt) -> Result<Refilled> {
 ///
 /// # Errors
 /// With the path.
-pub(super) fn unwritten_of(path: &Path) -> Result<Option<Vec<FileRange>>> {
-    unwritten(&files::open(path)?, path)
-}
-
-fn unwritten(file: &File, path: &Path) -> Result<Option<Vec<FileRange>>> {
+pub(super) fn unwritten(file: &File, path: &Path) -> Result<Option<Vec<FileRange>>> {
     let bytes = paths::look_at_open(file, path)?.bytes;
     extents::unwritten(file, bytes).or_host(|| format!("query the extents of {}", path.display()))
 }
@@ -178,11 +208,15 @@ mod tests {
     use std::fs;
 
     /// An empty file on a disk, where /tmp may be memory.
-    fn empty() -> (tempfile::TempDir, std::path::PathBuf) {
+    fn empty() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("pgstrata-x.img");
         fs::write(&path, "").unwrap();
         (folder, path)
+    }
+
+    fn open(path: &Path) -> File {
+        files::open_regular(path).unwrap()
     }
 
     #[test]
@@ -190,7 +224,7 @@ mod tests {
         let (_folder, path) = empty();
         let size = Bytes((5 << 20) + 8192);
         let told = RefCell::new(Vec::new());
-        fill(&path, size, &Interrupt::never(), &|done| {
+        fill(&open(&path), &path, size, &Interrupt::never(), &|done| {
             told.borrow_mut().push(done);
             Ok(())
         })
@@ -206,7 +240,7 @@ mod tests {
         let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         io::Write::write_all(&mut packed, &bytes[..CHUNK]).unwrap();
         assert!(packed.finish().unwrap().len() > CHUNK * 99 / 100);
-        assert_eq!(unwritten_of(&path).unwrap().unwrap_or_default(), []);
+        assert_eq!(unwritten(&open(&path), &path).unwrap().unwrap_or_default(), []);
     }
 
     #[test]
@@ -214,30 +248,30 @@ mod tests {
         let (_folder, path) = empty();
         let interrupt = Interrupt::never();
         interrupt.raise();
-        let error = fill(&path, Bytes(1 << 40), &interrupt, &|_| Ok(()));
+        let error = fill(&open(&path), &path, Bytes(1 << 40), &interrupt, &|_| Ok(()));
         // A terabyte may be more than there is room for: then that is said, before anything is written.
         assert!(error.is_err());
-        let error = fill(&path, Bytes(64 << 20), &interrupt, &|_| Ok(())).unwrap_err();
+        let error = fill(&open(&path), &path, Bytes(64 << 20), &interrupt, &|_| Ok(())).unwrap_err();
         assert_eq!(error.kind(), crate::error::Kind::Interrupted);
     }
 
     #[test]
     fn holes_are_written_again_with_what_they_read_as() {
         let (_folder, path) = empty();
-        fill(&path, Bytes(8 << 20), &Interrupt::never(), &|_| Ok(())).unwrap();
-        let file = files::open_to_change(&path).unwrap().unwrap();
+        fill(&open(&path), &path, Bytes(8 << 20), &Interrupt::never(), &|_| Ok(())).unwrap();
+        let file = open(&path);
         let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
         rustix::fs::fallocate(&file, punch, 1 << 20, 1 << 20).unwrap();
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::ZERO_RANGE, 4 << 20, 65536).unwrap();
         let before = fs::read(&path).unwrap();
-        let Some(holes) = unwritten_of(&path).unwrap() else {
+        let Some(holes) = unwritten(&open(&path), &path).unwrap() else {
             println!("skipped: the filesystem of /var/tmp tells no extents");
             return;
         };
         assert_eq!(holes.len(), 2);
-        let refilled = refill(&path, &Interrupt::never()).unwrap();
+        let refilled = refill(&open(&path), &path, &Interrupt::never()).unwrap();
         assert_eq!(refilled, Refilled { ranges: 2, bytes: (1 << 20) + 65536 });
-        assert_eq!(unwritten_of(&path).unwrap().unwrap(), []);
+        assert_eq!(unwritten(&open(&path), &path).unwrap().unwrap(), []);
         assert_eq!(fs::read(&path).unwrap(), before);
     }
 

@@ -9,11 +9,13 @@ use super::undo::{Undoers, undo_from};
 use super::{GivenGround, Ground, Site, guard, image_file, images};
 use crate::error::Result;
 use crate::host::command::Command;
+use crate::host::extents::FileRange;
+use crate::host::{Host, files};
 use crate::record::options::Options;
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 const FILESYSTEMS: &[(&str, &str)] = &[("ext4", "160MiB"), ("xfs", "320MiB"), ("btrfs", "256MiB")];
@@ -22,12 +24,16 @@ const FILESYSTEMS: &[(&str, &str)] = &[("ext4", "160MiB"), ("xfs", "320MiB"), ("
 fn tells_extents(place: &TestPlace) -> bool {
     let file = place.path().join("extents");
     fs::write(&file, vec![1; 1 << 16]).unwrap();
-    let told = image_file::unwritten_of(&file).unwrap().is_some();
+    let told = unwritten(&file).unwrap().is_some();
     fs::remove_file(&file).unwrap();
     if !told {
         println!("skipped: the filesystem of {} tells no extents", place.path().display());
     }
     told
+}
+
+fn unwritten(path: &Path) -> Result<Option<Vec<FileRange>>> {
+    image_file::unwritten(&files::open_regular(path)?, path)
 }
 
 /// As a run does: what is missing of the images is made, then the stack is built on them.
@@ -63,7 +69,7 @@ fn no_filesystem_starts_with_a_hole_or_an_unwritten_range_below_it() {
         fs::remove_file(built.folder().join("file")).unwrap();
         let trimmed = place.host.run(&Command::new("fstrim").arg(built.folder()));
         assert!(trimmed.is_err(), "{name}: the device takes discards");
-        assert_eq!(image_file::unwritten_of(&image).unwrap().unwrap(), [], "{name}");
+        assert_eq!(unwritten(&image).unwrap().unwrap(), [], "{name}");
         place.clean();
     }
 }
@@ -101,7 +107,7 @@ fn what_mkfs_punches_out_of_the_image_is_written_again_before_the_mount() {
         // ext4 writes its tables itself and may leave none.
         let left = built.details.get("holes that mkfs left below").map_or("none left; written again", String::as_str);
         assert!(left.ends_with("written again"), "{left}");
-        assert_eq!(image_file::unwritten_of(&image).unwrap().unwrap(), [], "{name}: {left}");
+        assert_eq!(unwritten(&image).unwrap().unwrap(), [], "{name}: {left}");
         place.clean();
     }
 }
@@ -120,7 +126,7 @@ fn trials_use_the_same_image_one_after_another_and_find_nothing_of_the_one_befor
         inodes.push(fs::metadata(&image).unwrap().ino());
         undo(&place, mark);
         // As if the walk had not wiped it: what the next trial does by itself must be enough.
-        image_file::blank(&image).unwrap();
+        image_file::blank(&files::open_regular(&image).unwrap(), &image).unwrap();
         let wish = LoopWish { direct_io: false, discards: true, sector: None };
         let again = place.ledger().mark();
         let device = attach(&place.site("look"), &image, &wish).unwrap();
@@ -223,6 +229,96 @@ fn a_host_filesystem_that_tells_no_extents_is_named() {
     place.clean();
 }
 
+/// What somebody does to an image between two trials, with its folder, its path and a file of theirs.
+type Deed = fn(&Path, &Path, &Path);
+
+/// Has the image another name, and lets something else take the one that it had.
+fn swapped(image: &Path, put: impl FnOnce(&Path) -> std::io::Result<()>) {
+    fs::rename(image, image.with_file_name("stolen")).unwrap();
+    put(image).unwrap();
+}
+
+fn node_of(image: &Path, kind: rustix::fs::FileType, device: u64) -> std::io::Result<()> {
+    Ok(rustix::fs::mknodat(rustix::fs::CWD, image, kind, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, device)?)
+}
+
+const DEEDS: [(&str, Deed); 10] = [
+    ("a symbolic link to a file", |_, image, theirs| swapped(image, |image| symlink(theirs, image))),
+    ("a hard link to a file", |_, image, theirs| swapped(image, |image| fs::hard_link(theirs, image))),
+    ("a pipe", |_, image, _| swapped(image, |image| node_of(image, rustix::fs::FileType::Fifo, 0))),
+    ("a device", |_, image, _| {
+        swapped(image, |image| node_of(image, rustix::fs::FileType::CharacterDevice, rustix::fs::makedev(1, 5)));
+    }),
+    ("another file", |_, image, theirs| swapped(image, |image| fs::copy(theirs, image).map(drop))),
+    ("the folder renamed", |folder, _, _| fs::rename(folder, folder.with_file_name("elsewhere")).unwrap()),
+    ("the folder replaced by a link", |folder, _, theirs| {
+        fs::rename(folder, folder.with_file_name("elsewhere")).unwrap();
+        symlink(theirs.parent().unwrap(), folder).unwrap();
+    }),
+    ("the folder above renamed, too", |folder, _, _| {
+        let above = folder.parent().unwrap();
+        fs::rename(folder, folder.with_file_name("elsewhere")).unwrap();
+        fs::rename(above, above.with_file_name("moved")).unwrap();
+    }),
+    ("another name", |_, image, _| swapped(image, |_| Ok(()))),
+    ("removed", |_, image, _| fs::remove_file(image).unwrap()),
+];
+
+#[test]
+fn whatever_takes_the_name_of_an_image_is_not_written_and_the_image_goes_all_the_same() {
+    for (what, deed) in DEEDS {
+        let Some(place) = TestPlace::new() else { return };
+        let (above, theirs) = (place.path().join("above"), place.path().join("theirs"));
+        let folder = above.join("images");
+        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        let file = theirs.join("precious");
+        fs::write(&file, vec![7; 4 << 20]).unwrap();
+        let image = options_of(&[("loop", text("4MiB")), ("in", text(folder.to_str().unwrap()))]);
+        let spec = stack("s", vec![("loop", image), ("ext2", Options::default())]);
+        let mut images = Images::default();
+        let (mark, _) = on_images(&place, &mut images, &spec).unwrap();
+        let path = images.by_node(&spec)["loop"].clone();
+        undo(&place, mark);
+        deed(&folder, &path, &file);
+        let built = on_images(&place, &mut images, &spec);
+        // Without a name it has no path by which its filesystem would be known.
+        assert_eq!(built.is_ok(), what != "removed", "{what}: {:?}", built.err());
+        // As after a kill: nothing is open any more.
+        let (mut place, host) = (place, Host::this());
+        drop(place.ledger.take());
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        let failures = undo_from(place.ledger(), 0, &Undoers::new(), &host);
+        assert!(failures.is_empty(), "{what}: {failures:#?}");
+        assert!(fs::read(&file).unwrap().iter().all(|byte| *byte == 7), "{what}: somebody else's file was written");
+        let left = place.host.run(&Command::new("find").arg(place.path()).args(["-size", "+3M"])).unwrap().stdout;
+        assert!(left.lines().all(|line| !line.ends_with("stolen") && !line.contains("elsewhere")), "{what}: {left}");
+        for folder in ["above", "moved", "theirs"] {
+            drop(fs::remove_dir_all(place.path().join(folder)));
+        }
+        place.clean();
+    }
+}
+
+#[test]
+fn an_image_that_was_moved_away_is_an_incomplete_cleanup_and_a_truncated_one_is_told() {
+    let Some(place) = TestPlace::new() else { return };
+    let (mut images, spec) = (Images::default(), place.on_written("ext2", "4MiB"));
+    let (mark, _) = on_images(&place, &mut images, &spec).unwrap();
+    undo(&place, mark);
+    let path = images.by_node(&spec)["loop"].clone();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
+    let error = on_images(&place, &mut images, &spec).unwrap_err().to_string();
+    assert!(error.contains("has 1 MiB by now, not 4 MiB"), "{error}");
+    let other = place.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::rename(&path, other.join("stolen")).unwrap();
+    let failures = undo_from(place.ledger(), 0, &Undoers::new(), &place.host);
+    assert!(failures.len() == 1 && failures[0].to_string().contains("was moved to another folder"), "{failures:?}");
+    fs::remove_dir_all(&other).unwrap();
+    place.clean();
+}
+
 /// Numbers of the loop devices that there are.
 fn loop_devices() -> BTreeMap<String, u64> {
     let names = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -245,7 +341,7 @@ fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let thing = |number: &str, boot: &str| {
         let thing = Thing::new("loop", "device").with("number", number).with("boot", boot.trim());
-        thing.with("image", "/pgstrata-another.img")
+        thing.with("image", "/pgstrata-another.img").with("filesystem", "0").with("inode", "0").with("made", "true")
     };
     let layer = super::layer("loop").unwrap();
     layer.undo(&place.host, &thing(&number, &boot)).unwrap();
@@ -260,7 +356,7 @@ fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
 
 #[test]
 fn a_run_that_dies_at_any_entry_of_a_written_image_leaves_nothing() {
-    // Entry 0 is the run's folder; image, device, loop, filesystem, mount point and mount follow.
+    // Entry 0 is the run's folder; image, the same with its inode, device, filesystem, mount point and mount follow.
     for entry in 1..=7 {
         for death in [Death::Before(entry), Death::After(entry)] {
             let Some(mut place) = TestPlace::new() else { return };

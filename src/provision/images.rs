@@ -7,10 +7,11 @@
 use super::devices::DeviceWalk;
 use super::guard::BlockDevice;
 use super::image_file::{self, Refilled};
-use super::ledger::{Ledger, Thing};
-use super::{Site, Space, folder, layer, loop_image, needs};
+use super::ledger::Thing;
+use super::sysfs::{self, DeviceNumber};
+use super::{Site, Space, folder, layer, loop_image, mount, needs};
 use crate::error::{Context, Error, Result};
-use crate::host::{files, folders, paths};
+use crate::host::{Host, files, folders, handles, paths};
 use crate::record::stack::StackSpec;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -113,9 +114,9 @@ impl Images {
         let mut before = 0;
         for wanted in lacking {
             let name = format!("{}{}-image-{}.img", folder::PREFIX, site.ledger.run_id(), site.ledger.mark());
-            let path = make_file(site.ledger, &wanted.folder, &name, true)?;
+            let path = make_file(site, &wanted.folder, &name, true)?;
             let told = |done: Bytes| tell(Bytes(before + done.0), of);
-            image_file::fill(&path, wanted.size, site.interrupt, &told)?;
+            image_file::fill(&*image_file::opened(site.ledger, &path)?, &path, wanted.size, site.interrupt, &told)?;
             before += wanted.size.0;
             made.push(MadeImage { wanted, kept: spec.reuse.then(|| spec.clone()), path });
         }
@@ -127,20 +128,72 @@ impl Images {
 /// Mark in the ledger of an image that is written in full.
 const WRITTEN: &str = "written";
 
-/// Makes an empty image file, which is going to be written in full or not, entered into the ledger first.
-pub(super) fn make_file(ledger: &Ledger, place: &Path, name: &str, written: bool) -> Result<PathBuf> {
+/// Makes an empty image file, which is going to be written in full or not, entered into the ledger first and again once its
+/// inode is known: by that it is removed, and its folder is found by a handle whatever it is called by then.
+pub(super) fn make_file(site: &Site<'_>, place: &Path, name: &str, written: bool) -> Result<PathBuf> {
     if place == Path::new(loop_image::DEFAULT_FOLDER) {
         folders::make_passable(place)?;
     }
-    // The kernel shows the path of the file without symlinks, and by that the device is found again.
-    let image = paths::resolve(place)?.join(name);
+    let (folder, real) = folders::open_trusted(place)?;
+    let image = real.join(name);
     if paths::exists(&image) {
         return Err(Error::host(format!("the image {} already exists", image.display())));
     }
-    let thing = Thing::new("loop", "image").with_path("path", &image)?;
-    ledger.enter(if written { thing.with(WRITTEN, "in full") } else { thing })?;
-    files::create_new(&image, 0o600).or_host(|| format!("create the image {}", image.display()))?;
+    let mut thing = Thing::new("loop", "image").with_path("path", &image)?;
+    if written {
+        thing = thing.with(WRITTEN, "in full");
+    }
+    // Some filesystems have no handles: then it is looked for by its path.
+    if let Ok(handle) = handles::of(&folder) {
+        thing = thing.with(MOUNT, mount::mount_of(site.host, &real)?.target).with(FOLDER, handle);
+    }
+    let first = site.ledger.enter(thing.clone())?;
+    let file = folders::create_in(&folder, name).or_host(|| format!("create the image {}", image.display()))?;
+    if let Ok(handle) = handles::of(&file) {
+        thing = thing.with(HANDLE, handle);
+    }
+    let entry = site.ledger.enter(loop_image::known_by(thing, &paths::look_at_open(&file, &image)?))?;
+    site.ledger.hold(entry, file);
+    site.ledger.undone(first)?;
     Ok(image)
+}
+
+const MOUNT: &str = "mount";
+const FOLDER: &str = "folder";
+const HANDLE: &str = "handle";
+
+/// Removes an image of the ledger, whatever it and its folder are called by now. Does nothing when it is gone.
+///
+/// # Errors
+/// When something else has its name, or it was moved to where it is not found.
+pub(super) fn remove(host: &Host, thing: &Thing) -> Result<()> {
+    let image = Path::new(thing.mark("path")?);
+    let (above, name) = (image.parent().unwrap_or(Path::new("/")), image.file_name().and_then(|name| name.to_str()));
+    let name = name.filter(|name| image.is_absolute() && name.starts_with(folder::PREFIX) && name.ends_with(".img"));
+    let name = name.ok_or_else(|| Error::bug(format!("{} is not the name of a pgstrata image", image.display())))?;
+    if sysfs::loops(host).iter().any(|(_, file)| Path::new(file) == image) {
+        return Err(Error::host(format!("the image {} still has a loop device", image.display())));
+    }
+    let known = loop_image::known(thing);
+    let by_handle = |mark: &str| Some(handles::open(Path::new(thing.marks.get(MOUNT)?), thing.marks.get(mark)?));
+    let folders = [folders::open(above).ok(), by_handle(FOLDER).and_then(Result::ok)];
+    for folder in folders.into_iter().flatten() {
+        if folders::remove_known(folder, name, known).or_host(|| format!("remove {}", image.display()))? {
+            return Ok(());
+        }
+    }
+    match by_handle(HANDLE) {
+        Some(Ok(moved)) if paths::look_at_open(&moved, image)?.names > 0 => {
+            let (mount, inode) = (thing.mark(MOUNT)?, thing.mark(loop_image::INODE)?);
+            Err(Error::host(format!("the image {} was moved to another folder", image.display())).hint(format!(
+                "`find {mount} -xdev -inum {inode}` shows where it is: remove it, then run `pgstrata clean`"
+            )))
+        }
+        _ if paths::look_for(image)?.is_some() => {
+            Err(Error::host(format!("{} is not the file that pgstrata created", image.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes again what mkfs has left without a written block in the run's own written images below some devices. Nobody
@@ -151,7 +204,7 @@ pub(super) fn make_file(ledger: &Ledger, place: &Path, name: &str, written: bool
 pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &'d Path>) -> Result<Refilled> {
     let things = site.ledger.open_things().into_iter().map(|(_, thing)| thing);
     let written = things.filter(|thing| thing.kind == "image" && thing.marks.contains_key(WRITTEN));
-    let written: BTreeSet<String> = written.filter_map(|mut thing| thing.marks.remove("path")).collect();
+    let written: BTreeSet<(u64, u64)> = written.filter_map(|thing| loop_image::known(&thing)).collect();
     let mut walk = DeviceWalk::new(site.host)?;
     for top in tops {
         // What mkfs wrote must be in the image before that is read.
@@ -159,9 +212,13 @@ pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &
         walk.node(BlockDevice::find(top)?.node);
     }
     let mut all = Refilled::default();
-    let files = walk.below.devices.iter().filter_map(|device| device.backing_file.as_ref());
-    for image in files.filter(|file| written.contains(*file)) {
-        let refilled = image_file::refill(Path::new(image), site.interrupt)?;
+    for device in walk.below.devices.iter().filter(|device| !written.is_empty() && device.backing_file.is_some()) {
+        let (file, path) = image_file::behind(site.host, DeviceNumber { major: device.major, minor: device.minor })?;
+        let found = paths::look_at_open(&file, &path)?;
+        if !written.contains(&(found.filesystem, found.inode)) {
+            continue;
+        }
+        let refilled = image_file::refill(&file, &path, site.interrupt)?;
         all = Refilled { ranges: all.ranges + refilled.ranges, bytes: all.bytes + refilled.bytes };
     }
     Ok(all)
@@ -171,4 +228,29 @@ pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &
 #[must_use]
 pub fn try_speed(folder: &Path) -> Option<f64> {
     image_file::try_speed(&files::nearest_existing(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_an_empty_file_with_the_name_of_an_image_is_removed_where_its_inode_is_unknown() {
+        let place = tempfile::tempdir().unwrap();
+        let undo =
+            |path: &Path| remove(&Host::this(), &Thing::new("loop", "image").with("path", path.to_str().unwrap()));
+        for name in ["other.img", "pgstrata-x", "pgstrata-folder.img", "pgstrata-full.img"] {
+            let path = place.path().join(name);
+            let made = if name.contains("folder") { fs::create_dir(&path) } else { fs::write(&path, "x") };
+            made.unwrap();
+            assert!(undo(&path).is_err(), "{name}");
+            assert!(path.exists());
+        }
+        let ours = place.path().join("pgstrata-1.img");
+        fs::write(&ours, "").unwrap();
+        undo(&ours).unwrap();
+        assert!(!ours.exists());
+        undo(&ours).unwrap();
+    }
 }

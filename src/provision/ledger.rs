@@ -6,6 +6,7 @@
 //! by its deed and is ignored. Absent on purpose: how a thing is undone (see [`super::undo`]).
 
 use crate::error::{Context, Error, Result};
+use crate::host::Host;
 use crate::host::files::{self, File, sync_folder};
 use crate::host::folders;
 use crate::host::paths::{self, Kind};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Version of a ledger's lines. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -83,6 +84,8 @@ struct Book {
     /// Length of the file's whole lines.
     bytes: u64,
     replayed: Replayed,
+    /// Files of this process that stay open until they are undone, by entry.
+    held: BTreeMap<u64, Arc<File>>,
     #[cfg(test)]
     dies: Option<Death>,
 }
@@ -208,6 +211,7 @@ impl Ledger {
             file,
             bytes,
             replayed,
+            held: BTreeMap::new(),
             #[cfg(test)]
             dies: None,
         };
@@ -266,7 +270,21 @@ impl Ledger {
         let line = LedgerLine { undone: Some(number), ..LedgerLine::default() };
         book.append(&line, false).map_err(|e| e.while_doing(format!("write to {}", self.path.display())))?;
         book.replayed.open.remove(&number);
+        book.held.remove(&number);
         Ok(())
+    }
+
+    /// Keeps the file of an entry open until it is undone.
+    pub(super) fn hold(&self, number: u64, file: File) {
+        self.book().held.insert(number, Arc::new(file));
+    }
+
+    /// The file that was made at a path, if this process has kept it open: whatever the path leads to by now.
+    pub(super) fn held(&self, path: &Path) -> Option<Arc<File>> {
+        let book = self.book();
+        let of_path =
+            |number: &&u64| book.replayed.open[*number].marks.get("path").is_some_and(|mark| path == Path::new(mark));
+        book.held.keys().find(of_path).and_then(|number| book.held.get(number).cloned())
     }
 
     /// The number of the next entry: what is entered from now on lies at or above it.
@@ -347,6 +365,24 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>> {
     }
     listed.sort_by(|a, b| a.run_id.cmp(&b.run_id));
     Ok(listed)
+}
+
+/// Removes what was left by processes that were killed before their ledger had its name.
+///
+/// # Errors
+/// When the folder cannot be read or a file not be removed.
+pub fn sweep(host: &Host, folder: &Path) -> Result<()> {
+    if paths::look_for(folder)?.is_none() {
+        return Ok(());
+    }
+    for path in folders::list(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let part = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part")?.rsplit_once('.'));
+        if part.is_some_and(|(id, process)| is_run_id(id) && !host.exists(format!("/proc/{process}"))) {
+            files::remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_run_id(id: &str) -> bool {

@@ -1,27 +1,28 @@
 //! `loop`: a loop device on an image file.
 //!
-//! Things in the ledger: the `image`; the `device`, by its number, where a loop device is made for it; then the `loop`,
-//! which is found again by the image's path, as a number may be somebody else's after a restart.
+//! Things in the ledger: the `image`, and the `device` by its number. Both are known by the inode of the image, whatever that
+//! is called by then; a number may be somebody else's after a restart.
 //!
-//! A written image stands below a device of our own making, which takes no discards: what would punch a hole into the
-//! file is refused by the driver, zeroing included (drivers/block/loop.c, `lo_fallocate`). The kernel takes no other value
-//! for the rest of the device's life, so it goes with the trial.
+//! Each image stands below a device of our own making, which goes with the trial. Below a written one it takes no discards: what
+//! would punch a hole into the file is refused by the driver, zeroing included (drivers/block/loop.c, `lo_fallocate`). The
+//! kernel takes no other value for the rest of the device's life.
 
 use super::ledger::Thing;
-use super::sysfs::{self, DeviceNumber};
+use super::sysfs::DeviceNumber;
 use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, drives, folder, guard, image_file, images, knobs,
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, drives, guard, image_file, images, knobs,
     mount, needs, recorded,
 };
 use crate::error::{Context, Error, Result};
-use crate::host::command::Command;
+use crate::host::files::File;
 use crate::host::time::sleep;
-use crate::host::{Host, files, loops, paths};
+use crate::host::{Host, files, folders, loops, paths, users};
 use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Where images lie when the plan does not say.
@@ -109,9 +110,16 @@ impl Layer for LoopImage {
             what: format!("the folder {} for the image", folder.display()),
             hint: format!("mkdir -p {}", folder.display()),
         });
-        let programs = [("losetup", "mount"), ("wipefs", "util-linux")];
-        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
-        needs::root().into_iter().chain(needs::loop_devices(host)).chain(programs).chain(no_folder).collect()
+        let unsafe_folder = || folders::open_trusted(folder).err().map(|e| not_trusted(&e));
+        let unsafe_folder = (paths::is_folder(folder) && users::is_root()).then(unsafe_folder).flatten();
+        let wipefs = needs::program(host, "wipefs", "util-linux");
+        needs::root()
+            .into_iter()
+            .chain(needs::loop_devices(host))
+            .chain(wipefs)
+            .chain(no_folder)
+            .chain(unsafe_folder)
+            .collect()
     }
 
     fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
@@ -128,36 +136,37 @@ impl Layer for LoopImage {
         let direct_io = options.boolean("direct_io").unwrap_or(true);
         let sparse = is_sparse(options);
         let image = match site.image {
-            Some(device) if recorded::is_device(device) => return recorded_ground(site, device, options),
+            Some(device) if recorded::is_device(device) => return recorded::ground(site.host, device),
             Some(written) => {
-                free_for_reuse(site.host, written)?;
+                free_for_reuse(site, written, size)?;
                 written.to_path_buf()
             }
             None => make_image(site, place(options), size, sparse)?,
         };
         site.interrupt.check()?;
-        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site.host, &image) };
+        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, &image) };
         let device = attach(site, &image, &wish)?;
-        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &image, &device, sparse)?))
+        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &device, sparse)?))
     }
 
     /// Attaches the image that is there.
     fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
         if recorded::is_device(image) {
-            return recorded_ground(site, image, options);
+            return recorded::ground(site.host, image);
         }
         let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
-        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site.host, image) };
+        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
         let device = attach(site, image, &wish)?;
-        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, image, &device, sparse)?))
+        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &device, sparse)?))
     }
 
     /// What the filesystem made of the image and of the device.
     fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
-        let Some((image, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };
-        let (image, node) = (PathBuf::from(image), guard::BlockDevice::find(Path::new(device))?.node);
-        let holes = match image_file::unwritten_of(&image)? {
+        let Some((_, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };
+        let node = guard::BlockDevice::find(Path::new(device))?.node;
+        let (file, image) = image_file::behind(host, node)?;
+        let holes = match image_file::unwritten(&file, &image)? {
             Some(holes) => match holes.iter().map(|hole| hole.bytes).sum() {
                 0 => "0".to_owned(),
                 bytes => format!("{} ({})", holes.len(), Bytes(bytes)),
@@ -169,7 +178,7 @@ impl Layer for LoopImage {
             Some(_) => "punch holes into the image",
             None => "unknown: the kernel has no queue/discard_max_bytes",
         };
-        details.insert("allocated".to_owned(), Bytes(paths::look_at(&image)?.allocated_bytes).to_string());
+        details.insert("allocated".to_owned(), Bytes(paths::look_at_open(&file, &image)?.allocated_bytes).to_string());
         details.insert("holes and unwritten ranges".to_owned(), holes);
         details.insert("discards".to_owned(), discards.to_owned());
         Ok(())
@@ -177,26 +186,20 @@ impl Layer for LoopImage {
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
-            "image" => remove_image(host, Path::new(thing.mark("path")?)),
+            "image" => images::remove(host, thing),
             "device" => remove_device(host, thing),
-            "loop" => {
-                let image = thing.mark("image")?;
-                if !folder::has_our_name(Path::new(image)) {
-                    return Err(Error::host(format!("{image} is not an image of pgstrata")));
-                }
-                detach(host, image)
-            }
-            kind => Err(Error::bug(format!("the layer `loop` does not create a {kind}"))),
+            kind => Err(Error::host(format!("this version of pgstrata makes no {kind} of the layer `loop`"))
+                .hint("clean up with the version that created it")),
         }
     }
 }
 
-/// A recorded disk that is a block device already, in place of a loop device on an image.
-fn recorded_ground(site: &Site<'_>, device: &Path, options: &Options) -> Result<Built> {
-    if !is_sparse(options) {
-        refuse_discards(site.host, guard::BlockDevice::find(device)?.node);
+/// Why no image is put into a folder.
+fn not_trusted(why: &Error) -> Unmet {
+    Unmet {
+        what: format!("a folder for the image that only root can change: {why}"),
+        hint: format!("set `in` to such a folder, as {DEFAULT_FOLDER} is"),
     }
-    recorded::ground(site.host, device)
 }
 
 /// An image for this stack alone: a sparse one, or one that nobody has written before.
@@ -206,32 +209,39 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} free", place.display()))
             .hint("use a smaller image or another folder, or free some space"));
     }
-    let image = images::make_file(site.ledger, place, &format!("{}.img", site.name), !sparse)?;
-    if !sparse {
-        image_file::fill(&image, size, site.interrupt, &|_| Ok(()))?;
-        return Ok(image);
+    let image = images::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
+    let file = image_file::opened(site.ledger, &image)?;
+    if sparse {
+        let making = || format!("create the image {} of {size}", image.display());
+        file.set_len(size.0).and_then(|()| file.sync_all()).or_host(making)?;
+    } else {
+        image_file::fill(&file, &image, size, site.interrupt, &|_| Ok(()))?;
     }
-    let making = || format!("create the image {} of {size}", image.display());
-    let file =
-        files::open_to_change(&image)?.ok_or_else(|| Error::host(format!("{} no longer exists", image.display())))?;
-    file.set_len(size.0).and_then(|()| file.sync_all()).or_host(making)?;
     Ok(image)
 }
 
 /// Makes sure that nobody uses an image, and that nothing of the trial before can be taken for a filesystem.
-fn free_for_reuse(host: &Host, image: &Path) -> Result<()> {
-    if !devices_on(host, &image.to_string_lossy()).is_empty() {
+fn free_for_reuse(site: &Site<'_>, image: &Path, size: Bytes) -> Result<()> {
+    let file = image_file::opened(site.ledger, image)?;
+    let found = paths::look_at_open(&file, image)?;
+    let is_on = |thing: &Thing| thing.kind == "device" && known(thing) == Some((found.filesystem, found.inode));
+    if site.ledger.open_things().iter().any(|(_, thing)| is_on(thing)) {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
-    image_file::blank(image)
+    if found.bytes != size.0 {
+        let message = format!("the image {} has {} by now, not {size}", image.display(), Bytes(found.bytes));
+        return Err(Error::host(message).hint("find out who truncates or extends it"));
+    }
+    image_file::blank(&file, image)
 }
 
 /// Largest sector that a loop device may have: the kernel takes none above a page.
 const LARGEST_SECTOR: u32 = 4096;
 
 /// The physical sector of the disk below: mkfs chooses by it. A loop device has one size for both kinds of sectors.
-fn sector_below(host: &Host, image: &Path) -> Option<u32> {
-    let below = devices::below(host, image).ok()?.devices;
+fn sector_below(site: &Site<'_>, image: &Path) -> Option<u32> {
+    let image = paths::path_now(&*image_file::opened(site.ledger, image).ok()?).ok()?;
+    let below = devices::below(site.host, &image).ok()?.devices;
     let sectors = below.iter().filter(|device| device.depth == 0).filter_map(|device| device.physical_block_bytes);
     sectors.max().map(|bytes| bytes.clamp(512, LARGEST_SECTOR))
 }
@@ -245,36 +255,20 @@ pub(super) struct LoopWish {
     pub sector: Option<u32>,
 }
 
+/// Puts a loop device on an image, which is open: nothing looks at its name.
 pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<PathBuf> {
-    let own = if wish.discards { None } else { make_device(site, image)? };
-    site.ledger.enter(Thing::new("loop", "loop").with_path("image", image)?)?;
-    let mut command = Command::new("losetup").arg(format!("--direct-io={}", on(wish.direct_io)));
-    if let Some(sector) = wish.sector {
-        command = command.arg("--sector-size").arg(sector.to_string());
-    }
-    command = match &own {
-        Some(device) => command.arg(device),
-        None => command.args(["--show", "-f"]),
+    let file = image_file::opened(site.ledger, image)?;
+    let refused = |e: Error| match wish.direct_io {
+        true => e.hint("if the filesystem below does not support direct I/O, set `direct_io = false`"),
+        false => e,
     };
-    let refused = |e: Error| {
-        if wish.direct_io {
-            e.hint("if the filesystem below does not support direct I/O, set `direct_io = false`")
-        } else {
-            e
-        }
-    };
-    let output = site.host.run(&command.arg(image)).map_err(refused)?;
-    let device = own.unwrap_or_else(|| PathBuf::from(output.stdout.trim()));
+    let (device, is_own) = configured(site, image, &file, wish).map_err(refused)?;
     let node = guard::BlockDevice::find(&device)?.node;
-    if node.backing_file(site.host).as_deref().map(Path::new) != Some(image) {
-        return Err(Error::tool(format!(
-            "losetup created {}, but its backing file is not {}",
-            device.display(),
-            image.display()
-        )));
-    }
-    if !wish.discards {
-        refuse_discards(site.host, node);
+    let discards = node.path_of("queue/discard_max_bytes");
+    // It would stay so after this run on a device that is not of our own making, until the machine boots. What came of it is
+    // read back once the stack stands.
+    if is_own && !wish.discards && site.host.exists(&discards) {
+        drop(site.host.write(&discards, "0"));
     }
     match node.flag(site.host, "loop/dio") {
         Some(really) if really == wish.direct_io => Ok(device),
@@ -290,69 +284,111 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
 
 /// Loop devices that may be tried before it is said that none can be had.
 const MOST_TRIES: u32 = 64;
+/// Marks of the image by which it and its loop device are known.
+const FILESYSTEM: &str = "filesystem";
+pub(super) const INODE: &str = "inode";
+/// Mark of a loop device that we make and remove.
+const MADE: &str = "made";
 
-/// Makes a loop device that nobody else has, entered into the ledger first. `None` where this machine makes none: then one
-/// that is there already is taken, whose discards stay as they are.
-fn make_device(site: &Site<'_>, image: &Path) -> Result<Option<PathBuf>> {
-    let absent = |number: &u32| !site.host.exists(format!("/sys/block/loop{number}"));
-    for number in (0..).filter(absent).take(MOST_TRIES as usize) {
-        let thing =
-            Thing::new("loop", "device").with("number", number.to_string()).with("boot", knobs::boot(site.host));
-        let entry = site.ledger.enter(thing.with_path("image", image)?)?;
+/// A thing with the marks by which its image is known.
+pub(super) fn known_by(thing: Thing, found: &paths::PathFacts) -> Thing {
+    thing.with(FILESYSTEM, found.filesystem.to_string()).with(INODE, found.inode.to_string())
+}
+
+/// Filesystem and inode of the image of a thing.
+pub(super) fn known(thing: &Thing) -> Option<(u64, u64)> {
+    let number = |mark: &str| thing.marks.get(mark)?.parse().ok();
+    Some((number(FILESYSTEM)?, number(INODE)?))
+}
+
+/// A loop device on an image, entered into the ledger first, and whether it is of our own making: one beyond all others, so
+/// that whoever looks for a free one finds another. Where this machine makes none (a container with a `/dev` of its own), one
+/// that is there is taken.
+fn configured(site: &Site<'_>, image: &Path, file: &File, wish: &LoopWish) -> Result<(PathBuf, bool)> {
+    let names = site.host.names_in("/sys/block");
+    let mut there: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok()).collect();
+    there.sort_unstable();
+    let next = there.last().map_or(0, |last| last + 1);
+    let new = (next..next + MOST_TRIES).map(|number| (number, true));
+    let found = paths::look_at_open(file, image)?;
+    let mut lacks_new = None;
+    for (number, is_new) in new.chain(there.into_iter().map(|number| (number, false))) {
         let device = PathBuf::from(format!("/dev/loop{number}"));
-        match loops::add(number) {
-            Ok(()) if paths::exists(&device) => return Ok(Some(device)),
-            // Where /dev is a folder of a container, no name appears in it.
-            Ok(()) => loops::remove(number).or_host(|| format!("remove {} again", device.display()))?,
-            // Somebody else was faster.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-                site.ledger.undone(entry)?;
-                continue;
+        if is_new && lacks_new.is_some() || !is_new && !paths::exists(&device) {
+            continue;
+        }
+        let thing = Thing::new("loop", "device").with("number", number.to_string()).with_path("image", image)?;
+        let thing = known_by(thing, &found).with("boot", knobs::boot(site.host)).with(MADE, is_new.to_string());
+        let entry = site.ledger.enter(thing)?;
+        let made = if is_new { loops::add(number) } else { Ok(()) };
+        if made.is_ok() && paths::exists(&device) {
+            match loops::configure(&device, file, wish.direct_io, wish.sector) {
+                Ok(()) => return Ok((device, is_new)),
+                // Somebody else was faster. One that we have made is looked at again by the walk through the ledger.
+                Err(e) if e.kind() == ErrorKind::ResourceBusy && is_new => continue,
+                Err(e) if e.kind() == ErrorKind::ResourceBusy => {}
+                Err(e) => return Err(e).or_host(|| format!("put {} behind {}", image.display(), device.display())),
             }
-            Err(_) => {}
+        } else if made.as_ref().is_err_and(|e| e.kind() != ErrorKind::AlreadyExists) {
+            lacks_new = made.err().map(|e| e.to_string());
+        } else if made.is_ok() {
+            loops::remove(number).or_host(|| format!("remove {} again", device.display()))?;
+            lacks_new = Some(format!("{} does not appear", device.display()));
         }
         site.ledger.undone(entry)?;
-        return Ok(None);
     }
-    Ok(None)
+    let why = lacks_new.unwrap_or_else(|| "all are in use".to_owned());
+    Err(Error::host(format!("no loop device is available: {why}"))
+        .hint("in a container, share the /dev of the host: `--privileged --volume /dev:/dev`"))
 }
 
-/// Has the device refuse discards, if it is one of ours. What came of it is read back once the stack stands.
-fn refuse_discards(host: &Host, node: DeviceNumber) {
-    let attribute = node.path_of("queue/discard_max_bytes");
-    // A kernel that takes no such value says so in the facts of the image.
-    if host.exists(&attribute) {
-        drop(host.write(&attribute, "0"));
-    }
-}
-
-/// Removes a loop device that we made, once it has no file any more.
+/// Has a loop device let its image go, and removes it if we made it. Leaves it alone when it is another one's by now.
 fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
     let number: u32 = thing.mark("number")?.parse().map_err(|_| Error::bug("a loop device without a number"))?;
     if thing.mark("boot")? != knobs::boot(host) {
         return Ok(());
     }
+    let path = PathBuf::from(format!("/dev/loop{number}"));
     for attempt in 0.. {
         let Some(node) = DeviceNumber::named(host, &format!("loop{number}")) else { return Ok(()) };
-        match node.backing_file(host) {
-            Some(file) if file == thing.mark("image")? => {
-                return Err(Error::host(format!("/dev/loop{number} on {file} is still there")));
+        let done = match node.backing_file(host) {
+            Some(file) if is_on(&path, &file, thing)? => {
+                if let Some(user) = in_use(host, &guard::BlockDevice { path: path.clone(), node })? {
+                    return Err(Error::host(format!("{} on {file} is in use: {user}", path.display())));
+                }
+                // Its file goes with the last one that has it open: look again.
+                loops::clear(&path).and_then(|()| Err(ErrorKind::ResourceBusy.into()))
             }
-            // It is another one's by now.
-            Some(_) => return Ok(()),
-            None => {}
-        }
-        match loops::remove(number) {
+            None if thing.mark(MADE)? == "true" => loops::remove(number),
+            _ => return Ok(()),
+        };
+        match done {
             Ok(()) => break,
             Err(e) if attempt >= mount::BUSY_TRIES => {
-                return Err(Error::host(format!("the idle /dev/loop{number} cannot be removed: {e}")));
+                return Err(Error::host(format!("{} cannot be removed: {e}", path.display()))
+                    .hint(format!("`fuser -v {}` shows who has it open", path.display())));
             }
+            Err(_) if attempt == 0 => {}
             // Somebody looks at it: udev does, after each change.
             Err(_) => sleep(mount::BUSY_PAUSE),
         }
     }
     Ok(())
 }
+
+/// Whether the file behind a loop device is the image of the ledger. A recorded disk whose server is dead cannot be asked for its
+/// inode: it is known by its path, in a folder that is ours alone.
+fn is_on(device: &Path, file: &str, thing: &Thing) -> Result<bool> {
+    match loops::file_of(device) {
+        Ok(found) => Ok(Some(found) == known(thing)),
+        // It is letting its file go.
+        Err(e) if e.raw_os_error() == Some(NO_DEVICE) => Ok(true),
+        Err(_) => Ok(file == thing.mark("image")?),
+    }
+}
+
+/// ENXIO.
+const NO_DEVICE: i32 = 6;
 
 fn on(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
@@ -361,10 +397,11 @@ fn on(flag: bool) -> &'static str {
 /// Filesystems that write each block to a new place, or may do so: a written image keeps no write from allocating.
 const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
 
-fn facts(host: &Host, image: &Path, device: &Path, sparse: bool) -> Result<BTreeMap<String, String>> {
-    let found = paths::look_at(image)?;
+fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, String>> {
     let node = guard::BlockDevice::find(device)?.node;
-    let below = mount::mount_of(host, image)?;
+    let (file, image) = image_file::behind(host, node)?;
+    let found = paths::look_at_open(&file, &image)?;
+    let below = mount::mount_of(host, &image)?;
     let direct_io = node.flag(host, "loop/dio").map_or("unknown", on);
     let sector =
         node.attribute(host, "queue/logical_block_size").map_or("unknown".to_owned(), |size| format!("{size} B"));
@@ -386,34 +423,6 @@ fn facts(host: &Host, image: &Path, device: &Path, sparse: bool) -> Result<BTree
     Ok(details)
 }
 
-/// The loop devices whose file is `image`.
-fn devices_on(host: &Host, image: &str) -> Vec<DeviceNumber> {
-    sysfs::loops(host).into_iter().filter(|(_, file)| file == image).map(|(node, _)| node).collect()
-}
-
-fn detach(host: &Host, image: &str) -> Result<()> {
-    for attempt in 0.. {
-        let Some(node) = devices_on(host, image).into_iter().next() else { return Ok(()) };
-        let name = node.name(host).ok_or_else(|| Error::host(format!("the loop device on {image} has no name")))?;
-        let path = Path::new("/dev").join(&name);
-        if let Some(user) = guard::BlockDevice::find(&path).and_then(|device| in_use(host, &device))? {
-            return Err(Error::host(format!("{} on {image} is in use: {user}", path.display())));
-        }
-        // losetup succeeds on a device that is still open and leaves the rest to the last close: look again. It fails on
-        // one that went away meanwhile: look again, too.
-        let detached = host.run(&Command::new("losetup").arg("-d").arg(&path));
-        if devices_on(host, image).is_empty() {
-            return Ok(());
-        }
-        if attempt >= mount::BUSY_TRIES {
-            let open = || Err(Error::host(format!("{} on {image} is held open by another process", path.display())));
-            return detached.map(drop).and_then(|()| open());
-        }
-        sleep(mount::BUSY_PAUSE);
-    }
-    Ok(())
-}
-
 fn in_use(host: &Host, device: &guard::BlockDevice) -> Result<Option<String>> {
     if guard::is_mounted(host, device)? {
         return Ok(Some("it is mounted".to_owned()));
@@ -421,26 +430,10 @@ fn in_use(host: &Host, device: &guard::BlockDevice) -> Result<Option<String>> {
     Ok(device.node.holders(host).first().map(|holder| format!("{holder} uses it")))
 }
 
-fn remove_image(host: &Host, image: &Path) -> Result<()> {
-    let name = image.file_name().unwrap_or_default().to_string_lossy();
-    if !image.is_absolute() || !name.starts_with(folder::PREFIX) || !name.ends_with(".img") {
-        return Err(Error::bug(format!("{} is not the name of a pgstrata image", image.display())));
-    }
-    let Some(found) = paths::look_for(image)? else { return Ok(()) };
-    if found.kind != paths::Kind::RegularFile {
-        return Err(Error::host(format!("{} is not the file that pgstrata created", image.display())));
-    }
-    if !devices_on(host, &image.to_string_lossy()).is_empty() {
-        return Err(Error::host(format!("the image {} still has a loop device", image.display())));
-    }
-    files::remove(image).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::options::OptionValue;
-    use std::fs;
 
     fn sized(size: &str) -> Options {
         let mut options = Options::default();
@@ -455,23 +448,5 @@ mod tests {
             assert_eq!(LoopImage.check(&sized(bad)).unwrap_err().key.as_deref(), Some("loop"), "{bad}");
         }
         assert!(LoopImage.check(&Options::default()).is_err());
-    }
-
-    #[test]
-    fn only_files_named_like_our_images_are_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let host = Host::this();
-        for name in ["other.img", "pgstrata-x", "pgstrata-folder.img"] {
-            let path = place.path().join(name);
-            let made = if name.contains("folder") { fs::create_dir(&path) } else { fs::write(&path, "") };
-            made.unwrap();
-            assert!(remove_image(&host, &path).is_err(), "{name}");
-            assert!(path.exists());
-        }
-        let ours = place.path().join("pgstrata-1.img");
-        fs::write(&ours, "").unwrap();
-        remove_image(&host, &ours).unwrap();
-        assert!(!ours.exists());
-        remove_image(&host, &ours).unwrap();
     }
 }

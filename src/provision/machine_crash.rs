@@ -8,7 +8,8 @@
 //! too. Mounts stay what the ledger says they are.
 
 use super::stack::BuiltStack;
-use super::{Ground, folder, mount};
+use super::sysfs::DeviceNumber;
+use super::{Ground, folder, image_file, mount};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::{micros, now, sleep};
@@ -26,8 +27,8 @@ const ONE_SECTOR: u64 = 512;
 pub struct MachineCrash {
     host: Host,
     mounts: Vec<Mounted>,
-    /// Files below the stack that the page cache may hold.
-    images: Vec<String>,
+    /// Devices below the stack whose files the page cache may hold.
+    images: Vec<DeviceNumber>,
     /// Loop devices that take no more requests, with the bytes after which each ended before.
     stopped: Mutex<Vec<(PathBuf, u64)>>,
 }
@@ -59,7 +60,9 @@ impl MachineCrash {
             }
             Ground::Device(_) | Ground::Pool(_) => None,
         });
-        let images = built.facts.devices().into_iter().filter_map(|(_, device)| device.backing_file.clone());
+        let devices = built.facts.devices().into_iter().map(|(_, device)| device);
+        let images = devices.filter(|device| device.backing_file.is_some());
+        let images = images.map(|device| DeviceNumber { major: device.major, minor: device.minor });
         let (mounts, images) = (folders.collect(), images.collect());
         MachineCrash { host: host.clone(), mounts, images, stopped: Mutex::default() }
     }
@@ -114,7 +117,7 @@ impl MachineCrash {
         self.restart_devices()?;
         for image in &self.images {
             // Where the filesystem below does not do that, reads are from memory, as they were before.
-            drop(files::open(Path::new(image)).map(|file| files::drop_cache(&file)));
+            drop(image_file::behind(&self.host, *image).map(|(file, _)| files::drop_cache(&file)));
         }
         let begun = now();
         for (found, Mounted { asked, .. }) in mounts.iter().zip(&self.mounts) {

@@ -29,6 +29,9 @@ pub struct Leftover {
 /// When the ledgers cannot be read.
 pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
     let folder = ledgers(state);
+    if !dry {
+        ledger::sweep(host, &folder)?;
+    }
     let mut leftovers = Vec::new();
     for listed in ledger::list(&folder)? {
         if listed.held {

@@ -1,7 +1,8 @@
 //! The promise of the ledger: a run that is killed at any moment leaves nothing that `pgstrata clean` does not undo,
 //! touches nothing else, goes on with `--resume`, and neither loses nor repeats a trial that was complete.
 //!
-//! Twenty kills, spread over every step of a trial, each at a random moment of it. The seed is printed.
+//! Twenty kills, spread over every step of a trial, each at a random moment of it; before every third the folder of the images
+//! gets another name. The seed is printed.
 
 use crate::machine::{shared_memory, still_there, traces};
 use crate::workshop::{Workshop, can_build_stacks, run_id, said};
@@ -71,8 +72,12 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
     while kills < KILLS {
         let (step, longest_ms) = STEPS[kills % STEPS.len()];
         let delay = Duration::from_millis(random.random_range(0..=longest_ms));
-        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), step, delay);
-        println!("kill {kills}: {delay:?} into {step}: {}", if killed { "killed" } else { "had ended" });
+        let renames = kills % 3 == 2;
+        let now = if renames { workshop.path().join("renamed") } else { images.clone() };
+        let meanwhile = || fs::rename(&images, &now).unwrap();
+        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), (step, delay), meanwhile);
+        let now = if now.exists() { now } else { images.clone() };
+        println!("kill {kills}: {delay:?} into {step}, in {}: {killed}", now.display());
         folder = newest(&workshop.results()).or(folder);
         let id = folder.as_deref().map(run_id);
         let marks = || id.as_deref().into_iter().chain([place]);
@@ -81,7 +86,8 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
         assert!(cleaned.status.success(), "{}", said(&cleaned));
         let left: BTreeSet<String> = marks().flat_map(traces).chain(still_there(memory)).collect();
         assert_eq!(left, before, "after {delay:?} into {step}; clean said {}", said(&cleaned));
-        assert!(fs::read_dir(&images).unwrap().next().is_none(), "an image is left");
+        assert!(fs::read_dir(&now).unwrap().next().is_none(), "an image is left");
+        fs::rename(&now, &images).unwrap();
         let state: Vec<_> = walk(&workshop.state()).collect();
         assert!(state.is_empty(), "ledgers or templates are left: {state:?}");
         bystander.is_untouched();
@@ -116,8 +122,14 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
 }
 
 /// Starts or resumes the run, waits until the step begins (in a random one of its trials that are left), waits a bit
-/// longer, and kills it. False when it ended before.
-pub fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, step: &str, delay: Duration) -> bool {
+/// longer, does something, and kills it. False when it ended before.
+pub fn run_and_kill(
+    workshop: &Workshop,
+    plan: &Path,
+    folder: Option<&Path>,
+    (step, delay): (&str, Duration),
+    meanwhile: impl FnOnce(),
+) -> bool {
     let mut args = vec!["run", "--json"];
     match folder {
         Some(folder) => args.extend(["--resume", folder.to_str().unwrap()]),
@@ -134,6 +146,7 @@ pub fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, ste
         return false;
     }
     std::thread::sleep(delay);
+    meanwhile();
     child.kill().unwrap();
     child.wait().unwrap();
     true

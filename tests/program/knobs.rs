@@ -1,5 +1,6 @@
 //! Knobs of the kernel: in force while a trial is measured, and back after it, whatever became of the run.
 
+use crate::machine::settings;
 use crate::workshop::{Workshop, can_build_stacks, said};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,6 +18,10 @@ vm.dirty_bytes = "512MiB"
 
 [stack.ext4]
 device = { loop = "256MiB", in = "IMAGES", queue = { scheduler = "mq-deadline", read_ahead_kb = 64 } }
+filesystem = "ext4"
+
+[stack.sparse]
+device = { loop = "64MiB", in = "IMAGES", sparse = true }
 filesystem = "ext4"
 
 [workload.s]
@@ -60,7 +65,7 @@ fn knobs_of_a_plan_are_in_force_while_it_is_measured_and_back_after_it() {
         return;
     }
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (shop, before) = (Workshop::new(), shown());
+    let (shop, before, settings_before) = (Workshop::new(), shown(), settings());
     let (child, events) = measuring(&shop, &plan(&shop, &before));
     let during = shown();
     assert!(events.count() > 0);
@@ -75,6 +80,18 @@ fn knobs_of_a_plan_are_in_force_while_it_is_measured_and_back_after_it() {
     assert_eq!(trial["notes"].as_array().unwrap().len(), 0, "{trial}");
     let device = &trial["stack"]["nodes"][0]["grounds"][0]["device"];
     assert_eq!((&device["scheduler"], &device["read_ahead_kb"]), (&"mq-deadline".into(), &64.into()));
+    // Of the loop devices that were there, those that nobody has attached or removed meanwhile.
+    let after = settings();
+    for (name, value) in settings_before.iter().filter(|(name, _)| after.contains_key(*name)) {
+        assert_eq!(&after[name], value, "{name}");
+    }
+    for case in ["ext4.s", "sparse.s"] {
+        let trial = fs::read(shop.run_folder().join(format!("trials/{case}/1/trial.json"))).unwrap();
+        let trial: serde_json::Value = serde_json::from_slice(&trial).unwrap();
+        let device = trial["stack"]["nodes"][0]["details"]["device"].as_str().unwrap().replace("/dev/", "/sys/block/");
+        let file = Path::new(&device).join("loop/backing_file");
+        assert!(!Path::new(&device).exists() || file.exists(), "{device} of {case} is left");
+    }
 }
 
 #[test]

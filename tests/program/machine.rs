@@ -1,6 +1,6 @@
 //! What a run has on the machine, known by what marks it as that run's: whatever else goes on there does not count.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +14,25 @@ pub fn traces(mark: &str) -> BTreeSet<String> {
     let mut found: BTreeSet<String> = bear.collect();
     found.extend(processes(mark).iter().map(|process| format!("process {}", process.display())));
     found
+}
+
+/// The queues of the loop devices that there are, each by the number of its attachment (`diskseq`), and knobs of the machine.
+pub fn settings() -> BTreeMap<String, String> {
+    let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|e| e.path());
+    let devices = files(Path::new("/sys/block")).filter(|path| path.to_string_lossy().starts_with("/sys/block/loop"));
+    let sequence = |device: &Path| fs::read_to_string(device.join("diskseq")).unwrap_or_default();
+    let queues = devices.flat_map(|device| {
+        let sequence = sequence(&device);
+        files(&device.join("queue"))
+            .map(move |file| (format!("{} {sequence}", file.display()), file))
+            .collect::<Vec<_>>()
+    });
+    let knobs = files(Path::new("/proc/sys/vm")).filter(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("dirty_") || name == "swappiness" || name == "vfs_cache_pressure"
+    });
+    let knobs = knobs.map(|file| (file.display().to_string(), file));
+    queues.chain(knobs).filter_map(|(name, file)| Some((name, fs::read_to_string(file).ok()?))).collect()
 }
 
 /// Shared memory of the processes that bear a mark. It outlives those that are killed.

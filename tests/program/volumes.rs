@@ -83,7 +83,7 @@ fn a_run_killed_while_it_builds_volumes_leaves_none_after_clean() {
     for kill in 0..KILLS {
         let workshop = Workshop::new();
         let delay = Duration::from_millis(random.random_range(0..=LONGEST_MS));
-        let killed = run_and_kill(&workshop, &plan(&workshop, kill), None, "build", delay);
+        let killed = run_and_kill(&workshop, &plan(&workshop, kill), None, ("build", delay), || ());
         println!("kill {kill}: {delay:?} into a build: {}", if killed { "killed" } else { "had ended" });
         let cleaned = workshop.pgstrata(&["clean"]).output().unwrap();
         assert!(cleaned.status.success(), "kill {kill}: {}", said(&cleaned));

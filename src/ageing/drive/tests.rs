@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::error::Kind;
-use crate::host::command::Command;
-use crate::host::{Host, users};
+use crate::host::loops::OwnLoop;
+use crate::host::users;
 use std::cell::RefCell;
 
 const MIB: u64 = 1 << 20;
@@ -13,7 +13,7 @@ const BYTES: u64 = 8 * MIB + (64 << 10);
 fn device(folder: &tempfile::TempDir) -> Option<std::path::PathBuf> {
     let path = folder.path().join("device");
     std::fs::write(&path, vec![0; BYTES as usize]).unwrap();
-    if files::open_direct(&path).is_err() {
+    if files::direct(&files::open_regular(&path).unwrap()).is_err() {
         println!("skipped: {} takes no direct writes", folder.path().display());
         return None;
     }
@@ -100,20 +100,15 @@ fn no_write_to_a_place_has_the_bytes_of_the_one_before() {
     assert_eq!(written(2, 7), written(2, 7));
 }
 
-/// A loop device on a sparse file, which takes discards; `None` without root.
-fn loop_device(folder: &tempfile::TempDir, bytes: u64) -> Option<std::path::PathBuf> {
+/// A loop device on a sparse file, which takes discards whatever was done to others; `None` without root.
+fn loop_device(folder: &tempfile::TempDir, bytes: u64) -> Option<OwnLoop> {
     if !users::is_root() {
         println!("skipped: a loop device needs root");
         return None;
     }
     let file = folder.path().join("image");
     std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
-    let made = Host::this().run(&Command::new("losetup").args(["--show", "-f"]).arg(&file)).unwrap();
-    Some(made.stdout.trim().into())
-}
-
-fn detach(device: &Path) {
-    Host::this().run(&Command::new("losetup").arg("--detach").arg(device)).unwrap();
+    OwnLoop::on(&file)
 }
 
 /// A drive of a test, with one round.
@@ -135,7 +130,8 @@ fn drive<'a>(path: &'a Path, interrupt: &'a Interrupt, held: &'a dyn Fn(&File) -
 #[test]
 fn a_device_that_somebody_holds_is_refused_and_none_of_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(device) = loop_device(&folder, 8 * MIB) else { return };
+    let Some(own) = loop_device(&folder, 8 * MIB) else { return };
+    let device = own.0.clone();
     let interrupt = Interrupt::never();
     let holder = files::open_exclusively(&device).unwrap();
     let busy = precondition(&drive(&device, &interrupt, &|_| Ok(()))).unwrap_err();
@@ -146,7 +142,7 @@ fn a_device_that_somebody_holds_is_refused_and_none_of_it_is_written() {
     };
     let other = precondition(&drive(&device, &interrupt, &held)).unwrap_err();
     let bytes = std::fs::read(&device).unwrap();
-    detach(&device);
+    drop(own);
     assert!(busy.chain().contains("is in use") && busy.hint_text().is_some(), "{}", busy.chain());
     assert!(other.chain().contains("another one by now"), "{}", other.chain());
     assert!(bytes.iter().all(|byte| *byte == 0));
@@ -155,7 +151,8 @@ fn a_device_that_somebody_holds_is_refused_and_none_of_it_is_written() {
 #[test]
 fn a_purge_discards_all_of_a_device_and_an_interrupt_ends_it() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(device) = loop_device(&folder, 8 * MIB) else { return };
+    let Some(own) = loop_device(&folder, 8 * MIB) else { return };
+    let device = own.0.clone();
     std::fs::write(&device, vec![7; 8 * MIB as usize]).unwrap();
     let (never, raised) = (Interrupt::never(), Interrupt::never());
     raised.raise();
@@ -166,7 +163,7 @@ fn a_purge_discards_all_of_a_device_and_an_interrupt_ends_it() {
     let (secure, plain) = (discarded(&drive, &file, true), discarded(&drive, &file, false));
     drop(file);
     let emptied = std::fs::read(&device).unwrap();
-    detach(&device);
+    drop(own);
     assert_eq!(stopped.kind(), Kind::Interrupted);
     assert!(kept.iter().all(|byte| *byte == 7), "the purge went on");
     assert_eq!(secure.unwrap(), Err("the device takes no discards".to_owned()), "loop devices have no secure ones");
@@ -208,10 +205,11 @@ fn an_interrupt_ends_it_in_the_fill_and_between_rounds_and_leaves_blank_ends() {
 #[test]
 fn what_a_device_refuses_is_told_with_its_offset() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(device) = loop_device(&folder, 8 * MIB) else { return };
+    let Some(own) = loop_device(&folder, 8 * MIB) else { return };
+    let device = own.0.clone();
     // It is said to be larger than it is.
     let error = run((&device, 12 * MIB), &Interrupt::never(), 1, &|_| Ok(())).unwrap_err();
-    detach(&device);
+    drop(own);
     let text = error.chain();
     assert!(text.contains("No space left on device") && text.contains(&device.display().to_string()), "{text}");
     let offset = text.split("at offset ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();

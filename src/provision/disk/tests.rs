@@ -122,6 +122,84 @@ fn a_disk_with_bytes_but_no_signature_is_not_taken_for_blank() {
 }
 
 #[test]
+fn what_is_written_behind_the_mark_of_a_run_is_somebodys_data() {
+    let Some(bench) = Bench::new() else { return };
+    let layers = vec![("disk", bench.options("S5GX", false)), ("ext4", Options::default())];
+    let spec = stack("d", layers);
+    let used = || {
+        let built = bench.with_site(|site| build_stack(site, &spec))?;
+        let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::new(), &bench.host());
+        assert!(failures.is_empty(), "{failures:#?}");
+        Ok::<_, crate::error::Error>(())
+    };
+    used().unwrap();
+    used().unwrap();
+    // A device whose records are gone, or were never here, is known by nothing.
+    let (records, away) = (bench.root.path().join("var/lib/pgstrata/disks"), bench.root.path().join("away"));
+    fs::rename(&records, &away).unwrap();
+    let error = bench.error(&bench.options("S5GX", false));
+    assert!(error.contains("unknown data, first found at 0; a run has marked it as its own, but"), "{error}");
+    fs::rename(&away, &records).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(bench.path()).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &b"USERDATA".repeat(1 << 20), 1 << 20).unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    let error = used().unwrap_err().chain();
+    assert!(error.contains("something was written since the run"), "{error}");
+    bench.place.clean();
+}
+
+#[test]
+fn data_between_evenly_spread_places_are_seen() {
+    let Some(bench) = Bench::new() else { return };
+    let file = fs::OpenOptions::new().write(true).open(bench.path()).unwrap();
+    for place in 0..255 {
+        let at = ((64 << 20) - (64 << 10)) * place / 255 + (65 << 10);
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![7; 180 << 10], at).unwrap();
+    }
+    file.sync_all().unwrap();
+    drop(file);
+    assert!(bench.error(&bench.options("S5GX", false)).contains("unknown data"));
+    bench.place.clean();
+}
+
+#[test]
+fn a_second_name_of_a_disk_is_refused_while_the_first_is_in_use() {
+    let Some(bench) = Bench::new() else { return };
+    let host = &bench.place.host;
+    let file = bench.device.node.backing_file(host).unwrap();
+    let twin = host.run(&Command::new("losetup").args(["--show", "-f"]).arg(&file)).unwrap().stdout;
+    let twin = twin.trim();
+    let used = |device: &BlockDevice| guard::uses(host, device).unwrap();
+    let (before, target) = (used(&bench.device), tempfile::tempdir().unwrap());
+    host.run(&Command::new("mkfs.ext4").args(["-q", twin])).unwrap();
+    host.run(&Command::new("mount").arg(twin).arg(target.path())).unwrap();
+    let during = used(&bench.device);
+    host.run(&Command::new("umount").arg(target.path())).unwrap();
+    host.run(&Command::new("losetup").args(["-d", twin])).unwrap();
+    assert!(before.is_empty(), "{before:?}");
+    assert!(during[0].contains(&format!("{twin} is the same disk (the same file): {twin} is mounted on")), "{during:?}");
+    // Two paths to a LUN, as sysfs shows them.
+    let sys = |path: &str, text: &str| {
+        let path = bench.root.path().join("sys").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    for (number, wwn, is_twin) in [("8:16", "naa.1", true), ("8:32", "naa.2", false)] {
+        sys("block/sdb/dev", number);
+        sys("class/block/sdb/dev", number);
+        for (name, text) in [("serial", "S5GX"), ("size", "131072"), ("uevent", "DEVNAME=sdb"), ("wwid", wwn)] {
+            sys(&format!("dev/block/{number}/{name}"), text);
+        }
+        sys(&format!("dev/block/{number}/holders/dm-3"), "");
+        sys(&format!("dev/block/{}:{}/wwid", bench.device.node.major, bench.device.node.minor), "naa.1");
+        let uses = guard::uses(&bench.host(), &bench.device).unwrap().join("; ");
+        assert_eq!(uses.contains("/dev/sdb is the same disk (WWN naa.1): dm-3 uses sdb"), is_twin, "{uses}");
+    }
+    bench.place.clean();
+}
+
+#[test]
 fn a_disk_with_another_serial_is_refused() {
     let Some(bench) = Bench::new() else { return };
     let error = bench.error(&bench.options("S5GY", true));
@@ -248,20 +326,20 @@ fn a_drive_stands_behind_the_checks_of_formatting_and_is_known_until_somebody_el
     let wanted = drives::of_stack(&preconditioned(&bench)).unwrap().remove(0);
     assert_eq!(wanted.key, format!("{}, serial S5GX", bench.path().display()));
     let run = bench.place.ledger().run_id();
-    assert!(!wanted.is_still_of(run), "nobody has used it");
+    assert!(!wanted.is_still_of(&bench.host(), run), "nobody has used it");
     let mark = bench.place.ledger().mark();
     let standing = bench.with_site(|site| wanted.stand(site)).unwrap();
     assert_eq!((standing.path.as_path(), standing.bytes), (bench.path(), 64 << 20));
     assert_eq!(wanted.bytes(&bench.host()).unwrap().0, 64 << 20);
     let failures = undo_from(bench.place.ledger(), mark, &Undoers::new(), &bench.host());
-    assert!(failures.is_empty() && wanted.is_still_of(run), "{failures:#?}");
-    assert!(!wanted.is_still_of("another"), "another run was the last to use it");
+    assert!(failures.is_empty() && wanted.is_still_of(&bench.host(), run), "{failures:#?}");
+    assert!(!wanted.is_still_of(&bench.host(), "another"), "another run was the last to use it");
     bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
     let error = bench.with_site(|site| wanted.stand(site)).unwrap_err().to_string();
     assert!(error.contains("holds data: ext4 labelled `precious`"), "{error}");
     bench.run("wipefs", &["--all"]);
     bench.run("blkdiscard", &["--zeroout"]);
-    assert!(!wanted.is_still_of(run), "it was emptied");
+    assert!(!wanted.is_still_of(&bench.host(), run), "it was emptied");
     bench.place.clean();
 }
 

@@ -6,7 +6,6 @@ use super::super::test_site::{TestPlace, options_of, stack, text};
 use super::super::undo::{Undoers, undo_from};
 use super::setting::shown;
 use super::*;
-use crate::host::command::Command;
 use crate::host::loops;
 use std::fs;
 
@@ -374,11 +373,8 @@ fn discards_of_a_real_device_are_off_for_a_stack_and_back_as_far_as_the_kernel_t
     fs::File::create(&file).unwrap().set_len(8 << 20).unwrap();
     let host = &place.host;
     // One of our own: a kernel may take no discards on it for the rest of its life.
-    let Some(number) = (200..300).find(|number| loops::add(*number).is_ok()) else {
-        return println!("skipped: no loop device can be made");
-    };
-    let path = std::path::PathBuf::from(format!("/dev/loop{number}"));
-    host.run(&Command::new("losetup").arg(&path).arg(&file)).unwrap();
+    let Some(own) = loops::OwnLoop::on(&file) else { return };
+    let path = own.0.clone();
     let owner = KnobOwner::device(host, BlockDevice::find(&path).unwrap().node);
     let limit = || shown(host, &owner.path_of(&DISCARDS)).unwrap().parse::<u64>().unwrap();
     let old = limit();
@@ -388,14 +384,9 @@ fn discards_of_a_real_device_are_off_for_a_stack_and_back_as_far_as_the_kernel_t
     let granularity = shown(host, &owner.path_of(&DISCARDS).replace("max_bytes", "granularity")).unwrap();
     let failures = undo_from(place.ledger(), mark, &Undoers::new(), host);
     let back = limit();
-    host.run(&Command::new("losetup").arg("--detach").arg(&path)).unwrap();
-    // udev may look at it yet.
-    let removed = (0..500).any(|_| {
-        crate::host::time::sleep(std::time::Duration::from_millis(10));
-        loops::remove(number).is_ok()
-    });
+    drop(own);
     assert!(failures.is_empty() && place.ledger().open_things().len() + 1 == entries, "{failures:?}");
-    assert!(removed && old > 0 && off == 0, "{old}, then {off}");
+    assert!(!path.exists() && old > 0 && off == 0, "{old}, then {off}");
     println!("{old}, then {off}, then {back}; granularity {granularity} between");
     let expected = if granularity == "0" { 0..=0 } else { old.min(u64::from(u32::MAX)) - 4096..=old };
     assert!(expected.contains(&back), "{old}, then {back}");

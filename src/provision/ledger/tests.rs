@@ -1,6 +1,6 @@
 //! Tests of the ledger: what survives a crash, who may take it, what is refused.
 
-use super::{Ledger, LedgerLine, Listed, Replayed, Thing, list, replay};
+use super::{Ledger, LedgerLine, Listed, Replayed, Thing, list, replay, sweep};
 use crate::host::Host;
 use crate::host::command::Command;
 use proptest::prelude::{any, prop_assert, proptest};
@@ -181,4 +181,20 @@ proptest! {
         let (Replayed { open, .. }, _) = replay(&text, Path::new("x")).unwrap();
         prop_assert!(open.len() == lines.saturating_sub(1));
     }
+}
+
+#[test]
+fn what_a_process_left_that_was_killed_before_its_ledger_had_a_name_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    let number = ended.id();
+    ended.wait().unwrap();
+    let ours = format!(".r1.{}.part", std::process::id());
+    for name in [format!(".r1.{number}.part"), ours.clone(), ".part".to_owned(), "r2.jsonl".to_owned()] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    sweep(&Host::this(), folder.path()).unwrap();
+    let left = crate::host::folders::list(folder.path()).unwrap().into_iter();
+    let left: Vec<String> = left.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(left, [".part", ours.as_str(), "r2.jsonl"]);
 }

@@ -37,7 +37,8 @@ pub(super) fn precondition_all(trial: &mut Trial<'_, '_>) -> Result<()> {
     for wanted in lacking(trial.session, &trial.case.stack)? {
         // A disk that somebody used or emptied since an earlier sitting has lost its state.
         let earlier = trial.session.earlier_drives.iter().find(|done| done.key == wanted.key);
-        let record = match earlier.filter(|_| wanted.is_still_of(trial.session.ledger.run_id())) {
+        let session = &trial.session;
+        let record = match earlier.filter(|_| wanted.is_still_of(&session.host, session.ledger.run_id())) {
             Some(earlier) => earlier.clone(),
             None => one(trial, &wanted)?,
         };
