@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Time that each connection has to itself, however many wait: a request arrives in it.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// Time between two looks whether a thread has ended whose client lost its place.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// The places of a server.
 pub(crate) struct Connections {
     most: usize,
@@ -54,13 +57,15 @@ impl Connections {
     pub(crate) fn admit(self: &Arc<Self>, stream: TcpStream) -> Option<Connection> {
         stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true)).ok()?;
         let (address, stream) = (stream.peer_addr().ok()?.ip(), Arc::new(stream));
+        let came = now();
         let mut open = self.lock();
         while open.placed.len() >= self.most {
-            if open.leaving >= self.most {
-                return None;
-            }
             let turn = open.idlest()?;
-            let left = GRACE.saturating_sub(open.placed.get(&turn)?.heard.elapsed());
+            let left = match open.leaving < self.most {
+                true => GRACE.saturating_sub(open.placed.get(&turn)?.heard.elapsed()),
+                false if came.elapsed() < GRACE => LOOK,
+                false => return None,
+            };
             if left.is_zero() {
                 open.placed.remove(&turn)?.stream.shutdown(Shutdown::Both).ok();
                 open.leaving += 1;
