@@ -177,7 +177,7 @@ fn refused(plan: &Plan, checked: &Checked) -> Vec<CaseUnmet> {
         settings.is_some_and(|settings| match spot {
             Spot::Setting(name) => settings.contains_key(name),
             Spot::SettingValue(name, value) => settings.get(name) == Some(value),
-            Spot::Initdb(_) | Spot::Mount { .. } | Spot::Age { .. } => false,
+            Spot::Initdb(_) | Spot::Mount { .. } | Spot::Age { .. } | Spot::Workload { .. } => false,
         })
     };
     let unmet = |refusal: &Refusal| {

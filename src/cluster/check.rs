@@ -2,7 +2,7 @@
 //!
 //! `postgres -C NAME -c NAME=VALUE` reads its command line as a start would, prints and leaves: it knows names, units,
 //! ranges and enums of this very build. An empty configuration file is named, so no data folder is needed. One call with
-//! all settings answers for the usual plan; only after a refusal each is shown alone (about 3 ms each). Not seen there:
+//! all settings answers for the usual plan; only after a refusal each half is shown alone (about 3 ms). Not seen there:
 //! settings of extensions, and what two settings say of each other.
 
 use super::install::Installation;
@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// The server answers in milliseconds; more than this means that it hangs.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+
+/// Refusals that are looked for: as many as a person is shown.
+const MOST_REFUSED: usize = 20;
 
 /// A folder that has no configuration of a server.
 const NO_CLUSTER: &str = "/proc";
@@ -57,9 +60,15 @@ pub fn refused(host: &Host, install: &Installation, user: &User, values: &Values
     }
     // Whether it can be asked at all: what is refused from here on is the setting's own.
     ask(host, install, user, &[])?;
-    for (name, value) in pairs {
-        if let Err(error) = ask(host, install, user, &[(name, value)]) {
-            refused.push(described(name, value, &error.to_string()));
+    let mut halves = vec![pairs.as_slice()];
+    while let Some(part) = halves.pop().filter(|_| refused.len() < MOST_REFUSED) {
+        match (part, ask(host, install, user, part)) {
+            (_, Ok(())) => {}
+            ([(name, value)], Err(error)) => refused.push(described(name, value, &error.to_string())),
+            (part, Err(_)) => {
+                let (first, second) = part.split_at(part.len() / 2);
+                halves.extend([second, first]);
+            }
         }
     }
     Ok(refused)

@@ -1,16 +1,17 @@
 //! Lines of text over TCP: one line asks, one line answers.
 
+use super::connections::{Connection, Connections};
 use super::signals::Interrupt;
-use super::threads;
 use super::time::sleep;
 use crate::error::{Context, Error, Result};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The longest that the other side may take.
 const ANSWER: Duration = Duration::from_secs(30);
+/// Longest time that a line on its way, or the reading of an answer, may take.
+const LINE: Duration = Duration::from_secs(10);
 /// How often somebody who waits looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest line, bytes.
@@ -32,7 +33,11 @@ impl Lines {
         for one in address.to_socket_addrs().or_host(what)? {
             match TcpStream::connect_timeout(&one, ANSWER) {
                 Ok(stream) => {
-                    stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(ANSWER))).or_host(what)?;
+                    stream.set_nodelay(true).or_host(what)?;
+                    stream
+                        .set_read_timeout(Some(ANSWER))
+                        .and_then(|()| stream.set_write_timeout(Some(ANSWER)))
+                        .or_host(what)?;
                     return Ok(Lines(BufReader::new(stream)));
                 }
                 Err(e) => last = Some(e),
@@ -57,7 +62,8 @@ impl Lines {
 }
 
 /// Answers each line of each connection until it is interrupted; `ready` is told the address, with the port that was
-/// chosen where it is 0. Who sends no line, or one that is too long, is disconnected.
+/// chosen where it is 0. Who sends no line in time, or one that is too long, is disconnected; who has sent one may be silent
+/// as long as it keeps its place.
 ///
 /// # Errors
 /// When the address cannot be listened on.
@@ -67,11 +73,21 @@ pub(crate) fn serve(
     ready: &dyn Fn(SocketAddr),
     answer: &(dyn Fn(&str) -> String + Sync),
 ) -> Result<()> {
+    serve_within(address, interrupt, ready, answer, (MOST, LINE))
+}
+
+fn serve_within(
+    address: &str,
+    interrupt: &Interrupt,
+    ready: &dyn Fn(SocketAddr),
+    answer: &(dyn Fn(&str) -> String + Sync),
+    (most, patience): (usize, Duration),
+) -> Result<()> {
     let what = || format!("listen on {address}");
     let listener = TcpListener::bind(address).or_host(what)?;
     listener.set_nonblocking(true).or_host(what)?;
     ready(listener.local_addr().or_host(what)?);
-    let connected = AtomicUsize::new(0);
+    let connections = Connections::new(most);
     std::thread::scope(|scope| {
         while !interrupt.is_raised() {
             // One that is gone again is no reason to end.
@@ -79,44 +95,83 @@ pub(crate) fn serve(
                 sleep(LOOK);
                 continue;
             };
-            if connected.fetch_add(1, Ordering::SeqCst) >= MOST {
-                connected.fetch_sub(1, Ordering::SeqCst);
-                continue;
-            }
-            let connected = &connected;
-            let begun = threads::begin(scope, move || {
-                answer_all(stream, interrupt, answer);
-                connected.fetch_sub(1, Ordering::SeqCst);
-            });
-            // Without a thread this one is turned away.
-            if begun.is_err() {
-                connected.fetch_sub(1, Ordering::SeqCst);
+            if let Some(connection) = connections.admit(stream) {
+                // Where no thread can be started, this client alone is dropped.
+                std::thread::Builder::new().spawn_scoped(scope, move || answer_all(connection, answer, patience)).ok();
             }
         }
+        connections.end_all();
     });
     Ok(())
 }
 
-/// Answers until the other side goes, or it is interrupted.
-fn answer_all(stream: TcpStream, interrupt: &Interrupt, answer: &(dyn Fn(&str) -> String + Sync)) {
-    let blocking = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(Some(LOOK)));
-    if blocking.and_then(|()| stream.set_nodelay(true)).is_err() {
-        return;
-    }
-    let mut reader = BufReader::new(stream);
+/// Answers until the other side goes, or takes too long over a line or an answer.
+fn answer_all(mut connection: Connection, answer: &(dyn Fn(&str) -> String + Sync), patience: Duration) {
+    connection.allow(Some(patience));
+    let mut reader = BufReader::new(connection);
     let mut line = Vec::new();
-    while !interrupt.is_raised() {
-        let room = LONGEST - line.len() as u64;
-        match (&mut reader).take(room).read_until(b'\n', &mut line) {
-            Ok(_) if line.last() == Some(&b'\n') => {
-                let said = format!("{}\n", answer(String::from_utf8_lossy(&line).trim_end()));
-                if reader.get_mut().write_all(said.as_bytes()).is_err() {
-                    return;
-                }
-                line.clear();
-            }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted) => {}
+    loop {
+        match (&mut reader).take(LONGEST).read_until(b'\n', &mut line) {
+            Ok(_) if line.last() == Some(&b'\n') => {}
             _ => return,
         }
+        reader.get_mut().heard();
+        let said = format!("{}\n", answer(String::from_utf8_lossy(&line).trim_end()));
+        reader.get_mut().allow(Some(patience));
+        if reader.get_mut().write_all(said.as_bytes()).is_err() {
+            return;
+        }
+        line.clear();
+        reader.get_mut().allow(None);
+        if !reader.fill_buf().is_ok_and(|next| !next.is_empty()) {
+            return;
+        }
+        reader.get_mut().allow(Some(patience));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::connections::testing::{assert_ended, besiege};
+    use super::*;
+
+    #[test]
+    fn clients_that_send_no_line_are_dropped_and_shut_nobody_out() {
+        let (interrupt, (tell, told)) = (Interrupt::default(), std::sync::mpsc::channel());
+        std::thread::scope(|scope| {
+            let ready = move |address: SocketAddr| tell.send(address).unwrap();
+            let (interrupt, limits) = (&interrupt, (4, Duration::from_millis(300)));
+            let serving = scope
+                .spawn(move || serve_within("127.0.0.1:0", interrupt, &ready, &|line| format!("<{line}>"), limits));
+            let address = told.recv().unwrap();
+            let silent = besiege(address, 8);
+            for n in 0..5 {
+                let mut lines = Lines::connect(&address.to_string()).unwrap();
+                assert_eq!(lines.ask(&n.to_string()).unwrap(), format!("<{n}>"));
+            }
+            silent.into_iter().for_each(|mut stream| assert_ended(&mut stream));
+            interrupt.raise();
+            serving.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_client_that_has_sent_a_line_may_be_silent_and_one_that_stops_within_a_line_is_dropped() {
+        let (interrupt, (tell, told)) = (Interrupt::default(), std::sync::mpsc::channel());
+        std::thread::scope(|scope| {
+            let ready = move |address: SocketAddr| tell.send(address).unwrap();
+            let (interrupt, limits) = (&interrupt, (4, Duration::from_millis(300)));
+            scope.spawn(move || serve_within("127.0.0.1:0", interrupt, &ready, &str::to_owned, limits));
+            let address = told.recv().unwrap().to_string();
+            let mut lines = [Lines::connect(&address).unwrap(), Lines::connect(&address).unwrap()];
+            for one in &mut lines {
+                assert_eq!(one.ask("a").unwrap(), "a");
+            }
+            let [mut silent, mut halting] = lines;
+            halting.0.get_mut().write_all(b"b").unwrap();
+            assert_ended(halting.0.get_mut());
+            assert_eq!(silent.ask("c").unwrap(), "c");
+            interrupt.raise();
+        });
     }
 }

@@ -32,6 +32,11 @@ pub fn facts(host: &Host) -> HostFacts {
     }
 }
 
+/// Files that a process of ours can open at most: its hard limit, to which programs may raise the soft one. `None`: any number.
+pub(crate) fn most_open_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum
+}
+
 /// CPUs that this process may use: its affinity and its cgroup's quota counted in.
 fn usable_cpus(host: &Host) -> u32 {
     let online =

@@ -6,6 +6,7 @@
 
 pub(crate) mod appended;
 pub mod command;
+pub(crate) mod connections;
 #[cfg(not(target_os = "linux"))]
 #[expect(dead_code, reason = "stand-ins have what Linux answers, and never answer it")]
 mod elsewhere;

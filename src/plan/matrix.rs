@@ -64,7 +64,7 @@ pub(super) struct CaseCandidate {
 pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandidate> {
     refuse_clashing_names(draft, problems);
     let server = draft.postgres.axes();
-    if count(draft, &server).is_none_or(|count| count > MAX_CASES) {
+    if !is_few(draft, &server) {
         let message = format!("the plan has more than {MAX_CASES} cases");
         problems.add(Problem::at(0..0, message).help("use shorter lists of values"));
     }
@@ -72,6 +72,9 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
         return Vec::new();
     }
     let servers = combinations(&server, MAX_CASES).unwrap_or_default();
+    let bins: Vec<String> = draft.postgres.bin.choices.iter().map(|choice| choice.value.plain()).collect();
+    let short = distinct_parts(&bins);
+    let of_server = (draft, server.as_slice(), &bins.into_iter().zip(short).collect());
     let mut candidates = Vec::new();
     for stack in &draft.stacks {
         let alone = stack.wal_alone().age_without(draft.age_of_clusters);
@@ -87,7 +90,7 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
                     set_guest(&mut candidate, draft.guest.as_ref(), of_guest);
                     set_machine(&mut candidate, &draft.machine, of_machine);
                     if workload.entry.needs_server {
-                        candidates.extend(servers.iter().map(|with| add_server(&candidate, draft, &server, with)));
+                        candidates.extend(servers.iter().map(|with| add_server(&candidate, of_server, with)));
                     } else {
                         candidates.push(candidate);
                     }
@@ -129,22 +132,21 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
     }
 }
 
-fn count(draft: &Draft<'_>, server: &[Axis]) -> Option<usize> {
-    let product = |axes: &[Axis]| axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.choices.len()));
-    let servers = product(server)?;
-    let machines = product(&draft.machine.knobs)?.checked_mul(product(draft.guest.as_slice())?)?;
+/// Whether the plan has at most so many cases as it may.
+fn is_few(draft: &Draft<'_>, server: &[Axis]) -> bool {
+    let product = |axes: &[Axis]| axes.iter().fold(1usize, |n, axis| n.saturating_mul(axis.choices.len()));
+    let servers = product(server);
+    let machines = product(&draft.machine.knobs).saturating_mul(product(draft.guest.as_slice()));
     let mut all = 0usize;
     for stack in &draft.stacks {
+        let (whole, alone) = (stack.axes(), stack.wal_alone().age_without(draft.age_of_clusters).axes());
+        let (whole, alone) = (product(&whole).saturating_mul(servers), product(&alone));
         for workload in &draft.workloads {
-            let (stack, with) = match workload.entry.needs_server {
-                true => (product(&stack.axes())?, servers),
-                false => (product(&stack.wal_alone().age_without(draft.age_of_clusters).axes())?, 1),
-            };
-            let of_both = product(&workload.axes)?.checked_mul(with)?.checked_mul(stack)?.checked_mul(machines)?;
-            all = all.checked_add(of_both)?;
+            let with = if workload.entry.needs_server { whole } else { alone };
+            all = all.saturating_add(product(&workload.axes).saturating_mul(with).saturating_mul(machines));
         }
     }
-    Some(all)
+    all <= MAX_CASES
 }
 
 /// The case without a server.
@@ -208,17 +210,19 @@ fn set_machine(candidate: &mut CaseCandidate, machine: &MachineDraft<'_>, chosen
     candidate.case.machine = machine.options(chosen);
 }
 
-fn add_server(without: &CaseCandidate, draft: &Draft<'_>, axes: &[Axis], chosen: &[&Choice]) -> CaseCandidate {
+fn add_server(
+    without: &CaseCandidate,
+    (draft, axes, short): (&Draft<'_>, &[Axis], &HashMap<String, String>),
+    chosen: &[&Choice],
+) -> CaseCandidate {
     let mut candidate = without.clone();
-    let bins: Vec<String> = draft.postgres.bin.choices.iter().map(|choice| choice.value.plain()).collect();
-    let short = distinct_parts(&bins);
     let built = (!draft.postgres.build.is_empty()).then(BuildSpec::default);
     let mut spec = PostgresSpec { bin: String::new(), build: built, settings: BTreeMap::new(), initdb: Vec::new() };
     for (axis, choice) in axes.iter().zip(chosen) {
         let text = choice.value.plain();
         match axis.option.0.as_str() {
             BIN_AXIS => {
-                let shown = bins.iter().position(|bin| *bin == text).map_or(&text, |i| &short[i]);
+                let shown = short.get(&text).unwrap_or(&text);
                 candidate.add(axis, choice, shown);
                 spec.bin = text;
             }

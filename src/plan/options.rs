@@ -8,6 +8,7 @@ use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Key, Node, Pair, Span, Value};
 use super::values::{Choice, ValueRefusal, describe, is_scalar, read};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Most combinations of one entry's options: far above any plan that somebody can wait for.
@@ -181,14 +182,18 @@ pub(super) fn read_choices(
             .add(Problem::at(node.span.clone(), format!("{name} is an empty list")).help("remove it, or give a value"));
     }
     let mut choices: Vec<Choice> = Vec::new();
+    let mut known: HashMap<String, Span> = HashMap::new();
     for item in items {
         match read(item) {
-            Ok(choice) => match choices.iter().find(|known| known.identity == choice.identity) {
+            Ok(choice) => match known.get(&choice.identity) {
                 Some(first) => problems.add(
                     Problem::at(choice.span, format!("{name} has the value `{}` twice", choice.value.plain()))
-                        .also(first.span.clone(), "first here"),
+                        .also(first.clone(), "first here"),
                 ),
-                None => choices.push(choice),
+                None => {
+                    known.insert(choice.identity.clone(), choice.span.clone());
+                    choices.push(choice);
+                }
             },
             Err(refusal) => {
                 let problem = Problem::at(refusal.span, format!("{name} {}", refusal.message));
@@ -209,6 +214,9 @@ fn check(entered: &Entered<'_>, axes: &[Axis], problems: &mut Problems) {
         problems.add(Problem::at(entered.place.clone(), message));
         return;
     };
+    if !problems.may_check(combinations.len(), &entered.place) {
+        return;
+    }
     for combination in combinations {
         let options = options(entered.entry, entered.folder, axes, &combination);
         if let Err(problem) = (entered.entry.check)(&options) {

@@ -22,6 +22,8 @@ pub enum Spot {
     Mount { stack: String, option: String },
     /// An option of `age` in a stack.
     Age { stack: String, key: String },
+    /// An option of a workload.
+    Workload { name: String, key: String },
 }
 
 /// A refusal, and what to do about it.
@@ -84,6 +86,14 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
             let of_stack = table(root, "stack").and_then(|stacks| table(stacks, stack));
             let found = of_stack.and_then(|pairs| get(table(pairs, AGE)?, key));
             found.map(|(key, _)| key.span.clone()).into_iter().collect()
+        }
+        Spot::Workload { name, key } => {
+            let kind = table(root, "workload").and_then(|workloads| table(workloads, name)?.first());
+            let key = kind.map(|(kind, node)| match &node.value {
+                Value::Table(options) => get(options, key).map_or(kind, |(key, _)| key),
+                _ => kind,
+            });
+            key.map(|key| key.span.clone()).into_iter().collect()
         }
         Spot::Mount { stack, option } => {
             let Some((_, node)) = table(root, "stack").and_then(|stacks| get(stacks, stack)) else { return Vec::new() };
@@ -162,6 +172,8 @@ age = { fill = 90, snapshots = [false, true] }
 [postgres]
 settings = { fsync = [true, false], wal_sync_method = [\"fdatasync\", \"opendatasync\"], auto.x = 3 }
 initdb = [\"-k\", \"-D/x\"]
+[workload.w]
+pgbench = { clients = 4 }
 ";
 
     fn at(spot: &Spot) -> Vec<(usize, &'static str)> {
@@ -186,6 +198,12 @@ initdb = [\"-k\", \"-D/x\"]
     fn an_option_of_ageing_is_found_in_its_own_stack() {
         let age = |stack: &str| at(&Spot::Age { stack: stack.into(), key: "snapshots".into() });
         assert_eq!((age("a"), age("b")), (vec![], vec![(5, "snapshots")]));
+    }
+
+    #[test]
+    fn an_option_of_a_workload_is_found_and_else_its_kind() {
+        let option = |key: &str| at(&Spot::Workload { name: "w".into(), key: key.into() });
+        assert_eq!((option("clients"), option("jobs")), (vec![(10, "clients")], vec![(9, "pgbench")]));
     }
 
     #[test]

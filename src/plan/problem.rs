@@ -5,6 +5,7 @@
 use super::tree::{Key, Span};
 use crate::error::Error;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::collections::HashSet;
 
 /// Problems shown in full; a file with more is hardly a plan.
 const MAX_SHOWN: usize = 20;
@@ -21,7 +22,7 @@ pub enum Paint {
 }
 
 /// One thing wrong with the plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Problem {
     span: Span,
     message: String,
@@ -71,26 +72,45 @@ impl Problem {
 
 /// All that is wrong with a plan.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Problems(Vec<Problem>);
+pub struct Problems {
+    all: Vec<Problem>,
+    known: HashSet<Problem>,
+    /// Combinations of options that were handed to a check.
+    combinations: usize,
+}
+
+/// Most combinations of options that are checked for a plan: one each for ten layers of every case.
+const MAX_COMBINATIONS: usize = 10 * super::matrix::MAX_CASES;
 
 impl Problems {
     /// Adds one, unless the same is there already.
     pub(super) fn add(&mut self, problem: Problem) {
-        if !self.0.contains(&problem) {
-            self.0.push(problem);
+        if self.known.insert(problem.clone()) {
+            self.all.push(problem);
         }
+    }
+
+    /// Counts combinations of options that are to be checked; false, with a problem, where they are too many in all.
+    pub(super) fn may_check(&mut self, combinations: usize, place: &Span) -> bool {
+        self.combinations = self.combinations.saturating_add(combinations);
+        let is_few = self.combinations <= MAX_COMBINATIONS;
+        if !is_few {
+            let message = format!("the plan has more than {MAX_COMBINATIONS} combinations of options up to here");
+            self.add(Problem::at(place.clone(), message).help("use shorter lists of values"));
+        }
+        is_few
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// Every problem as a snippet of the file with line and column, in the order of the file.
@@ -101,7 +121,7 @@ impl Problems {
             Paint::Coloured => Renderer::styled(),
         }
         .term_width(WIDTH);
-        let mut sorted: Vec<&Problem> = self.0.iter().collect();
+        let mut sorted: Vec<&Problem> = self.all.iter().collect();
         sorted.sort_by_key(|problem| problem.span.start);
         let mut parts: Vec<String> =
             sorted.iter().take(MAX_SHOWN).map(|problem| problem.render(text, file_name, &renderer)).collect();

@@ -2,7 +2,7 @@
 
 use super::matrix::CaseCandidate;
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::select::{Condition, read_conditions};
+use super::select::{Condition, known_values, read_conditions};
 use super::tree::{Node, Pair, Value, get};
 use super::values::read;
 use super::{Catalogue, CatalogueEntry, MAX_BLOCKS, read_whole};
@@ -51,7 +51,8 @@ pub(super) fn read_quick(
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "`quick`", problems);
     let blocks = read_whole(pairs, "blocks", 1, i64::from(MAX_BLOCKS), problems);
     let blocks = blocks.map(|blocks| u32::try_from(blocks).unwrap_or(MAX_BLOCKS));
-    let only = get(pairs, "only").and_then(|(_, table)| read_conditions(table, left, "`only`", problems));
+    let only =
+        get(pairs, "only").and_then(|(_, table)| read_conditions(table, &known_values(left), "`only`", problems));
     let set = get(pairs, "set").map(|(_, table)| read_set(table, left, catalogue, problems));
     if problems.len() > before {
         return None;

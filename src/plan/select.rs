@@ -8,6 +8,20 @@ use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::values::identities;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Most tables `[[exclude]]`.
+const MAX_EXCLUDES: usize = 1000;
+
+/// The values that cases have, by axis: identity and text.
+pub(super) type KnownValues<'c> = BTreeMap<&'c str, BTreeMap<&'c str, &'c str>>;
+
+pub(super) fn known_values(candidates: &[CaseCandidate]) -> KnownValues<'_> {
+    let mut known = KnownValues::new();
+    for (axis, value) in candidates.iter().flat_map(|candidate| &candidate.values) {
+        known.entry(axis).or_default().insert(&value.identity, &value.text);
+    }
+    known
+}
+
 /// Leaves out the cases that any `[[exclude]]` matches. Each is compared with the whole matrix, so their order and
 /// overlaps don't matter.
 pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &mut Problems) -> Vec<CaseCandidate> {
@@ -17,9 +31,15 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
         problems.add(Problem::at(key.span.clone(), message).help("write [[exclude]], in double brackets"));
         return candidates;
     };
+    if tables.len() > MAX_EXCLUDES {
+        let message = format!("{} tables `exclude`, the limit is {MAX_EXCLUDES}", tables.len());
+        problems.add(Problem::at(key.span.clone(), message).help("a line of a table may be a list of values"));
+        return candidates;
+    }
+    let known = known_values(&candidates);
     let mut gone = vec![false; candidates.len()];
     for table in tables {
-        let Some(conditions) = read_conditions(table, &candidates, "exclude", problems) else { continue };
+        let Some(conditions) = read_conditions(table, &known, "exclude", problems) else { continue };
         let mut matched = false;
         for (candidate, gone) in candidates.iter().zip(&mut gone) {
             if conditions.iter().all(|condition| condition.matches(candidate)) {
@@ -57,7 +77,7 @@ impl Condition {
 /// Reads the lines of a table in `place`.
 pub(super) fn read_conditions(
     table: &Node,
-    candidates: &[CaseCandidate],
+    known: &KnownValues<'_>,
     place: &str,
     problems: &mut Problems,
 ) -> Option<Vec<Condition>> {
@@ -74,7 +94,7 @@ pub(super) fn read_conditions(
     let before = problems.len();
     let mut conditions = Vec::new();
     for (key, node) in &flatten(pairs) {
-        let Some(values) = values_of(key, candidates, place, problems) else { continue };
+        let Some(values) = values_of(key, known, place, problems) else { continue };
         let items: &[Node] = match &node.value {
             Value::List(items) if items.is_empty() => {
                 problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", key.text)));
@@ -83,29 +103,26 @@ pub(super) fn read_conditions(
             Value::List(items) => items.as_slice(),
             _ => std::slice::from_ref(*node),
         };
-        let found = items.iter().filter_map(|item| find_value(key, item, &values, problems));
+        let found = items.iter().filter_map(|item| find_value(key, item, values, problems));
         let identities = found.map(|(identity, _)| identity).collect();
         conditions.push(Condition { axis: key.text.clone(), identities });
     }
     (problems.len() == before).then_some(conditions)
 }
 
-/// The values that the cases have on an axis: identity and text. An axis that none has is a problem.
-fn values_of(
+/// The values that the cases have on an axis. An axis that none has is a problem.
+fn values_of<'k, 'c>(
     key: &Key,
-    candidates: &[CaseCandidate],
+    known: &'k KnownValues<'c>,
     place: &str,
     problems: &mut Problems,
-) -> Option<BTreeMap<String, String>> {
-    let known = candidates.iter().filter_map(|candidate| candidate.values.get(&key.text));
-    let values: BTreeMap<String, String> = known.map(|k| (k.identity.clone(), k.text.clone())).collect();
-    if !values.is_empty() {
+) -> Option<&'k BTreeMap<&'c str, &'c str>> {
+    if let Some(values) = known.get(key.text.as_str()) {
         return Some(values);
     }
-    let axes: BTreeSet<&str> = candidates.iter().flat_map(|c| c.values.keys()).map(String::as_str).collect();
     let help = match key.text.as_str() {
         "bin" => "the axis of PostgreSQL versions is named `postgres`".to_owned(),
-        name => suggestion(name, axes),
+        name => suggestion(name, known.keys().copied()),
     };
     let message = format!("unknown axis `{}` in {place}: no case has it", key.text);
     problems.add(Problem::at(key.span.clone(), message).help(help));
@@ -115,7 +132,7 @@ fn values_of(
 fn find_value(
     key: &Key,
     node: &Node,
-    values: &BTreeMap<String, String>,
+    values: &BTreeMap<&str, &str>,
     problems: &mut Problems,
 ) -> Option<(String, String)> {
     let Some(wanted) = identities(node) else {
@@ -123,12 +140,12 @@ fn find_value(
         problems.add(Problem::at(node.span.clone(), message));
         return None;
     };
-    if let Some(found) = wanted.iter().find_map(|identity| values.get_key_value(identity)) {
-        return Some((found.0.clone(), found.1.clone()));
+    if let Some((identity, text)) = wanted.iter().find_map(|identity| values.get_key_value(identity.as_str())) {
+        return Some(((*identity).to_owned(), (*text).to_owned()));
     }
     let what = wanted.first().map(String::as_str).unwrap_or_default();
     let message = format!("no case has `{}` = `{what}`", key.text);
-    let help = suggestion(what, values.values().map(String::as_str));
+    let help = suggestion(what, values.values().copied());
     problems.add(Problem::at(node.span.clone(), message).help(help));
     None
 }
@@ -221,13 +238,14 @@ fn add_axis(
     wanted: &mut BTreeMap<String, String>,
     problems: &mut Problems,
 ) {
-    let Some(values) = values_of(axis, all, "baseline", problems) else { return };
+    let known = known_values(all);
+    let Some(values) = values_of(axis, &known, "baseline", problems) else { return };
     if !all.iter().any(|candidate| candidate.case.axes.contains_key(&axis.text)) {
         let message = format!("`{}` has only one value, so there is nothing to compare", axis.text);
         problems.add(Problem::at(axis.span.clone(), message).help("give it a list of values"));
         return;
     }
-    if let Some((_, text)) = find_value(axis, node, &values, problems) {
+    if let Some((_, text)) = find_value(axis, node, values, problems) {
         wanted.insert(axis.text.clone(), text);
     }
 }

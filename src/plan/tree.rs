@@ -13,6 +13,15 @@ pub(super) type Span = Range<usize>;
 /// Deepest nesting of tables and lists that a plan may have; a plan needs six.
 const MAX_DEPTH: usize = 32;
 
+/// Most values of a list: as many as a plan may have cases.
+const MAX_ITEMS: usize = super::matrix::MAX_CASES;
+
+/// Longest text, bytes. A program takes 128 KiB as an argument.
+const MAX_TEXT: usize = 64 << 10;
+
+/// Most keys of a table: stacks, workloads, settings. PostgreSQL has 400 settings.
+const MAX_KEYS: usize = 1000;
+
 /// Most parts of a dotted key that the TOML parser is trusted with.
 const MAX_KEY_PARTS: usize = 1000;
 
@@ -94,7 +103,7 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
         return None;
     }
     let before = problems.len();
-    let pairs = convert_table(table.get_ref(), 0, problems);
+    let pairs = convert_table(table.get_ref(), 0..0, 0, problems);
     (problems.len() == before).then_some(pairs)
 }
 
@@ -117,7 +126,18 @@ fn longest_key(text: &str) -> usize {
     longest
 }
 
-fn convert_table(table: &DeTable<'_>, depth: usize, problems: &mut Problems) -> Vec<Pair> {
+/// Whether so many are too many to be read.
+fn exceeds(limit: usize, count: usize, what: &str, span: &Span, problems: &mut Problems) -> bool {
+    if count > limit {
+        problems.add(Problem::at(span.clone(), format!("{count} {what}, the limit is {limit}")));
+    }
+    count > limit
+}
+
+fn convert_table(table: &DeTable<'_>, span: Span, depth: usize, problems: &mut Problems) -> Vec<Pair> {
+    if exceeds(MAX_KEYS, table.len(), "keys in one table", &span, problems) {
+        return Vec::new();
+    }
     let mut pairs: Vec<Pair> = table
         .iter()
         .map(|(key, value)| {
@@ -136,6 +156,7 @@ fn convert(value: &DeValue<'_>, span: Span, depth: usize, problems: &mut Problem
         return Node { span, value: Value::Moment };
     }
     let value = match value {
+        DeValue::String(text) if exceeds(MAX_TEXT, text.len(), "bytes in one text", &span, problems) => Value::Moment,
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Boolean(flag) => Value::Boolean(*flag),
         DeValue::Datetime(_) => Value::Moment,
@@ -153,10 +174,13 @@ fn convert(value: &DeValue<'_>, span: Span, depth: usize, problems: &mut Problem
                 Value::Moment
             }
         },
+        DeValue::Array(items) if exceeds(MAX_ITEMS, items.len(), "values in one list", &span, problems) => {
+            Value::Moment
+        }
         DeValue::Array(items) => {
             Value::List(items.iter().map(|item| convert(item.get_ref(), item.span(), depth + 1, problems)).collect())
         }
-        DeValue::Table(table) => Value::Table(convert_table(table, depth, problems)),
+        DeValue::Table(table) => Value::Table(convert_table(table, span.clone(), depth, problems)),
     };
     Node { span, value }
 }
@@ -187,6 +211,22 @@ mod tests {
         assert!(parse(&format!("x = {}", "[".repeat(200_000)), &mut Problems::default()).is_none());
         let quoted = format!("{}b = 1", "\"a\".".repeat(200_000));
         assert!(parse(&quoted, &mut Problems::default()).is_none());
+    }
+
+    #[test]
+    fn what_no_plan_has_so_many_of_is_refused_with_the_limit_and_before_anything_is_made_of_it() {
+        let (list, table) = ("1,".repeat(100_000), (0..2000).map(|n| format!("k{n}=1\n")).collect::<String>());
+        let told = |text: &str| {
+            let mut problems = Problems::default();
+            assert!(parse(text, &mut problems).is_none() && problems.len() == 1, "{problems:?}");
+            problems.render("", "x", super::super::Paint::Plain)
+        };
+        assert!(told(&format!("a = [{list}]")).contains("100000 values in one list, the limit is 10000"));
+        assert!(told(&format!("[s]\n{table}")).contains("2000 keys in one table, the limit is 1000"));
+        assert!(
+            told(&format!("a = '{}'", "x".repeat(100_000))).contains("100000 bytes in one text, the limit is 65536")
+        );
+        assert!(told(&"[[exclude]]\na = 1\n".repeat(10_001)).contains("10001 values in one list"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the server and the kernel say of a plan before anything is built: versions, settings, mount options.
 
+use super::forecast::workload;
 use super::io_uring;
 use crate::ageing;
 use crate::cluster::check::{self, RefusedSetting, Values};
@@ -7,7 +8,7 @@ use crate::cluster::install::{self, Installation};
 use crate::cluster::server;
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::{paths, users};
+use crate::host::{machine, paths, users};
 use crate::plan::Plan;
 use crate::plan::did_you_mean;
 use crate::plan::pointed::{Refusal, Spot};
@@ -16,12 +17,22 @@ use crate::provision::{same_bytes, snapshots};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
+use crate::telemetry;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The layer that stands in a folder of the machine's own, and its option.
 const DIRECTORY: &str = "directory";
+
+/// `max_connections` where a plan does not set it.
+const DEFAULT_MAX_CONNECTIONS: u64 = 100;
+
+/// Files that pgbench opens beside one for each client.
+const FILES_OF_PGBENCH: u64 = 3;
+
+/// Values of `synchronous_commit` with which a commit waits for no standby.
+const WITHOUT_STANDBY: [&str; 5] = ["local", "off", "false", "no", "0"];
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -55,6 +66,8 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
     // The layers of a stack tell it without the machine, so those in other guests are asked as well.
     checked.snapshots(&plan.cases);
     checked.same_bytes(&plan.cases);
+    checked.standbys(&plan.cases);
+    checked.clients(&plan.cases, guest, machine::most_open_files())?;
     let whole = plan.cases.len();
     let plan = &plan.part_in(guest);
     if plan.cases.len() < whole {
@@ -172,6 +185,57 @@ impl Checked {
             message: format!("`{name} = {value}` cannot work here: {}", obstacle.why),
             help: Some(obstacle.hint.clone()),
         }));
+    }
+
+    /// Cases whose every commit would wait for ever.
+    fn standbys(&mut self, cases: &[CaseSpec]) {
+        const NAMES: &str = "synchronous_standby_names";
+        let waits = |case: &&CaseSpec| {
+            let commit = case.postgres.as_ref().and_then(|postgres| postgres.asked("synchronous_commit"));
+            commit.is_none_or(|commit| WITHOUT_STANDBY.iter().all(|word| !word.eq_ignore_ascii_case(commit)))
+        };
+        let named = cases.iter().filter(waits).filter_map(|case| case.postgres.as_ref()?.asked(NAMES));
+        let named: BTreeSet<&str> = named.filter(|value| !value.trim().is_empty()).collect();
+        self.refusals.extend(named.into_iter().map(|value| Refusal {
+            spot: Spot::SettingValue(NAMES.to_owned(), value.to_owned()),
+            message: format!("`{NAMES} = {value}`: every commit would wait for ever, since pgstrata starts no standby"),
+            help: Some("remove it, or set synchronous_commit = \"local\" or \"off\"".to_owned()),
+        }));
+    }
+
+    /// Cases whose clients the server or pgbench would turn away, which they do when the data are loaded. Clients connect as
+    /// superuser, so the slots that the server reserves (`superuser_reserved_connections`) serve them too.
+    fn clients(&mut self, cases: &[CaseSpec], guest: Option<&str>, files: Option<u64>) -> Result<()> {
+        const MOST: &str = "max_connections";
+        // Telemetry's, and the one that looks after the window.
+        let own = telemetry::CONNECTIONS + 1;
+        let mut found = BTreeMap::new();
+        for case in cases {
+            let Some(postgres) = &case.postgres else { continue };
+            let clients = workload(&case.workload.kind)?.connections(&case.workload.options);
+            let set = postgres.asked(MOST);
+            // What is wrong with a value that is no number the server itself says.
+            let most = set.map_or(Some(DEFAULT_MAX_CONNECTIONS), |value| value.trim().parse().ok());
+            let spot = Spot::Workload { name: case.workload.name.clone(), key: "clients".to_owned() };
+            let needed = clients.saturating_add(own);
+            if let Some(most) = most.filter(|most| needed > *most) {
+                let spot = set.map_or(spot, |value| Spot::SettingValue(MOST.to_owned(), value.to_owned()));
+                let message =
+                    format!("{MOST} = {most} is less than the workload's {clients} and pgstrata's {own} connections");
+                found.insert(message, (spot, format!("set {MOST} = {needed}, or use fewer clients")));
+            } else if let Some(files) = files.filter(|files| clients.saturating_add(FILES_OF_PGBENCH) > *files)
+                && case.guest.as_deref() == guest
+            {
+                let message = format!("pgbench cannot open {clients} connections: the limit of open files is {files}");
+                found.insert(
+                    message,
+                    (spot, "raise it: ulimit -Hn, LimitNOFILE of systemd; or use fewer clients".into()),
+                );
+            }
+        }
+        let refusal = |(message, (spot, help))| Refusal { spot, message, help: Some(help) };
+        self.refusals.extend(found.into_iter().map(refusal));
+        Ok(())
     }
 
     /// Stacks that are to be aged with snapshots and have none.
@@ -312,6 +376,40 @@ mod tests {
         assert_eq!(refusal.help.as_deref(), Some("sysctl x"));
         assert_eq!(refusals(&all, || None), []);
         assert_eq!(refusals(&all[..1], obstacle), []);
+    }
+
+    #[test]
+    fn clients_whom_server_or_pgbench_would_turn_away_are_refused_and_so_are_standbys_that_never_come() {
+        let refused = |clients, settings: &[(&str, &str)]| {
+            let mut checked = Checked::default();
+            let cases = [1, 2].map(|_| crate::run::warnings::tests::case(clients, settings));
+            checked.clients(&cases, None, Some(1000)).unwrap();
+            checked.standbys(&cases);
+            let told = |refusal: &Refusal| format!("{}; {}", refusal.message, refusal.help.clone().unwrap());
+            (checked.refusals.iter().map(told).collect::<Vec<_>>().join("\n"), checked.refusals)
+        };
+        let at = |refusals: &[Refusal]| refusals.iter().map(|refusal| refusal.spot.clone()).collect::<Vec<_>>();
+        let (told, refusals) = refused(98, &[]);
+        assert!(
+            told.contains("workload's 98 and pgstrata's 3 connections") && told.contains("max_connections = 101"),
+            "{told}"
+        );
+        assert_eq!(at(&refusals), [Spot::Workload { name: "w".into(), key: "clients".into() }]);
+        let (told, refusals) = refused(10, &[("Max_Connections", "11")]);
+        assert!(told.contains("max_connections = 11 is less than"), "{told}");
+        assert_eq!(at(&refusals), [Spot::SettingValue("max_connections".into(), "11".into())]);
+        assert!(refused(1_000_000_000, &[]).0.contains("1000000000 and"));
+        assert!(refused(998, &[("max_connections", "2000")]).0.contains("limit of open files is 1000"));
+        for (clients, most) in [(97, "100"), (200, "203"), (200, "many"), (997, "2000")] {
+            assert_eq!(refused(clients, &[("max_connections", most)]).0, "", "{clients} {most}");
+        }
+        let standby = |settings: &[(&str, &str)]| !refused(1, settings).0.is_empty();
+        let names = ("synchronous_standby_names", "ANY 1 (*)");
+        assert!(standby(&[names]) && standby(&[names, ("synchronous_commit", "remote_write")]));
+        assert!(
+            !standby(&[names, ("Synchronous_Commit", "LOCAL")]) && !standby(&[names, ("synchronous_commit", "off")])
+        );
+        assert!(!standby(&[("synchronous_standby_names", "")]));
     }
 
     #[test]

@@ -9,12 +9,8 @@ use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::Writes;
 use crate::record::stack::NodeSpec;
 use crate::record::window::Extent;
-use crate::telemetry;
 use crate::units::Micros;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// `max_connections` where a plan does not set it.
-const DEFAULT_MAX_CONNECTIONS: u64 = 100;
 
 /// Warnings of one case.
 ///
@@ -22,10 +18,7 @@ const DEFAULT_MAX_CONNECTIONS: u64 = 100;
 /// For a workload that this program does not have.
 pub(super) fn of_case(host: &Host, case: &CaseSpec, quick: bool) -> Result<Vec<String>> {
     let cycles = if quick { None } else { without_cycles(case)? };
-    Ok([too_many_clients(case)?, never_compressed(case, |postgres| major_of(host, postgres)), cycles]
-        .into_iter()
-        .flatten()
-        .collect())
+    Ok([never_compressed(case, |postgres| major_of(host, postgres)), cycles].into_iter().flatten().collect())
 }
 
 /// A warning when a case that may write is measured for a time instead of whole checkpoint cycles.
@@ -99,31 +92,6 @@ fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32
     })
 }
 
-/// A warning when a case's clients will not all get a connection. Clients connect as superuser, so the slots that the
-/// server reserves (`superuser_reserved_connections`) serve them too.
-fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
-    let Some(postgres) = &case.postgres else { return Ok(None) };
-    let clients = workload(&case.workload.kind)?.connections(&case.workload.options);
-    let set = postgres.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("max_connections"));
-    let most = match set {
-        None => DEFAULT_MAX_CONNECTIONS,
-        Some((_, value)) => match value.trim().parse() {
-            Ok(most) => most,
-            // The server itself says what is wrong with it.
-            Err(_) => return Ok(None),
-        },
-    };
-    // Telemetry's, and the one that looks after the window.
-    let own = telemetry::CONNECTIONS + 1;
-    Ok((clients.saturating_add(own) > most).then(|| {
-        format!(
-            "{clients} clients and {own} connections of pgstrata are more than max_connections = {most}, so some will be \
-             refused; set max_connections to at least {}",
-            clients.saturating_add(own)
-        )
-    }))
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -149,16 +117,6 @@ pub(super) mod tests {
             workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
             axes: BTreeMap::new(),
         }
-    }
-
-    #[test]
-    fn clients_for_whom_the_server_has_no_connection_are_warned_of() {
-        let warning = |clients, settings| too_many_clients(&case(clients, settings)).unwrap();
-        assert_eq!(warning(97, &[]), None);
-        assert!(warning(98, &[]).unwrap().contains("max_connections to at least 101"));
-        assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
-        assert_eq!(warning(200, &[("max_connections", "203")]), None);
-        assert_eq!(warning(200, &[("max_connections", "many")]), None);
     }
 
     #[test]

@@ -12,22 +12,26 @@ pub use request::Request;
 pub use response::{Policy, Response};
 
 use crate::error::{Error, Result};
-use crate::host::time::now;
+use crate::host::connections::{Connection, Connections};
+use crate::host::time::sleep;
 use request::{Refusal, parse};
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Connections at once; more are turned away.
+/// Connections at once.
 const MOST_CONNECTIONS: usize = 64;
 /// Bytes of a request's head.
 const MOST_HEAD: usize = 16 << 10;
 /// Bytes that are taken behind a request.
-const MOST_REST: usize = 64 << 10;
+const MOST_REST: u64 = 64 << 10;
+/// Bytes of an answer that are sent at a time.
+const PART: usize = 64 << 10;
 /// Time in which a request must have come, and in which each part of an answer must be taken.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time until the next attempt when no connection can be accepted.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What answers a request.
 pub type Answer = dyn Fn(&Request) -> Response + Send + Sync;
@@ -36,6 +40,8 @@ pub type Answer = dyn Fn(&Request) -> Response + Send + Sync;
 pub struct Server {
     listener: TcpListener,
     names: Arc<Vec<String>>,
+    most: usize,
+    patience: Duration,
 }
 
 impl Server {
@@ -50,7 +56,7 @@ impl Server {
                 .hint("choose another address or port: --listen 127.0.0.1:0 takes any free port")
         })?;
         let names = names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        Ok(Server { listener, names: Arc::new(names) })
+        Ok(Server { listener, names: Arc::new(names), most: MOST_CONNECTIONS, patience: PATIENCE })
     }
 
     /// Where it listens, with the port that the system chose.
@@ -63,63 +69,46 @@ impl Server {
 
     /// Answers requests until the process is ended.
     pub fn run(&self, answer: &Arc<Answer>) {
-        let open = Arc::new(AtomicUsize::new(0));
-        // A connection that was gone before it was accepted is the client's affair.
-        for stream in self.listener.incoming().flatten() {
-            if open.fetch_add(1, Ordering::SeqCst) >= MOST_CONNECTIONS {
-                open.fetch_sub(1, Ordering::SeqCst);
+        let connections = Connections::new(self.most);
+        for stream in self.listener.incoming() {
+            // A connection that was gone before it was accepted is the client's affair; without a free descriptor, the next one
+            // would fail as well.
+            let Ok(stream) = stream else {
+                sleep(LOOK);
                 continue;
-            }
-            let (open, names, answer) = (Arc::clone(&open), Arc::clone(&self.names), Arc::clone(answer));
-            let place = Place(open);
-            // Without a thread this one is turned away.
-            drop(std::thread::Builder::new().spawn(move || {
-                let _place = place;
-                serve(stream, &names, &*answer);
-            }));
+            };
+            let Some(connection) = connections.admit(stream) else { continue };
+            let (names, answer, patience) = (Arc::clone(&self.names), Arc::clone(answer), self.patience);
+            // Where no thread can be started, this client alone is dropped.
+            std::thread::Builder::new().spawn(move || serve(connection, &names, &*answer, patience)).ok();
         }
     }
 }
 
-/// A place among the connections; given back whatever becomes of the thread.
-struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-fn serve(mut stream: TcpStream, names: &[String], answer: &Answer) {
-    let limits = [stream.set_read_timeout(Some(PATIENCE)), stream.set_write_timeout(Some(PATIENCE))];
-    let Some(head) = read_head(&mut stream).filter(|_| limits.iter().all(std::result::Result::is_ok)) else { return };
+fn serve(mut connection: Connection, names: &[String], answer: &Answer, patience: Duration) {
+    connection.allow(Some(patience));
+    let Some(head) = read_head(&mut connection) else { return };
+    connection.heard();
     let (response, with_body) = respond(&head, names, answer);
-    // A client that has gone away misses nothing.
-    if stream.write_all(&response.bytes(with_body)).is_ok() {
-        stream.shutdown(std::net::Shutdown::Write).ok();
-        let begun = now();
-        take_rest(&mut stream, &|| begun.elapsed());
-    }
-}
-
-/// Takes what is still on its way, so that the answer is not lost to a reset. A client that never ends gets that reset: it would
-/// keep its thread and its place.
-fn take_rest(from: &mut impl Read, elapsed: &dyn Fn() -> Duration) {
-    let (mut taken, mut part) = (0, [0; 1024]);
-    while taken < MOST_REST && elapsed() < PATIENCE {
-        match from.read(&mut part) {
-            Ok(read) if read > 0 => taken += read,
-            _ => break,
+    for part in response.bytes(with_body).chunks(PART) {
+        connection.allow(Some(patience));
+        // A client that has gone away misses nothing.
+        if connection.write_all(part).is_err() {
+            return;
         }
+        connection.heard();
     }
+    connection.finish();
+    // What is still on its way is taken, so that the answer is not lost to a reset. A client that never ends gets that reset.
+    connection.allow(Some(patience));
+    std::io::copy(&mut connection.take(MOST_REST), &mut std::io::sink()).ok();
 }
 
 /// The head of a request; `None` where none came in time, or it is too large.
-fn read_head(stream: &mut TcpStream) -> Option<Vec<u8>> {
-    let begun = now();
+fn read_head(from: &mut impl Read) -> Option<Vec<u8>> {
     let (mut head, mut part) = (Vec::new(), [0; 2048]);
-    while begun.elapsed() < PATIENCE && head.len() < MOST_HEAD {
-        let read = stream.read(&mut part).ok().filter(|read| *read > 0)?;
+    while head.len() < MOST_HEAD {
+        let read = from.read(&mut part).ok().filter(|read| *read > 0)?;
         head.extend_from_slice(&part[..read]);
         if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
             head.truncate(end);
@@ -146,22 +135,29 @@ fn respond(head: &[u8], names: &[String], answer: &Answer) -> (Response, bool) {
 /// Whether a `Host` header names this machine. A name that somebody else's DNS points here would let their page read the
 /// answers; an address cannot be pointed anywhere.
 fn is_ours(host: &str, names: &[String]) -> bool {
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, _)) => address,
-        None => host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name),
+    let (name, is_v6, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, port)) => (address, true, port),
+        None => {
+            let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+            (name, false, port)
+        }
     };
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost" || name.parse::<IpAddr>().is_ok() || names.contains(&name)
-}
-
-fn is_port(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit())
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|c| c.is_ascii_digit());
+    if !(port.is_empty() || port.strip_prefix(':').is_some_and(is_port)) {
+        return false;
+    }
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    match is_v6 {
+        true => name.parse::<Ipv6Addr>().is_ok(),
+        false => name == "localhost" || name.parse::<Ipv4Addr>().is_ok() || names.contains(&name),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
+    use crate::host::connections::testing::{assert_ended, besiege};
+    use std::net::TcpStream;
 
     fn said(head: &str) -> (u16, String) {
         let names = ["db.example".to_owned()];
@@ -199,8 +195,27 @@ mod tests {
         ] {
             assert_eq!(status(ours), 200, "{ours}");
         }
-        for foreign in ["attacker.example", "127.0.0.1.attacker.example", "localhost.attacker.example:8432", "", "x:y"]
-        {
+        for foreign in [
+            "attacker.example",
+            "127.0.0.1.attacker.example",
+            "localhost.attacker.example:8432",
+            "[::1].attacker.example",
+            "[::1]attacker.example:80",
+            "[::1]:80.attacker.example",
+            "[::1]80",
+            "[127.0.0.1]",
+            "[localhost]",
+            "[db.example]:80",
+            "[::1",
+            "::1",
+            "::1]",
+            "[]",
+            "localhost:80:80",
+            "localhost:",
+            "user@localhost",
+            "",
+            "x:y",
+        ] {
             assert_eq!(status(foreign), 421, "{foreign}");
         }
         assert_eq!(said("GET / HTTP/1.1\r\nAccept: x").0, 400);
@@ -223,37 +238,44 @@ mod tests {
         assert_eq!(get("/runs/../x").1, "[\"runs\", \"..\", \"x\"] []\n");
     }
 
-    /// A client that sends so much at once, and never ends.
-    struct Endless {
-        at_once: usize,
-        reads: Cell<u32>,
+    fn serving(most: usize, answer: impl Fn(&Request) -> Response + Send + Sync + 'static) -> SocketAddr {
+        let mut server = Server::listen("127.0.0.1:0".parse().unwrap(), &[]).unwrap();
+        (server.most, server.patience) = (most, Duration::from_millis(300));
+        let (address, answer): (_, Arc<Answer>) = (server.address().unwrap(), Arc::new(answer));
+        std::thread::spawn(move || server.run(&answer));
+        address
     }
 
-    impl Read for &Endless {
-        fn read(&mut self, part: &mut [u8]) -> std::io::Result<usize> {
-            self.reads.set(self.reads.get() + 1);
-            Ok(self.at_once.min(part.len()))
-        }
+    fn asked(address: SocketAddr) -> TcpStream {
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        client
     }
 
     #[test]
-    fn a_client_that_never_ends_is_left_by_its_bytes_or_by_the_time() {
-        let fast = Endless { at_once: 1024, reads: Cell::new(0) };
-        take_rest(&mut &fast, &|| Duration::ZERO);
-        assert_eq!(fast.reads.get() as usize, MOST_REST / 1024);
-        // A byte a second.
-        let slow = Endless { at_once: 1, reads: Cell::new(0) };
-        take_rest(&mut &slow, &|| Duration::from_secs(slow.reads.get().into()));
-        assert_eq!(u64::from(slow.reads.get()), PATIENCE.as_secs());
+    fn clients_that_send_no_request_are_dropped_and_shut_nobody_out() {
+        let address = serving(4, |_| Response::plain(200, "here"));
+        let silent = besiege(address, 8);
+        for _ in 0..5 {
+            let mut answer = String::new();
+            asked(address).read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("here\n"), "{answer}");
+        }
+        silent.into_iter().for_each(|mut stream| assert_ended(&mut stream));
+    }
+
+    #[test]
+    fn a_client_that_does_not_take_a_large_answer_loses_its_connection() {
+        let client = asked(serving(4, |_| Response::plain(200, "x".repeat(64 << 20))));
+        sleep(Duration::from_secs(2));
+        let mut all = Vec::new();
+        (&client).read_to_end(&mut all).ok();
+        assert!((1..64 << 20).contains(&all.len()), "{} bytes", all.len());
     }
 
     #[test]
     fn a_client_that_sends_on_without_end_gets_its_answer_and_loses_its_connection() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (stream, _) = listener.accept().unwrap();
-        let server = std::thread::spawn(move || serve(stream, &[], &|_: &Request| Response::plain(200, "here")));
-        client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut client = asked(serving(4, |_| Response::plain(200, "here")));
         let mut answer = [0; 8];
         client.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"HTTP/1.1");
@@ -261,7 +283,6 @@ mod tests {
         let part = vec![0; 1 << 20];
         let sent = (0..256).take_while(|_| client.write_all(&part).is_ok()).count();
         assert!(sent < 256, "the server takes all of it");
-        server.join().unwrap();
     }
 
     #[test]

