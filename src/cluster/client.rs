@@ -245,7 +245,7 @@ mod tests {
         let listener = UnixListener::bind(&socket).unwrap();
         let stream = UnixStream::connect(&socket).unwrap();
         let interrupt = Interrupt::never();
-        let mut client = Client { stream, input: BytesMut::new(), broken: false, limit, interrupt };
+        let mut client = Client { stream, input: BytesMut::new(), broken: false, limit: ANSWER_LIMIT, interrupt };
         client.set_limit(Duration::from_millis(20)).unwrap();
         let error = client.query("select 1").unwrap_err().to_string();
         assert!(error.contains("no response within 0.02 s"), "{error}");

@@ -2,7 +2,7 @@
 
 use super::Host;
 use super::command::Command;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// A user of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,19 +27,17 @@ pub fn server_user(host: &Host) -> Result<User> {
     if !is_root() {
         let uid = rustix::process::geteuid().as_raw();
         let gid = rustix::process::getegid().as_raw();
-        let name = look_up(host, &uid.to_string()).map_or_else(|| uid.to_string(), |user| user.name);
+        let name = look_up(host, &uid.to_string())?.map_or_else(|| uid.to_string(), |user| user.name);
         return Ok(User { name, uid, gid });
     }
     let behind_sudo = std::env::var("SUDO_UID").ok().filter(|uid| uid != "0");
-    behind_sudo
-        .iter()
-        .map(String::as_str)
-        .chain(["postgres", "nobody"])
-        .find_map(|name| look_up(host, name).filter(|user| user.uid != 0))
-        .ok_or_else(|| {
-            Error::host("PostgreSQL must not run as root, and there is no user `postgres` or `nobody`")
-                .hint("adduser --system --group postgres")
-        })
+    for name in behind_sudo.iter().map(String::as_str).chain(["postgres", "nobody"]) {
+        if let Some(user) = look_up(host, name)?.filter(|user| user.uid != 0) {
+            return Ok(user);
+        }
+    }
+    Err(Error::host("PostgreSQL must not run as root, and there is no user `postgres` or `nobody`")
+        .hint("adduser --system --group postgres"))
 }
 
 /// The person who called us through sudo; `None` when we are not root, or nobody stands behind it.
@@ -55,9 +53,18 @@ pub(crate) fn behind_sudo() -> Option<User> {
 }
 
 /// Finds a user by name or number through the system's own database (NSS).
-fn look_up(host: &Host, name_or_uid: &str) -> Option<User> {
-    let output = host.run(&Command::new("getent").args(["passwd", name_or_uid])).ok()?;
-    let mut fields = output.stdout.lines().next()?.split(':');
+///
+/// # Errors
+/// When the system has no process or thread left to ask with.
+fn look_up(host: &Host, name_or_uid: &str) -> Result<Option<User>> {
+    match host.run(&Command::new("getent").args(["passwd", name_or_uid])) {
+        Err(e) if e.kind() != Kind::Tool => Err(e),
+        told => Ok(told.ok().and_then(|output| user_of(&output.stdout))),
+    }
+}
+
+fn user_of(passwd: &str) -> Option<User> {
+    let mut fields = passwd.lines().next()?.split(':');
     let name = fields.next()?.to_owned();
     let uid = fields.nth(1)?.parse().ok()?;
     let gid = fields.next()?.parse().ok()?;

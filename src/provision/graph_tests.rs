@@ -67,13 +67,13 @@ fn a_btrfs_over_two_devices_has_the_profiles_asked_for_and_both_members() {
 
 #[test]
 fn a_stack_of_several_devices_that_dies_at_any_entry_is_undone() {
-    // Entry 0 is the run's folder; two images and two loops, journal, filesystem, mount point and mount follow.
-    for entry in 1..=9 {
+    // Entry 0 is the run's folder; two images (twice, once with the inode) and two loops, journal, filesystem, mount point and mount follow.
+    for entry in 1..=11 {
         for death in [Death::Before(entry), Death::After(entry)] {
             let Some(mut place) = TestPlace::new() else { return };
             let spec = on_two(&place, "ext4", Options::default(), "64MiB", [Role::Data, Role::Log]);
             place.ledger().die(death);
-            assert_eq!(place.build(&spec).is_err(), entry < 9, "the stack has entries 1 to 8");
+            assert_eq!(place.build(&spec).is_err(), entry < 11, "the stack has entries 1 to 10");
             drop(place.ledger.take());
             place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
             place.clean();

@@ -109,14 +109,14 @@ fn a_run_that_dies_at_any_entry_leaves_nothing_that_clean_does_not_undo() {
 }
 
 fn dies_at_any_entry(name: &str) {
-    // Entry 0 is the run's folder; image, loop, filesystem, mount point and mount follow.
-    for entry in 1..=6 {
+    // Entry 0 is the run's folder; image, the same with its inode, loop, filesystem, mount point and mount follow.
+    for entry in 1..=7 {
         for death in [Death::Before(entry), Death::After(entry)] {
             let Some(mut place) = TestPlace::new() else { return };
             let spec = place.on_loop(name, SIZE, Options::default());
             place.ledger().die(death);
             let died = place.build(&spec).is_err();
-            assert_eq!(died, entry < 6, "the stack has entries 1 to 5");
+            assert_eq!(died, entry < 7, "the stack has entries 1 to 6");
             let path = place.ledger().path().to_owned();
             drop(place.ledger.take());
             let before = fs::read(&path).unwrap();

@@ -2,7 +2,7 @@
 //! stacks that the system does not grant: an error, nothing left.
 
 use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, run_id, said, set_mode, skipped, stderr};
+use crate::workshop::{Workshop, can_build_stacks, json, run_id, said, set_mode, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -40,7 +40,7 @@ const SLOW: [(&str, &str); 6] = [
 /// The folder of an installation whose programs are links, so that one of them can be another.
 fn installation(shop: &Workshop) -> Option<(PathBuf, PathBuf)> {
     let doctor = shop.pgstrata(&["doctor", "--json"]).output().unwrap();
-    let found = crate::workshop::json(&doctor.stdout);
+    let found = json(&doctor.stdout);
     let real = PathBuf::from(found["postgres"].as_array()?.first()?["bin"].as_str()?);
     let bin = shop.path().join("bin");
     fs::create_dir(&bin).unwrap();
@@ -120,7 +120,7 @@ fn what_the_system_does_not_grant_is_an_error_and_nothing_is_left() {
         command.args(program.get_args()).env("PGSTRATA_STATE", shop.state()).current_dir(shop.path());
         let output = command.env("RUST_MIN_STACK", (megabytes * 1_000_000).to_string()).output().unwrap();
         assert!(matches!(output.status.code(), Some(1 | 3)), "{megabytes} MB: {}", said(&output));
-        assert!(stderr(&output).contains("cannot start a thread"), "{megabytes} MB: {}", said(&output));
+        assert!(said(&output).contains("cannot start a thread"), "{megabytes} MB: {}", said(&output));
         if shop.results().exists() {
             nothing_is_left(&shop);
         }
