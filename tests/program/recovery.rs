@@ -81,8 +81,8 @@ fn the_parts_of_an_outage_and_its_rest_are_what_a_client_beside_the_server_saw()
         let is_machine = recovery["crash"] == "machine";
         assert_eq!(length("mount with journal replay").is_some(), is_machine, "{stages}");
         assert_eq!(length("unmount").is_some(), is_machine, "{stages}");
-        // All parts follow each other: clocks that count milliseconds are all that may be left.
-        assert!(length("rest of the outage").unwrap() <= 5_000, "{stages}");
+        // All parts follow each other: clocks that count milliseconds are all that may be left, and a late look of a busy machine.
+        assert!(length("rest of the outage").unwrap() <= 5_000 + outage / 10, "{stages}");
         let redone = stage(stages, "redo").unwrap()["bytes"].as_u64().unwrap();
         assert!(recovery["wal_bytes"].as_u64().unwrap() >= 16 << 20 && redone > 15 << 20, "{recovery} {redone}");
         assert!(recovery["answers_apart_us"].as_u64().unwrap() < 60_000_000, "{recovery}");
