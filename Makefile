@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo plans check test guest-full bench validate docs install release clean
+.PHONY: help setup build demo plans check test test-full bench validate docs install release clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -37,9 +37,9 @@ test: ## check, then every test; lists at its end what could not run here and wh
 	@scripts/setup test
 	scripts/test
 
-guest-full: ## build the guests of every tried suite, run in them what this machine's kernel lacks, and the plans for them (root; 2 hours)
+test-full: ## the same with all combinations, layers in guests of every tried suite, Slurm (root; hours; SHARE=5/12 for a part)
 	@PGSTRATA_TEST_GUEST="trixie bookworm" scripts/setup test
-	PGSTRATA_TEST_GUEST="trixie bookworm" PGSTRATA_TEST_GUEST_FULL=1 cargo test --locked --test guest -- --show-output
+	PGSTRATA_TEST_FULL=1 PGSTRATA_TEST_GUEST="trixie bookworm" scripts/test $(if $(SHARE),--partition slice:$(SHARE))
 
 bench: ## what the instrument costs: prints ratios and their goals (root; 45 minutes)
 	@scripts/setup test

@@ -1,6 +1,6 @@
 //! A stored run read again: every figure comes from what the folder counts, none is stored.
 
-use crate::run_folder;
+use crate::compare::run_folder;
 use pgstrata::analyse::findings::Findings;
 use pgstrata::analyse::load;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The questions of docs/duckdb.md, asked of DuckDB as they stand there.
 
-use crate::merged::{pgstrata, said};
-use crate::run_folder::{Made, make_as};
+use crate::compare::merged::{pgstrata, said};
+use crate::compare::run_folder::{Made, make_as};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! Hosts as units: the slow one of twenty is named, and of equal ones none.
 
-use crate::merged::{pgstrata, said};
-use crate::run_folder::{Made, make_as};
+use crate::compare::merged::{pgstrata, said};
+use crate::compare::run_folder::{Made, make_as};
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Runs on several machines: what is merged, what is left out, and that no pair of cases spans machines.
 
-use crate::run_folder::{Made, make_as};
+use crate::compare::run_folder::{Made, make_as};
 use pgstrata::analyse::findings::{Findings, RankRow};
 use pgstrata::analyse::load;
 use pgstrata::record::case::TrialKey;

@@ -1,5 +1,6 @@
 //! What the tests share: the guests that are built, and the program.
 
+use crate::depth::waits_for_full;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -55,15 +56,9 @@ pub fn guest(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
     None
 }
 
-/// Whether there is time for everything (`make guest-full`).
-pub fn is_full() -> bool {
-    std::env::var_os("PGSTRATA_TEST_GUEST_FULL").is_some()
-}
-
-/// The same for what `make guest-full` runs alone: CI has an hour, and boots as few guests as will do.
+/// The same for what the full suite alone runs: every run of the tests boots as few guests as will do.
 pub fn guest_in_full(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
-    if !is_full() {
-        println!("skipped: {test}: too long for CI on an emulated CPU (make guest-full)");
+    if waits_for_full(test) {
         return None;
     }
     guest(test, suite)

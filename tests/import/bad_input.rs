@@ -1,6 +1,6 @@
 //! What cannot be read is refused by name, with what it is, and nothing is stored.
 
-use crate::desk::{Desk, fixture, said, stderr, stdout};
+use crate::import::desk::{Desk, fixture, said, stderr, stdout};
 use std::io::{Read, Write};
 use std::process::Stdio;
 

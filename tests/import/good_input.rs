@@ -1,6 +1,6 @@
 //! What is read: codes, packings, several tools and versions in one text.
 
-use crate::desk::{Desk, fixture, fixture_text, numbers, outputs, said, stdout};
+use crate::import::desk::{Desk, fixture, fixture_text, numbers, outputs, said, stdout};
 use std::process::{Command, Stdio};
 
 #[test]

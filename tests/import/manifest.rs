@@ -1,6 +1,6 @@
 //! A folder with a publication.toml: what it names is read, as it says, and nothing else.
 
-use crate::desk::{Desk, fixture, fixture_text, said, stderr, stdout};
+use crate::import::desk::{Desk, fixture, fixture_text, said, stderr, stdout};
 use serde_json::Value;
 
 /// A folder of two repetitions with logs and mounts, and of one file alone.

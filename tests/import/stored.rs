@@ -1,6 +1,6 @@
 //! What is stored: a folder with the record and the files as they were given, whole or not at all.
 
-use crate::desk::{Desk, fixture, said, stderr, stdout};
+use crate::import::desk::{Desk, fixture, said, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -39,7 +39,7 @@ fn every_number_stands_in_its_line_as_its_text_says() {
         let record = desk.record(&["x.txt"]);
         let text = String::from_utf8(fixture(part)).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        let rows = crate::desk::outputs(&record).iter().flat_map(|output| output["rows"].as_array().unwrap());
+        let rows = crate::import::desk::outputs(&record).iter().flat_map(|output| output["rows"].as_array().unwrap());
         let mut count = 0;
         for figure in rows.flat_map(|row| row["figures"].as_array().unwrap()) {
             let line = usize::try_from(figure["line"].as_u64().unwrap()).unwrap();

@@ -1,10 +1,10 @@
 //! What a probe says of ground that lies, that is memory, and that is honest.
 
-use crate::faults::can_fuse;
-use crate::fuse::{Faults, Fuse, Syncs};
-use crate::ground::{Image, Mount, can_make, can_mount, disk_folder, skipped};
-use crate::program::{Measured, measured, operations};
-use crate::turns::Turn;
+use crate::probe::faults::can_fuse;
+use crate::probe::fuse::{Faults, Fuse, Syncs};
+use crate::probe::ground::{Image, Mount, can_make, can_mount, disk_folder, skipped};
+use crate::probe::program::{Measured, measured, operations};
+use crate::probe::turns::Turn;
 use pgstrata::record::probe::DeviceCounts;
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 

@@ -1,9 +1,9 @@
 //! Ground that fails while it is measured: the failure is the result, never a fast success.
 
-use crate::faults::can_fuse;
-use crate::fuse::{Faults, Fuse, Syncs};
-use crate::ground::{Image, Mount, call, can_make, can_mount, folder, has_program, skipped, words};
-use crate::program::{Measured, Running, nothing_is_left, operations, probe};
+use crate::probe::faults::can_fuse;
+use crate::probe::fuse::{Faults, Fuse, Syncs};
+use crate::probe::ground::{Image, Mount, call, can_make, can_mount, folder, has_program, skipped, words};
+use crate::probe::program::{Measured, Running, nothing_is_left, operations, probe};
 use pgstrata::record::probe::{Failure, RowRecord, Way};
 use rustix::io::Errno;
 use std::fs::{self, File};
@@ -126,7 +126,7 @@ fn an_image_whose_disk_is_full_is_an_error_and_not_fast() {
     let image = Image::at(small.path().join("image"), "ext4");
     let mount = image.mount("");
     fill(&small.path().join("filling"));
-    let ended = Running::start(&mut crate::program::command(mount.path(), &["--json", "--seconds", "2"])).end();
+    let ended = Running::start(&mut crate::probe::program::command(mount.path(), &["--json", "--seconds", "2"])).end();
     match ended.code {
         Some(1) => {
             let result = ended.result();

@@ -1,7 +1,7 @@
 //! The FUSE filesystem of these tests does what it is told, and nothing of it stays.
 
-use crate::fuse::{Faults, Fuse, Syncs};
-use crate::ground::{folder, skipped};
+use crate::probe::fuse::{Faults, Fuse, Syncs};
+use crate::probe::ground::{folder, skipped};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, Write};

@@ -1,7 +1,7 @@
 //! Filesystems of other kinds: layered, over the network, of huge pages.
 
-use crate::ground::{Mount, call, can_make, can_mount, disk_folder, has_program, skipped, words};
-use crate::program::{measured, operations, probe};
+use crate::probe::ground::{Mount, call, can_make, can_mount, disk_folder, has_program, skipped, words};
+use crate::probe::program::{measured, operations, probe};
 use pgstrata::record::probe::Way;
 use std::fs;
 
@@ -26,7 +26,7 @@ fn an_overlay_is_measured_and_its_devices_found_or_the_reason_why_not() {
     assert!(operations(result.row("one_write.fdatasync")) > 0);
     let place = &result.record.place;
     assert!(!place.devices.is_empty() || !place.ends.is_empty(), "{place:?}");
-    crate::program::nothing_is_left(&disk.path().join("upper"));
+    crate::probe::program::nothing_is_left(&disk.path().join("upper"));
 }
 
 /// A folder that is exported to this machine, until it is dropped.

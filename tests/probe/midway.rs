@@ -1,9 +1,9 @@
 //! The ground goes away while it is measured: the program ends, says so, and leaves nothing that it can still reach.
 
-use crate::faults::can_fuse;
-use crate::fuse::{Faults, Fuse};
-use crate::ground::{Image, Mount, can_make, can_mount};
-use crate::program::{Ended, Running, left, nothing_is_left};
+use crate::probe::faults::can_fuse;
+use crate::probe::fuse::{Faults, Fuse};
+use crate::probe::ground::{Image, Mount, can_make, can_mount};
+use crate::probe::program::{Ended, Running, left, nothing_is_left};
 use std::fs;
 use std::time::Duration;
 

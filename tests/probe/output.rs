@@ -1,7 +1,7 @@
 //! The forms of the result, and whom the program works for.
 
-use crate::ground::{Mount, can_mount, folder, has_program, set_mode, skipped, words};
-use crate::program::{Ended, PROGRAM, Running, command, measured, nothing_is_left, operations, probe};
+use crate::probe::ground::{Mount, can_mount, folder, has_program, set_mode, skipped, words};
+use crate::probe::program::{Ended, PROGRAM, Running, command, measured, nothing_is_left, operations, probe};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -82,7 +82,7 @@ fn its_folder_is_its_own_while_it_runs() {
     use std::os::unix::fs::PermissionsExt;
     let folder = folder();
     let running = Running::midway(folder.path(), "2");
-    let own = crate::program::left(folder.path());
+    let own = crate::probe::program::left(folder.path());
     assert_eq!(own.len(), 1, "{own:?}");
     assert_eq!(fs::metadata(&own[0]).unwrap().permissions().mode() & 0o777, 0o700);
     running.end().with_code(0);

@@ -1,6 +1,6 @@
 //! `pgstrata probe` as a child: started, waited for, its result read.
 
-use crate::turns::Turn;
+use crate::probe::turns::Turn;
 use pgstrata::record::probe::{ProbeRecord, RowRecord};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

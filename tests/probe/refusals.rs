@@ -1,10 +1,10 @@
 //! What cannot be probed is refused with the reason and the right exit code, and nothing is left behind.
 
-use crate::faults::can_fuse;
-use crate::fuse::{Faults, Fuse};
-use crate::ground::{Mount, call, can_mount, folder, set_mode, words};
-use crate::output::Copy;
-use crate::program::{Running, command, measured, nothing_is_left, probe};
+use crate::probe::faults::can_fuse;
+use crate::probe::fuse::{Faults, Fuse};
+use crate::probe::ground::{Mount, call, can_mount, folder, set_mode, words};
+use crate::probe::output::Copy;
+use crate::probe::program::{Running, command, measured, nothing_is_left, probe};
 use std::fs;
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn arguments_that_make_no_sense_are_wrong_usage() {
 
 #[test]
 fn without_a_folder_it_says_how_it_is_used() {
-    let mut command = std::process::Command::new(crate::program::PROGRAM);
+    let mut command = std::process::Command::new(crate::probe::program::PROGRAM);
     Running::start(command.arg("probe")).end().with_code(2).complains(&["Usage"]);
 }
 

@@ -1,9 +1,9 @@
 //! Interrupts, kills, closed pipes: nothing is left, or what is left is known.
 
-use crate::faults::can_fuse;
-use crate::fuse::{Faults, Fuse};
-use crate::ground::folder;
-use crate::program::{Running, command, left, nothing_is_left, probe};
+use crate::probe::faults::can_fuse;
+use crate::probe::fuse::{Faults, Fuse};
+use crate::probe::ground::folder;
+use crate::probe::program::{Running, command, left, nothing_is_left, probe};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader};

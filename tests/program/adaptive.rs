@@ -1,6 +1,6 @@
 //! Adaptive blocks: looks are stored, stop what they say, and a run that has ended takes more blocks.
 
-use crate::workshop::{Workshop, can_build_stacks, said, stderr};
+use crate::program::workshop::{Workshop, can_build_stacks, said, stderr};
 use std::fs;
 use std::path::Path;
 

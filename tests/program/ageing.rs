@@ -1,7 +1,7 @@
 //! Stacks that are aged before they are measured, against the same cluster on a fresh filesystem.
 
-use crate::machine;
-use crate::workshop::{Workshop, can_build_stacks, json, said};
+use crate::program::machine;
+use crate::program::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! What goes wrong at the keyboard gets a clear error, the right exit code, and leaves nothing behind.
 
-use crate::workshop::{Workshop, can_build_stacks, said, set_mode, skipped, stderr};
+use crate::program::workshop::{Workshop, can_build_stacks, said, set_mode, skipped, stderr};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
 //! The search for the highest rate within a latency limit, on real servers: one in memory, one on an image.
 
-use crate::workshop::{Workshop, can_build_stacks, json, said};
+use crate::program::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 
 const PLAN: &str = r#"

@@ -1,7 +1,7 @@
 //! Windows of whole checkpoint cycles, on a real server. Checkpoints come on request here, by a small max_wal_size: those
 //! by time come every 30 s at most.
 
-use crate::workshop::{Workshop, can_build_stacks, json, said};
+use crate::program::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 
 const PLAN: &str = r#"

@@ -1,7 +1,7 @@
 //! Drives that are brought to their steady state before anything is measured: on an image, in rounds of 100 ms.
 
-use crate::machine::traces;
-use crate::workshop::{Ran, Workshop, can_build_stacks, json, run_id, said};
+use crate::program::machine::traces;
+use crate::program::workshop::{Ran, Workshop, can_build_stacks, json, run_id, said};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,7 @@
 //! What a real server on real devices is said to survive: scripts that do not wait, folders that others use, words of the
 //! plan's own.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::program::workshop::{Workshop, can_build_stacks, said};
 use std::fs;
 
 const PLAN: &str = r#"
@@ -54,7 +54,7 @@ fn own_scripts_folders_and_words_of_the_plan_are_told_from_flushed_commits() {
     for folder in ["images", "folder"] {
         fs::create_dir(shop.path().join(folder)).unwrap();
     }
-    crate::workshop::set_mode(&shop.path().join("folder"), 0o777);
+    crate::program::workshop::set_mode(&shop.path().join("folder"), 0o777);
     shop.file("waits.sql", &format!("{SET}{UPDATE}\n"));
     shop.file("lazy.sql", &format!("{SET}BEGIN;\nSET LOCAL synchronous_commit = off;\n{UPDATE}\nEND;\n"));
     // Nothing in its text names the setting whole: only the missing flushes, or what a new session finds, give it away.

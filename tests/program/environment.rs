@@ -1,6 +1,6 @@
 //! Nothing of the caller's environment leads a child anywhere: every variable of libpq points at a listener, which must hear nothing.
 
-use crate::workshop::{Workshop, can_build_stacks, json, said};
+use crate::program::workshop::{Workshop, can_build_stacks, json, said};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;

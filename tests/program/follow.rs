@@ -1,7 +1,7 @@
 //! A run that is followed from elsewhere: `pgstrata status`, the page that reloads itself, the command at the end; and a
 //! run folder that somebody takes away.
 
-use crate::workshop::{Workshop, can_build_stacks, run_id, said, stderr};
+use crate::program::workshop::{Workshop, can_build_stacks, run_id, said, stderr};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -163,5 +163,5 @@ fn a_run_whose_folder_is_removed_ends_with_5_and_says_what_to_do() {
         "{error}"
     );
     assert!(!shop.results().exists(), "a ghost of the run folder was made");
-    assert!(crate::machine::traces(&id).is_empty());
+    assert!(crate::program::machine::traces(&id).is_empty());
 }

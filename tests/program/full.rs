@@ -1,7 +1,7 @@
 //! Stacks that fill up while they are aged or measured: a result with its time and the server's last words.
 
-use crate::machine::traces;
-use crate::workshop::{Ran, Workshop, can_build_stacks, json, said, skipped};
+use crate::program::machine::traces;
+use crate::program::workshop::{Ran, Workshop, can_build_stacks, json, said, skipped};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

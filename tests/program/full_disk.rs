@@ -1,7 +1,7 @@
 //! A disk that fills up under the results: the run ends with what it has, undone, and goes on when there is room.
 
-use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, run_id, said, stderr};
+use crate::program::machine::traces;
+use crate::program::workshop::{Workshop, can_build_stacks, run_id, said, stderr};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Runs in guests, as the program inside of each sees them, and what is refused before a guest is booted. No guest runs here: the
 //! hidden flag `--inside` tells the program that this machine is one.
 
-use crate::workshop::{Workshop, said, stderr};
+use crate::program::workshop::{Workshop, said, stderr};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;

@@ -1,7 +1,7 @@
 //! Ctrl-C: one undoes what is built and keeps what is complete; a second one leaves at once.
 
-use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, run_id, said};
+use crate::program::machine::traces;
+use crate::program::workshop::{Workshop, can_build_stacks, run_id, said};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};

@@ -1,7 +1,7 @@
 //! Knobs of the kernel: in force while a trial is measured, and back after it, whatever became of the run.
 
-use crate::machine::settings;
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::program::machine::settings;
+use crate::program::workshop::{Workshop, can_build_stacks, said};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! `pgstrata pull` with `pgstrata witness`: what the commands say and keep. Killed processes are no power cut, so that is all
 //! that is tried here; a disk that loses its power is in the tests of `cut`.
 
-use crate::environment::HOSTILE;
-use crate::workshop::{Workshop, can_build_stacks, said, stderr};
+use crate::program::environment::HOSTILE;
+use crate::program::workshop::{Workshop, can_build_stacks, said, stderr};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Crashes of a server and of the filesystem below it, and maintenance, on real stacks.
 
-use crate::workshop::{Ran, Workshop, can_build_stacks, json};
+use crate::program::workshop::{Ran, Workshop, can_build_stacks, json};
 use std::fs;
 
 const CRASHES: &str = r#"

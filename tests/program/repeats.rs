@@ -1,6 +1,6 @@
 //! Trials that other programs disturb, on a machine that a program of the test keeps busy all the time.
 
-use crate::workshop::{Workshop, can_build_stacks, said, stderr};
+use crate::program::workshop::{Workshop, can_build_stacks, said, stderr};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};

@@ -1,6 +1,6 @@
 //! Going on with a run: its record says what is left, whatever has become of the plan and the working folder.
 
-use crate::workshop::{Workshop, can_build_stacks, said, stderr};
+use crate::program::workshop::{Workshop, can_build_stacks, said, stderr};
 use std::fs;
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! A plan submitted to a real Slurm: a task is killed midway and requeued, a share is lost and submitted again, all are merged.
 
-use crate::slurm_site::{Site, can_start};
-use crate::spread::{folder_of, succeeded, trials};
-use crate::workshop::{Workshop, json, run_id, said};
+use crate::depth::waits_for_full;
+use crate::program::slurm_site::{Site, can_start};
+use crate::program::spread::{folder_of, succeeded, trials};
+use crate::program::workshop::{Workshop, json, run_id, said};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -93,7 +94,8 @@ fn lose_a_task(shop: &Workshop, site: &Site, results: &Path, job: &str) {
 
 #[test]
 fn an_array_on_a_real_slurm_that_loses_a_task_and_a_share_merges_to_what_one_machine_measures() {
-    if !can_start("an_array_on_a_real_slurm_that_loses_a_task_and_a_share_merges_to_what_one_machine_measures") {
+    const NAME: &str = "an array on a real Slurm";
+    if waits_for_full(NAME) || !can_start(NAME) {
         return;
     }
     let (shop, site) = (Workshop::new(), Site::start());

@@ -1,7 +1,7 @@
 //! A Slurm of our own: munged, slurmctld and slurmd with their files in one folder and ports of their own. No service of the
 //! machine is asked or touched.
 
-use crate::workshop::{said, set_mode, skipped};
+use crate::program::workshop::{said, set_mode, skipped};
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;

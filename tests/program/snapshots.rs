@@ -1,6 +1,6 @@
 //! Snapshots of a stack under load, on a real btrfs and as reflinks on a real XFS.
 
-use crate::workshop::{Workshop, can_build_stacks, json, said};
+use crate::program::workshop::{Workshop, can_build_stacks, json, said};
 use std::fs;
 
 const PLAN: &str = r#"

@@ -1,6 +1,6 @@
 //! Blocks spread over tasks of an array: each has its share, a task that was killed goes on, the shares are merged.
 
-use crate::workshop::{Workshop, run_id, said, stderr};
+use crate::program::workshop::{Workshop, run_id, said, stderr};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,8 +1,8 @@
 //! Ctrl-C while the run waits for another program or for the server: it ends, exit code 130, nothing left. And threads, processes and
 //! stacks that the system does not grant: an error, nothing left.
 
-use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, json, run_id, said, set_mode, skipped};
+use crate::program::machine::traces;
+use crate::program::workshop::{Workshop, can_build_stacks, json, run_id, said, set_mode, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::symlink;

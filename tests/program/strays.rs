@@ -1,8 +1,8 @@
 //! What a plan's scripts and its archive_command start does not outlive the run, however it hides: in a session of its
 //! own, without its parent, with an empty environment.
 
-use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, run_id, said};
+use crate::program::machine::traces;
+use crate::program::workshop::{Workshop, can_build_stacks, run_id, said};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -73,7 +73,7 @@ fn what_scripts_and_archive_command_start_ends_with_the_run_by_its_control_group
         return;
     }
     if control_groups().is_empty() {
-        return crate::workshop::skipped("processes that hide, with control groups", "no cgroup2 is mounted");
+        return crate::program::workshop::skipped("processes that hide, with control groups", "no cgroup2 is mounted");
     }
     let seconds = 7_000_000 + std::process::id();
     let shop = shop(3, seconds);
@@ -105,7 +105,7 @@ fn clean_ends_what_a_killed_run_has_left_in_its_control_group() {
         return;
     }
     if control_groups().is_empty() {
-        return crate::workshop::skipped("processes of a killed run", "no cgroup2 is mounted");
+        return crate::program::workshop::skipped("processes of a killed run", "no cgroup2 is mounted");
     }
     let seconds = 9_000_000 + std::process::id();
     let shop = shop(30, seconds);

@@ -1,7 +1,7 @@
 //! Submissions as folders: what is written, what is refused, and how far the shares are.
 
-use crate::spread::{folder_of, plan, succeeded};
-use crate::workshop::{Workshop, json, said, set_mode, skipped};
+use crate::program::spread::{folder_of, plan, succeeded};
+use crate::program::workshop::{Workshop, json, said, set_mode, skipped};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! A run as a person sees it: in a pseudo-terminal of so many columns, and what is said after Ctrl-C.
 
-use crate::workshop::{Workshop, can_build_stacks, said, skipped};
+use crate::program::workshop::{Workshop, can_build_stacks, said, skipped};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `durability = "quick"`: a run finds out what a power cut would cost each stack, stores it, and ranks by it.
 
-use crate::workshop::{Workshop, can_build_stacks, said, skipped};
+use crate::program::workshop::{Workshop, can_build_stacks, said, skipped};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn a_run_judges_each_stack_once_and_its_report_has_the_verdicts_beside_the_rates
     let shop = Workshop::new();
     for folder in ["images", "folder"] {
         fs::create_dir(shop.path().join(folder)).unwrap();
-        crate::workshop::set_mode(&shop.path().join(folder), 0o777);
+        crate::program::workshop::set_mode(&shop.path().join(folder), 0o777);
     }
     let path = |name: &str| shop.path().join(name).display().to_string();
     let plan = shop.file("plan.toml", &PLAN.replace("IMAGES", &path("images")).replace("FOLDER", &path("folder")));

@@ -1,9 +1,9 @@
 //! A plan of every volume, of every device that the kernel makes and of filesystems that few kernels have: from end to end, and
 //! killed while it builds them. What the machine lacks is skipped, by name; a guest has it (`tests/guest/layers.rs`).
 
-use crate::kill::run_and_kill;
-use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, run_id, said, skipped};
+use crate::program::kill::run_and_kill;
+use crate::program::machine::traces;
+use crate::program::workshop::{Workshop, can_build_stacks, run_id, said, skipped};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;

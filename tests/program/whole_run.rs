@@ -1,6 +1,6 @@
 //! A plan goes in, a comparison comes out.
 
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::program::workshop::{Workshop, can_build_stacks, said};
 use pgstrata::store::latency;
 use std::fs;
 use std::path::Path;

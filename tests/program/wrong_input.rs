@@ -1,6 +1,6 @@
 //! Wrong inputs of `plan`, `run`, `probe`, `import` and `init`: each with its exit code and what the message has to say.
 
-use crate::workshop::{Workshop, can_build_stacks, said, set_mode, stderr};
+use crate::program::workshop::{Workshop, can_build_stacks, said, set_mode, stderr};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The sample with hostile text in place of whatever comes from outside.
 
-use crate::sample;
+use crate::report::sample;
 use pgstrata::analyse::findings::Findings;
 
 /// A name that breaks out of whatever does not escape it: elements, attributes, scripts, terminals, CSV.

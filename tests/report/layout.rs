@@ -1,7 +1,7 @@
 //! The layout of report.html in a real browser: links, folding, heights, paper, tables on narrow views.
 
-use crate::page::{COLOURS, Opened, open};
-use crate::{hostile, sample};
+use crate::report::page::{COLOURS, Opened, open};
+use crate::report::{hostile, sample};
 use serde_json::{Value, json};
 
 /// Widths that a report is looked at: a desktop, a tablet, a phone.
@@ -87,7 +87,7 @@ fn a_report_of_four_stacks_is_short_on_the_screen_and_on_paper() {
 fn charts_of_open_sections_are_drawn_without_scrolling_and_others_when_they_open() {
     for width in WIDTHS {
         let Some(Opened { mut browser, .. }) = open(&sample::findings(), width, "light") else { return };
-        let visible = |browser: &mut crate::chromium::Chromium| {
+        let visible = |browser: &mut crate::report::chromium::Chromium| {
             let colours = browser.evaluate(&format!(
                 "(() => {{ const all = {COLOURS}; const shown = Array.from(document.querySelectorAll('.chart'));
                     return all.filter((one, i) => !shown[i].closest('details:not([open])')); }})()"

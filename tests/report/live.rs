@@ -1,6 +1,6 @@
 //! The page of a run that goes on (`run --page`), in a real browser.
 
-use crate::chromium::Chromium;
+use crate::report::chromium::Chromium;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;

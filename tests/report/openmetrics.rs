@@ -1,6 +1,6 @@
 //! OpenMetrics text, read by a strict reader of its own: what the specification forbids fails here.
 
-use crate::{hostile, rendered, sample};
+use crate::report::{hostile, rendered, sample};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sample: its family, its labels as they were before escaping, value and time.

@@ -1,6 +1,6 @@
 //! What the sample's trials did over time: telemetry, latencies, waits.
 
-use crate::sample::{Noise, SECONDS, noisy, series};
+use crate::report::sample::{Noise, SECONDS, noisy, series};
 use pgstrata::analyse::findings::{Heatmap, Series, WaitOverTime, WaitsOverTime};
 
 pub fn telemetry(noise: &mut Noise, tps: f64) -> Vec<Series> {

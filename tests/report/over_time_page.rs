@@ -1,8 +1,8 @@
 //! Charts over time in a real headless Chromium: one zoom and one pointer for all of them.
 
-use crate::chromium::Chromium;
-use crate::page::{Opened, SCROLL_THROUGH, open};
-use crate::sample;
+use crate::report::chromium::Chromium;
+use crate::report::page::{Opened, SCROLL_THROUGH, open};
+use crate::report::sample;
 use serde_json::{Value, json};
 
 /// The seconds that each drawn chart over time shows, rounded: [from, to].

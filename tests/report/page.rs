@@ -1,7 +1,7 @@
 //! report.html in a real headless Chromium.
 
-use crate::chromium::Chromium;
-use crate::{ageing, hostile, rendered, sample};
+use crate::report::chromium::Chromium;
+use crate::report::{ageing, hostile, rendered, sample};
 use pgstrata::analyse::findings::Findings;
 use serde_json::{Value, json};
 use std::path::PathBuf;

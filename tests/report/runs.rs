@@ -1,6 +1,6 @@
 //! Run folders for the tests of `serve`: pgbench on ext4 and xfs, three trials each.
 
-use crate::facts::stack_facts;
+use crate::report::facts::stack_facts;
 use pgstrata::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::facts::{HostFacts, ServerFacts};

@@ -1,9 +1,9 @@
 //! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
-use crate::facts::{host, server_facts, stack_facts};
-use crate::over_time::{heatmap, telemetry, waits};
-use crate::verdicts::{power_cuts, verdict};
-use crate::windows::{trial_window, window};
+use crate::report::facts::{host, server_facts, stack_facts};
+use crate::report::over_time::{heatmap, telemetry, waits};
+use crate::report::verdicts::{power_cuts, verdict};
+use crate::report::windows::{trial_window, window};
 use pgstrata::analyse::findings::*;
 use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
@@ -522,12 +522,12 @@ pub fn findings() -> Findings {
             baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
             merge: None,
         },
-        headline: crate::facts::answer().text(),
-        answer: crate::facts::answer(),
+        headline: crate::report::facts::answer().text(),
+        answer: crate::report::facts::answer(),
         machines: vec![MachineFinding { host: host(), trials: ran }],
         rankings: rankings(),
         ageing: Vec::new(),
-        drives: crate::facts::drives(),
+        drives: crate::report::facts::drives(),
         power_cuts: power_cuts(),
         cases: cases(),
         trials,

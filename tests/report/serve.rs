@@ -1,7 +1,7 @@
 //! `pgstrata serve`: what it refuses, by raw requests, and its pages in a real browser.
 
-use crate::chromium::Chromium;
-use crate::runs;
+use crate::report::chromium::Chromium;
+use crate::report::runs;
 use pgstrata::record::event::{Event, Stamped, Step};
 use serde_json::json;
 use std::fs;

@@ -1,6 +1,6 @@
 //! What can be judged without a browser: the page's own text, sizes, the terminal's text, CSV and JSON.
 
-use crate::{hostile, rendered, sample};
+use crate::report::{hostile, rendered, sample};
 use pgstrata::analyse::findings::{CaseFinding, Findings, Series, TrialFinding};
 use serde_json::Value;
 

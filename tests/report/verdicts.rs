@@ -1,6 +1,6 @@
 //! Verdicts on power cuts in every form of a report: beside the speed, and in their own section.
 
-use crate::{rendered, sample};
+use crate::report::{rendered, sample};
 use pgstrata::analyse::findings::{DeviceVerdict, Findings, PowerCut, StatesTried, Verdict};
 use pgstrata::report::layout::at_width;
 

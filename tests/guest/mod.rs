@@ -1,8 +1,7 @@
 //! The guest: commands in it, the ways in which it ends, and the tests of layers that the host's kernel lacks.
 //!
 //! They need a guest that is built (`pgstrata guest build`), and say so where there is none. They build those of the suites that
-//! PGSTRATA_TEST_GUEST names; `make guest-full` names them all, and sets PGSTRATA_TEST_GUEST_FULL for what takes longer than a
-//! quarter of an hour.
+//! PGSTRATA_TEST_GUEST names; `make test-full` names them all.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod commands;
