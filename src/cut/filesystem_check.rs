@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::command::Command;
+use crate::host::command::{Command, last_lines};
 use crate::provision::Ground;
 use crate::provision::stack::Grounds;
 use crate::record::stack::{NodeSpec, Role, StackSpec};
@@ -23,6 +23,9 @@ const PROGRAMS: [Program; 3] = [
     Program { layers: &["xfs"], name: "xfs_repair", arguments: &["-n"], damage: 1 },
     Program { layers: &["btrfs"], name: "btrfs", arguments: &["check", "--readonly"], damage: 1 },
 ];
+
+/// Lines of each stream that are shown.
+const SAID: usize = 12;
 
 /// A checker on its device.
 pub struct FilesystemCheck {
@@ -64,11 +67,14 @@ impl FilesystemCheck {
     /// # Errors
     /// When it did not end, or could not look.
     pub fn run(&self, host: &Host) -> Result<Option<String>> {
-        let Err(e) = host.run(&self.command) else { return Ok(None) };
-        let exit_code = host.take_command_log().last().and_then(|ran| ran.exit_code);
-        match exit_code {
-            Some(code) if code & self.damage != 0 => Ok(Some(e.to_string())),
-            _ => Err(Error::host(e.to_string())),
+        let (output, code) = host.run_to_end(&self.command)?;
+        // Findings stand on one of them, the version and the summary on the other, as each checker likes.
+        let said = [output.stderr, output.stdout].map(|text| last_lines(&text, SAID));
+        let said = format!("`{}` says:\n{}", self.command.shown(), said.join("\n"));
+        match code {
+            Some(0) => Ok(None),
+            Some(code) if code & self.damage != 0 => Ok(Some(said)),
+            _ => Err(Error::host(said)),
         }
     }
 }
