@@ -7,7 +7,8 @@
 use super::history::{Acknowledgement, History};
 use super::pages::Content;
 use crate::provision::layer;
-use crate::record::stack::StackSpec;
+use crate::record::options::OptionValue;
+use crate::record::stack::{End, NodeSpec, StackSpec};
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
 
 /// The worst moment for a power cut.
@@ -37,6 +38,22 @@ pub struct Evidence<'a> {
 /// Whether all layers of a stack pass pages on unchanged.
 pub fn pages_are_kept(stack: &StackSpec) -> bool {
     stack.nodes.iter().all(|node| layer(&node.layer).is_some_and(|layer| layer.keeps_pages(&node.options)))
+}
+
+/// Filesystems that write a page to a new place, unless they are told otherwise.
+const COPYING: [&str; 4] = ["bcachefs", "btrfs", "nilfs2", "zfs"];
+
+/// Whether a filesystem of a stack may write a page of data over the one that was there.
+pub fn pages_are_overwritten(stack: &StackSpec) -> bool {
+    let in_place = |node: &NodeSpec| {
+        let told = |value: &OptionValue| value.plain().contains("nodatacow");
+        !COPYING.contains(&node.layer.as_str())
+            || node.options.0.values().any(told)
+            || node.options.boolean("nocow") == Some(true)
+    };
+    let ends = stack.ends();
+    let data = ends.iter().filter(|(end, _)| *end != End::Wal).filter_map(|(_, on)| stack.node(on.node()));
+    data.into_iter().any(in_place)
 }
 
 impl Evidence<'_> {

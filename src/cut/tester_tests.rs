@@ -44,7 +44,7 @@ fn with_recording(places: &Places, case: &CaseSpec, act: impl FnOnce(&Session<'_
 fn floor(recorded: &Recorded) -> (Durable, State) {
     let durable = Durable::of(recorded.recording.log().entries(), DeviceModel::Honest);
     let at = recorded.history.acknowledged.last().unwrap().mark;
-    (durable, State { class: Class::Floor, at, extra: Vec::new(), torn: None })
+    (durable, State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() })
 }
 
 fn checker<'a>(
@@ -111,7 +111,7 @@ fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
         assert!(recorded.history.has_ends(), "every commit record is found in WAL");
         let acknowledged = &recorded.history.acknowledged;
         let (last, since) = (acknowledged.last().unwrap(), &acknowledged[acknowledged.len() - 10]);
-        let state = State { class: Class::Floor, at: last.mark, extra: Vec::new(), torn: None };
+        let state = State { class: Class::Floor, at: last.mark, extra: Vec::new(), torn: Vec::new() };
         let checker = checker(session, &case, exports, recorded);
         let found = |durable: &Durable| checker.tail(recorded.recording.images(durable, &state), state.at).unwrap();
         let honest = || Durable::of(entries, DeviceModel::Honest);
