@@ -289,6 +289,17 @@ mod tests {
     }
 
     #[test]
+    fn a_copying_filesystem_overwrites_where_it_is_told_to_and_only_below_the_data() {
+        let of = |name: &str, key: &str, value: OptionValue| {
+            pages_are_overwritten(&StackSpec::linear("s", vec![(name, Options([(key.to_owned(), value)].into()))]))
+        };
+        let mount = |option: &str| OptionValue::List(vec![OptionValue::Text(option.to_owned())]);
+        assert!(of("ext4", "mount", mount("noatime")) && !of("btrfs", "mount", mount("noatime")));
+        assert!(of("btrfs", "mount", mount("nodatacow")) && of("btrfs", "nocow", OptionValue::Boolean(true)));
+        assert!(!of("btrfs", "nocow", OptionValue::Boolean(false)));
+    }
+
+    #[test]
     fn a_write_that_began_before_the_commit_covers_nothing() {
         let entries = [entry(Op::Write, 0), entry(Op::Flush, 2)];
         assert_eq!(loss_of(&entries, &[(1, 4)], DeviceModel::Honest).unwrap().commits, 1);

@@ -78,3 +78,21 @@ impl FilesystemCheck {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_told_in_what_the_checker_printed_on_both_streams() {
+        let check = |exit: &str| {
+            let script = format!("echo Inode 7, i_blocks is 16, should be 18; echo e2fsck 1.47 >&2; exit {exit}");
+            let command = Command::new("sh").args(["-c", script.as_str()]);
+            FilesystemCheck { command, damage: 4 }.run(&Host::this())
+        };
+        let damage = check("4").unwrap().unwrap();
+        assert!(damage.contains("should be 18") && damage.contains("e2fsck 1.47"), "{damage}");
+        assert_eq!(check("0").unwrap(), None);
+        assert!(check("8").unwrap_err().to_string().contains("should be 18"));
+    }
+}

@@ -359,17 +359,22 @@ fn pages_torn_at_4_kib_are_a_severity_of_their_own() {
 }
 
 #[test]
-fn a_library_that_makes_fsync_do_nothing_is_convicted() {
+fn a_library_that_makes_fsync_do_nothing_is_convicted_also_where_it_spares_all_but_one_folder() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     let (library, source) = (folder.path().join("nosync.so"), folder.path().join("nosync.c"));
-    std::fs::write(
-        &source,
-        "int fsync(int f){return 0;} int fdatasync(int f){return 0;} int sync_file_range(){return 0;}",
-    )
-    .unwrap();
-    let compiled = Command::new("cc").args(["-w", "-shared", "-fPIC", "-o"]).args([&library, &source]).status();
-    if !compiled.is_ok_and(|status| status.success()) {
+    let only = "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>\n\
+                int skips(int f){char l[64],p[4096];sprintf(l,\"/proc/self/fd/%d\",f);int n=readlink(l,p,4095);p[n<0?0:n]=0;\
+                return strstr(p,ONLY)!=0;} int real(char*n,int f){return ((int(*)(int))dlsym((void*)-1L,n))(f);}\
+                int fsync(int f){return skips(f)?0:real(\"fsync\",f);}\
+                int fdatasync(int f){return skips(f)?0:real(\"fdatasync\",f);}";
+    std::fs::write(&source, only).unwrap();
+    let compile = |only: &str| {
+        let define = format!("-DONLY=\"{only}\"");
+        let flags = ["-w", "-shared", "-fPIC", define.as_str(), "-o"];
+        Command::new("cc").args(flags).args([&library, &source]).status().is_ok_and(|status| status.success())
+    };
+    if !compile("/") {
         println!("skipped: a library that ignores fsync needs cc");
         return;
     }
@@ -393,4 +398,7 @@ fn a_library_that_makes_fsync_do_nothing_is_convicted() {
     case.postgres.as_mut().unwrap().bin = bin.display().to_string();
     let result = judge(&places, &case, 0);
     assert!(matches!(result.verdict, Verdict::Loses { commits: 1.., .. }), "{}", result.verdict);
+    assert!(compile("pg_twophase"));
+    let result = judge(&places, &case, 1);
+    assert!(matches!(&result.verdict, Verdict::Torn { unit: None, .. }), "{}", result.verdict);
 }
