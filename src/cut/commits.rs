@@ -6,7 +6,7 @@
 //! flushed.
 
 use super::beside::Failed;
-use super::history::{Acknowledgement, Flushed, History, Prepared, link};
+use super::history::{Acknowledgement, Flushed, History, PREPARED, Prepared, link};
 use super::wal::{self, Lsn, WalReader, WalShape};
 use crate::cluster::client::{Client, TextRow};
 use crate::cluster::server::{DATABASE, Server};
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::threads;
 use crate::host::time::{now, sleep};
-use crate::recorder::{Recorder, Seq};
+use crate::recorder::Recorder;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -350,13 +350,14 @@ fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed, prepa
             }
             // It stays prepared until the next one: a checkpoint moves it from WAL to a file.
             if let Some(last) = prepared.last() {
-                connection.query(&format!("COMMIT PREPARED '{}'", last.name()))?;
+                connection.query(&format!("COMMIT PREPARED '{PREPARED}{}'", last.number))?;
             }
-            connection.query(&format!("BEGIN; INSERT INTO pgstrata_prepared VALUES (-{checkpoints})"))?;
-            let one = Prepared { number: checkpoints, mark: Seq::MAX };
-            connection.query(&format!("PREPARE TRANSACTION '{}'", one.name()))?;
-            prepared.push(Prepared { mark: load.recorder.mark(), ..one });
+            connection.query(&format!(
+                "BEGIN; INSERT INTO pgstrata_prepared VALUES (-{checkpoints}); PREPARE TRANSACTION '{PREPARED}{checkpoints}'"
+            ))?;
+            let mark = load.recorder.mark();
             connection.query("CHECKPOINT")?;
+            prepared.push(Prepared { number: checkpoints, mark, checkpoint: load.recorder.mark() });
             progress.checkpoints.store(checkpoints, Ordering::Relaxed);
         }
         sleep(PAUSE);

@@ -45,16 +45,11 @@ pub struct Prepared {
     pub number: u32,
     /// Mark taken after its acknowledgement.
     pub mark: Seq,
+    /// Mark taken after the checkpoint that followed.
+    pub checkpoint: Seq,
 }
 
-impl Prepared {
-    /// Its name at the server.
-    pub fn name(&self) -> String {
-        format!("{PREPARED}{}", self.number)
-    }
-}
-
-/// What names of prepared transactions that are looked for begin with; the row of one has the negative of its number.
+/// Names of prepared transactions that are looked for: this and a number; the row of one has the negative of it.
 pub const PREPARED: &str = "pgstrata-kept-";
 
 /// All acknowledgements of a recording, by their marks.

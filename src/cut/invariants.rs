@@ -59,7 +59,8 @@ pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Found> {
     );
     asked(server, |client| {
         let there = client.query(&sql)?.concat();
-        let mut names = history.prepared.iter().filter(|one| one.mark <= at).map(|one| Some(one.name()));
+        let mut names =
+            history.prepared.iter().filter(|one| one.mark <= at).map(|one| Some(format!("{PREPARED}{}", one.number)));
         let lost = names.find(|name| !there.contains(name)).flatten();
         Ok(lost.map_or(Found::Whole, |name| Found::Torn(format!("the prepared transaction {name} is missing"))))
     })

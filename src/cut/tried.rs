@@ -36,6 +36,9 @@ const CROWDED: usize = 1000;
 /// States that fail once and not again, after which the machine is held to be at fault.
 const MOST_FLUKES: usize = 8;
 
+/// Checkpoints after which a state is always tried.
+const MOST_CHECKPOINTS: usize = 10;
+
 /// Bytes at which a torn write convicts, as a severity of its own.
 const TORN_PAGE: u32 = 4096;
 
@@ -86,8 +89,15 @@ impl Trying<'_> {
         let Some((honest, others)) = devices.split_first() else { return Ok(None) };
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
-        // The last moment is in each sample: what is never synced fails only after the last checkpoint.
-        let late = self.extremes(&honest.durable);
+        // What is never synced fails right after a checkpoint, and until the kernel writes it by itself.
+        let checkpoints = self.judged.recorded.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
+        let after = checkpoints.map(|one| State {
+            class: Class::Floor,
+            at: one.checkpoint,
+            extra: Vec::new(),
+            torn: Vec::new(),
+        });
+        let late: Vec<State> = self.extremes(&honest.durable).into_iter().chain(after).collect();
         let tried = |class: &Class| {
             let (tried, of) = coverage.classes.get(class).copied().unwrap_or_default();
             let tried = tried + late.iter().filter(|state| state.class == *class).count();
