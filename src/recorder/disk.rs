@@ -343,7 +343,7 @@ impl Recording {
             present.iter().map(|number| (*number, 0..entries[*number].length)).collect();
         parts.extend(torn.iter().flat_map(|tear| {
             let parts = tear.parts(&entries[tear.entry]);
-            parts.into_iter().map(|part| (tear.entry, part))
+            parts.map(|part| (tear.entry, part))
         }));
         parts.sort_by_key(|(number, _)| *number);
         for (number, part) in parts {

@@ -89,13 +89,15 @@ impl Tear {
         Tear { entry, at, kept: Kept::FirstHalves }
     }
 
-    pub(super) fn parts(&self, entry: &Entry) -> Vec<Range<u64>> {
-        let half = |middle: u64| middle.saturating_sub(SEAM)..middle;
-        match self.kept {
-            Kept::First => vec![0..self.at],
-            Kept::Last => vec![self.at..entry.length],
-            Kept::FirstHalves => (self.at % PAGE..=entry.length).step_by(PAGE as usize).map(half).collect(),
-        }
+    /// The parts that are kept.
+    pub(super) fn parts(&self, entry: &Entry) -> impl Iterator<Item = Range<u64>> {
+        let end = entry.length;
+        let (first, length, every) = match self.kept {
+            Kept::First => (0, self.at, u64::MAX),
+            Kept::Last => (self.at, end - self.at, u64::MAX),
+            Kept::FirstHalves => ((self.at + PAGE - SEAM) % PAGE, SEAM, PAGE),
+        };
+        (first..end).step_by(every as usize).map(move |from| from..(from + length).min(end))
     }
 }
 
