@@ -222,10 +222,8 @@ impl Table {
             left -= group.rows.len();
         }
         if self.length > ROWS_MAX {
-            let note = format!(
-                "The first {ROWS_MAX} of {} rows. The others: trials.parquet in the run folder, `pgstrata report --csv`.",
-                self.length
-            );
+            let note =
+                format!("The first {ROWS_MAX} of {} rows. All of them: pgstrata report FOLDER --json.", self.length);
             self.note = Some(self.note.map_or(note.clone(), |own| format!("{own} {note}")));
         }
         self
