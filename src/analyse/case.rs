@@ -95,8 +95,8 @@ impl CaseSums {
         }
     }
 
-    /// Adds a trial that was measured.
-    pub(crate) fn add(&mut self, input: TrialInput, buckets: Buckets) {
+    /// Adds a trial that was measured; without `buckets`, its series over time are left out.
+    pub(crate) fn add(&mut self, input: TrialInput, buckets: Option<Buckets>) {
         let TrialInput { record, seconds, latencies, phases, heat } = input;
         let counts = record.counts.clone().unwrap_or_default();
         let operation = self.operation.get_or_insert_with(|| record.operation.clone());
@@ -142,13 +142,15 @@ impl CaseSums {
         if let Some(waits) = &record.waits {
             self.backends.add(waits, self.at_fixed_rate());
         }
-        let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, &unit);
+        let client = buckets.map(|most| charts::client(&seconds, &whole, most.client, &unit));
+        let (throughput, latency_ms_max) = client.unwrap_or_default();
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
-        let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
-        let heatmap = heat::heatmap(&heat, length, buckets.heatmap);
+        let telemetry = buckets.map(|most| charts::telemetry(&record, &seconds, length, most.telemetry));
+        let telemetry = telemetry.unwrap_or_default();
+        let heatmap = buckets.and_then(|most| heat::heatmap(&heat, length, most.heatmap));
         let first_operation_us = record.window.as_ref().map(|window| window.first_operation_us);
-        let waits = record.waits.as_ref().zip(first_operation_us);
-        let waits = waits.and_then(|(w, first)| waits_over_time::of_trial(w, first, length, buckets.telemetry));
+        let waits = record.waits.as_ref().zip(first_operation_us).zip(buckets);
+        let waits = waits.and_then(|((w, first), most)| waits_over_time::of_trial(w, first, length, most.telemetry));
         let rate = match &counts.search {
             Some(search) => capacity::about(search).map(|about| about.mean),
             None => counts.measures.iter().find_map(rate_of),

@@ -16,7 +16,6 @@ use crate::store::folder::RunFolder;
 use std::path::{Path, PathBuf};
 
 /// File that makes a folder a run folder.
-const RUN: &str = "run.json";
 
 /// Check a run against a baseline: fail where a figure is beyond a limit
 ///
@@ -144,7 +143,7 @@ fn read(argument: usize, text: &str, case: Option<&str>) -> Result<Read> {
             .hint("name a folder that `pgstrata run` printed, or FOLDER:CASE; `pgstrata compare` takes other results")
     };
     let (folder, own) = folder_and_case(text).ok_or_else(not_a_run)?;
-    if !Path::new(folder).join(RUN).is_file() {
+    if !RunFolder::is_one(Path::new(folder)) {
         return Err(not_a_run());
     }
     let source = RunSource::load(Path::new(folder))?;

@@ -3,7 +3,7 @@
 //! Series are rounded to four significant digits, which is more than a chart can show. Where all of them together would
 //! be too large, neighbouring buckets are merged, least of the least and most of the most, so that every stall stays.
 
-use super::words::estimate_text;
+use super::words::{estimate_text, visible_json};
 use crate::analyse::findings::{Findings, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -20,11 +20,12 @@ const BUCKETS_MIN: usize = 120;
 /// A bug: findings that cannot be written as JSON.
 pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) -> Result<String> {
     let bug = |e: serde_json::Error| Error::bug(format!("findings do not serialise: {e}"));
-    let bare = Findings { trials: findings.trials.iter().map(without_series).collect(), ..clone_but_trials(findings) };
+    let charted: Vec<&TrialFinding> = findings.trials.iter().filter(|trial| is_charted(trial, findings)).collect();
+    let bare = Findings { trials: charted.iter().copied().map(without_series).collect(), ..clone_but_trials(findings) };
     let mut value = serde_json::to_value(bare).map_err(bug)?;
-    let buckets = buckets_allowed(&findings.trials);
+    let buckets = buckets_allowed(&charted);
     if let Some(Value::Array(trials)) = value.get_mut("trials") {
-        for (slot, trial) in trials.iter_mut().zip(&findings.trials) {
+        for (slot, trial) in trials.iter_mut().zip(charted) {
             let optional = |series: &Option<Series>| series.as_ref().map_or(Value::Null, |s| compact(s, buckets));
             slot["throughput"] = optional(&trial.throughput);
             slot["latency_ms_max"] = optional(&trial.latency_ms_max);
@@ -36,7 +37,7 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
     data.insert("findings".to_owned(), value);
     data.insert("figures".to_owned(), figures(findings));
     data.insert("labels".to_owned(), serde_json::to_value(labels).map_err(bug)?);
-    Ok(script_safe(&Value::Object(data).to_string()))
+    Ok(script_safe(&visible_json(&data).map_err(bug)?))
 }
 
 /// The rates of each ranking as its table has them, by case.
@@ -46,6 +47,12 @@ fn figures(findings: &Findings) -> Value {
         rows.map(|row| (row.case.clone(), estimate_text(&row.rate).0.into())).collect()
     };
     findings.rankings.iter().map(of).collect()
+}
+
+/// Whether the charts need a trial: in a large run, one whose series were kept.
+fn is_charted(trial: &TrialFinding, findings: &Findings) -> bool {
+    const ALWAYS: usize = 500;
+    findings.trials.len() <= ALWAYS || trial.throughput.is_some() || !trial.telemetry.is_empty()
 }
 
 /// Everything but the trials, whose series are the bulk.
@@ -96,7 +103,7 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
 }
 
 /// Most buckets a series may keep so that all series together fit.
-fn buckets_allowed(trials: &[TrialFinding]) -> usize {
+fn buckets_allowed(trials: &[&TrialFinding]) -> usize {
     let lengths: Vec<usize> = trials
         .iter()
         .flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry))

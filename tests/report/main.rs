@@ -4,6 +4,7 @@
 mod ageing;
 mod chromium;
 mod facts;
+mod foreign;
 mod hostile;
 mod layout;
 mod live;
