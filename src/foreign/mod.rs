@@ -66,6 +66,9 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
         return Some("pgbench -l".to_owned());
     }
     let text = decode::decode(sample).ok()?.text;
+    if log::aggregated(&text).is_some() {
+        return Some("pgbench -l".to_owned());
+    }
     read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.clone())
 }
 
@@ -106,7 +109,10 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     } else {
         let text = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
         reading.file.encoding = text.encoding.map(str::to_owned);
-        read_text(name, &text.text, &mut reading)?;
+        match log::aggregated(&text.text).filter(|_| !also_holds_others(text.text.as_bytes())) {
+            Some((log, output)) => (reading.log, reading.outputs) = (Some(log), vec![output]),
+            None => read_text(name, &text.text, &mut reading)?,
+        }
     }
     drop(plain);
     // What stands behind the end of what was packed belongs to the file too.
