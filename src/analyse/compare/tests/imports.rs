@@ -304,7 +304,7 @@ fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
     let comparison = row.comparison.as_ref().unwrap();
     assert_eq!((row.reference.trials, comparison.outcome), (2, Outcome::NoInterval));
     assert!(comparison.how.ends_with("(1 trial vs. 2 trials, own interval 0.01 to 0.9 ms)"), "{}", comparison.how);
-    assert!(found.caveats.iter().any(|it| it.contains("percentiles merge the operations of all trials")));
+    assert!(found.caveats.iter().any(|it| it.contains("are those of all trials of a side merged")));
 }
 
 /// The sides of a record of one trial with these outputs.
