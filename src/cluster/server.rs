@@ -249,8 +249,7 @@ impl Server {
         Ok(["-h", &folder, "-p", &PORT.to_string(), "-U", ROLE].map(str::to_owned).to_vec())
     }
 
-    /// Process id of the postmaster.
-    #[cfg(test)]
+    /// Process id of the postmaster; 0 of one that was not started here.
     pub(crate) fn pid(&self) -> u32 {
         self.lock().child.as_ref().map_or(0, Child::id)
     }
