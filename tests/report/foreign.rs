@@ -106,7 +106,9 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run_folder_and_each_names_
                 let (code, text) = said(place.path(), command);
                 let unfolded = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let is_named = unfolded.contains(&format!("{name} is a")) && unfolded.contains("only regular files");
-                assert!(is_named, "{what} {name}: {command:?}: {code:?} {text}");
+                // A comparison counts a damaged trial as one that is not there, and a merge takes the others.
+                let may_go_without = name.starts_with("trials") && command[0] != "report";
+                assert!(is_named || may_go_without, "{what} {name}: {command:?}: {code:?} {text}");
                 assert_eq!(fs::metadata(&kept).unwrap().len(), length, "{what} {name}: {command:?}");
                 drop(fs::remove_dir_all(place.path().join("merged")));
             }
