@@ -103,6 +103,15 @@ use std::collections::BTreeMap;
 /// took 1.7 GB and made a page of 181 MB.
 const MOST_CHARTED: usize = 500;
 
+/// That not all trials have charts, where that is so.
+fn charted(planned: u32) -> Option<Remark> {
+    let words = format!(
+        "charts over time are of the first {MOST_CHARTED} of {planned} trials, block by block; figures are of all trials, and each \
+         trial's seconds.parquet has its series"
+    );
+    (planned as usize > MOST_CHARTED).then(|| Remark::plain(Weight::Missing, words))
+}
+
 /// The analysis of one run while its trials come in.
 #[derive(Debug, Clone)]
 pub struct Analysis {
@@ -218,14 +227,7 @@ impl Analysis {
         let mut of_run = cautions::of_run(&machines, &self.cases, finished);
         of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Missing, lost.as_str())));
         of_run.extend(spread::remark(&self.input.run));
-        if run.trials_planned as usize > MOST_CHARTED {
-            let words = format!(
-                "charts over time are of the first {MOST_CHARTED} of {} trials, block by block; figures are of all trials, and each \
-                 trial's seconds.parquet has its series",
-                run.trials_planned
-            );
-            of_run.push(Remark::plain(Weight::Missing, words));
-        }
+        of_run.extend(charted(run.trials_planned));
         of_run.extend(self.disturbed.of_run(run.trials_planned));
         let cautions = remark::cautions(of_run, &self.cases, &remarks);
         Findings {

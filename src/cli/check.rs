@@ -15,8 +15,6 @@ use crate::report;
 use crate::store::folder::RunFolder;
 use std::path::{Path, PathBuf};
 
-/// File that makes a folder a run folder.
-
 /// Check a run against a baseline: fail where a figure is beyond a limit
 ///
 /// Each limit is decided by the 95 % interval of the ratio to the baseline, for every case and workload that has the

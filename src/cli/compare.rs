@@ -25,7 +25,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// File that makes a folder a run folder.
 /// What stands before a publication's name.
 const SHELF: &str = "shelf:";
 /// Precision and writers of a probe, as `pgstrata probe` has them.

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Most decimals of a figure in a table: milliseconds to the microsecond.
 const DECIMALS_MAX: i32 = 3;
 /// Most rows of a table of a page: a browser takes seconds for some ten tables of them.
-const ROWS_MAX: usize = 1000;
+pub(super) const ROWS_MAX: usize = 1000;
 /// Longest name that is never broken into lines, characters.
 const SHORT_NAME: usize = 34;
 

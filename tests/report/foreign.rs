@@ -58,11 +58,8 @@ fn the_report_of_a_run_takes_the_place_of_whatever_has_its_name_and_touches_noth
         // A report that cannot be written is not announced.
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
-        for command in [&["report"][..], &["run", "--state", "state", "--resume"]] {
-            let (code, text) = said(place.path(), &[command, &[run.to_str().unwrap()]].concat());
-            assert!(code == Some(5) && text.contains(file.to_str().unwrap()), "{command:?}: {text}");
-            assert!(!text.contains("\nreport  "), "{command:?}: {text}");
-        }
+        let (code, text) = said(place.path(), &["report", run.to_str().unwrap()]);
+        assert!(code == Some(5) && text.contains(file.to_str().unwrap()) && !text.contains("\nreport  "), "{text}");
         fs::remove_dir(&file).unwrap();
     }
     assert!(!place.path().join("nothing").exists());
@@ -79,6 +76,12 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run_folder_and_each_names_
     let other = runs::make(place.path(), "0new", 1.0);
     let (run_name, other_name) = (run.to_str().unwrap(), other.to_str().unwrap());
     fs::create_dir(run.join("verdicts")).unwrap();
+    // Of different blocks, so that they can be merged.
+    for stack in ["ext4", "xfs"] {
+        fs::remove_dir_all(run.join("trials").join(stack).join("2")).unwrap();
+        fs::remove_dir_all(run.join("trials").join(stack).join("3")).unwrap();
+        fs::remove_dir_all(other.join("trials").join(stack).join("1")).unwrap();
+    }
     let commands: [&[&str]; 3] = [
         &["report", run_name],
         &["compare", run_name, other_name],
@@ -92,6 +95,7 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run_folder_and_each_names_
         } else {
             fs::write(&kept, "{}").unwrap();
         }
+        let length = fs::metadata(&kept).unwrap().len();
         for what in ["link", "pipe"] {
             if what == "link" {
                 symlink(&kept, &file).unwrap()
@@ -100,10 +104,12 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run_folder_and_each_names_
             }
             for command in commands {
                 let (code, text) = said(place.path(), command);
-                println!("{what} {name}: {}: {code:?} {text}", command[0]);
                 let unfolded = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let is_named = unfolded.contains(&format!("{name} is a")) && unfolded.contains("only regular files");
-                assert!(is_named, "{what} {name}: {command:?}: {code:?} {text}");
+                // A comparison counts a damaged trial as one that is not there, and a merge takes the others.
+                let may_go_without = name.starts_with("trials") && command[0] != "report";
+                assert!(is_named || may_go_without, "{what} {name}: {command:?}: {code:?} {text}");
+                assert_eq!(fs::metadata(&kept).unwrap().len(), length, "{what} {name}: {command:?}");
                 drop(fs::remove_dir_all(place.path().join("merged")));
             }
             fs::remove_file(&file).unwrap();
