@@ -351,11 +351,15 @@ fn a_tools_own_word_of_failure_is_a_caveat_of_its_side_alone_and_thousands_of_ou
     assert_eq!((sides.len(), sides[0].caveats.len()), (3000, 0));
     assert_eq!(sides[1].caveats, ["line 9: Run was aborted"]);
     assert_eq!(sides[2].caveats, ["pgbench reports 7 failed transactions"]);
+    // Of three, since others use the machine too.
     let took = |count: usize| {
-        let outputs = many.iter().cycle().take(count).cloned().collect();
-        let begun = std::time::Instant::now();
-        assert_eq!(sides_of(outputs).len(), count);
-        begun.elapsed().as_secs_f64()
+        let one = |_| {
+            let outputs = many.iter().cycle().take(count).cloned().collect();
+            let begun = std::time::Instant::now();
+            assert_eq!(sides_of(outputs).len(), count);
+            begun.elapsed().as_secs_f64()
+        };
+        (0..3).map(one).fold(f64::INFINITY, f64::min)
     };
     let (short, long) = (took(1500), took(12_000));
     // Eight times the outputs; in the square of their number they would take 64 times as long.
