@@ -345,17 +345,14 @@ fn wal_on_an_honest_disk_does_not_save_data_on_one_that_lies() {
 }
 
 #[test]
-fn pages_torn_at_4_kib_are_a_severity_of_their_own_and_found_without_checksums() {
+fn pages_torn_at_4_kib_are_a_severity_of_their_own_and_no_setting_hides_them() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     if !can_record("ext4") {
         return;
     }
     // Pages are overwritten from the second checkpoint on.
-    let mut case = case("ext4", &[], &[("full_page_writes", "off"), ("zero_damaged_pages", "on")]);
-    if crate::cluster::testing::some_installation().unwrap().major >= 18 {
-        case.postgres.as_mut().unwrap().initdb = vec!["--no-data-checksums".to_owned()];
-    }
+    let case = case("ext4", &[], &[("full_page_writes", "off"), ("zero_damaged_pages", "on")]);
     let result = judge_for(Duration::from_millis(2500), &places, &case, 12);
     assert!(matches!(result.verdict, Verdict::Torn { unit: Some(4096), .. }), "{}", result.verdict);
     assert!(result.torn_pages > 0);
