@@ -29,7 +29,7 @@ pub(crate) fn harmless(text: &str) -> String {
         match c {
             // An escape has four digits, so a character beyond them takes two.
             c if is_hidden(c) => {
-                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")))
+                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
             }
             c => escaped.push(c),
         }
