@@ -98,9 +98,9 @@ fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run_folder_and_each_names_
         let length = fs::metadata(&kept).unwrap().len();
         for what in ["link", "pipe"] {
             if what == "link" {
-                symlink(&kept, &file).unwrap()
+                symlink(&kept, &file).unwrap();
             } else {
-                make_pipe(&file)
+                make_pipe(&file);
             }
             for command in commands {
                 let (code, text) = said(place.path(), command);
