@@ -185,6 +185,8 @@ fn trial_record(case: &CaseSpec, trial: u32, figures: WaitFigures) -> TrialRecor
         waits: Some(figures),
         columns: Vec::new(),
         gaps: Vec::new(),
+        load_counts: BTreeMap::new(),
+        clock_step_us: None,
         telemetry_cpu_us: None,
         decided: Options::default(),
         notes: Vec::new(),

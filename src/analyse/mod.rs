@@ -81,6 +81,8 @@ mod stories_ranks;
 #[cfg(test)]
 mod stories_rate;
 #[cfg(test)]
+mod stories_syncs;
+#[cfg(test)]
 mod stories_table;
 #[cfg(test)]
 mod stories_windows;
@@ -172,6 +174,8 @@ impl Analysis {
         for (key, why) in &self.input.damaged {
             self.not_run.add_damaged(key, why);
         }
+        let costs: Vec<_> = self.cases.iter().map(|case| flush_share::cost_of(case, &self.cases)).collect();
+        self.cases.iter_mut().zip(costs).for_each(|(case, cost)| case.sync_cost = cost);
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();

@@ -290,6 +290,7 @@ impl Server {
             key_settings,
             shared_buffers_bytes: number(&mut client, "select pg_size_bytes(current_setting('shared_buffers'))")?,
             found_after: Vec::new(),
+            unlogged: Vec::new(),
         })
     }
 
@@ -311,6 +312,13 @@ impl Server {
             Some(FoundSetting { name: name?, value, place: place? })
         });
         Ok(found.filter(|found| facts.key_settings.get(&found.name) != found.value.as_ref()).collect())
+    }
+
+    /// Its unlogged tables, which are empty after a crash.
+    pub(crate) fn unlogged_tables(&self) -> Result<Vec<String>> {
+        let sql = "select oid::regclass from pg_class where relpersistence = 'u' and relkind = 'r' order by 1";
+        let rows = self.connect(DATABASE)?.query(sql)?;
+        Ok(rows.into_iter().flatten().flatten().collect())
     }
 
     /// Stops it (fast shutdown, a checkpoint included) and waits; escalates to immediate after a limit.
