@@ -78,8 +78,8 @@ fn clock(sums: &CaseSums) -> Option<Remark> {
     let (trial, step_us) = sums.clock_step?;
     let (by, way) = (Micros(step_us.unsigned_abs()), if step_us < 0 { "back" } else { "forward" });
     let what = format!(
-        "the wall clock was set {way} by {by} while trial {trial} was measured: times of checkpoints, vacuums and log lines may not \
-         match its seconds"
+        "the wall clock was set {way} by {by} while trial {trial} was measured, or is not the clients': times of \
+         checkpoints, vacuums and log lines may not match its seconds"
     );
     Some(Remark::plain(Weight::Unlike, what))
 }

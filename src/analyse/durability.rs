@@ -441,8 +441,7 @@ impl Way<'_> {
             return self.with_caveats(DurabilityClass::Flushed, seen, lowest);
         }
         if !self.chain.iter().any(|level| level.ever_flushed) {
-            let why = format!("{name} has never counted a flush: unknown whether it counts any");
-            return unknown(&why);
+            return unknown(&format!("{name} has never counted a flush: unknown whether it counts any"));
         }
         unknown(&least.too_few(demand))
     }
@@ -504,8 +503,9 @@ impl Way<'_> {
 
     /// Flushes that one sync costs at a level, and whence that is known.
     fn cost_of_a_sync(&self, depth: usize) -> (f64, String) {
-        if let Some(cost) = self.cost.filter(|cost| cost.levels.len() == self.chain.len())
-            && let Some(flushes) = cost.levels[depth]
+        // Others flush lower and shared devices too: a flush above is one below, at least.
+        if let Some(cost) = self.cost.filter(|cost| cost.levels.len() == self.chain.len() && !self.is_shared())
+            && let Some(flushes) = cost.levels[..=depth].iter().flatten().copied().reduce(f64::min)
         {
             return (flushes, format!("; one sync is {flushes} there, as case {} counted", cost.case));
         }

@@ -111,6 +111,22 @@ fn what_a_sync_costs_is_taken_from_the_probe_at_its_side() {
     assert!(skipping.reason.contains("at least 1.9 per WAL sync; one sync is 2 there, as case"), "{skipping:?}");
 }
 
+#[test]
+fn flushes_of_others_on_a_disk_below_do_not_make_a_sync_dearer() {
+    let mut act = exact(Act::on("ext4"), &[1.0, 1.0]);
+    (act.stack.devices, act.flushes) = (vec![disk(0, "sdx"), disk(1, "vda")], vec![Some(1.0); 2]);
+    let synced = Act::sync_on("ext4").touched(|record| {
+        let mut probe = sample::honest();
+        probe.place.devices.push(sample::device("vda", 1));
+        probe.rows.iter_mut().for_each(|row| sample::counted(row, 1, 1.0, Some(4.0)));
+        probe.growth.iter_mut().for_each(|growth| growth.devices.push(None));
+        record.counts.as_mut().unwrap().probe = Some(Box::new(probe));
+    });
+    let found = Story::of(2, None).with(&act).with(&synced).findings().cases[0].durability.clone();
+    assert_eq!(found.class, DurabilityClass::Flushed, "{found:?}");
+    assert!(found.reason.contains("one sync is 1 there"), "{found:?}");
+}
+
 fn probed(record: &mut TrialRecord, flushes: f64) {
     let mut probe = sample::honest();
     sample::counted(sample::find(&mut probe, "wal.fdatasync.recycled"), 0, 1.0, Some(flushes));
