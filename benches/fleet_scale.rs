@@ -201,6 +201,8 @@ fn measured(writer: &Writer, case: &CaseSpec, key: &TrialKey, run: &str, number:
         waits: None,
         columns,
         gaps: Vec::new(),
+        load_counts: BTreeMap::new(),
+        clock_step_us: None,
         telemetry_cpu_us: None,
         telemetry_cpu_us_by: BTreeMap::new(),
         cpu_taken: None,

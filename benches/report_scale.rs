@@ -158,6 +158,8 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         waits: None,
         columns,
         gaps: Vec::new(),
+        load_counts: BTreeMap::new(),
+        clock_step_us: None,
         telemetry_cpu_us: None,
         telemetry_cpu_us_by: BTreeMap::new(),
         cpu_taken: None,

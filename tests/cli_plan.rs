@@ -1,7 +1,5 @@
 //! The program as a person calls it: exit codes, what goes to which stream, readers that go away.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::io::Read;
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,4 @@
 //! Completion as bash does it: the script is loaded, a line is typed, and what bash would offer is read.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! Every recipe of docs/recipes.md does what it says: each block of SQL and Python is run, as it stands there, in a run folder.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use hdrhistogram::Histogram;
 use pgstrata::record::case::{CaseSpec, TrialKey, WorkloadSpec};
@@ -185,6 +184,8 @@ fn trial_record(case: &CaseSpec, trial: u32, figures: WaitFigures) -> TrialRecor
         waits: Some(figures),
         columns: Vec::new(),
         gaps: Vec::new(),
+        load_counts: BTreeMap::new(),
+        clock_step_us: None,
         telemetry_cpu_us: None,
         decided: Options::default(),
         notes: Vec::new(),

@@ -1,5 +1,4 @@
 //! Every screen in a pseudo-terminal of 80 and of 120 columns: no line is wider, and none is cut where it need not be.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

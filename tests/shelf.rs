@@ -1,7 +1,5 @@
 //! What the shelf says of its publications: the answers that their own figures give, and the program that shows them.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use pgstrata::analyse::shelf::find;
 use pgstrata::analyse::shelf::findings::{ShelfFindings, Support, Weight};
 use pgstrata::foreign::shelf;

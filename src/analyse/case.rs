@@ -20,7 +20,7 @@ use super::series::Buckets;
 use super::stages::StageSums;
 use super::steadiness::{SteadinessSums, whole_seconds, zero_seconds};
 use super::strata::{StrataSums, noun};
-use super::synced::SyncedSums;
+use super::synced::{SyncCost, SyncedSums};
 use super::waits_over_time;
 use super::window::{self, WindowSums};
 use crate::record::case::CaseSpec;
@@ -30,6 +30,10 @@ use crate::record::operation::Operation;
 use crate::record::trial::TrialRecord;
 use crate::record::verdict::Verdict;
 use hdrhistogram::Histogram;
+
+/// How far a wall clock may get from the monotonic one without being set, beside a thousandth of the time: twice what the
+/// kernel slews (`adjtimex`).
+const CLOCK_SLEWS_US: u64 = 500_000;
 
 /// What has been seen of a case so far.
 #[derive(Debug, Clone)]
@@ -53,6 +57,8 @@ pub struct CaseSums {
     database_bytes: Option<u64>,
     statements: Vec<(StatementFigures, u32)>,
     synced: SyncedSums,
+    /// What one sync costs where its WAL lies, where another case of the run tells.
+    pub sync_cost: Option<SyncCost>,
     windows: WindowSums,
     pub capacity: CapacitySums,
     pub stages: StageSums,
@@ -63,6 +69,8 @@ pub struct CaseSums {
     pub arc_holds: Option<f64>,
     /// What a power cut would cost it, where that was found out.
     pub verdict: Option<Verdict>,
+    /// The trial in which the wall clock was set furthest, and how far, microseconds.
+    pub clock_step: Option<(u32, i64)>,
 }
 
 impl CaseSums {
@@ -84,6 +92,7 @@ impl CaseSums {
             database_bytes: None,
             statements: Vec::new(),
             synced: SyncedSums::default(),
+            sync_cost: None,
             windows: WindowSums::default(),
             capacity: CapacitySums::default(),
             stages: StageSums::default(),
@@ -92,11 +101,12 @@ impl CaseSums {
             drives: DriveSums::default(),
             arc_holds: None,
             verdict: None,
+            clock_step: None,
         }
     }
 
-    /// Adds a trial that was measured.
-    pub(crate) fn add(&mut self, input: TrialInput, buckets: Buckets) {
+    /// Adds a trial that was measured; without `buckets`, its series over time are left out.
+    pub(crate) fn add(&mut self, input: TrialInput, buckets: Option<Buckets>) {
         let TrialInput { record, seconds, latencies, phases, heat } = input;
         let counts = record.counts.clone().unwrap_or_default();
         let operation = self.operation.get_or_insert_with(|| record.operation.clone());
@@ -130,6 +140,9 @@ impl CaseSums {
         if let Some(probe) = &counts.probe {
             self.synced.add(probe);
         }
+        let step = record.clock_step_us.filter(|step| step.unsigned_abs() > CLOCK_SLEWS_US + counts.elapsed_us / 1000);
+        let steps = self.clock_step.into_iter().chain(step.map(|step| (record.trial, step)));
+        self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
         self.ageing.add(&record, &seconds, &latencies);
         self.drives.add(&record);
         let held = arc::holds(&record, &counts, &seconds);
@@ -142,13 +155,15 @@ impl CaseSums {
         if let Some(waits) = &record.waits {
             self.backends.add(waits, self.at_fixed_rate());
         }
-        let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, &unit);
+        let client = buckets.map(|most| charts::client(&seconds, &whole, most.client, &unit));
+        let (throughput, latency_ms_max) = client.unwrap_or_default();
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
-        let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
-        let heatmap = heat::heatmap(&heat, length, buckets.heatmap);
+        let telemetry = buckets.map(|most| charts::telemetry(&record, &seconds, length, most.telemetry));
+        let telemetry = telemetry.unwrap_or_default();
+        let heatmap = buckets.and_then(|most| heat::heatmap(&heat, length, most.heatmap));
         let first_operation_us = record.window.as_ref().map(|window| window.first_operation_us);
-        let waits = record.waits.as_ref().zip(first_operation_us);
-        let waits = waits.and_then(|(w, first)| waits_over_time::of_trial(w, first, length, buckets.telemetry));
+        let waits = record.waits.as_ref().zip(first_operation_us).zip(buckets);
+        let waits = waits.and_then(|((w, first), most)| waits_over_time::of_trial(w, first, length, most.telemetry));
         let rate = match &counts.search {
             Some(search) => capacity::about(search).map(|about| about.mean),
             None => counts.measures.iter().find_map(rate_of),
@@ -224,6 +239,12 @@ impl CaseSums {
     #[must_use]
     pub(super) fn fua_share(&self) -> f64 {
         self.synced.fua_share()
+    }
+
+    /// Flushes of one sync at each level of devices; `None` without a probe.
+    #[must_use]
+    pub(super) fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
+        self.synced.flushes_per_sync()
     }
 
     /// Its finding, with the durability that was judged; without cautions.

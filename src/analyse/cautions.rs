@@ -13,7 +13,7 @@ use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::facts::{DeviceFacts, Fits, HostFacts, MountFacts};
 use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
-use crate::units::Bytes;
+use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of one CPU that telemetry may cost before that is said: the promise of the manual.
@@ -30,6 +30,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(found.synced.iter().flat_map(synced::remarks));
     let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
     remarks.extend(power_cuts::remark(&durability::judge(sums), sums.verdict.as_ref()));
+    remarks.extend(durability::unlogged(sums).map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
     remarks.extend(sums.capacity.remarks());
@@ -52,6 +53,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(sparse(&sums.trials));
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
+    remarks.extend(clock(sums));
     remarks.extend(missed(&sums.trials));
     if let Some(share) = found.log_sample {
         let what = "latency was logged for {} of the operations: the slowest operation is unknown";
@@ -69,6 +71,17 @@ fn unjournaled(trial: &TrialFinding) -> Vec<String> {
     let Some(stack) = &trial.stack else { return Vec::new() };
     let found = stack.ends().into_iter().filter_map(|(_, ground)| stack.promise(Some(ground), Claim::Unjournaled));
     found.map(|(_, promise)| promise.to_string()).collect()
+}
+
+/// A clock that was set while a trial was measured.
+fn clock(sums: &CaseSums) -> Option<Remark> {
+    let (trial, step_us) = sums.clock_step?;
+    let (by, way) = (Micros(step_us.unsigned_abs()), if step_us < 0 { "back" } else { "forward" });
+    let what = format!(
+        "the wall clock was set {way} by {by} while trial {trial} was measured, or is not the clients': times of \
+         checkpoints, vacuums and log lines may not match its seconds"
+    );
+    Some(Remark::plain(Weight::Unlike, what))
 }
 
 /// Full CPUs: the storage's share of the time says less then, as a stack also costs CPU time.

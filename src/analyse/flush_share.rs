@@ -8,6 +8,7 @@ use super::case::CaseSums;
 use super::findings::{Estimate, FlushShare, TrialFinding};
 use super::measures::MeasureSums;
 use super::strata::{COMMIT, noun};
+use super::synced::SyncCost;
 use crate::record::operation::{Operation, Writes};
 use crate::stats::ratio::{Ratio, ratio};
 use crate::units::significant;
@@ -96,6 +97,14 @@ fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(
 fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
     let (own, other) = (&case.spec.stack, &synced.spec.stack);
     own.wal_alone() == *other || own.wal_stack.as_ref() == Some(&other.name)
+}
+
+/// What one sync costs on what holds the WAL of a case, where a `sync` case of the run tells.
+#[must_use]
+pub fn cost_of(case: &CaseSums, cases: &[CaseSums]) -> Option<SyncCost> {
+    case.spec.postgres.as_ref()?;
+    let mut fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
+    fitting.find_map(|other| Some(SyncCost { levels: other.flushes_per_sync()?, case: other.spec.id.clone() }))
 }
 
 /// What the sentence is made of.

@@ -37,57 +37,82 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let events = folder.events()?;
     let mut run = folder.record().clone();
     run.order = run.due(events.iter().map(|event| &event.what));
-    let due: BTreeSet<&TrialKey> = run.order.iter().collect();
-    let (mut records, mut pending, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
-    for key in trials(&folder) {
-        match folder.stored(&key)? {
-            StoredTrial::Whole(record) => records.push((key, *record)),
-            StoredTrial::Missing if !due.contains(&key) => {}
-            StoredTrial::Missing => pending.push(key),
-            StoredTrial::Damaged(why) => damaged.push((key, why)),
-        }
-    }
+    let due: BTreeSet<TrialKey> = run.order.iter().cloned().collect();
     let (wall_us, measured_us) = spans_of(&run, &events);
-    let plan_text = folder.plan_text()?;
-    let lost_events = RunFolder::lost_events(&events, records.iter().map(|(key, _)| key));
-    let path = as_word(folder.path());
-    let (verdicts, merge) = (folder.verdicts()?, folder.merged()?);
-    let input =
-        RunInput { run, plan_text, wall_us, measured_us, folder: path, lost_events, pending, damaged, verdicts, merge };
-    let mut analysis = Analysis::new(input);
-    for (key, _) in &records {
-        // One that is damaged counts for nothing anyway.
-        if let StoredTrial::Whole(record) = folder.set_aside(key)? {
-            analysis.add_set_aside(&record);
+    let mut analysis = Analysis::new(RunInput {
+        run,
+        plan_text: folder.plan_text()?,
+        wall_us,
+        measured_us,
+        folder: as_word(folder.path()),
+        lost_events: None,
+        pending: Vec::new(),
+        damaged: Vec::new(),
+        verdicts: folder.verdicts()?,
+        merge: folder.merged()?,
+    });
+    let mut whole = Vec::new();
+    each_trial(&folder, |key, stored| match stored {
+        Stored::Whole { trial, aside } => {
+            aside.iter().for_each(|record| analysis.add_set_aside(record));
+            analysis.add_trial(*trial);
+            whole.push(key);
         }
-    }
-    // Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
-    // so memory does not grow with the number of trials. They are added in their order: sums of the same folder are the
-    // same each time, to the last digit.
+        Stored::Missing if !due.contains(&key) => {}
+        Stored::Missing => analysis.input.pending.push(key),
+        Stored::Damaged(why) => analysis.input.damaged.push((key, why)),
+    })?;
+    analysis.input.lost_events = RunFolder::lost_events(&events, whole.iter());
+    Ok(analysis)
+}
+
+/// A trial of a run folder, with what its files hold.
+enum Stored {
+    Missing,
+    Damaged(String),
+    Whole { trial: Box<TrialInput>, aside: Option<Box<TrialRecord>> },
+}
+
+/// Reads all trials of a run and hands them over in their order: sums of the same folder are the same each time, to the last
+/// digit. Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
+/// so memory does not grow with the number of trials.
+fn each_trial(folder: &RunFolder, mut each: impl FnMut(TrialKey, Stored)) -> Result<()> {
+    let keys = trials(folder);
     let readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
     std::thread::scope(|scope| {
         let mut turns = Vec::new();
         for reader in 0..readers {
             let (send, receive) = sync_channel(0);
             turns.push(receive);
-            let (folder, records) = (&folder, &records);
+            let keys = &keys;
             let read = move || {
-                for (key, record) in records.iter().skip(reader).step_by(readers) {
+                for key in keys.iter().skip(reader).step_by(readers) {
                     // The receiver only goes after an error, which ends the reading too.
-                    if send.send(read_trial(folder, key, record.clone())).is_err() {
+                    if send.send(read_stored(folder, key)).is_err() {
                         return;
                     }
                 }
             };
             std::thread::Builder::new().spawn_scoped(scope, read).or_host(|| "start a thread".to_owned())?;
         }
-        for place in 0..records.len() {
-            let trial = turns[place % readers].recv().map_err(|_| Error::bug("a thread that reads trials panicked"))?;
-            analysis.add_trial(trial?);
+        for (place, key) in keys.iter().enumerate() {
+            let stored =
+                turns[place % readers].recv().map_err(|_| Error::bug("a thread that reads trials panicked"))?;
+            each(key.clone(), stored?);
         }
         Ok(())
-    })?;
-    Ok(analysis)
+    })
+}
+
+fn read_stored(folder: &RunFolder, key: &TrialKey) -> Result<Stored> {
+    let record = match folder.stored(key)? {
+        StoredTrial::Missing => return Ok(Stored::Missing),
+        StoredTrial::Damaged(why) => return Ok(Stored::Damaged(why)),
+        StoredTrial::Whole(record) => record,
+    };
+    // One that is damaged counts for nothing anyway.
+    let aside = if let StoredTrial::Whole(aside) = folder.set_aside(key)? { Some(aside) } else { None };
+    Ok(Stored::Whole { trial: Box::new(read_trial(folder, key, *record)?), aside })
 }
 
 /// All trials of a run, case by case in the plan's order.

@@ -3,10 +3,15 @@
 use super::findings::NotRun;
 use crate::record::case::TrialKey;
 use crate::record::event::Step;
+use std::collections::BTreeMap;
 
 /// Entries in the order in which their first trial came.
 #[derive(Debug, Clone, Default)]
-pub struct NotRunSums(Vec<NotRun>);
+pub struct NotRunSums {
+    entries: Vec<NotRun>,
+    /// Places of the entries of each case: a run may have 100 000 of them.
+    of_case: BTreeMap<String, Vec<usize>>,
+}
 
 impl NotRunSums {
     /// Adds a trial that ended in `step`.
@@ -27,30 +32,29 @@ impl NotRunSums {
     }
 
     fn merge(&mut self, case: &str, trial: u32, step: Option<&str>, reason: &str, hint: Option<&str>) {
-        let same = |known: &&mut NotRun| {
-            known.case == case
-                && known.step.as_deref() == step
-                && known.reason == reason
-                && known.hint.as_deref() == hint
+        let of_case = self.of_case.entry(case.to_owned()).or_default();
+        let same = |place: &&usize| {
+            let known = &self.entries[**place];
+            known.step.as_deref() == step && known.reason == reason && known.hint.as_deref() == hint
         };
-        match self.0.iter_mut().find(same) {
-            Some(known) => {
-                known.trials.push(trial);
-                known.trials.sort_unstable();
-            }
-            None => self.0.push(NotRun {
-                case: case.to_owned(),
-                trials: vec![trial],
-                step: step.map(str::to_owned),
-                reason: reason.to_owned(),
-                hint: hint.map(str::to_owned),
-            }),
+        if let Some(place) = of_case.iter().find(same) {
+            let trials = &mut self.entries[*place].trials;
+            trials.insert(trials.partition_point(|known| *known < trial), trial);
+            return;
         }
+        of_case.push(self.entries.len());
+        self.entries.push(NotRun {
+            case: case.to_owned(),
+            trials: vec![trial],
+            step: step.map(str::to_owned),
+            reason: reason.to_owned(),
+            hint: hint.map(str::to_owned),
+        });
     }
 
     #[must_use]
     pub fn entries(self) -> Vec<NotRun> {
-        self.0
+        self.entries
     }
 }
 

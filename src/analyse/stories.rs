@@ -340,3 +340,15 @@ fn holes_and_resets_anywhere_never_bring_a_nan_into_the_findings() {
         assert_eq!(story.findings().trials.len(), 4);
     }
 }
+
+#[test]
+fn of_a_run_of_many_trials_the_first_blocks_have_charts_over_time_and_that_is_said() {
+    let act = |stack| Act { seconds: 5, ..Act::on(stack) };
+    let found = Story::of(260, None).with(&act("ext4")).with(&act("xfs")).findings();
+    let charted: Vec<u32> =
+        found.trials.iter().filter(|trial| trial.throughput.is_some()).map(|trial| trial.trial).collect();
+    assert_eq!((found.trials.len(), charted.len(), charted.iter().max()), (520, 500, Some(&250)));
+    assert!(found.trials.iter().all(|trial| trial.rate.is_some() && trial.telemetry.is_empty() == (trial.trial > 250)));
+    let said = found.cautions.iter().filter(|caution| caution.text.contains("the first 500 of 520 trials")).count();
+    assert_eq!(said, 1, "{:?}", found.cautions);
+}

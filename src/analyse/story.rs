@@ -55,6 +55,8 @@ pub struct Act {
     pub writes_each: f64,
     /// Writes at each device over those of most stories, from top to bottom; missing = 1.
     pub device_writes: Vec<f64>,
+    /// WAL syncs of a trial's whole load, and its flushes at each device from top to bottom, counted exactly.
+    pub load: Option<(u64, Vec<u64>)>,
     /// WAL records per commit.
     pub wal_records: Option<f64>,
     pub wal_syncs: Option<f64>,
@@ -161,6 +163,7 @@ impl Act {
             wal_flushes: Vec::new(),
             writes_each: 1.02,
             device_writes: Vec::new(),
+            load: None,
             wal_records: Some(8.0),
             wal_syncs: Some(1.0),
             xids: Some(1.0),
@@ -303,6 +306,21 @@ impl Act {
         latencies
     }
 
+    fn load_counts(&self, done: u64) -> BTreeMap<String, u64> {
+        let Some((syncs, flushes)) = &self.load else { return BTreeMap::new() };
+        let all = |each: Option<f64>| (done as f64 * each.unwrap_or(0.0)) as u64;
+        let of_server =
+            [("pg_wal_syncs", *syncs), ("pg_wal_records", all(self.wal_records)), ("pg_xids", all(self.xids))];
+        let prefixes = self
+            .facts()
+            .device_columns()
+            .into_iter()
+            .map(|(_, prefix, _)| format!("{prefix}_flushes"))
+            .collect::<Vec<_>>();
+        let of_devices = prefixes.into_iter().zip(flushes.iter().copied());
+        of_server.into_iter().map(|(name, grown)| (name.to_owned(), grown)).chain(of_devices).collect()
+    }
+
     fn record(&self, trial: u32, done: &[u64]) -> TrialRecord {
         let total: u64 = done.iter().sum();
         let transactions = Measure {
@@ -356,6 +374,8 @@ impl Act {
             waits: self.waits.clone(),
             columns: Vec::new(),
             gaps: Vec::new(),
+            load_counts: self.load_counts(total),
+            clock_step_us: None,
             telemetry_cpu_us: None,
             telemetry_cpu_us_by: BTreeMap::new(),
             cpu_taken: None,

@@ -6,7 +6,7 @@ use super::image_cost::ImageCostSums;
 use super::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
-use crate::record::columns::{self, DeviceColumn};
+use crate::record::columns::{self, ColumnDef, DeviceColumn};
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::promise::{Claim, Promise};
@@ -34,10 +34,18 @@ pub struct StrataSums {
     pub wal_fpi: Flow,
     /// Syncs of the WAL.
     pub wal_syncs: Flow,
+    /// The same from before the load to after it, where that was counted: exact.
+    pub load_syncs: f64,
+    /// WAL records and transactions that wrote, counted likewise, and operations.
+    pub load_records: f64,
+    pub load_xids: f64,
+    pub load_operations: f64,
     /// Transactions that wrote.
     pub xids: Flow,
     /// Checkpoints that began while it was measured.
     pub checkpoints: u64,
+    /// Most readings of the counters in a trial, that at its start included.
+    pub readings: usize,
     /// Whether the processor was emulated.
     pub emulated: bool,
     /// Whether it ran in a virtual machine.
@@ -65,6 +73,8 @@ pub struct DeviceSums {
     /// Whether it has counted any flush since it appeared.
     pub ever_flushed: bool,
     pub flushes: Flow,
+    /// Flushes from before the load to after it, in the trials whose syncs were counted so.
+    pub load_flushes: Option<f64>,
     pub writes: Flow,
     write_bytes: Flow,
     reads: Flow,
@@ -78,11 +88,24 @@ impl StrataSums {
         self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);
         self.wal_fpi.add(seconds.counts(&columns::PG_WAL_FPI), operations);
         self.wal_syncs.add(seconds.counts(&columns::PG_WAL_SYNCS), operations);
+        let of_load = |column: ColumnDef| record.load_counts.get(column.name).copied();
+        let load_syncs = of_load(columns::PG_WAL_SYNCS);
+        self.load_syncs += load_syncs.unwrap_or(0) as f64;
+        if let Some((records, xids)) = of_load(columns::PG_WAL_RECORDS).zip(of_load(columns::PG_XIDS)) {
+            let done = record
+                .counts
+                .as_ref()
+                .and_then(|counts| counts.measures.iter().map(|measure| measure.done).sum::<Option<u64>>());
+            self.load_records += records as f64;
+            self.load_xids += xids as f64;
+            self.load_operations += done.unwrap_or(0) as f64;
+        }
         self.image.add(record, seconds, operations);
         self.xids.add(seconds.counts(&columns::PG_XIDS), operations);
         for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
             self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
         }
+        self.readings = self.readings.max(seconds.rows());
         self.emulated |= record.host.is_emulated();
         self.in_virtual_machine |= record.host.is_virtual == Some(true);
         let Some(stack) = &record.stack else { return };
@@ -99,7 +122,9 @@ impl StrataSums {
             let below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
             let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
             let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
-            self.add_device(Seen { name, prefix, facts, promises, below, idle }, seconds, operations);
+            let flushes = record.load_counts.get(&columns::DEVICE_FLUSHES.name(&prefix));
+            let load_flushes = flushes.filter(|_| load_syncs.is_some()).copied();
+            self.add_device(Seen { name, prefix, facts, promises, below, idle, load_flushes }, seconds, operations);
         }
         let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
         self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
@@ -131,6 +156,8 @@ impl StrataSums {
         }
         if sums.promise(Claim::FlushesUncounted).is_none() {
             sums.flushes.add(column(columns::DEVICE_FLUSHES), operations);
+            let before = sums.load_flushes.unwrap_or(0.0);
+            sums.load_flushes = seen.load_flushes.map(|flushes| before + flushes as f64).or(sums.load_flushes);
         }
         sums.writes.add(column(columns::DEVICE_WRITES), operations);
         sums.write_bytes.add(column(columns::DEVICE_WRITE_BYTES), operations);
@@ -253,6 +280,7 @@ impl DeviceSums {
             others: None,
             ever_flushed: false,
             flushes: Flow::default(),
+            load_flushes: None,
             writes: Flow::default(),
             write_bytes: Flow::default(),
             reads: Flow::default(),
@@ -270,6 +298,7 @@ impl DeviceSums {
         self.stable = (self.stable.0 + other.stable.0, self.stable.1 + other.stable.1);
         self.others = self.others.zip(other.others).map(|(own, others)| own + others);
         self.ever_flushed |= other.ever_flushed;
+        self.load_flushes = self.load_flushes.zip(other.load_flushes).map(|(own, others)| own + others);
         for (own, others) in [
             (&mut self.flushes, &other.flushes),
             (&mut self.writes, &other.writes),
@@ -382,6 +411,8 @@ struct Seen<'a> {
     below: BTreeMap<End, u32>,
     /// Flushes a second that others were seen to cause before the trial.
     idle: Option<f64>,
+    /// Its flushes from before the load to after it.
+    load_flushes: Option<u64>,
 }
 
 /// The devices that a stack writes to, each once: those of the plan with no other node of the plan below, and below each

@@ -7,9 +7,14 @@ use super::probe::work::asks_for_fua;
 use super::remark::{Remark, Weight};
 use crate::record::probe::{Family, ProbeRecord};
 use crate::stats::interval::{TrialMean, mean_over_trials};
+use std::collections::BTreeMap;
 
 /// Version for which the probe's advice is computed; it is not shown here.
 const SERVER: u32 = 18;
+/// The row that does what a server does with its WAL, and that every probe has.
+const ALWAYS: &str = "wal.fdatasync.recycled";
+/// Part of a flush that may be missing to a whole one: what is under way when a slice ends.
+const NOT_A_WHOLE: f64 = 0.1;
 
 /// The probes of a case so far.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +24,15 @@ pub struct SyncedSums {
     /// Synced operations, and those among them that may be made durable by FUA instead of a flush.
     operations: u64,
     asking_for_fua: u64,
+}
+
+/// What one sync costs in flushes on a filesystem, as a `sync` case on it counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SyncCost {
+    /// At each level of devices, from the top; `None` where none are counted.
+    pub levels: Vec<Option<f64>>,
+    /// The case.
+    pub case: String,
 }
 
 #[derive(Debug, Clone)]
@@ -59,6 +73,20 @@ impl SyncedSums {
     #[must_use]
     pub fn fua_share(&self) -> f64 {
         if self.operations == 0 { 0.0 } else { self.asking_for_fua as f64 / self.operations as f64 }
+    }
+
+    /// Flushes of one fdatasync of a recycled segment at each level, in whole ones: what others add is less.
+    #[must_use]
+    pub fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
+        let row = &self.rows.iter().find(|sums| sums.row.spec.id == ALWAYS)?.row;
+        let mut levels: BTreeMap<u32, Option<f64>> = BTreeMap::new();
+        for work in &row.work {
+            let flushes = work.own_flushes_per_op.or(work.flushes_per_op);
+            let level = levels.entry(work.depth).or_default();
+            *level = flushes.map(|flushes| flushes + level.unwrap_or(0.0)).or(*level);
+        }
+        let whole = |flushes: f64| (flushes + NOT_A_WHOLE).floor().max(1.0);
+        (row.operations > 0).then(|| levels.into_values().map(|level| level.map(whole)).collect())
     }
 
     /// What they say together; `None` without a probe.

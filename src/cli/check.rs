@@ -15,9 +15,6 @@ use crate::report;
 use crate::store::folder::RunFolder;
 use std::path::{Path, PathBuf};
 
-/// File that makes a folder a run folder.
-const RUN: &str = "run.json";
-
 /// Check a run against a baseline: fail where a figure is beyond a limit
 ///
 /// Each limit is decided by the 95 % interval of the ratio to the baseline, for every case and workload that has the
@@ -144,7 +141,7 @@ fn read(argument: usize, text: &str, case: Option<&str>) -> Result<Read> {
             .hint("name a folder that `pgstrata run` printed, or FOLDER:CASE; `pgstrata compare` takes other results")
     };
     let (folder, own) = folder_and_case(text).ok_or_else(not_a_run)?;
-    if !Path::new(folder).join(RUN).is_file() {
+    if !RunFolder::is_one(Path::new(folder)) {
         return Err(not_a_run());
     }
     let source = RunSource::load(Path::new(folder))?;

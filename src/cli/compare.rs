@@ -19,13 +19,12 @@ use crate::probe::{self, Request, RowChoice, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
 use crate::record::probe::ProbeRecord;
 use crate::report;
+use crate::store::folder::RunFolder;
 use crate::store::import::ImportFolder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// File that makes a folder a run folder.
-const RUN: &str = "run.json";
 /// What stands before a publication's name.
 const SHELF: &str = "shelf:";
 /// Precision and writers of a probe, as `pgstrata probe` has them.
@@ -239,7 +238,7 @@ fn resolve(argument: usize, text: &str) -> Result<Found> {
 
 fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Result<Found> {
     let label = if label.trim_end_matches('/').is_empty() { "/" } else { label.trim_end_matches('/') };
-    if path.is_dir() && path.join(RUN).is_file() {
+    if RunFolder::is_one(path) {
         let source = RunSource::load(path)?;
         let sides = from_run::sides(argument, label, &source, case);
         return named(sides, label, case, || source.names());
@@ -311,7 +310,7 @@ fn missing(text: &str) -> Error {
     names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
     let error = Error::user(format!("{text} does not exist"));
     // What lies in a folder of results is nothing to be probed.
-    if let Some(folder) = parent.filter(|folder| folder.join(RUN).is_file() || ImportFolder::is_one(folder)) {
+    if let Some(folder) = parent.filter(|folder| RunFolder::is_one(folder) || ImportFolder::is_one(folder)) {
         let case = path.file_name().unwrap_or_default().to_string_lossy();
         return error.hint(format!("write a case of a folder as {}:{case}", folder.display()));
     }

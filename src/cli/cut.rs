@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> Result<u8> {
     if let Some(suite) = &args.guest {
         return in_guest(args, path, suite.clone().unwrap_or_default(), &host);
     }
-    if args.workload && is_run(path) {
+    if args.workload && RunFolder::is_one(path) {
         return Err(
             Error::user("--workload takes a plan, not a run folder, whose cases share a verdict").hint(PLAN_OF_RUN)
         );
@@ -180,7 +180,7 @@ fn show(args: &Args, text: &str) {
 
 /// The same in a guest. What comes out is printed here.
 fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
-    if is_run(path) {
+    if RunFolder::is_one(path) {
         return Err(Error::user("--guest takes a plan, not a run folder").hint(PLAN_OF_RUN));
     }
     of_this_machine(&super::plan::parsed(path)?.cases, "copy the plan and remove `guest` from it")?;
@@ -213,7 +213,7 @@ enum Subject {
 
 impl Subject {
     fn of(path: &Path) -> Result<Subject> {
-        if !is_run(path) {
+        if !RunFolder::is_one(path) {
             let cases = super::plan::read(path, false, &[], None)?.plan.cases;
             of_this_machine(&cases, "copy the plan, remove `guest` from it, and name the suite: --guest=SUITE")?;
             return Ok(Subject::Plan(cases));
@@ -252,10 +252,6 @@ impl Subject {
 
 /// What to do where a run folder does not do.
 const PLAN_OF_RUN: &str = "name the plan of the run: the run folder has it as plan.toml";
-
-fn is_run(path: &Path) -> bool {
-    path.join("run.json").is_file()
-}
 
 /// Refuses cases that run in guests.
 fn of_this_machine(cases: &[CaseSpec], hint: &str) -> Result<()> {

@@ -46,8 +46,9 @@ files belong together, what varied and which are repetitions; --manifest-example
   workload.script, workload.scale, workload.clients, workload.rate
 
 Exit code: 0 all outputs found were read in full (other lines that look like figures are listed),
-1 some lines, or files of a folder, could not be read, 2 a file is not the output of a known tool,
-or publication.toml is wrong (nothing is stored), 5 the folder cannot be written.")]
+1 some lines, or files of a folder, could not be read, 2 a file is not the output of a known tool
+or not in a form that is read, or publication.toml is wrong (nothing is stored), 5 the folder cannot
+be written.")]
 pub struct Args {
     /// Files, folders, or - for standard input
     #[arg(required_unless_present = "manifest_example", value_name = "FILE")]

@@ -65,11 +65,24 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
-    let path = folder.join("report.html");
     let elsewhere = "write it somewhere else: pgstrata report FOLDER -o report.html";
-    write(findings, "html", &path).map_err(|e| e.hint(elsewhere))?;
-    analyse::trial_table::write(folder, findings)?;
+    let path = write_in(folder, findings).map_err(|e| e.hint(elsewhere))?;
     out::line(&format!("\nreport      {}", path.display()))
+}
+
+/// Writes what a run folder has of an analysis, the page and the table of trials, and returns where the page is.
+///
+/// # Errors
+/// With the path.
+pub(super) fn write_in(folder: &Path, findings: &Findings) -> Result<PathBuf> {
+    let path = absolute(&folder.join("report.html"))?;
+    files::write_whole(&path, &render(findings, "html")?)?;
+    analyse::trial_table::write(folder, findings)?;
+    Ok(path)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).or_user(|| format!("find {}", path.display()))
 }
 
 /// The form that a file's name asks for.
@@ -95,9 +108,8 @@ fn render(findings: &Findings, format: &str) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// With the path.
-pub fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
-    let path = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
-    files::write_output(&path, &render(findings, format)?)
+fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
+    files::write_output(&absolute(path)?, &render(findings, format)?)
 }
 
 /// Prints a report.

@@ -10,7 +10,6 @@ use super::plan::guests;
 use super::prepared;
 use super::progress::{Progress, count};
 use crate::analyse::findings::Findings;
-use crate::analyse::trial_table;
 use crate::cut;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
 use crate::guest::suite::Suite;
@@ -281,16 +280,16 @@ fn in_guests(
     let outcome = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
     let Some(folder) = outcome.folder else { return Ok(outcome.code) };
     let findings = crate::analyse::load::findings(&folder)?;
-    let report = folder.join("report.html");
     if !args.json {
         let (done, not_run) = guest_run::counted(&folder)?;
         super::report::print(&findings, "txt")?;
         out::line(&format!("\n{} measured, {not_run} not run", count(done, "trial")))?;
         out::line(&format!("run folder  {}", folder.display()))?;
+    }
+    let report = super::report::write_in(&folder, &findings)?;
+    if !args.json {
         out::line(&format!("report      {}", report.display()))?;
     }
-    super::report::write(&findings, "html", &report)?;
-    trial_table::write(&folder, &findings)?;
     session::give_to_person(&folder)?;
     if outcome.code == Kind::Interrupted.exit_code() && !args.json {
         out::line(&resume_with(&folder))?;
@@ -493,7 +492,7 @@ fn described(disk: &DiskContents) -> String {
 /// # Errors
 /// With the commands that take one.
 pub fn refuse_folders(paths: &[PathBuf]) -> Result<()> {
-    let Some(folder) = paths.iter().find(|path| path.join("run.json").is_file()) else { return Ok(()) };
+    let Some(folder) = paths.iter().find(|path| RunFolder::is_one(path)) else { return Ok(()) };
     let folder = out::harmless(&shown(folder));
     Err(Error::user(format!("{folder} is the folder of a pgstrata run, not the output of another tool"))
         .hint(format!("pgstrata report {folder}, or pgstrata compare {folder} OTHER")))
@@ -505,15 +504,16 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         return Ok(0);
     }
     let findings = crate::analyse::load::findings(&ending.folder)?;
-    let report = ending.folder.join("report.html");
     // The table first: writing the page may fail, on a full disk.
     if !json {
         super::report::print(&findings, "txt")?;
         out::line(&format!("\n{}", summed_up(ending)))?;
         out::line(&format!("run folder  {}", ending.folder.display()))?;
+    }
+    let report = written(ending, &findings)?;
+    if !json {
         out::line(&format!("report      {}", report.display()))?;
     }
-    written(ending, &findings)?;
     if ending.interrupted {
         if !json {
             out::line(&resume_with(&ending.folder))?;
@@ -527,14 +527,13 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
 }
 
-/// Writes what a run folder has of an analysis.
-pub(super) fn written(ending: &Ending, findings: &Findings) -> Result<()> {
-    super::report::write(findings, "html", &ending.folder.join("report.html"))?;
-    trial_table::write(&ending.folder, findings)?;
+/// Writes what a run folder has of an analysis, and returns where the page is.
+pub(super) fn written(ending: &Ending, findings: &Findings) -> Result<PathBuf> {
+    let report = super::report::write_in(&ending.folder, findings)?;
     if let Err(e) = session::give_to_person(&ending.folder) {
         out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
     }
-    Ok(())
+    Ok(report)
 }
 
 /// `4 trials measured, 12 not run (1 of them cut short); took 5 min 2 s, 62 % of it measurement`.

@@ -249,7 +249,7 @@ fn prepare(folder: &Path, engine: &dyn Engine, plan: &str) -> Result<()> {
         let path = folder.join(name);
         fs::create_dir_all(&path).or_store(|| format!("create the folder {}", path.display()))?;
     }
-    files::write_output(&folder.join(PLAN), plan.as_bytes())?;
+    files::write_whole(&folder.join(PLAN), plan.as_bytes())?;
     if engine.carries_program() {
         let own = std::env::current_exe().or_host(|| "find the program itself".to_owned())?;
         let copied = fs::copy(&own, folder.join(PROGRAM));
@@ -328,9 +328,9 @@ fn write_job(told: &Told, engine: &dyn Engine) -> Result<()> {
     let plan = fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))?;
     let submission = Submission { attempt: told.submission.attempt + 1, ..told.submission.clone() };
     let (name, text) = engine.job_file(&submission, &told.missing, &plan)?;
-    files::write_output(&told.folder.join(name), text.as_bytes())?;
+    files::write_whole(&told.folder.join(name), text.as_bytes())?;
     let json = serde_json::to_string_pretty(&submission).map_err(|e| Error::bug(e.to_string()))?;
-    files::write_output(&told.folder.join(SUBMISSION), json.as_bytes())?;
+    files::write_whole(&told.folder.join(SUBMISSION), json.as_bytes())?;
     session::give_to_person(&told.folder)
 }
 

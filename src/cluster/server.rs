@@ -249,8 +249,7 @@ impl Server {
         Ok(["-h", &folder, "-p", &PORT.to_string(), "-U", ROLE].map(str::to_owned).to_vec())
     }
 
-    /// Process id of the postmaster.
-    #[cfg(test)]
+    /// Process id of the postmaster; 0 of one that was not started here.
     pub(crate) fn pid(&self) -> u32 {
         self.lock().child.as_ref().map_or(0, Child::id)
     }
@@ -290,6 +289,7 @@ impl Server {
             key_settings,
             shared_buffers_bytes: number(&mut client, "select pg_size_bytes(current_setting('shared_buffers'))")?,
             found_after: Vec::new(),
+            unlogged: Vec::new(),
         })
     }
 
@@ -311,6 +311,13 @@ impl Server {
             Some(FoundSetting { name: name?, value, place: place? })
         });
         Ok(found.filter(|found| facts.key_settings.get(&found.name) != found.value.as_ref()).collect())
+    }
+
+    /// Its unlogged tables, which are empty after a crash.
+    pub(crate) fn unlogged_tables(&self) -> Result<Vec<String>> {
+        let sql = "select oid::regclass from pg_class where relpersistence = 'u' and relkind = 'r' order by 1";
+        let rows = self.connect(DATABASE)?.query(sql)?;
+        Ok(rows.into_iter().flatten().flatten().collect())
     }
 
     /// Stops it (fast shutdown, a checkpoint included) and waits; escalates to immediate after a limit.

@@ -7,7 +7,8 @@
 use super::history::{Acknowledgement, History};
 use super::pages::Content;
 use crate::provision::layer;
-use crate::record::stack::StackSpec;
+use crate::record::options::OptionValue;
+use crate::record::stack::{End, NodeSpec, StackSpec};
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
 
 /// The worst moment for a power cut.
@@ -37,6 +38,22 @@ pub struct Evidence<'a> {
 /// Whether all layers of a stack pass pages on unchanged.
 pub fn pages_are_kept(stack: &StackSpec) -> bool {
     stack.nodes.iter().all(|node| layer(&node.layer).is_some_and(|layer| layer.keeps_pages(&node.options)))
+}
+
+/// Filesystems that write a page to a new place, unless they are told otherwise.
+const COPYING: [&str; 4] = ["bcachefs", "btrfs", "nilfs2", "zfs"];
+
+/// Whether a filesystem of a stack may write a page of data over the one that was there.
+pub fn pages_are_overwritten(stack: &StackSpec) -> bool {
+    let in_place = |node: &NodeSpec| {
+        let told = |value: &OptionValue| value.plain().contains("nodatacow");
+        !COPYING.contains(&node.layer.as_str())
+            || node.options.0.values().any(told)
+            || node.options.boolean("nocow") == Some(true)
+    };
+    let ends = stack.ends();
+    let data = ends.iter().filter(|(end, _)| *end != End::Wal).filter_map(|(_, on)| stack.node(on.node()));
+    data.into_iter().any(in_place)
 }
 
 impl Evidence<'_> {
@@ -269,6 +286,17 @@ mod tests {
         let none = || OptionValue::Boolean(true);
         assert!(["loop", "lvm", "delay", "bcache"].iter().all(|name| kept(name, "x", none())));
         assert!(!["zfs", "zpool", "zvol", "luks"].iter().any(|name| kept(name, "x", none())));
+    }
+
+    #[test]
+    fn a_copying_filesystem_overwrites_where_it_is_told_to_and_only_below_the_data() {
+        let of = |name: &str, key: &str, value: OptionValue| {
+            pages_are_overwritten(&StackSpec::linear("s", vec![(name, Options([(key.to_owned(), value)].into()))]))
+        };
+        let mount = |option: &str| OptionValue::List(vec![OptionValue::Text(option.to_owned())]);
+        assert!(of("ext4", "mount", mount("noatime")) && !of("btrfs", "mount", mount("noatime")));
+        assert!(of("btrfs", "mount", mount("nodatacow")) && of("btrfs", "nocow", OptionValue::Boolean(true)));
+        assert!(!of("btrfs", "nocow", OptionValue::Boolean(false)));
     }
 
     #[test]

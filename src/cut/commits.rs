@@ -6,7 +6,7 @@
 //! flushed.
 
 use super::beside::Failed;
-use super::history::{Acknowledgement, Flushed, History, link};
+use super::history::{Acknowledgement, Flushed, History, PREPARED, Prepared, link};
 use super::wal::{self, Lsn, WalReader, WalShape};
 use crate::cluster::client::{Client, TextRow};
 use crate::cluster::server::{DATABASE, Server};
@@ -138,8 +138,8 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     let progress = &Progress::default();
     let shape = shape_of(load.server)?;
     let mut followed = Followed::begin(load.server, shape)?;
-    let (following, mut flushed) = (&mut followed, Vec::new());
-    let noted = &mut flushed;
+    let (following, mut flushed, mut prepared) = (&mut followed, Vec::new(), Vec::new());
+    let (noted, preparing) = (&mut flushed, &mut prepared);
     let (outcomes, beside): (Vec<Result<Vec<Acknowledgement>>>, _) = std::thread::scope(|scope| {
         let workload = load.beside.map(|beside| {
             let began = now();
@@ -151,7 +151,7 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
         begun.extend([
             threads::begin(scope, move || stopping(progress, || move_files(load, progress).map(|()| Vec::new()))),
             threads::begin(scope, move || {
-                stopping(progress, || move_wal(load, progress, following).map(|()| Vec::new()))
+                stopping(progress, || move_wal(load, progress, following, preparing).map(|()| Vec::new()))
             }),
             threads::begin(scope, move || {
                 stopping(progress, || note_flushed(load, progress, noted).map(|()| Vec::new()))
@@ -178,7 +178,7 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     connect(load.server)?.query("SET synchronous_commit = on; INSERT INTO pgstrata_prepared VALUES (0)")?;
     followed.read_on(&|| load.interrupt.check().is_err())?;
     load.interrupt.check()?;
-    let history = History { flushed, ..History::of(acknowledged) }.with_wal(shape, &followed.ends);
+    let history = History { flushed, prepared, ..History::of(acknowledged) }.with_wal(shape, &followed.ends);
     let seen = history.acknowledged.iter().filter(|one| one.end.is_some()).count();
     Ok(Committed { others: followed.ends.len() - seen, history })
 }
@@ -331,7 +331,7 @@ fn note_flushed(load: &Load<'_>, progress: &Progress, noted: &mut Vec<Flushed>) 
 }
 
 /// What moves WAL: checkpoints at their times, however long the rest takes. It is read before a checkpoint removes it.
-fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed) -> Result<()> {
+fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed, prepared: &mut Vec<Prepared>) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
     let mut checkpoints = 0;
@@ -348,7 +348,16 @@ fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed) -> Re
             if left() {
                 break;
             }
+            // It stays prepared until the next one: a checkpoint moves it from WAL to a file.
+            if let Some(last) = prepared.last() {
+                connection.query(&format!("COMMIT PREPARED '{PREPARED}{}'", last.number))?;
+            }
+            connection.query(&format!(
+                "BEGIN; INSERT INTO pgstrata_prepared VALUES (-{checkpoints}); PREPARE TRANSACTION '{PREPARED}{checkpoints}'"
+            ))?;
+            let mark = load.recorder.mark();
             connection.query("CHECKPOINT")?;
+            prepared.push(Prepared { number: checkpoints, mark, checkpoint: load.recorder.mark() });
             progress.checkpoints.store(checkpoints, Ordering::Relaxed);
         }
         sleep(PAUSE);

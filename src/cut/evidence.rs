@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Format of the file.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// Its name in the folder of the evidence.
 pub const FILE: &str = "evidence.json";
 /// The log beside it.

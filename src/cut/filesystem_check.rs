@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::command::Command;
+use crate::host::command::{Command, last_lines};
 use crate::provision::Ground;
 use crate::provision::stack::Grounds;
 use crate::record::stack::{NodeSpec, Role, StackSpec};
@@ -23,6 +23,9 @@ const PROGRAMS: [Program; 3] = [
     Program { layers: &["xfs"], name: "xfs_repair", arguments: &["-n"], damage: 1 },
     Program { layers: &["btrfs"], name: "btrfs", arguments: &["check", "--readonly"], damage: 1 },
 ];
+
+/// Lines of each stream that are shown.
+const SAID: usize = 12;
 
 /// A checker on its device.
 pub struct FilesystemCheck {
@@ -64,11 +67,32 @@ impl FilesystemCheck {
     /// # Errors
     /// When it did not end, or could not look.
     pub fn run(&self, host: &Host) -> Result<Option<String>> {
-        let Err(e) = host.run(&self.command) else { return Ok(None) };
-        let exit_code = host.take_command_log().last().and_then(|ran| ran.exit_code);
-        match exit_code {
-            Some(code) if code & self.damage != 0 => Ok(Some(e.to_string())),
-            _ => Err(Error::host(e.to_string())),
+        let (output, code) = host.run_to_end(&self.command)?;
+        // Findings stand on one of them, the version and the summary on the other, as each checker likes.
+        let said = [output.stderr, output.stdout].map(|text| last_lines(&text, SAID));
+        let said = format!("`{}` says:\n{}", self.command.shown(), said.join("\n"));
+        match code {
+            Some(0) => Ok(None),
+            Some(code) if code & self.damage != 0 => Ok(Some(said)),
+            _ => Err(Error::host(said)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_told_in_what_the_checker_printed_on_both_streams() {
+        let check = |exit: &str| {
+            let script = format!("echo Inode 7, i_blocks is 16, should be 18; echo e2fsck 1.47 >&2; exit {exit}");
+            let command = Command::new("sh").args(["-c", script.as_str()]);
+            FilesystemCheck { command, damage: 4 }.run(&Host::this())
+        };
+        let damage = check("4").unwrap().unwrap();
+        assert!(damage.contains("should be 18") && damage.contains("e2fsck 1.47"), "{damage}");
+        assert_eq!(check("0").unwrap(), None);
+        assert!(check("8").unwrap_err().to_string().contains("should be 18"));
     }
 }

@@ -39,6 +39,19 @@ pub struct Flushed {
     pub up_to: Lsn,
 }
 
+/// A transaction that was prepared, and then maybe committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    pub number: u32,
+    /// Mark taken after its acknowledgement.
+    pub mark: Seq,
+    /// Mark taken after the checkpoint that followed.
+    pub checkpoint: Seq,
+}
+
+/// Names of prepared transactions that are looked for: this and a number; the row of one has the negative of it.
+pub const PREPARED: &str = "pgstrata-kept-";
+
 /// All acknowledgements of a recording, by their marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
@@ -47,6 +60,7 @@ pub struct History {
     pub wal: Option<WalShape>,
     /// What the server said of its WAL, in that order: an asynchronous commit may be missing until it is said to be flushed.
     pub flushed: Vec<Flushed>,
+    pub prepared: Vec<Prepared>,
 }
 
 impl History {

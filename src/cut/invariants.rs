@@ -2,7 +2,7 @@
 
 use super::arithmetic::Loss;
 use super::commits::ROWS;
-use super::history::{History, link};
+use super::history::{History, PREPARED, link};
 use super::server_check::is_of_the_machine;
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
@@ -45,13 +45,31 @@ type Tables = BTreeMap<(u16, u64), Shown>;
 /// # Errors
 /// When the server cannot be asked. What it refuses to read is [`Found::Torn`].
 pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Result<Found> {
+    asked(server, |client| Ok(judge(&tables(client, crashed)?, history, at)))
+}
+
+/// Looks for every transaction that was prepared before `at`: it must still be, or be committed.
+///
+/// # Errors
+/// As [`look`].
+pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Found> {
+    let sql = format!(
+        "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() UNION ALL \
+         SELECT '{PREPARED}' || -number FROM pgstrata_prepared WHERE number < 0"
+    );
+    asked(server, |client| {
+        let there = client.query(&sql)?.concat();
+        let mut names =
+            history.prepared.iter().filter(|one| one.mark <= at).map(|one| Some(format!("{PREPARED}{}", one.number)));
+        let lost = names.find(|name| !there.contains(name)).flatten();
+        Ok(lost.map_or(Found::Whole, |name| Found::Torn(format!("the prepared transaction {name} is missing"))))
+    })
+}
+
+fn asked(server: &Server, ask: impl FnOnce(&mut Client) -> Result<Found>) -> Result<Found> {
     let mut client = server.connect(DATABASE)?;
     client.set_limit(ANSWER)?;
-    match tables(&mut client, crashed) {
-        Ok(tables) => Ok(judge(&tables, history, at)),
-        Err(e) if !is_of_the_machine(&e) => Ok(Found::Torn(e.to_string())),
-        Err(e) => Err(e),
-    }
+    ask(&mut client).or_else(|e| if is_of_the_machine(&e) { Err(e) } else { Ok(Found::Torn(e.to_string())) })
 }
 
 fn tables(client: &mut Client, crashed: bool) -> Result<Tables> {

@@ -104,7 +104,7 @@ impl Judged<'_> {
     /// What each request holds.
     pub fn contents(&self) -> Result<Contents> {
         let log = self.recorded.recording.log();
-        let begin = State { class: Class::Floor, at: 0, extra: Vec::new(), torn: None };
+        let begin = State { class: Class::Floor, at: 0, extra: Vec::new(), torn: Vec::new() };
         let durable = Durable::of(log.entries(), DeviceModel::Honest);
         let mut blocks = Blocks::over(self.recorded.recording.images(&durable, &begin));
         let mut contents = Contents::default();

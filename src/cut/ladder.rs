@@ -33,6 +33,10 @@ use std::sync::Arc;
 /// Bytes that recovery may write to the disks of a state.
 const MOST_OVERLAY: u64 = 4 << 30;
 
+/// Settings with which PostgreSQL takes damage for none.
+const HIDING: [&str; 4] =
+    ["zero_damaged_pages", "ignore_checksum_failure", "ignore_invalid_pages", "ignore_system_indexes"];
+
 /// How a state came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
@@ -229,8 +233,8 @@ impl<'a> Checker<'a> {
         Ok(None)
     }
 
-    /// A server on a state; `None` where there is no data folder.
-    fn server_on(&self, folders: &Folders, settings: &[(&str, &str)]) -> Result<Option<ServerSpec>> {
+    /// A server on a state, with these settings off; `None` where there is no data folder.
+    fn server_on(&self, folders: &Folders, off: &[&str]) -> Result<Option<ServerSpec>> {
         // Before anything is made for a server, and entered into the ledger.
         if !paths::exists(&data_folder(folders).join("PG_VERSION")) {
             return Ok(None);
@@ -239,8 +243,8 @@ impl<'a> Checker<'a> {
         files::remove(&log)?;
         let mut spec = server_spec(self.of.session, postgres_of(self.of.case)?, folders, log)?;
         // A crash must be seen.
-        for (name, value) in settings.iter().chain(&[("restart_after_crash", "off")]) {
-            spec.settings.insert((*name).to_owned(), (*value).to_owned());
+        for name in off.iter().chain(&["restart_after_crash"]) {
+            spec.settings.insert((*name).to_owned(), "off".to_owned());
         }
         // After a power cut no process of that number runs; here one may.
         files::remove(&spec.data.join("postmaster.pid"))?;
@@ -251,10 +255,18 @@ impl<'a> Checker<'a> {
 
     fn recovered(&self, folders: &Folders, at: Seq, crashed: bool) -> Result<Finding> {
         let Session { host, interrupt, .. } = self.of.session;
-        // Nothing here must outlive a power cut.
-        let Some(spec) = self.server_on(folders, &[("fsync", "off")])? else { return Ok(no_data()) };
+        let postgres = postgres_of(self.of.case)?;
+        // Nothing here must outlive a power cut, and nothing that the plan asks for may hide damage.
+        let hiding = HIDING.iter().filter(|name| postgres.settings.contains_key(**name));
+        let off: Vec<&str> = ["fsync"].iter().chain(hiding).copied().collect();
+        let Some(spec) = self.server_on(folders, &off)? else { return Ok(no_data()) };
         let look = |server: &_| {
-            server_check::beside_amcheck(server, || invariants::look(server, self.of.history, at, crashed))
+            // Before amcheck, which rolls them back.
+            let prepared = invariants::prepared(server, self.of.history, at)?;
+            server_check::beside_amcheck(server, || match invariants::look(server, self.of.history, at, crashed)? {
+                Found::Whole => Ok(prepared),
+                found => Ok(found),
+            })
         };
         match server_check::on_server(host, &spec, interrupt, look)? {
             Ended::Found(found) => Ok(Finding::Recovered(found)),

@@ -46,6 +46,8 @@ pub struct Recorded {
     pub wal_disks: Vec<u16>,
     /// Whether the server's own setting makes commits asynchronous.
     pub asynchronous: bool,
+    /// Whether the server has `full_page_writes`, which make good for torn pages.
+    pub mends_pages: bool,
     /// What ran beside the clients.
     pub beside: Option<Ran>,
 }
@@ -106,18 +108,19 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
     if let Some(failure) = recorder.failure() {
         return Err(Error::host(failure).into());
     }
-    let Done { history, asynchronous, beside, stopped } = done?;
+    let Done { history, asynchronous, mends_pages, beside, stopped } = done?;
     undone?;
     let recording = recorder.finish()?;
     let wal_disks = wal_disks(&case.stack, &disks);
     let nodes = disks.into_iter().map(|(node, _)| node).collect();
-    Ok(Recorded { recording, history, stopped, nodes, bases, log, wal_disks, asynchronous, beside })
+    Ok(Recorded { recording, history, stopped, nodes, bases, log, wal_disks, asynchronous, mends_pages, beside })
 }
 
 /// What the clients did on a stack that still stands.
 struct Done {
     history: History,
     asynchronous: bool,
+    mends_pages: bool,
     beside: Option<Ran>,
     stopped: Seq,
 }
@@ -153,7 +156,8 @@ fn on_disks(
     }
     use_tablespaces(&server, &stack)?;
     commits::prepare(&server)?;
-    let asynchronous = asynchronous_commit(&server)?;
+    let asynchronous = is_off(&server, "synchronous_commit")?;
+    let mends_pages = !is_off(&server, "full_page_writes")?;
     // What is there now is the base, and counts as durable.
     sync(&stack)?;
     recorder.begin(log, MOST_LOG)?;
@@ -171,7 +175,7 @@ fn on_disks(
     let beside = beside.map(|_| Ran { workload, commits: others });
     server.stop(&session.host)?;
     sync(&stack)?;
-    Ok(Done { history, asynchronous, beside, stopped: recorder.mark() })
+    Ok(Done { history, asynchronous, mends_pages, beside, stopped: recorder.mark() })
 }
 
 fn sync(stack: &BuiltStack) -> Result<()> {
@@ -276,8 +280,8 @@ fn use_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     Ok(())
 }
 
-/// Whether commits are asynchronous by the server's settings.
-fn asynchronous_commit(server: &Server) -> Result<bool> {
-    let rows = server.connect(server::DATABASE)?.query("SHOW synchronous_commit")?;
+/// Whether a setting of the server is off.
+fn is_off(server: &Server, name: &str) -> Result<bool> {
+    let rows = server.connect(server::DATABASE)?.query(&format!("SHOW {name}"))?;
     Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("off"))
 }

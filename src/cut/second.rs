@@ -67,7 +67,7 @@ impl Trying<'_> {
         let cutting = self.judged.session.cutting;
         let mut seen = BTreeSet::new();
         let holds = |verdict: &Verdict| matches!(verdict, Verdict::Holds { .. } | Verdict::ExpectedLoss { .. });
-        let holding = wholes.iter().filter(|(state, verdict)| holds(verdict) && state.torn.is_none());
+        let holding = wholes.iter().filter(|(state, verdict)| holds(verdict) && state.torn.is_empty());
         // One of each class before a second of any.
         let (first, again): (Vec<&State>, Vec<&State>) =
             holding.map(|(state, _)| state).partition(|state| seen.insert(state.class));

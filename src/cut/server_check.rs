@@ -9,12 +9,15 @@ use crate::cluster::server::{DATABASE, Server, ServerSpec};
 use crate::error::{Error, Kind, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
-use crate::host::{Host, files, threads};
+use crate::host::{Host, files, processes, threads};
 use crate::recorder::Seq;
 use std::time::Duration;
 
 /// The longest that a check of all indexes may take: milliseconds here, minutes on a machine that others keep busy.
 const ANSWER: Duration = Duration::from_secs(600);
+
+/// Private memory of a session: on a damaged catalog one may take more and more of it for ever.
+const MOST_MEMORY: u64 = 1 << 30;
 
 /// How a check on a server ended.
 pub enum Ended {
@@ -38,6 +41,7 @@ pub fn on_server(
         Ok(server) => server,
         Err(e) => return damage(spec, e).map(Ended::Found),
     };
+    processes::limit_memory(server.pid(), MOST_MEMORY)?;
     let mut left_out = match look(&server) {
         Ok(Ended::LeftOut(steps)) => steps,
         Ok(found) => return Ok(found),

@@ -1,5 +1,6 @@
 //! States of a recording that are tried: all by the end of WAL, a sample and every worst suspect by all steps.
 
+use super::arithmetic;
 use super::evidence::{self, verdict_of};
 use super::invariants::Found;
 use super::judge::{Device, Judged};
@@ -12,8 +13,9 @@ use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, paths};
 use crate::record::verdict::Verdict;
-use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Seq, State, Written, select};
+use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Seq, State, Tear, Written, select};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Requests of a failing state that are left out in turn, to see whether it still fails.
 const MOST_LEFT_OUT: usize = 16;
@@ -33,6 +35,9 @@ const CROWDED: usize = 1000;
 
 /// States that fail once and not again, after which the machine is held to be at fault.
 const MOST_FLUKES: usize = 8;
+
+/// Checkpoints after which a state is always tried.
+const MOST_CHECKPOINTS: usize = 10;
 
 /// Bytes at which a torn write convicts, as a severity of its own.
 const TORN_PAGE: u32 = 4096;
@@ -84,12 +89,19 @@ impl Trying<'_> {
         let Some((honest, others)) = devices.split_first() else { return Ok(None) };
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
-        let of = |class: &Class| coverage.classes.get(class).copied().unwrap_or_default();
-        let tried = |class: &Class| Tried {
-            class: class.word().to_owned(),
-            tried: of(class).0,
-            of: of(class).1,
-            may_fail: *class == Class::TornSector,
+        // What is never synced fails right after a checkpoint, and until the kernel writes it by itself.
+        let checkpoints = self.judged.recorded.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
+        let after = checkpoints.map(|one| State {
+            class: Class::Floor,
+            at: one.checkpoint,
+            extra: Vec::new(),
+            torn: Vec::new(),
+        });
+        let late: Vec<State> = self.extremes(&honest.durable).into_iter().chain(after).collect();
+        let tried = |class: &Class| {
+            let (tried, of) = coverage.classes.get(class).copied().unwrap_or_default();
+            let tried = tried + late.iter().filter(|state| state.class == *class).count();
+            Tried { class: class.word().to_owned(), tried, of: of.max(tried), may_fail: *class == Class::TornSector }
         };
         result.classes = Class::ALL.iter().map(tried).collect();
         (self.tell)(Told::Checking { case: &self.judged.case.id, states: states.len() });
@@ -98,7 +110,7 @@ impl Trying<'_> {
             return Ok(None);
         }
         let tails = self.tails("end of WAL", &honest.durable, &states, result)?;
-        let whole = self.worth_all_steps(&states, &tails, cutting.wholes());
+        let whole = [self.worth_all_steps(&honest.durable, &states, &tails, cutting.wholes()), late].concat();
         let wholes = self.wholes("all steps", &honest.durable, &whole, result)?;
         let counts = |(state, verdict): &Weighed| state.class != Class::TornSector || !verdict.convicts();
         let convicted = tails.iter().chain(&wholes).any(|found| counts(found) && found.1.convicts());
@@ -111,6 +123,7 @@ impl Trying<'_> {
         let mut found: Vec<Weighed> = tails.into_iter().chain(wholes).collect();
         self.count_torn(&found, result);
         found.retain(counts);
+        found.extend(self.on_others(honest, others, result)?);
         let alone = found.into_iter().map(|(state, verdict)| (Kept { state, second: None }, verdict));
         let mut suspects: Vec<(Kept, Verdict)> = alone
             .chain(seconds.found)
@@ -122,10 +135,10 @@ impl Trying<'_> {
         let (verdict, kept) = worst_confirmed(by_arithmetic, suspects, |kept| self.confirmed(&honest.durable, kept))?;
         result.verdict = verdict;
         if let Verdict::Holds { .. } = result.verdict {
-            result.verdict = Verdict::Holds { states };
+            result.verdict = self.held(states, &whole, result);
         }
-        result.devices[0].verdict = result.verdict.clone();
-        self.on_others(honest, others, result)?;
+        let same = devices.iter().zip(&mut result.devices).filter(|(device, _)| device.durable == honest.durable);
+        same.for_each(|(_, on)| on.verdict.clone_from(&result.verdict));
         Ok(kept)
     }
 
@@ -153,6 +166,26 @@ impl Trying<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// What no state contradicts, where each kind was tried and one that fails would be seen.
+    fn held(&self, states: usize, whole: &[State], result: &CaseResult) -> Verdict {
+        let recorded = self.judged.recorded;
+        let lacking = result.classes.iter().filter(|class| !class.may_fail && class.tried == 0 && class.of > 0);
+        let lacking: Vec<&str> = lacking.map(|class| class.class.as_str()).collect();
+        let why = if !lacking.is_empty() {
+            format!("none of these is among them: {}; take more (--states)", lacking.join(", "))
+        } else if !recorded.mends_pages && arithmetic::pages_are_overwritten(&self.judged.case.stack) {
+            let seams = |tear: &Tear| self.written.get(tear.entry).map_or(0, |written| written.seams.len());
+            let torn = whole.iter().filter(|state| state.class == Class::TornPage).flat_map(|state| &state.torn);
+            let torn: usize = torn.map(seams).sum();
+            format!(
+                "full_page_writes is off, and of {torn} pages torn at 4 KiB none was seen to do harm, which is no proof"
+            )
+        } else {
+            return Verdict::Holds { states };
+        };
+        Verdict::NotMeasured { why: format!("not decided, {states} states: {why}") }
     }
 
     fn chosen(&self, durable: &Durable, states: usize) -> (Vec<State>, crate::recorder::Coverage) {
@@ -249,47 +282,75 @@ impl Trying<'_> {
     }
 
     /// States for all steps: the worst by the end of WAL, then a sample. Half of it are pages that were overwritten and torn, of
-    /// which the end of WAL says nothing; the rest is taken from the other classes in turn.
-    fn worth_all_steps(&self, states: &[State], tails: &[Weighed], count: usize) -> Vec<State> {
+    /// which the end of WAL says nothing; the rest is taken from the classes in turn.
+    fn worth_all_steps(&self, durable: &Durable, states: &[State], tails: &[Weighed], count: usize) -> Vec<State> {
         let mut chosen = suspects(tails, SUSPECTS);
-        let tear = |state: &State| state.torn.filter(|_| state.class == Class::TornPage);
-        let of_kind = |entry: usize, kind| self.written.get(entry).is_some_and(|written| written.kind == kind as u8);
-        let is_torn_page = |state: &&State| tear(state).is_some_and(|tear| of_kind(tear.entry, Content::Overwritten));
-        // Different pages first: the same tear at another moment says little more.
-        let torn: Vec<&State> = states.iter().filter(is_torn_page).collect();
-        let mut seen = BTreeSet::new();
-        let (first, again): (Vec<&State>, Vec<&State>) = torn.into_iter().partition(|state| seen.insert(state.torn));
-        let torn = spread(&first, count / 2);
-        let more = spread(&again, count / 2 - torn.len());
-        chosen.extend(torn.into_iter().chain(more));
-        let mut classes: Vec<Vec<&State>> = Class::ALL
-            .iter()
-            .map(|class| states.iter().filter(|state| state.class == *class && !is_torn_page(state)).collect())
-            .collect();
+        chosen.extend(self.torn(durable, count / 2));
+        let mut classes: Vec<Vec<&State>> =
+            Class::ALL.iter().map(|class| states.iter().filter(|state| state.class == *class).collect()).collect();
         classes.retain(|class| !class.is_empty());
         let each = (count - count / 2).div_ceil(classes.len().max(1));
         chosen.extend(classes.iter().flat_map(|class| spread(class, each)));
         chosen
     }
 
+    /// The moments at which the most pages are being overwritten that no earlier one of them has, with all of these torn: one
+    /// by one they would take hundreds of states.
+    fn torn(&self, durable: &Durable, count: usize) -> Vec<State> {
+        let entries = self.judged.recorded.recording.log().entries();
+        let moments = self.moments();
+        let in_play = |number: usize| {
+            let from = moments.partition_point(|at| *at <= entries[number].submitted);
+            from..moments.partition_point(|at| *at <= durable.from(number)).max(from)
+        };
+        let seams = |number: usize| &self.written[number].seams;
+        let overwritten =
+            (0..self.written.len()).filter(|number| self.written[*number].kind == Content::Overwritten as u8);
+        let overwritten: Vec<(usize, Range<usize>)> = overwritten.map(|number| (number, in_play(number))).collect();
+        let mut left = overwritten.clone();
+        let mut states = Vec::new();
+        while states.len() < count {
+            let mut change = vec![0; moments.len() + 1];
+            for (number, during) in &left {
+                change[during.start] += seams(*number).len() as i64;
+                change[during.end] -= seams(*number).len() as i64;
+            }
+            let pages = change.iter().scan(0, |sum, change| {
+                *sum += change;
+                Some(*sum)
+            });
+            let Some((place, _)) = pages.enumerate().max_by_key(|(_, pages)| *pages).filter(|(_, pages)| *pages > 0)
+            else {
+                break;
+            };
+            left.retain(|(_, during)| !during.contains(&place));
+            let there = overwritten.iter().filter(|(_, during)| during.contains(&place));
+            let torn = there.map(|(entry, _)| Tear::first_halves(*entry, seams(*entry)[0]));
+            states.push(State { class: Class::TornPage, at: moments[place], extra: Vec::new(), torn: torn.collect() });
+        }
+        states
+    }
+
     fn count_torn(&self, found: &[Weighed], result: &mut CaseResult) {
         let count = |class| {
             let failed = found.iter().filter(|(state, verdict)| state.class == class && verdict.convicts());
-            failed.map(|(state, _)| (state.at, state.torn)).collect::<BTreeSet<_>>().len()
+            failed.map(|(state, _)| (state.at, &state.torn)).collect::<BTreeSet<_>>().len()
         };
         (result.torn_pages, result.torn_sectors) = (count(Class::TornPage), count(Class::TornSector));
     }
 
-    /// What the other models of the device make of it.
-    fn on_others(&self, honest: &Device, others: &[Device], result: &mut CaseResult) -> Result<()> {
+    /// What the other models of the device make of it. Gives what failed with all completed writes there, as states of the honest
+    /// device: it may leave each of these.
+    fn on_others(&self, honest: &Device, others: &[Device], result: &mut CaseResult) -> Result<Vec<Weighed>> {
+        let mut failed = Vec::new();
         let count = (self.judged.session.cutting.states / HONEST_FOR_OTHER).max(LEAST_OF_OTHER);
         for (device, place) in others.iter().zip(1..) {
             if device.durable == honest.durable {
-                result.devices[place].verdict = result.verdict.clone();
                 continue;
             }
+            let keeps_all = device.name == DeviceModel::PowerProtected.to_string();
             // What is told that its disks write through is judged by how they are then.
-            let is_own = device.name == DeviceModel::PowerProtected.to_string() && self.writes_through();
+            let is_own = keeps_all && self.writes_through();
             let (states, _) =
                 self.chosen(&device.durable, if is_own { self.judged.session.cutting.states } else { count });
             let mut other = CaseResult::of(self.judged.case, Verdict::Holds { states: 0 });
@@ -300,20 +361,34 @@ impl Trying<'_> {
                 true => suspects(&tails, 1),
                 false => {
                     let wholes = if is_own { self.judged.session.cutting.wholes() } else { WHOLES_OF_OTHER };
-                    [self.worth_all_steps(&states, &tails, wholes), self.extremes(&device.durable)].concat()
+                    [self.worth_all_steps(&device.durable, &states, &tails, wholes), self.extremes(&device.durable)]
+                        .concat()
                 }
             };
             let looked_at = if tails.is_empty() { whole.len() } else { states.len() };
             let wholes = self.wholes(&device.name, &device.durable, &whole, &mut other)?;
             let by_arithmetic = result.devices[place].verdict.clone();
-            let found = tails.into_iter().chain(wholes).filter(|(state, _)| state.class != Class::TornSector);
-            let worst = found.map(|(_, verdict)| verdict).chain([by_arithmetic]).max_by_key(Verdict::weight);
+            let found: Vec<Weighed> =
+                tails.into_iter().chain(wholes).filter(|(state, _)| state.class != Class::TornSector).collect();
+            let worse = found.iter().filter(|(_, verdict)| keeps_all && verdict.convicts());
+            failed.extend(worse.map(|(state, verdict)| (self.as_honest(honest, device, state), verdict.clone())));
+            let worst =
+                found.into_iter().map(|(_, verdict)| verdict).chain([by_arithmetic]).max_by_key(Verdict::weight);
             result.devices[place].verdict = match worst {
                 Some(Verdict::Holds { .. }) | None => Verdict::Holds { states: looked_at },
                 Some(worst) => worst,
             };
         }
-        Ok(())
+        Ok(failed)
+    }
+
+    /// The state of the honest device with the same requests kept.
+    fn as_honest(&self, honest: &Device, device: &Device, state: &State) -> State {
+        let entries = self.judged.recorded.recording.log().entries();
+        let lost: BTreeSet<usize> = device.durable.in_play(entries, state.at).into_iter().collect();
+        let kept = |number: &usize| !lost.contains(number) || state.extra.contains(number);
+        let extra = honest.durable.in_play(entries, state.at).into_iter().filter(kept).collect();
+        State { extra, ..state.clone() }
     }
 
     /// Whether the plan tells the kernel of every disk that it writes through, so that no flush is sent.
@@ -322,8 +397,8 @@ impl Trying<'_> {
         of_disk.map(|node| node.options.table("queue")).all(|queue| queue.text("write_cache") == Some("write through"))
     }
 
-    /// The last moment with nothing kept of what was in play, and with all of it but pages of data: what a device that lies
-    /// about data alone is caught with, since a few states at random need not have it.
+    /// The last moment with nothing kept of what was in play, with all of it, and with all but pages of data: what a server or
+    /// device that lies about a part of it is caught with, since a few states at random need not have it.
     fn extremes(&self, durable: &Durable) -> Vec<State> {
         let recorded = self.judged.recorded;
         let at = recorded.history.acknowledged.last().map_or(0, |last| last.mark);
@@ -332,9 +407,9 @@ impl Trying<'_> {
             [Content::Data, Content::Overwritten].into_iter().any(|data| kind == Some(data as u8))
         };
         let in_play = durable.in_play(recorded.recording.log().entries(), at);
-        let without_data = in_play.into_iter().filter(|number| !is_data(number)).collect();
-        let state = |class, extra| State { class, at, extra, torn: None };
-        vec![state(Class::Floor, Vec::new()), state(Class::Sample, without_data)]
+        let without_data = in_play.iter().copied().filter(|number| !is_data(number)).collect();
+        let state = |class, extra| State { class, at, extra, torn: Vec::new() };
+        vec![state(Class::Floor, Vec::new()), state(Class::Ceiling, in_play), state(Class::Sample, without_data)]
     }
 
     /// The same state with as few as possible of the requests that were in play.
@@ -425,7 +500,7 @@ mod tests {
     use super::*;
 
     fn suspect(at: Seq, verdict: Verdict) -> (Kept, Verdict) {
-        (Kept { state: State { class: Class::Floor, at, extra: Vec::new(), torn: None }, second: None }, verdict)
+        (Kept { state: State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() }, second: None }, verdict)
     }
 
     fn torn() -> Verdict {

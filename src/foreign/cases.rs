@@ -109,7 +109,7 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
     ImportedLog {
         done: one.done + other.done,
         skipped: one.skipped + other.skipped,
-        failed: one.failed + other.failed,
+        failed: one.failed.zip(other.failed).map(|(one, other)| one + other),
         retried: one.retried.zip(other.retried).map(|(one, other)| (one.0 + other.0, one.1 + other.1)),
         span_us: span(u64::min, |it| it.0).zip(span(u64::max, |it| it.1)),
         latency: joined_times(&one.latency, &other.latency),
@@ -121,8 +121,11 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
 
 fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
     let mut steps: BTreeMap<u64, u64> = BTreeMap::new();
-    for (us, count) in one.steps.iter().chain(&other.steps) {
-        *steps.entry(*us).or_default() += count;
+    // A distribution of some of the times is none of all.
+    if [one, other].iter().all(|it| it.count == 0 || !it.steps.is_empty()) {
+        for (us, count) in one.steps.iter().chain(&other.steps) {
+            *steps.entry(*us).or_default() += count;
+        }
     }
     ImportedTimes {
         count: one.count + other.count,

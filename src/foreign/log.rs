@@ -2,6 +2,7 @@
 
 use super::unpack::fill;
 use crate::foreign::read::pgbench_log::{self, End, Optional, Reader};
+use crate::foreign::read::{output::Line, table::unread};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
 use std::io::{self, Read};
@@ -129,7 +130,7 @@ impl Tally {
         }
         match transaction.ended {
             Ended::Skipped => self.log.skipped += 1,
-            Ended::Failed(_) => self.log.failed += 1,
+            Ended::Failed(_) => *self.log.failed.get_or_insert(0) += 1,
             Ended::Done(us) => {
                 self.log.done += 1;
                 self.latency.take(us);
@@ -144,6 +145,7 @@ impl Tally {
         let has_lag = matches!(end.kind, Some(Optional::Lag | Optional::LagAndRetries));
         let has_retries = end.kind == Some(Optional::LagAndRetries);
         ImportedLog {
+            failed: self.log.failed.or(Some(0)),
             retried: has_retries.then_some(self.retried),
             latency: self.latency.finish(),
             lag: has_lag.then(|| self.lag.finish()),
@@ -152,6 +154,68 @@ impl Tally {
             ..self.log
         }
     }
+}
+
+/// A log of `--aggregate-interval`, where most lines of a text are its: start, transactions, then sum, sum of squares, least
+/// and most of the latencies; with a rate the same of the lag, with a limit how many were skipped. Since 15 always these and
+/// retried, retries, serialization failures, deadlocks, newer than 18 others: 0 also where the option was not given.
+pub(super) fn aggregated(text: &str) -> Option<(ImportedLog, ImportedOutput)> {
+    const MOST_NAMED: usize = 20;
+    let (mut log, mut lag, mut retried) = (ImportedLog::default(), ImportedTimes::default(), (0u64, 0u64));
+    let mut output = ImportedOutput { tool: "pgbench -l".to_owned(), ..ImportedOutput::default() };
+    let (mut failed, mut read, mut widest) = (0u64, 0, 0);
+    for (number, line) in (1..).zip(text.split_inclusive('\n')).filter(|(_, line)| !line.trim().is_empty()) {
+        output.lines = (1, number);
+        // What has no line feed may be cut off.
+        let Some(n) = interval(line).filter(|_| line.ends_with('\n')) else {
+            log.lines_unread += 1;
+            if output.unread.len() < MOST_NAMED {
+                output.unread.push(unread(Line { number, text: line, indent: 0 }, "a whole interval of a log"));
+            }
+            continue;
+        };
+        let at = |index: usize| n.get(index).map_or(0, |value| *value as u64);
+        (read, widest) = (read + 1, widest.max(n.len()));
+        let sums =
+            [&mut log.done, &mut log.latency.sum_us, &mut lag.sum_us, &mut log.skipped, &mut retried.0, &mut retried.1];
+        for (index, sum) in [1, 2, 6, 10, 11, 12].into_iter().zip(sums) {
+            *sum = sum.saturating_add(at(index));
+        }
+        failed = (13..16).map(at).fold(failed, u64::saturating_add);
+        (log.latency.most_us, lag.most_us) = (log.latency.most_us.max(at(5)), lag.most_us.max(at(9)));
+        let start_us = at(0) * 1_000_000;
+        log.span_us = Some((log.span_us.map_or(start_us, |(first, _)| first), start_us));
+    }
+    (log.latency.count, lag.count) = (log.done, log.done);
+    log.lag = (lag.most_us > 0 || matches!(widest, 10 | 11)).then_some(lag);
+    log.retried = (retried.0 > 0).then_some(retried);
+    log.failed = (widest < 15 || failed > 0).then_some(failed);
+    output.notes.push("a log of intervals (--aggregate-interval): it has no percentiles".to_owned());
+    if log.failed.is_none() {
+        output
+            .notes
+            .push("failures are unknown: they are 0 in each interval, as without --failures-detailed".to_owned());
+    }
+    (read > log.lines_unread).then_some((log, output))
+}
+
+/// The numbers of an interval; sums that cannot be of so many latencies are of another table.
+fn interval(line: &str) -> Option<Vec<f64>> {
+    let is_whole = |word: &str| word.len() < 30 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let of = |word: &str| word.parse().ok().filter(|_| is_whole(word));
+    let mut n: Vec<f64> = line.split_ascii_whitespace().map(of).collect::<Option<_>>()?;
+    if n.len() == 11 {
+        // Until 14 those that were skipped are counted, too.
+        n[1] -= n[10];
+    }
+    if !matches!(n.len(), 6 | 10 | 11 | 15 | 16) || !(1e9..1e10).contains(&n[0]) || n[1] < 0.0 {
+        return None;
+    }
+    // All were rounded to whole microseconds.
+    let (mean, slack) = (n[2] / n[1].max(1.0), n[2] + n[5] + 1.0);
+    let squares = n[2] * mean * 0.999_999 - slack..=n[2] * n[5] * 1.000_001 + slack;
+    let is_possible = mean <= n[5] + 1.0 && (n[4] <= mean + 1.0 || n[1] == 0.0) && squares.contains(&n[3]);
+    is_possible.then_some(n)
 }
 
 #[cfg(test)]
@@ -168,7 +232,7 @@ mod tests {
     fn a_log_is_counted_by_its_endings_and_latencies() {
         let (log, output) = of("0 1 100 0 1403826720 5\n1 1 900 0 1403826720 7\n0 2 skipped 0 1403826723 9\n\
              0 3 failed 0 1403826722 1\n0 4 100 0 1403826719 2\nnonsense 5\n");
-        assert_eq!((log.done, log.skipped, log.failed, log.lines_unread), (3, 1, 1, 1));
+        assert_eq!((log.done, log.skipped, log.failed, log.lines_unread), (3, 1, Some(1), 1));
         assert_eq!(log.span_us, Some((1_403_826_719_000_002, 1_403_826_723_000_009)));
         let latency = ImportedTimes { count: 3, sum_us: 1100, most_us: 900, steps: vec![(100, 2), (900, 1)] };
         assert_eq!((log.latency, log.lag, log.retried), (latency, None, None));
@@ -180,7 +244,7 @@ mod tests {
     fn lags_and_retries_are_counted_where_the_log_has_them() {
         let (log, _) = of("0 1 5000 0 1403826720 5 40 0\n1 1 9000 1 1403826720 7 4000 2\n\
              0 2 serialization 0 1403826721 9 7 3\n0 3 deadlock 1 1403826722 1 8 1\n0 4 6000 1 1403826723 2 0 0\n");
-        assert_eq!((log.failed, log.retried), (2, Some((3, 6))));
+        assert_eq!((log.failed, log.retried), (Some(2), Some((3, 6))));
         let lag = log.lag.unwrap();
         assert_eq!((lag.count, lag.sum_us, lag.most_us), (3, 4040, 4000));
         assert_eq!(lag.steps, [(0, 1), (40, 1), (4000, 1)]);
@@ -198,6 +262,47 @@ mod tests {
     fn a_log_of_windows_has_no_dates() {
         let (log, _) = of("0 1 100 0 0 0\n0 2 100 0 0 0\n");
         assert_eq!((log.done, log.span_us), (2, None));
+    }
+
+    #[test]
+    fn a_log_of_intervals_is_counted_by_its_sums_and_what_its_zeros_do_not_tell_is_unknown() {
+        let (log, output) = aggregated(include_str!("../../tests/fixtures/pgbench/18-aggregated.log")).unwrap();
+        assert_eq!(
+            (log.done, log.latency.most_us, log.failed, log.retried, log.lines_unread),
+            (47_750, 195_400, None, None, 0)
+        );
+        assert_eq!((log.latency.sum_us, log.latency.count, log.latency.steps.len()), (395_724_745, 47_750, 0));
+        assert_eq!((log.span_us, output.lines), (Some((1_777_879_493_000_000, 1_777_879_533_000_000)), (1, 5)));
+        for (line, done, skipped, failed, retried, lag) in [
+            ("1403826720 2 30 500 10 20", 2, 0, Some(0), None, None),
+            ("1403826720 2 30 500 10 20 7 29 2 5", 2, 0, Some(0), None, Some(7)),
+            ("1403826720 3 30 500 10 20 7 29 2 5 1", 2, 1, Some(0), None, Some(7)),
+            ("1403826720 2 30 500 10 20 7 29 2 5 1 0 0 0 0", 2, 1, None, None, Some(7)),
+            ("1403826720 2 30 500 10 20 0 0 0 0 0 1 4 2 1", 2, 0, Some(3), Some((1, 4)), None),
+            ("1403826720 2 30 500 10 20 0 0 0 0 0 0 0 0 0 3", 2, 0, Some(3), None, None),
+            ("1403826720 0 0 0 0 0", 0, 0, Some(0), None, None),
+            ("1403826720 4 0 0 0 0 0 0 0 0 4", 0, 4, Some(0), None, Some(0)),
+        ] {
+            let (log, _) = aggregated(&format!("{line}\n")).unwrap();
+            let lag_us = log.lag.map(|lag| lag.sum_us);
+            assert_eq!(
+                (log.done, log.skipped, log.failed, log.retried, lag_us),
+                (done, skipped, failed, retried, lag),
+                "{line}"
+            );
+        }
+        for no in [
+            "1403826720 2 30 500 10 9",
+            "1403826720 2 30 5 10 20",
+            "7 2 30 500 10 20",
+            "1403826720 2 30 500 10 20 7",
+            "a b",
+        ] {
+            assert!(aggregated(&format!("{no}\n")).is_none(), "{no}");
+        }
+        let (log, output) =
+            aggregated("1403826720 2 30 500 10 20\n1403826730 2 30 500 10 20\n1403826740 2 30 500 10 2").unwrap();
+        assert_eq!((log.done, log.lines_unread, output.unread[0].line), (4, 1, 3));
     }
 
     #[test]

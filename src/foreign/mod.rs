@@ -66,6 +66,9 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
         return Some("pgbench -l".to_owned());
     }
     let text = decode::decode(sample).ok()?.text;
+    if log::aggregated(&text).is_some() {
+        return Some("pgbench -l".to_owned());
+    }
     read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.clone())
 }
 
@@ -106,7 +109,10 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     } else {
         let text = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
         reading.file.encoding = text.encoding.map(str::to_owned);
-        read_text(name, &text.text, &mut reading)?;
+        match log::aggregated(&text.text).filter(|_| !also_holds_others(text.text.as_bytes())) {
+            Some((log, output)) => (reading.log, reading.outputs) = (Some(log), vec![output]),
+            None => read_text(name, &text.text, &mut reading)?,
+        }
     }
     drop(plain);
     // What stands behind the end of what was packed belongs to the file too.
@@ -128,7 +134,10 @@ fn unpacked<'a>(packing: Option<Packing>, whole: impl Read + 'a) -> Box<dyn Read
 fn also_holds_others(sample: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(sample) else { return false };
     let lines = web::lines(text);
-    sample.len() < SAMPLE && read::KINDS.iter().any(|kind| (kind.looks_like)(&lines))
+    sample.len() < SAMPLE && {
+        let has_rows = |output: &Output| !output.rows.is_empty();
+        read::KINDS.iter().any(|kind| (kind.read)(&lines).iter().any(has_rows))
+    }
 }
 
 /// The rest of a text that is no log, decoded. The outer error is the reader's.
@@ -170,14 +179,24 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
         .hint("import the part that holds the output of the tool"));
     }
     let taken = read::outputs(&lines, text.ends_with('\n'));
-    if taken.is_empty() {
-        return Err(of_no_tool(name, &lines));
+    let has_any = |taken: &read::Taken| !taken.output.rows.is_empty() || !taken.output.facts.is_empty();
+    if !taken.iter().any(has_any) {
+        return Err(taken.first().map_or_else(|| of_no_tool(name, &lines), |taken| of_no_form(name, &taken.output)));
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
     reading.file.lines_of_no_output = other_lines(&lines, &ranges);
     reading.file.facts = told::facts(&lines);
     reading.outputs = taken.into_iter().map(|it| it.output).collect();
     Ok(())
+}
+
+/// That a tool is known and what it printed here is not read.
+fn of_no_form(name: &str, output: &Output) -> Error {
+    let wanted = output.unread.first().map(|it| format!("; expected {}", it.wanted)).unwrap_or_default();
+    Error::user(format!(
+        "{name}, line {}: output of {} in a form that is not read{wanted}",
+        output.lines.0, output.tool
+    ))
 }
 
 /// That nobody knows what printed this.
@@ -187,8 +206,14 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
     let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).chain(["pgbench -l"]).collect();
-    Error::user(format!("{name} is not the output of a known tool; line {line} is `{shown}`"))
-        .hint(format!("known tools: {}", known.join("; ")))
+    let tool = |known: &str| known.split(" -").next().unwrap_or_default().to_owned();
+    let calls = |line: &&Line<'_>| known.iter().any(|it| read::table::command(line.text, &tool(it)).is_some());
+    let what = match lines.iter().find(calls) {
+        Some(Line { number, text, .. }) => format!("has no output in a known form; line {number} calls `{text}`"),
+        None => format!("is not the output of a known tool; line {line} is `{shown}`"),
+    };
+    Error::user(format!("{name} {what}"))
+        .hint(format!("tables are read with their headings (without -H); known tools: {}", known.join("; ")))
 }
 
 /// Runs of lines outside of `ranges`, which are sorted by their begin, that look like figures: numbers make up a third of

@@ -21,7 +21,8 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             // Plans, tables of statistics, logs of servers, tasks of Slurm and what volumes are read back from: no output that is imported.
-            const OTHERS: [&str; 9] = [
+            const OTHERS: [&str; 10] = [
+                "refused",
                 "plans",
                 "studentized_range",
                 "server_log",
@@ -86,6 +87,79 @@ fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
     for kind in super::read::KINDS {
         assert!(error.hint_text().unwrap().contains(kind.name), "{}", kind.name);
     }
+}
+
+#[test]
+fn a_form_of_a_known_tool_that_is_not_read_is_refused_by_its_name_and_what_is_read_instead() {
+    let fixture = |name: &str| {
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/refused").join(name))
+            .unwrap()
+    };
+    let tables = "tables are read with their headings";
+    for (text, tool, why) in [
+        (fixture("fio-2.json"), "output of fio", "fio 3: fio 2 uses different units"),
+        (fixture("iostat.json"), "output of iostat -o JSON", "without -o JSON"),
+        (fixture("iostat.json").replacen("{\"sysstat\": {", "{\n  \"sysstat\": {", 1), "iostat -o JSON", "iostat's tables"),
+        (fixture("zpool-iostat-w.txt"), "output of zpool iostat", "not the histograms of -w and -r"),
+        (fixture("zpool-iostat-r.txt"), "output of zpool iostat", "not the histograms of -w and -r"),
+        ("{\"fio version\": \"fio-3.33\",\n\"jobs\": [".to_owned(), "output of fio", "a complete JSON document"),
+        ("3;fio-3.33;job;0;0;496;26105;6526;19\n".to_owned(), "output of fio", "--output-format=json"),
+        ("my job: (groupid=0, jobs=1): err= 0: pid=7: Fri Nov 20\n  write: IOPS=6526, BW=25.5MiB/s\n".to_owned(), "output of fio", "--output-format=json"),
+        ("          disk0       cpu    load average\n    KB/t  tps  MB/s  us sy id   1m   5m   15m\n   21.31   12  0.25   1  2 97  1.0 1.0 1.0\n".to_owned(), "output of iostat", "iostat -x"),
+        ("sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\ntransactions: 1000 (99.9 per sec.)\n".to_owned(), "output of sysbench", "a tool that is known"),
+        ("$ zpool iostat -H -p tank 1\ntank\t1\t2\t3\t4\t5\t6\n".to_owned(), "line 1 calls `$ zpool iostat -H -p tank 1`", tables),
+        ("# iostat -x -o JSON\nno such option\n".to_owned(), "line 1 calls `# iostat -x -o JSON`", tables),
+    ] {
+        let error = of(text.as_bytes()).unwrap_err();
+        let said = format!("{error}; {}", error.hint_text().unwrap_or_default());
+        assert!(said.contains(tool) && said.contains(why), "{text}\n{said}");
+    }
+}
+
+#[test]
+fn a_tools_own_word_of_failure_is_said_beside_its_figures_wherever_it_stands() {
+    let fixture = |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let pgbench = fixture("tests/fixtures/pgbench/15-unmeasured.out");
+    let fio = fixture("tests/fixtures/fio/3.13-error.json");
+    let sync = fixture("tests/fixtures/pg_test_fsync/15-en.txt");
+    for (text, said) in [
+        (fio.clone(), "job 1 `fiotest` failed: error 5"),
+        (
+            format!("fio: pid=7, err=5/file:io_u.c:1889, func=io_u error, error=Input/output error\n{fio}"),
+            "line 1: fio: pid=7, err=5",
+        ),
+        (format!("{pgbench}Run was aborted; the above results are incomplete.\n"), "line 14: Run was aborted"),
+        (
+            format!(
+                "pgbench: error: client 3 script 0 aborted in command 5 query 0: ERROR:  deadlock detected\n{pgbench}"
+            ),
+            "line 1: pgbench: error: client 3",
+        ),
+        (
+            format!("Client 3 aborted in state 8: ERROR:  deadlock detected\n{pgbench}"),
+            "line 1: Client 3 aborted in state 8",
+        ),
+        (format!("{pgbench}pgbench: fatal: Run was aborted due to an error in thread 1\n"), "line 14: pgbench: fatal"),
+        (format!("{pgbench}ERROR:  could not extend file\n"), "line 14: ERROR:  could not"),
+        (
+            format!("{sync}\npg_test_fsync: error: could not open output file: No space left on device\n"),
+            "pg_test_fsync: error: could not open",
+        ),
+        (
+            format!("iostat: cannot find disk data\n{}", fixture("tests/fixtures/iostat/12-ym.txt")),
+            "line 1: iostat: cannot find",
+        ),
+        (
+            format!("{}{pgbench}", "pgbench: error: client 1 aborted\n".repeat(9)),
+            "and 6 more lines that tell of failures",
+        ),
+    ] {
+        let notes =
+            of(text.as_bytes()).unwrap().outputs.into_iter().flat_map(|output| output.notes).collect::<Vec<_>>();
+        assert!(notes.iter().any(|note| note.contains(said)), "{text}\n{notes:?}");
+    }
+    let notes = |text: &str| of(text.as_bytes()).unwrap().outputs[0].notes.clone();
+    assert_eq!(notes(&format!("It never failed.\n{pgbench}")), notes(&pgbench));
 }
 
 #[test]

@@ -68,7 +68,8 @@ impl Outlet {
         let user = users::server_user(host)?;
         let name = place.file_name().ok_or_else(|| Error::user(format!("{} has no name", place.display())))?;
         let own = paths::resolve(place)?;
-        let before = files::open(&own.join(EVENTS))?;
+        let before = files::open_within(&own, EVENTS)?
+            .ok_or_else(|| Error::store(format!("{} is missing", own.join(EVENTS).display())))?;
         files::soon(|| files::lock(&before)).map_err(|_| {
             Error::host(format!("another pgstrata is writing to {}", place.display()))
                 .hint("wait for it, or stop it first")

@@ -6,11 +6,15 @@ use crate::error::{Context, Error, Result};
 use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::path::Arg;
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+mod within;
+pub(crate) use within::{open_to_append_within, open_within, write_within};
 
 /// An open file. Whoever holds it reads and writes; only this room opens it.
 pub(crate) use std::fs::File;
@@ -66,7 +70,7 @@ pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// [`crate::error::Kind::Store`], with the path. The place then holds what it held before.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_beside(path, bytes, 0o644, None).or_store(|| format!("write {}", path.display()))
+    write_at(path, bytes, 0o644, None).or_store(|| format!("write {}", path.display()))
 }
 
 /// Writes what a person asked for to the place that they named: whole or not at all where that is a file or nothing yet,
@@ -90,14 +94,27 @@ pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// [`crate::error::Kind::Host`], with the path.
 pub(crate) fn write_for(path: &Path, bytes: &[u8], mode: u32, user: &User) -> Result<()> {
-    write_beside(path, bytes, mode, Some(user)).or_host(|| format!("write {}", path.display()))
+    write_at(path, bytes, mode, Some(user)).or_host(|| format!("write {}", path.display()))
 }
 
-fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io::Result<()> {
-    let beside = beside(path);
+fn write_at(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io::Result<()> {
+    write_beside(
+        &File::open(path.parent().unwrap_or(Path::new("/")))?,
+        path.file_name().unwrap_or_default(),
+        bytes,
+        mode,
+        user,
+    )
+}
+
+/// Writes `name` in an open folder.
+fn write_beside(folder: impl AsFd, name: &OsStr, bytes: &[u8], mode: u32, user: Option<&User>) -> io::Result<()> {
+    let beside = beside(Path::new(name));
+    let remove = || rustix::fs::unlinkat(&folder, &beside, AtFlags::empty());
     // Made anew and through no symlink: the folder may belong to somebody who would have root write elsewhere.
-    if_there(fs::remove_file(&beside))?;
-    let mut file = create_new(&beside, mode)?;
+    if_there(remove().map_err(io::Error::from))?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::openat(&folder, &beside, flags, Mode::from_raw_mode(mode))?);
     let written = (|| {
         file.write_all(bytes)?;
         if user.is_some() {
@@ -107,14 +124,14 @@ fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io
             give_open(&file, user)?;
         }
         file.sync_all()?;
-        fs::rename(&beside, path)
+        rustix::fs::renameat(&folder, &beside, &folder, name).map_err(io::Error::from)
     })();
     if written.is_err() {
         // The error that counts is the one above; a left-over `.part` file is removed by the next try.
-        drop(fs::remove_file(&beside));
+        remove().ok();
     }
     written?;
-    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+    Ok(rustix::fs::fsync(&folder)?)
 }
 
 /// The name under which a file or folder is prepared before it is renamed into its place.

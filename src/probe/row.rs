@@ -161,6 +161,7 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
     const EPERM: i32 = Errno::PERM.raw_os_error();
     const ENODEV: i32 = Errno::NODEV.raw_os_error();
     const EINVAL: i32 = Errno::INVAL.raw_os_error();
+    const ENOMEM: i32 = Errno::NOMEM.raw_os_error();
     const ENOSYS: i32 = Errno::NOSYS.raw_os_error();
     const EOPNOTSUPP: i32 = Errno::OPNOTSUPP.raw_os_error();
     let errno = failed.error.raw_os_error();
@@ -178,6 +179,7 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
         ("io_uring_setup", _) => Some(match errno {
             Some(ENOSYS) => "no io_uring: needs Linux 5.1".to_owned(),
             Some(EPERM) => "io_uring is disabled (kernel.io_uring_disabled, or seccomp in a container)".to_owned(),
+            Some(ENOMEM) => "io_uring needs more locked memory than the limit allows: raise it (ulimit -l)".to_owned(),
             _ => format!("io_uring cannot be set up: {}", failed.error),
         }),
         ("clone", _) => Some(format!("its threads cannot be started: {}", failed.error)),
@@ -240,6 +242,9 @@ mod tests {
         refused.failed(&failed("open", 22), 5);
         assert!(refused.record().failure.is_none() && refused.has_ended());
         assert_eq!(refused.record().unavailable.as_deref(), Some("the filesystem does not support O_DIRECT"));
+        let mut locked = row("newer.io_uring");
+        locked.failed(&failed("io_uring_setup", 12), 5);
+        assert!(locked.record().unavailable.as_deref().is_some_and(|why| why.contains("ulimit -l")));
         let mut broken = row("one_write.fdatasync");
         broken.failed(&failed("fdatasync", 5), 7);
         let failure = broken.record().failure.clone().unwrap();

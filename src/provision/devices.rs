@@ -32,7 +32,7 @@ pub struct DevicesBelow {
     pub on: Vec<Vec<usize>>,
     /// What a pool uses some of them for, by their places.
     pub roles: BTreeMap<usize, Role>,
-    /// Where the way down ended before a device that stands on nothing.
+    /// Where the way down ended before a device that stands on nothing, and mounts on it that hold flushes back.
     pub ends: Vec<WayEnd>,
 }
 
@@ -61,12 +61,12 @@ impl DevicesBelow {
     }
 }
 
-/// An end of what can be seen.
+/// An end of what can be seen, or of what flushes reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WayEnd {
-    /// The device below which nothing can be seen; `None` where that is the folder itself.
+    /// The device below which nothing can be seen, or no flush passes; `None` where that is the folder itself.
     pub under: Option<usize>,
-    /// Why: it ended in memory, or nothing more can be seen.
+    /// Why: it ended in memory, nothing more can be seen, or a mount below sends no flushes.
     pub promise: Promise,
 }
 
@@ -139,6 +139,13 @@ impl<'a> DeviceWalk<'a> {
             }
         };
         let nodes = devices_of(self.host, mount);
+        // What the folder itself is mounted with is its own node's.
+        if under.is_some() || depth > 0 || self.overlays > 0 {
+            let of_mount = promise::of_mount(&mount::facts(self.host, mount)).into_iter();
+            let held = of_mount.filter(|promise| promise.claim == Claim::HoldsFlushesBack);
+            let named = held.map(|it| Promise { source: format!("{} at {}", it.source, mount.target), ..it });
+            self.below.ends.extend(named.map(|promise| WayEnd { under, promise }));
+        }
         // An overlay is no device: what holds its upper folder is what the filesystem stands on.
         match upper_folder(mount).filter(|_| self.overlays < DEEPEST) {
             Some(upper) => {

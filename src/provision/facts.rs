@@ -124,8 +124,8 @@ impl<'a> Found<'a> {
         self.sights.get(ground)?.devices.first().copied()
     }
 
-    fn end_under(&self, place: usize) -> Option<Promise> {
-        self.below.ends.iter().find(|end| end.under == Some(place)).map(|end| end.promise.clone())
+    fn ends_under(&self, place: usize) -> impl Iterator<Item = Promise> {
+        self.below.ends.iter().filter(move |end| end.under == Some(place)).map(|end| end.promise.clone())
     }
 
     /// Devices that were there already.
@@ -136,7 +136,7 @@ impl<'a> Found<'a> {
             let on = self.below.on[place].iter().map(|below| self.names[*below].clone());
             let inputs = on.map(|from| Input { from, role: Role::Data, group: None }).collect();
             let mut promises = promise::of_device_among(&device, &self.below.devices);
-            promises.extend(self.end_under(place));
+            promises.extend(self.ends_under(place));
             let grounds = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
             NodeFacts { name: self.names[place].0.clone(), inputs, grounds, promises, ..NodeFacts::default() }
         };
@@ -162,7 +162,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
                 if let Some(place) = found.device(name) {
                     let device = found.below.devices[place].clone();
                     promises.extend(promise::of_device_among(&device, &found.below.devices));
-                    promises.extend(found.end_under(place));
+                    promises.extend(found.ends_under(place));
                     facts.device = Some(device);
                 }
             }

@@ -197,7 +197,7 @@ impl Layer for LoopImage {
 /// Why no image is put into a folder.
 fn not_trusted(why: &Error) -> Unmet {
     Unmet {
-        what: format!("a folder for the image that only root can change: {why}"),
+        what: format!("a folder for the image that others cannot change ({why})"),
         hint: format!("set `in` to such a folder, as {DEFAULT_FOLDER} is"),
     }
 }

@@ -219,7 +219,8 @@ pub(super) fn holding<'a>(table: &'a [Mount], path: &Path) -> Result<&'a Mount> 
         .ok_or_else(|| Error::host(format!("no mount in the mount table contains {}", path.display())))
 }
 
-fn facts(host: &Host, mount: &Mount) -> MountFacts {
+/// What is known of a mount of the table.
+pub(super) fn facts(host: &Host, mount: &Mount) -> MountFacts {
     MountFacts {
         target: mount.target.clone(),
         fstype: mount.fstype.clone(),

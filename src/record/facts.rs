@@ -173,6 +173,9 @@ pub struct ServerFacts {
     /// session of the clients' role, and those that functions carry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found_after: Vec<FoundSetting>,
+    /// Unlogged tables found after the measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlogged: Vec<String>,
 }
 
 /// A setting that holds somewhere.

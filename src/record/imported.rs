@@ -179,7 +179,8 @@ pub struct ImportedTimes {
     pub sum_us: u64,
     /// The longest, microseconds.
     pub most_us: u64,
-    /// (microseconds, how many), ascending; rounded up by less than 0.1 %, but to no more than the longest.
+    /// (microseconds, how many), ascending; rounded up by less than 0.1 %, but to no more than the longest. Empty where only
+    /// sums are known.
     pub steps: Vec<(u64, u64)>,
 }
 
@@ -190,11 +191,12 @@ pub struct ImportedLog {
     pub done: u64,
     /// Skipped, being already late.
     pub skipped: u64,
-    /// Failed.
-    pub failed: u64,
+    /// Failed; `None` where the log does not tell.
+    pub failed: Option<u64>,
     /// Transactions, done or failed, that were tried again, and how often in all; `None` where the log has no such column.
     pub retried: Option<(u64, u64)>,
-    /// Wall clock of the first and the last transaction's end, microseconds since 1970; `None` where the log has none.
+    /// Wall clock of the first and the last transaction's end, or interval's begin, microseconds since 1970; `None` where
+    /// the log has none.
     pub span_us: Option<(u64, u64)>,
     /// Latencies of the transactions done.
     pub latency: ImportedTimes,

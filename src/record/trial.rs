@@ -99,6 +99,13 @@ pub struct TrialRecord {
     pub columns: Vec<Column>,
     /// Holes in the telemetry, each with its reason.
     pub gaps: Vec<Gap>,
+    /// Growth of the counters of WAL syncs, WAL records, transactions that wrote, and flushes, by column, from before the client was
+    /// started until its backends had ended: only then they have told all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub load_counts: BTreeMap<String, u64>,
+    /// How far the wall clock was set during the measurement, microseconds: its advance less that of the monotonic clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_step_us: Option<i64>,
     /// CPU time that telemetry cost, microseconds, over the measurement.
     pub telemetry_cpu_us: Option<u64>,
     /// Of that, what each part cost: the samplers by name, `waits`, `rows` (joining and writing them), `latencies`.

@@ -332,16 +332,19 @@ impl Recording {
     /// Each disk as a power cut left it.
     #[must_use]
     pub fn images(&self, durable: &Durable, state: &State) -> Vec<Image> {
-        self.images_of(&state.present(durable), state.torn.iter().copied())
+        self.images_of(&state.present(durable), &state.torn)
     }
 
     /// The disks with these entries alone, in the order of completion, and what was torn of others.
-    fn images_of(&self, present: &[usize], torn: impl Iterator<Item = super::states::Tear>) -> Vec<Image> {
+    fn images_of(&self, present: &[usize], torn: &[super::states::Tear]) -> Vec<Image> {
         let mut images: Vec<Image> = self.bases.iter().map(|(image, _)| image.clone()).collect();
         let entries = self.log.entries();
         let mut parts: Vec<(usize, std::ops::Range<u64>)> =
             present.iter().map(|number| (*number, 0..entries[*number].length)).collect();
-        parts.extend(torn.map(|tear| (tear.entry, tear.part(&entries[tear.entry]))));
+        parts.extend(torn.iter().flat_map(|tear| {
+            let parts = tear.parts(&entries[tear.entry]);
+            parts.map(|part| (tear.entry, part))
+        }));
         parts.sort_by_key(|(number, _)| *number);
         for (number, part) in parts {
             let entry = &entries[number];

@@ -32,4 +32,4 @@ pub use image::Image;
 pub use nbd::{NbdServer, open};
 #[cfg(not(target_os = "linux"))]
 pub use no_fuse::{Exports, name_of};
-pub use states::{Class, Coverage, Pick, State, Written, select};
+pub use states::{Class, Coverage, Pick, State, Tear, Written, select};

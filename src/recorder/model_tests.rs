@@ -176,7 +176,7 @@ proptest! {
             let present = state.present(&durable);
             prop_assert!(floor.iter().all(|number| present.contains(number)));
             prop_assert!(state.extra.iter().all(|number| in_play.contains(number)));
-            prop_assert!(seen.insert((present, state.torn)), "twice: {state:?}");
+            prop_assert!(seen.insert((present, state.torn.clone())), "twice: {state:?}");
         }
         let mut of_all = 0;
         for class in Class::ALL {
@@ -203,7 +203,7 @@ fn disks_that_several_moments_can_leave_are_tried_at_the_latest() {
     let entries = recording.log().entries();
     let durable = Durable::of(entries, DeviceModel::Honest);
     let (states, _) = select(entries, &durable, &marks, &[], Pick { seed: 1, states: 1000 });
-    let whole: Vec<&State> = states.iter().filter(|state| state.torn.is_none()).collect();
+    let whole: Vec<&State> = states.iter().filter(|state| state.torn.is_empty()).collect();
     assert_eq!(whole.len(), 32, "every subset of what was never flushed");
     let latest = |extra: &[usize]| whole.iter().find(|state| state.extra == extra).map(|state| state.at);
     assert_eq!((latest(&[]), latest(&[0, 1])), (marks.last().copied(), marks.last().copied()));
@@ -223,12 +223,14 @@ fn a_state_shows_the_durable_set_what_is_kept_and_the_part_of_a_torn_write() {
         let bytes = &TestDisks::bytes_of(&recording, state)[0];
         (0..6).map(|block| bytes[block * 4096]).collect::<Vec<u8>>()
     };
-    let floor = State { class: Class::Floor, at, extra: Vec::new(), torn: None };
+    let floor = State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() };
     assert_eq!(fillers(&floor), [1, 1, 0, 0, 0, 0]);
     assert_eq!(fillers(&State { extra: vec![3], ..floor.clone() }), [1, 1, 0, 0, 3, 3]);
-    let torn = |kept| Some(Tear { entry: 2, at: 4096, kept });
+    let torn = |kept| vec![Tear { entry: 2, at: 4096, kept }];
     assert_eq!(fillers(&State { torn: torn(Kept::First), ..floor.clone() }), [1, 1, 2, 0, 0, 0]);
-    assert_eq!(fillers(&State { torn: torn(Kept::Last), ..floor }), [1, 1, 0, 2, 0, 0]);
+    assert_eq!(fillers(&State { torn: torn(Kept::Last), ..floor.clone() }), [1, 1, 0, 2, 0, 0]);
+    let both = vec![Tear::first_halves(2, 4096), Tear::first_halves(3, 4096)];
+    assert_eq!(fillers(&State { torn: both, ..floor }), [1, 1, 2, 0, 3, 0]);
 }
 
 #[test]
@@ -239,7 +241,7 @@ fn a_recording_on_a_state_shows_both() {
     let at = disks.recorder.mark();
     let recording = disks.recorder.finish().unwrap();
     let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
-    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: None };
+    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() };
     let second = Recorder::over(recording.images(&durable, &state), &disks.log().with_extension("2"), ROOM).unwrap();
     second.write(0, 4096, &[3; 4096], true).unwrap();
     second.write(0, 0, &[4; 2048], false).unwrap();
@@ -247,7 +249,7 @@ fn a_recording_on_a_state_shows_both() {
     let at = second.mark();
     let again = second.finish().unwrap();
     assert_eq!([0, 2048, 4096, 8192].map(|offset| shown[offset]), [4, 1, 3, 0]);
-    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: None };
+    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() };
     let cut_again = &TestDisks::bytes_of(&again, &state)[0];
     assert_eq!([0, 2048, 4096, 8192].map(|offset| cut_again[offset]), [1, 1, 3, 0], "a second power cut");
 }
@@ -267,7 +269,7 @@ fn every_dropped_member_of_the_durable_set_is_caught() {
     let at = disks.recorder.mark();
     let recording = disks.recorder.finish().unwrap();
     let entries = recording.log().entries();
-    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: None };
+    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() };
     let of = |durable: &Durable| whole(&recording.images(durable, &state)[0]);
     let honest = || Durable::of(entries, DeviceModel::Honest);
     assert!(missing(&of(&honest()), 20).is_empty());
@@ -310,7 +312,7 @@ fn disks_of_different_kinds_keep_what_each_of_them_keeps() {
     let recording = disks.recorder.finish().unwrap();
     let entries = recording.log().entries();
     let durable = Durable::of_each(entries, &[DeviceModel::FlushIgnored, DeviceModel::Honest]);
-    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: None };
+    let state = State { class: Class::Floor, at, extra: Vec::new(), torn: Vec::new() };
     let kept: Vec<u8> = recording.images(&durable, &state).iter().map(|image| whole(image)[0]).collect();
     assert_eq!(kept, [0, 1]);
     assert_eq!(Durable::of_each(entries, &[DeviceModel::Honest; 2]), Durable::of(entries, DeviceModel::Honest));

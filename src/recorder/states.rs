@@ -1,6 +1,6 @@
 //! The states that a power cut can have left, and which of them are worth a look.
 //!
-//! A state is the durable set at a moment, some of the requests that were in play then, and maybe one torn write. Floors
+//! A state is the durable set at a moment, some of the requests that were in play then, and maybe torn writes. Floors
 //! come first: redo reads WAL from its start, so what is missing there is missing for good.
 
 use super::durable::Durable;
@@ -68,6 +68,8 @@ impl Class {
 pub enum Kept {
     First,
     Last,
+    /// Of each page of 8 KiB, the first half: halves meet at the place and every 8 KiB from it.
+    FirstHalves,
 }
 
 /// A write of which a power cut left a part.
@@ -81,11 +83,21 @@ pub struct Tear {
 }
 
 impl Tear {
-    pub(super) fn part(&self, entry: &Entry) -> Range<u64> {
-        match self.kept {
-            Kept::First => 0..self.at,
-            Kept::Last => self.at..entry.length,
-        }
+    /// The first half of every page, where the halves of one meet `at` bytes from the start of the write.
+    #[must_use]
+    pub fn first_halves(entry: usize, at: u64) -> Tear {
+        Tear { entry, at, kept: Kept::FirstHalves }
+    }
+
+    /// The parts that are kept.
+    pub(super) fn parts(&self, entry: &Entry) -> impl Iterator<Item = Range<u64>> {
+        let end = entry.length;
+        let (first, length, every) = match self.kept {
+            Kept::First => (0, self.at, u64::MAX),
+            Kept::Last => (self.at, end - self.at, u64::MAX),
+            Kept::FirstHalves => ((self.at + PAGE - SEAM) % PAGE, SEAM, PAGE),
+        };
+        (first..end).step_by(every as usize).map(move |from| from..(from + length).min(end))
     }
 }
 
@@ -97,14 +109,15 @@ pub struct State {
     pub at: Seq,
     /// What was in play and is kept: numbers of entries, in order.
     pub extra: Vec<usize>,
-    pub torn: Option<Tear>,
+    /// Writes of which a part is kept.
+    pub torn: Vec<Tear>,
 }
 
 impl State {
     /// The disks with every request that was submitted before `at`.
     #[must_use]
     pub fn everything(entries: &[Entry], durable: &Durable, at: Seq) -> State {
-        State { class: Class::Ceiling, at, extra: durable.in_play(entries, at), torn: None }
+        State { class: Class::Ceiling, at, extra: durable.in_play(entries, at), torn: Vec::new() }
     }
 
     /// Numbers of all entries that are there as a whole, in order.
@@ -125,6 +138,9 @@ const MOST_NEAR: usize = 32;
 
 /// Bytes: the unit in which pages are torn, and of which seams are multiples.
 const SEAM: u64 = 4096;
+
+/// Bytes of a page of PostgreSQL, as nearly all are built.
+const PAGE: u64 = 8192;
 
 /// Random subsets for each moment with more in play.
 const RANDOM_SUBSETS: usize = 4;
@@ -346,7 +362,7 @@ impl<'a> Chooser<'a> {
 
     /// Takes a state whose extra requests have this sum.
     fn take(&mut self, moment: &Moment, class: Class, extra_sum: u128, extra: impl FnOnce() -> Vec<usize>) {
-        let state = || State { class, at: moment.at, extra: extra(), torn: None };
+        let state = || State { class, at: moment.at, extra: extra(), torn: Vec::new() };
         self.choose(class, 0, moment.sum.wrapping_add(extra_sum), state);
     }
 
@@ -357,7 +373,7 @@ impl<'a> Chooser<'a> {
             class,
             at: moment.at,
             extra: Vec::new(),
-            torn: Some(tear),
+            torn: vec![tear],
         });
     }
 

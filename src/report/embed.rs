@@ -3,11 +3,12 @@
 //! Series are rounded to four significant digits, which is more than a chart can show. Where all of them together would
 //! be too large, neighbouring buckets are merged, least of the least and most of the most, so that every stall stays.
 
-use super::words::estimate_text;
-use crate::analyse::findings::{Findings, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime};
+use super::table::ROWS_MAX;
+use super::words::{estimate_text, visible_json};
+use crate::analyse::findings::{CaseFinding, Findings, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most numbers that all series of a page may hold, beside heatmaps and waits; at some six bytes each about 7 MB.
 const NUMBERS_MAX: usize = 1_150_000;
@@ -20,11 +21,17 @@ const BUCKETS_MIN: usize = 120;
 /// A bug: findings that cannot be written as JSON.
 pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) -> Result<String> {
     let bug = |e: serde_json::Error| Error::bug(format!("findings do not serialise: {e}"));
-    let bare = Findings { trials: findings.trials.iter().map(without_series).collect(), ..clone_but_trials(findings) };
+    let charted: Vec<&TrialFinding> = findings.trials.iter().filter(|trial| is_charted(trial, findings)).collect();
+    let rankings = first_rows(&findings.rankings);
+    let rows = rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
+    let shown = rows.map(|row| &row.case).chain(charted.iter().map(|trial| &trial.case)).collect();
+    let trials = charted.iter().copied().map(without_series).collect();
+    let bare = Findings { trials, ..clone_but_trials(findings, &shown) };
+    let bare = Findings { rankings, ..bare };
     let mut value = serde_json::to_value(bare).map_err(bug)?;
-    let buckets = buckets_allowed(&findings.trials);
+    let buckets = buckets_allowed(&charted);
     if let Some(Value::Array(trials)) = value.get_mut("trials") {
-        for (slot, trial) in trials.iter_mut().zip(&findings.trials) {
+        for (slot, trial) in trials.iter_mut().zip(charted) {
             let optional = |series: &Option<Series>| series.as_ref().map_or(Value::Null, |s| compact(s, buckets));
             slot["throughput"] = optional(&trial.throughput);
             slot["latency_ms_max"] = optional(&trial.latency_ms_max);
@@ -36,7 +43,7 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
     data.insert("findings".to_owned(), value);
     data.insert("figures".to_owned(), figures(findings));
     data.insert("labels".to_owned(), serde_json::to_value(labels).map_err(bug)?);
-    Ok(script_safe(&Value::Object(data).to_string()))
+    Ok(script_safe(&visible_json(&data).map_err(bug)?))
 }
 
 /// The rates of each ranking as its table has them, by case.
@@ -48,19 +55,39 @@ fn figures(findings: &Findings) -> Value {
     findings.rankings.iter().map(of).collect()
 }
 
-/// Everything but the trials, whose series are the bulk.
-fn clone_but_trials(findings: &Findings) -> Findings {
+/// Whether the charts need a trial: in a large run, one whose series were kept.
+fn is_charted(trial: &TrialFinding, findings: &Findings) -> bool {
+    const ALWAYS: usize = 500;
+    findings.trials.len() <= ALWAYS || trial.throughput.is_some() || !trial.telemetry.is_empty()
+}
+
+/// The rankings with as many rows as their tables have.
+fn first_rows(rankings: &[Ranking]) -> Vec<Ranking> {
+    let mut rankings = rankings.to_vec();
+    for ranking in &mut rankings {
+        let mut left = ROWS_MAX;
+        for class in &mut ranking.classes {
+            class.rows.truncate(left);
+            left -= class.rows.len();
+        }
+    }
+    rankings
+}
+
+/// Everything but the trials, whose series are the bulk, and the rankings; of very many cases those that a chart shows.
+fn clone_but_trials(findings: &Findings, shown: &BTreeSet<&String>) -> Findings {
+    let is_shown = |case: &&CaseFinding| findings.cases.len() <= ROWS_MAX || shown.contains(&case.id);
     Findings {
         format: findings.format,
         run: findings.run.clone(),
         headline: findings.headline.clone(),
         answer: findings.answer.clone(),
         machines: findings.machines.clone(),
-        rankings: findings.rankings.clone(),
+        rankings: Vec::new(),
         ageing: findings.ageing.clone(),
         drives: findings.drives.clone(),
         power_cuts: findings.power_cuts.clone(),
-        cases: findings.cases.clone(),
+        cases: findings.cases.iter().filter(is_shown).cloned().collect(),
         trials: Vec::new(),
         set_aside: findings.set_aside.clone(),
         full: findings.full.clone(),
@@ -96,7 +123,7 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
 }
 
 /// Most buckets a series may keep so that all series together fit.
-fn buckets_allowed(trials: &[TrialFinding]) -> usize {
+fn buckets_allowed(trials: &[&TrialFinding]) -> usize {
     let lengths: Vec<usize> = trials
         .iter()
         .flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry))

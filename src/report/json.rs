@@ -1,6 +1,7 @@
 //! The findings as one JSON document on one line, for programs.
 
 use super::Renderer;
+use super::words::is_hidden;
 use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
 use std::io::Write;
@@ -16,6 +17,34 @@ impl Renderer for Json {
     fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
         let text =
             serde_json::to_string(findings).map_err(|e| Error::bug(format!("findings do not serialise: {e}")))?;
-        writeln!(out, "{text}").or_host(|| "write the report as JSON".to_owned())
+        writeln!(out, "{}", harmless(&text)).or_host(|| "write the report as JSON".to_owned())
+    }
+}
+
+/// JSON whose characters cannot drive a terminal: controls that JSON allows as they are, and those that hide or reorder text, are
+/// written as escapes. They can stand inside strings only.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // An escape has four digits, so a character beyond them takes two.
+            c if is_hidden(c) => {
+                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_keeps_its_meaning_and_drives_no_terminal() {
+        let text = harmless("\"a\u{9b}31m\u{7f}\u{202e}\u{e0001}ö\"");
+        assert_eq!(text, "\"a\\u009b31m\\u007f\\u202e\\udb40\\udc01ö\"");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), "a\u{9b}31m\u{7f}\u{202e}\u{e0001}ö");
     }
 }

@@ -17,7 +17,7 @@ mod embed;
 mod environment;
 pub(crate) mod fleet;
 mod full;
-mod json;
+pub(crate) mod json;
 mod latencies;
 pub mod layout;
 pub(crate) mod limits;

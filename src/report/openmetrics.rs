@@ -6,7 +6,7 @@
 
 use super::Renderer;
 use super::environment::each_machine;
-use super::words::{class_key, server_versions};
+use super::words::{class_key, is_hidden, server_versions};
 use crate::analyse::findings::{
     CaseFinding, Estimate, Findings, Latency, MeasureFinding, Series, Step, TrialFinding, TrialKey, Verdict,
 };
@@ -273,5 +273,5 @@ fn seconds(rfc3339: &str) -> Option<f64> {
 fn escaped(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"");
     // Names come from run folders, and a metric may be looked at on a terminal.
-    escaped.replace(char::is_control, "\u{fffd}")
+    escaped.replace(|c: char| c.is_control() || is_hidden(c), "\u{fffd}")
 }

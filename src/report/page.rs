@@ -23,7 +23,9 @@ use super::stages::Stages;
 use super::table::{Table, TableGroup};
 use super::trials::{Trials, not_run_table};
 use super::windows::Windows;
-use super::words::{case_labels, caution_cases, fits_title, moment, percent, server_versions, visible, write_visible};
+use super::words::{
+    case_labels, caution_cases, fits_title, moment, percent, server_versions, visible_json, write_visible,
+};
 use crate::analyse::findings::{Ageing, Caution, Findings};
 use crate::error::{Context, Error, Result};
 use crate::units::Bytes;
@@ -103,11 +105,11 @@ fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Resu
     let labels = case_labels(findings);
     let mut environment = Environment::new();
     let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
-    environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
+    environment.add_filter("json", |value: minijinja::Value| visible_json(&value).unwrap_or_default());
     environment.set_formatter(write_visible);
     environment.add_template("page.html", TEMPLATE).map_err(bug)?;
     let template = environment.get_template("page.html").map_err(bug)?;
-    let data = visible(&page_data(findings, &labels)?);
+    let data = page_data(findings, &labels)?;
     template
         .render(context! {
             policy => policy(),
@@ -190,7 +192,7 @@ struct RankingsView {
 }
 
 fn rankings(findings: &Findings) -> Vec<RankingsView> {
-    let tables = ranking_tables(&findings.rankings);
+    let tables: Vec<Table> = ranking_tables(&findings.rankings).into_iter().map(Table::first).collect();
     let view = |index: usize| RankingView {
         index,
         unit: findings.rankings[index].unit.clone(),
@@ -337,41 +339,41 @@ impl Tables {
         let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
         let capacities = Capacities { cases: &findings.cases, labels };
         Tables {
-            device_work: device_work(findings, labels).even(),
-            stages: Stages { cases: &findings.cases, labels }.table().even(),
-            snapshots: SnapshotTable { cases: &findings.cases, labels }.table(),
-            power_cuts: power_cuts::verdicts(&findings.power_cuts).even(),
-            power_cut_devices: power_cuts::devices(&findings.power_cuts),
-            drives: drives::drives(&findings.drives),
-            drive_rounds: drives::rounds(&findings.drives),
-            ageing_courses: ageing::courses(&findings.ageing),
-            ageing_points: ageing::points(&findings.ageing),
-            capacities: capacities.figures().even(),
-            capacity_steps: capacities.steps().even(),
-            latencies: cases.latencies().even(),
-            strata: cases.strata().even(),
-            percentiles: cases.percentiles().even(),
-            backend_time: cases.backend_time().even(),
-            waits: cases.waits().even(),
-            steadiness: cases.steadiness().even(),
-            phases: windows.phases().even(),
-            windows: windows.windows().even(),
-            checkpoints: windows.checkpoints().even(),
-            synced: cases.synced().even(),
-            statements: cases.statements().even(),
-            trials: trials.overview().even(),
-            steps: trials.steps().even(),
-            processes: trials.processes().even(),
-            checks: trials.checks(),
-            gaps: trials.gaps(),
-            full: full::table(&findings.full, labels),
-            not_run: not_run_table(&findings.not_run, labels),
-            differences: differences_table(findings, labels),
-            merged: merged::table(findings.run.merge.as_ref()),
-            machine: machines_table(&findings.machines, &findings.trials),
-            stacks: stacks_table(&findings.trials, labels),
-            servers: servers_table(&findings.trials, labels),
-            method: method_table(findings),
+            device_work: device_work(findings, labels).even().first(),
+            stages: Stages { cases: &findings.cases, labels }.table().even().first(),
+            snapshots: SnapshotTable { cases: &findings.cases, labels }.table().first(),
+            power_cuts: power_cuts::verdicts(&findings.power_cuts).even().first(),
+            power_cut_devices: power_cuts::devices(&findings.power_cuts).first(),
+            drives: drives::drives(&findings.drives).first(),
+            drive_rounds: drives::rounds(&findings.drives).first(),
+            ageing_courses: ageing::courses(&findings.ageing).first(),
+            ageing_points: ageing::points(&findings.ageing).first(),
+            capacities: capacities.figures().even().first(),
+            capacity_steps: capacities.steps().even().first(),
+            latencies: cases.latencies().even().first(),
+            strata: cases.strata().even().first(),
+            percentiles: cases.percentiles().even().first(),
+            backend_time: cases.backend_time().even().first(),
+            waits: cases.waits().even().first(),
+            steadiness: cases.steadiness().even().first(),
+            phases: windows.phases().even().first(),
+            windows: windows.windows().even().first(),
+            checkpoints: windows.checkpoints().even().first(),
+            synced: cases.synced().even().first(),
+            statements: cases.statements().even().first(),
+            trials: trials.overview().even().first(),
+            steps: trials.steps().even().first(),
+            processes: trials.processes().even().first(),
+            checks: trials.checks().first(),
+            gaps: trials.gaps().first(),
+            full: full::table(&findings.full, labels).first(),
+            not_run: not_run_table(&findings.not_run, labels).first(),
+            differences: differences_table(findings, labels).first(),
+            merged: merged::table(findings.run.merge.as_ref()).first(),
+            machine: machines_table(&findings.machines, &findings.trials).first(),
+            stacks: stacks_table(&findings.trials, labels).first(),
+            servers: servers_table(&findings.trials, labels).first(),
+            method: method_table(findings).first(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::page::{STYLE, base64, sum};
 use super::table::Table;
-use super::words::write_visible;
+use super::words::{visible_json, write_visible};
 use crate::error::{Error, Result};
 use minijinja::{Environment, context};
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(super) fn render(
     let bug = |e: minijinja::Error| Error::bug(format!("the template of {what} does not render: {e:#}"));
     let text = format!("{MACRO}{template}");
     let mut environment = Environment::new();
-    environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
+    environment.add_filter("json", |value: minijinja::Value| visible_json(&value).unwrap_or_default());
     environment.set_formatter(write_visible);
     environment.add_template("page.html", &text).map_err(bug)?;
     let style = format!("{STYLE}{own_style}");

@@ -3,11 +3,14 @@
 //! Shown text is rounded for people; CSV keeps what analysis had, with the unit in the header. The page carries the
 //! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`].
 
+use super::words::visible;
 use crate::units::{grouped, significant};
 use serde::Serialize;
 
 /// Most decimals of a figure in a table: milliseconds to the microsecond.
 const DECIMALS_MAX: i32 = 3;
+/// Most rows of a table of a page: a browser takes seconds for some ten tables of them.
+pub(super) const ROWS_MAX: usize = 1000;
 /// Longest name that is never broken into lines, characters.
 const SHORT_NAME: usize = 34;
 
@@ -210,6 +213,22 @@ impl Table {
         }
     }
 
+    /// Without the rows that a page would have too many of, and with a word on them.
+    pub fn first(mut self) -> Table {
+        let mut left = ROWS_MAX;
+        for group in &mut self.groups {
+            group.rows.truncate(left);
+            group.rows.shrink_to_fit();
+            left -= group.rows.len();
+        }
+        if self.length > ROWS_MAX {
+            let note =
+                format!("The first {ROWS_MAX} of {} rows. All of them: pgstrata report FOLDER --json.", self.length);
+            self.note = Some(self.note.map_or(note.clone(), |own| format!("{own} {note}")));
+        }
+        self
+    }
+
     /// Gives the figures of each column the same number of decimals: three digits of the middle one, at most three
     /// decimals. What would be shown as 0 is shown as less than the last digit.
     pub fn even(mut self) -> Table {
@@ -255,10 +274,11 @@ pub(super) fn csv_line(fields: &[String]) -> String {
     format!("{}\r\n", fields.join(","))
 }
 
-/// One field, quoted where it holds a comma, a quote or a line end, or begins or ends with a blank.
+/// One field, [`visible`], and quoted where it holds a comma, a quote or a line end, or begins or ends with a blank.
 fn csv_field(field: &str) -> String {
+    let field = visible(field);
     let quote = field.contains([',', '"', '\n', '\r']) || field.trim() != field;
-    if quote { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if quote { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.into_owned() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,11 @@ use crate::analyse::digits::{last_digit, rounded};
 use crate::analyse::findings::{BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits};
 use crate::analyse::names;
 use crate::units::{Micros, beyond, significant};
+use serde::Serialize;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 
 /// A class in one word, as headings have it.
 pub(super) fn class_title(class: DurabilityClass) -> &'static str {
@@ -149,13 +153,42 @@ pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>
     caution.scope.clone().unwrap_or_else(names)
 }
 
-/// Text for a page: characters that hide or reorder what is around them become their code, as on a terminal.
-pub(super) fn visible(text: &str) -> String {
-    if !text.contains(is_invisible) {
-        return text.to_owned();
+/// Whether a character drives what shows it, or hides or reorders what is around it; line ends and tabs do not.
+pub(super) fn is_hidden(c: char) -> bool {
+    is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\r' | '\t')
+}
+
+/// Text for a page or a CSV: characters that [`is_hidden`] names become their code, as on a terminal.
+pub(super) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return text.into();
     }
-    let shown = |c: char| if is_invisible(c) { format!("{{U+{:04X}}}", c as u32) } else { c.to_string() };
-    text.chars().map(shown).collect()
+    let shown = |c: char| if is_hidden(c) { format!("{{U+{:04X}}}", c as u32) } else { c.to_string() };
+    text.chars().map(shown).collect::<String>().into()
+}
+
+/// JSON for a page, whose texts are [`visible`].
+pub(super) fn visible_json(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut json = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, VisibleJson))?;
+    String::from_utf8(json).map_err(serde::ser::Error::custom)
+}
+
+struct VisibleJson;
+
+impl Formatter for VisibleJson {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        out.write_all(visible(fragment).as_bytes())
+    }
+
+    fn write_char_escape<W: Write + ?Sized>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
+        match escape {
+            CharEscape::AsciiControl(byte) => write!(out, "{{U+{byte:04X}}}"),
+            CharEscape::Backspace => out.write_all(b"{U+0008}"),
+            CharEscape::FormFeed => out.write_all(b"{U+000C}"),
+            escape => CompactFormatter.write_char_escape(out, escape),
+        }
+    }
 }
 
 /// Writes a value into a page: escaped, and [`visible`] unless it is markup of our own.
@@ -167,8 +200,8 @@ pub(super) fn write_visible(
     state: &minijinja::State<'_, '_>,
     value: &minijinja::Value,
 ) -> Result<(), minijinja::Error> {
-    match value.as_str().filter(|text| !value.is_safe() && text.contains(is_invisible)) {
-        Some(text) => minijinja::escape_formatter(out, state, &minijinja::Value::from(visible(text))),
+    match value.as_str().filter(|text| !value.is_safe() && text.contains(is_hidden)) {
+        Some(text) => minijinja::escape_formatter(out, state, &minijinja::Value::from(visible(text).into_owned())),
         None => minijinja::escape_formatter(out, state, value),
     }
 }

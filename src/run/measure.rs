@@ -66,6 +66,10 @@ pub struct Measured {
     pub columns: Vec<Column>,
     /// Holes in the telemetry.
     pub gaps: Vec<Gap>,
+    /// Counters from before the load to after it.
+    pub load_counts: BTreeMap<String, u64>,
+    /// How far the wall clock was set meanwhile, microseconds.
+    pub clock_step_us: i64,
     /// CPU time that telemetry cost: sampling, joining, writing rows and latencies. Not: reading the workload's own log.
     pub telemetry_cpu_us: u64,
     /// Of that, what each part cost.
@@ -176,7 +180,20 @@ impl Measurement<'_> {
             }
         };
         let telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
-        Ok(Measured { counts, began_us, columns, gaps, telemetry_cpu_us, telemetry_cpu_us_by, cpu_taken, waits })
+        let Recording { load_counts, clock_step_us, .. } = recording;
+        let cost = (telemetry_cpu_us, telemetry_cpu_us_by);
+        Ok(Measured {
+            counts,
+            began_us,
+            columns,
+            gaps,
+            load_counts,
+            clock_step_us,
+            telemetry_cpu_us: cost.0,
+            telemetry_cpu_us_by: cost.1,
+            cpu_taken,
+            waits,
+        })
     }
 
     /// What every row of `waits.parquet` begins with.

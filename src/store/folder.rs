@@ -9,9 +9,8 @@ use crate::record::run::{self, RunRecord};
 use crate::record::trial::{self, Outcome, TrialRecord};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const PLAN: &str = "plan.toml";
@@ -20,9 +19,6 @@ pub(super) const EVENTS: &str = "events.jsonl";
 const TRIALS: &str = "trials";
 const TRIAL: &str = "trial.json";
 const SET_ASIDE: &str = "set-aside";
-
-/// Opening through a symlink is refused.
-const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// A run folder, open for reading.
 #[derive(Debug, Clone)]
@@ -46,20 +42,26 @@ pub(crate) fn folder_name(started: &str, plan_name: &str) -> String {
 }
 
 impl RunFolder {
+    /// Whether a folder looks like one of a run. What else may be wrong with it is said when it is opened.
+    #[must_use]
+    pub fn is_one(path: &Path) -> bool {
+        is_there(&path.join(RUN))
+    }
+
     /// Opens a run folder.
     ///
     /// # Errors
     /// When it is none, is damaged, or was written by a newer pgstrata.
     pub fn open(path: &Path) -> Result<RunFolder> {
-        if !path.join(RUN).exists() {
-            return Err(Error::user(format!("{} is not a run folder: it has no {RUN}", path.display()))
-                .hint("name a folder in results/, or start a run with `pgstrata run PLAN`"));
-        }
-        let record: RunRecord = read_versioned(&path.join(RUN), run::FORMAT).map_err(|e| match e.hint_text() {
+        let record: Option<RunRecord> = read_versioned(path, RUN, run::FORMAT).map_err(|e| match e.hint_text() {
             Some(_) => e,
             None => e.hint(
                 "the file is truncated or was changed: restore it from a copy; the run cannot be read without it",
             ),
+        })?;
+        let record = record.ok_or_else(|| {
+            Error::user(format!("{} is not a run folder: it has no {RUN}", path.display()))
+                .hint("name a folder in results/, or start a run with `pgstrata run PLAN`")
         })?;
         sound(&record).map_err(|e| Error::store(format!("{} is damaged: {e}", path.join(RUN).display())))?;
         Ok(RunFolder { path: path.to_path_buf(), record })
@@ -81,19 +83,18 @@ impl RunFolder {
     /// # Errors
     /// With the path.
     pub fn plan_text(&self) -> Result<String> {
-        let path = self.path.join(PLAN);
-        read_text(&path)
+        must_have(read_text(&self.path, PLAN)?, &self.path.join(PLAN))
     }
 
     /// The folder of one trial, whether it is there or not.
     #[must_use]
     pub(crate) fn trial_path(&self, key: &TrialKey) -> PathBuf {
-        self.path.join(TRIALS).join(&key.case).join(key.trial.to_string())
+        self.path.join(place(TRIALS, key))
     }
 
     /// The folder of the trial that was set aside for another one with the same key, whether it is there or not.
     pub(super) fn aside_path(&self, key: &TrialKey) -> PathBuf {
-        self.path.join(SET_ASIDE).join(&key.case).join(key.trial.to_string())
+        self.path.join(place(SET_ASIDE, key))
     }
 
     /// `trial.json` of a complete trial; `None` when the trial is not complete.
@@ -101,19 +102,16 @@ impl RunFolder {
     /// # Errors
     /// When it is damaged or newer than this program.
     pub fn trial(&self, key: &TrialKey) -> Result<Option<TrialRecord>> {
-        self.record_at(&self.trial_path(key), key)
+        self.record_at(&place(TRIALS, key), key)
     }
 
-    fn record_at(&self, folder: &Path, key: &TrialKey) -> Result<Option<TrialRecord>> {
-        let path = folder.join(TRIAL);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let record: TrialRecord = read_versioned(&path, trial::FORMAT)?;
+    fn record_at(&self, place: &Path, key: &TrialKey) -> Result<Option<TrialRecord>> {
+        let name = place.join(TRIAL);
+        let Some(record) = read_versioned::<TrialRecord>(&self.path, &name, trial::FORMAT)? else { return Ok(None) };
         let is_it = (record.case.id.as_str(), record.trial) == (key.case.as_str(), key.trial);
         if !is_it || !self.record.owns(&record.run, key.trial) {
             let of = format!("trial {} of {} in run {}", record.trial, record.case.id, record.run);
-            return Err(Error::store(format!("{} is of {of}", path.display())));
+            return Err(Error::store(format!("{} is of {of}", self.path.join(name).display())));
         }
         Ok(Some(record))
     }
@@ -123,7 +121,7 @@ impl RunFolder {
     /// # Errors
     /// When it was written by a newer pgstrata. Damage is no error: it concerns this trial alone.
     pub fn stored(&self, key: &TrialKey) -> Result<StoredTrial> {
-        self.stored_at(&self.trial_path(key), key)
+        self.stored_at(&place(TRIALS, key), key)
     }
 
     /// The one of two trials with the same key that does not count, as it is stored: a disturbed trial whose repeat was not
@@ -132,13 +130,13 @@ impl RunFolder {
     /// # Errors
     /// As [`RunFolder::stored`].
     pub fn set_aside(&self, key: &TrialKey) -> Result<StoredTrial> {
-        self.stored_at(&self.aside_path(key), key)
+        self.stored_at(&place(SET_ASIDE, key), key)
     }
 
-    fn stored_at(&self, folder: &Path, key: &TrialKey) -> Result<StoredTrial> {
-        match self.record_at(folder, key) {
+    fn stored_at(&self, place: &Path, key: &TrialKey) -> Result<StoredTrial> {
+        match self.record_at(place, key) {
             Ok(None) => Ok(StoredTrial::Missing),
-            Ok(Some(record)) => Ok(match check_files(folder, &record) {
+            Ok(Some(record)) => Ok(match check_files(&self.path.join(place), &record) {
                 Ok(()) => StoredTrial::Whole(Box::new(record)),
                 Err(e) => StoredTrial::Damaged(e.to_string()),
             }),
@@ -153,7 +151,7 @@ impl RunFolder {
     /// With file and line, when another line is damaged.
     pub fn events(&self) -> Result<Vec<Stamped>> {
         let path = self.path.join(EVENTS);
-        let text = read_text(&path)?;
+        let text = must_have(read_text(&self.path, EVENTS)?, &path)?;
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         whole
             .lines()
@@ -263,12 +261,7 @@ impl Writer {
 
     fn lock(folder: RunFolder) -> Result<Writer> {
         let path = folder.path.join(EVENTS);
-        let mut events = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .custom_flags(NOFOLLOW)
-            .open(&path)
-            .or_store(|| format!("open {} for writing", path.display()))?;
+        let mut events = must_have(files::open_to_append_within(&folder.path, EVENTS)?, &path)?;
         files::soon(|| files::lock(&events)).map_err(|_| {
             Error::host(format!("another pgstrata is writing to {}", folder.path.display()))
                 .hint("wait for it, or stop it first")
@@ -346,6 +339,16 @@ impl RunFolder {
         }
         Ok(())
     }
+}
+
+/// Where a trial lies in a run folder.
+fn place(folder: &str, key: &TrialKey) -> PathBuf {
+    Path::new(folder).join(&key.case).join(key.trial.to_string())
+}
+
+/// Whether anything has this name, be it a link that leads nowhere.
+pub(super) fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }
 
 /// Whether this is a folder and no symlink to one.
@@ -442,23 +445,35 @@ pub(super) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
 /// Largest document of a run folder that is read whole: a record of 100 000 trials has some 50 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Reads a regular file of bounded size: not a pipe or device that somebody has put in its place.
-fn read_text(path: &Path) -> Result<String> {
-    let reading = || format!("read {}", path.display());
-    let found = fs::metadata(path).or_store(reading)?;
-    if !found.is_file() || found.len() > MOST_BYTES {
-        return Err(Error::store("it is not a regular file, or larger than any run writes").while_doing(reading()));
+/// Reads a file of bounded size; `None` where it is not there.
+fn read_text(folder: &Path, name: impl AsRef<Path>) -> Result<Option<String>> {
+    let reading = || format!("read {}", folder.join(&name).display());
+    let Some(mut file) = files::open_within(folder, &name)? else { return Ok(None) };
+    if file.metadata().or_store(reading)?.len() > MOST_BYTES {
+        return Err(Error::store("it is larger than any run writes").while_doing(reading()));
     }
-    fs::read_to_string(path).or_store(reading)
+    let mut text = String::new();
+    file.read_to_string(&mut text).or_store(reading)?;
+    Ok(Some(text))
 }
 
-/// Reads a document whose `format` must not be newer than `known`.
-pub(super) fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T> {
+/// What a run always writes; else it is gone.
+pub(super) fn must_have<T>(found: Option<T>, path: &Path) -> Result<T> {
+    found.ok_or_else(|| Error::store(format!("{} is missing", path.display())))
+}
+
+/// Reads a document whose `format` must not be newer than `known`; `None` where it is not there.
+pub(super) fn read_versioned<T: DeserializeOwned>(
+    folder: &Path,
+    name: impl AsRef<Path>,
+    known: u32,
+) -> Result<Option<T>> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,
     }
-    let text = read_text(path)?;
+    let path = folder.join(&name);
+    let Some(text) = read_text(folder, name)? else { return Ok(None) };
     let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
     if version.format > known {
         return Err(Error::store(format!(
@@ -469,7 +484,7 @@ pub(super) fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Re
         ))
         .hint("use the pgstrata that wrote it, or a newer one"));
     }
-    serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))
+    serde_json::from_str(&text).map(Some).or_store(|| format!("read {}", path.display()))
 }
 
 #[cfg(test)]

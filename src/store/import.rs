@@ -11,7 +11,7 @@
 //! nobody holds was left by an import that was killed, and the next one clears it. Making one with its lock, and clearing,
 //! are done under a lock on the folder of results, so that none is seen before it is locked.
 
-use super::folder::{folder_name, json, read_versioned};
+use super::folder::{folder_name, is_there, json, read_versioned};
 use super::staging::sync_tree;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -37,7 +37,7 @@ impl ImportFolder {
     /// Whether a folder is one of an import.
     #[must_use]
     pub fn is_one(path: &Path) -> bool {
-        path.join(IMPORT).is_file()
+        is_there(&path.join(IMPORT))
     }
 
     /// Opens one.
@@ -45,11 +45,11 @@ impl ImportFolder {
     /// # Errors
     /// When it is none, is damaged, or was written by a newer pgstrata.
     pub fn open(path: &Path) -> Result<ImportFolder> {
-        if !ImportFolder::is_one(path) {
-            return Err(Error::user(format!("{} is not an import folder: it has no {IMPORT}", path.display()))
-                .hint("create one with `pgstrata import FILE...`"));
-        }
-        let record: ImportRecord = read_versioned(&path.join(IMPORT), imported::FORMAT)?;
+        let record: Option<ImportRecord> = read_versioned(path, IMPORT, imported::FORMAT)?;
+        let record = record.ok_or_else(|| {
+            Error::user(format!("{} is not an import folder: it has no {IMPORT}", path.display()))
+                .hint("create one with `pgstrata import FILE...`")
+        })?;
         let bad = record
             .cases
             .iter()

@@ -4,7 +4,9 @@
 //! interval with an operation, the measure's name as the tag, times in seconds since the first operation began, values
 //! in microseconds. The intervals of a measure merged are its whole distribution.
 
+use super::staging::LATENCIES;
 use crate::error::{Context, Error, Result};
+use crate::host::files;
 use crate::record::latency::LatencyInterval;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -106,13 +108,9 @@ pub fn read(trial: &Path) -> Result<Vec<Distribution>> {
 /// # Errors
 /// With the path, when the file is damaged; what `each` returns.
 pub fn visit(trial: &Path, each: impl FnMut(&str, u64, u64, Histogram<u64>) -> Result<()>) -> Result<()> {
-    let path = trial.join("latency.hist");
-    if !path.exists() {
-        return Ok(());
-    }
-    let doing = || format!("read {}", path.display());
-    let file = File::open(&path).or_store(doing)?;
-    intervals(BufReader::new(file), each).map_err(|e| e.while_doing(doing()))
+    let Some(file) = files::open_within(trial, LATENCIES)? else { return Ok(()) };
+    intervals(BufReader::new(file), each)
+        .map_err(|e| e.while_doing(format!("read {}", trial.join(LATENCIES).display())))
 }
 
 /// Adds latencies to the distribution of a name.

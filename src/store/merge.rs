@@ -1,6 +1,6 @@
 //! Writing a merged run folder: trials of several runs, byte for byte as they were stored.
 
-use super::folder::{RunFolder, json, read_versioned};
+use super::folder::{RunFolder, is_real_folder, json, must_have, read_versioned};
 use super::staging::sync_tree;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -9,7 +9,8 @@ use crate::record::event::Stamped;
 use crate::record::merged::{self, MergeRecord};
 use crate::record::run::RunRecord;
 use crate::record::verdict::VerdictRecord;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 /// What was merged and what was left out.
@@ -52,15 +53,13 @@ impl RunFolder {
     /// # Errors
     /// When it is damaged or newer than this program.
     pub fn merged(&self) -> Result<Option<MergeRecord>> {
-        let path = self.path().join(MERGED);
-        if self.record().merged.is_empty() || !path.exists() {
+        if self.record().merged.is_empty() {
             return Ok(None);
         }
-        let read = read_versioned(&path, merged::FORMAT).map_err(|e| match e.hint_text() {
+        read_versioned(self.path(), MERGED, merged::FORMAT).map_err(|e| match e.hint_text() {
             Some(_) => e,
             None => e.hint("remove the file: only what was left out of the merge is lost with it"),
-        });
-        read.map(Some)
+        })
     }
 }
 
@@ -82,7 +81,7 @@ fn fill(beside: &Path, merge: &Merge<'_>) -> Result<()> {
     for (from, key) in merge.trials {
         copy_tree(&from.trial_path(key), &new.trial_path(key))?;
         let aside = from.aside_path(key);
-        if aside.is_dir() {
+        if is_real_folder(&aside) {
             copy_tree(&aside, &new.aside_path(key))?;
         }
     }
@@ -101,7 +100,9 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         if kind.is_dir() {
             copy_tree(&path, &target)?;
         } else if kind.is_file() {
-            fs::copy(&path, &target).or_store(|| format!("copy {} to {}", path.display(), target.display()))?;
+            let mut file = must_have(files::open_within(from, entry.file_name())?, &path)?;
+            let copied = File::create_new(&target).and_then(|mut target| io::copy(&mut file, &mut target));
+            copied.or_store(|| format!("copy {} to {}", path.display(), target.display()))?;
         }
     }
     Ok(())

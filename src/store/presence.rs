@@ -1,15 +1,14 @@
 //! Whether a run folder is there, and whether somebody writes to it.
 
-use super::folder::{EVENTS, RUN, RunFolder};
+use super::folder::{EVENTS, RunFolder};
 use crate::error::{Error, Result};
 use crate::host::files;
-use std::fs::File;
 use std::path::Path;
 
 /// Whether a pgstrata is writing to the run in a folder.
 pub(super) fn is_live(folder: &Path) -> bool {
-    let events = File::open(folder.join(EVENTS));
-    events.is_ok_and(|events| files::soon(|| files::lock_shared(&events)).is_err())
+    let events = files::open_within(folder, EVENTS);
+    matches!(events, Ok(Some(events)) if files::soon(|| files::lock_shared(&events)).is_err())
 }
 
 impl RunFolder {
@@ -22,7 +21,7 @@ impl RunFolder {
     /// # Errors
     /// When somebody has removed or moved it.
     pub fn must_be_there(&self) -> Result<()> {
-        if self.path().join(RUN).exists() {
+        if RunFolder::is_one(self.path()) {
             return Ok(());
         }
         Err(Error::store(format!("the run folder {} is gone: it was removed or moved", self.path().display())).hint(

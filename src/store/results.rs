@@ -36,7 +36,7 @@ impl Results {
             return Err(Error::user(format!("{} is not a folder", path.display()))
                 .hint("name the folder in which the runs are: results"));
         }
-        if root.join(RUN).is_file() {
+        if RunFolder::is_one(&root) {
             return Err(Error::user(format!("{} is a run folder", path.display()))
                 .hint("name the folder in which the runs are, usually the one above"));
         }

@@ -4,7 +4,10 @@
 //! Whole numbers are stored as signed INT64, so that a difference of two counters cannot overflow in other people's SQL.
 //! A row group holds up to [`ROWS_IN_GROUP`] rows: memory does not grow with the length of a trial.
 
+use super::folder::must_have;
+use super::staging::SECONDS;
 use crate::error::{Context, Error, Result};
+use crate::host::files;
 use crate::record::seconds::{Column, ColumnType, Row, Value};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, get_typed_column_reader};
@@ -181,13 +184,17 @@ fn levelled<'a, T>(
 /// # Errors
 /// With the path, when the file is damaged or cut off.
 pub fn read(trial: &Path, wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, ColumnData>> {
-    read_file(&trial.join("seconds.parquet"), wanted)
+    must_have(read_file(trial, SECONDS, wanted)?, &trial.join(SECONDS))
 }
 
-/// As [`read`], of the file itself.
-pub(super) fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, ColumnData>> {
-    let damaged = || format!("read {}", path.display());
-    let file = File::open(path).or_store(damaged)?;
+/// As [`read`], of a file of this name; `None` where it is not there.
+pub(super) fn read_file(
+    trial: &Path,
+    name: &str,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Option<BTreeMap<String, ColumnData>>> {
+    let damaged = || format!("read {}", trial.join(name).display());
+    let Some(file) = files::open_within(trial, name)? else { return Ok(None) };
     let reader = SerializedFileReader::new(file)
         .map_err(|e| Error::store(e.to_string()).hint("the file is damaged: this trial must be measured again"))
         .map_err(|e| e.while_doing(damaged()))?;
@@ -201,7 +208,7 @@ pub(super) fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<BT
         let data = read_column(&reader, index, column.physical_type()).or_store(damaged)?;
         columns.insert(name.to_owned(), data);
     }
-    Ok(columns)
+    Ok(Some(columns))
 }
 
 fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) -> Result<ColumnData, ParquetError> {

@@ -1,20 +1,20 @@
 //! A trial on its way into the run folder: written beside its place, synced, renamed into it.
 
-use super::folder::{is_real_folder, json};
+use super::folder::{is_real_folder, is_there, json, must_have};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::trial::{FileMark, TrialRecord};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
-use std::io;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// One row a second.
-const SECONDS: &str = "seconds.parquet";
+pub(super) const SECONDS: &str = "seconds.parquet";
 /// Latencies of all operations.
-const LATENCIES: &str = "latency.hist";
+pub(super) const LATENCIES: &str = "latency.hist";
 /// Waits of the backends, one row a second and wait.
-const WAITS: &str = "waits.parquet";
+pub(super) const WAITS: &str = "waits.parquet";
 
 /// What goes from one program to the next in the middle of a trial.
 const HANDOVER: &str = "handover.json";
@@ -32,12 +32,7 @@ impl Staging {
     /// Makes the folder beside the trial's place, with `raw/` in it.
     pub(super) fn begin(place: &Path, aside: PathBuf) -> Result<Staging> {
         let case = place.parent().unwrap_or(Path::new("/"));
-        if case.exists() && !is_real_folder(case) {
-            return Err(Error::store(format!(
-                "{} is a symlink, and pgstrata does not write through symlinks",
-                case.display()
-            )));
-        }
+        through_no_link(case)?;
         let beside = files::beside(place);
         if beside.exists() {
             fs::remove_dir_all(&beside).or_store(|| format!("remove the leftover {}", beside.display()))?;
@@ -71,7 +66,9 @@ impl Staging {
     /// When it cannot be read or removed.
     pub fn take_over(&self) -> Result<Vec<u8>> {
         let path = self.beside.join(HANDOVER);
-        let content = fs::read(&path).or_store(|| format!("read {}", path.display()))?;
+        let mut content = Vec::new();
+        let mut file = must_have(files::open_within(&self.beside, HANDOVER)?, &path)?;
+        file.read_to_end(&mut content).or_store(|| format!("read {}", path.display()))?;
         fs::remove_file(&path).or_store(|| format!("remove {}", path.display()))?;
         Ok(content)
     }
@@ -127,13 +124,8 @@ impl Staging {
     pub fn commit_repeat(self, record: &TrialRecord, counts: bool) -> Result<()> {
         self.write(record)?;
         let case = self.aside.parent().unwrap_or(Path::new("/"));
+        through_no_link(case)?;
         fs::create_dir_all(case).or_store(|| format!("create the folder {}", case.display()))?;
-        if !is_real_folder(case) {
-            return Err(Error::store(format!(
-                "{} is a symlink, and pgstrata does not write through symlinks",
-                case.display()
-            )));
-        }
         let set_aside = if counts { &self.place } else { &self.beside };
         fs::rename(set_aside, &self.aside).or_store(|| format!("set {} aside", set_aside.display()))?;
         for folder in case.ancestors().take(3) {
@@ -146,9 +138,8 @@ impl Staging {
     fn write(&self, record: &TrialRecord) -> Result<()> {
         let mut record = record.clone();
         for name in [SECONDS, LATENCIES, WAITS] {
-            let path = self.beside.join(name);
-            if path.exists() {
-                record.files.insert(name.to_owned(), mark(&path)?);
+            if let Some(mark) = mark(&self.beside, name)? {
+                record.files.insert(name.to_owned(), mark);
             }
         }
         files::write_whole(&self.beside.join("trial.json"), &json(&record)?)?;
@@ -170,13 +161,24 @@ impl Drop for Staging {
     }
 }
 
-/// Size and checksum of a file.
-fn mark(path: &Path) -> Result<FileMark> {
-    let doing = || format!("read {}", path.display());
+/// That a case's folder and the one above it, where they are there, are folders of the run itself.
+fn through_no_link(case: &Path) -> Result<()> {
+    match case.ancestors().take(2).find(|folder| is_there(folder) && !is_real_folder(folder)) {
+        Some(link) => {
+            let what = "is a symlink or no folder, and pgstrata does not write through symlinks";
+            Err(Error::store(format!("{} {what}", link.display())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Size and checksum of a file; `None` where it is not there.
+fn mark(folder: &Path, name: &str) -> Result<Option<FileMark>> {
+    let Some(mut file) = files::open_within(folder, name)? else { return Ok(None) };
     let mut sum = Sha256::new();
-    let bytes = File::open(path).and_then(|mut file| io::copy(&mut file, &mut sum)).or_store(doing)?;
+    let bytes = io::copy(&mut file, &mut sum).or_store(|| format!("read {}", folder.join(name).display()))?;
     let sha256 = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(FileMark { bytes, sha256 })
+    Ok(Some(FileMark { bytes, sha256 }))
 }
 
 /// Whether the files of a stored trial are as they were when it was stored.
@@ -187,15 +189,12 @@ pub(super) fn check_files(trial: &Path, record: &TrialRecord) -> Result<()> {
     for (name, stored) in &record.files {
         let path = trial.join(name);
         let damaged = |what: &str| Error::store(format!("{} {what}", path.display()));
-        // Looked at before it is opened: a pipe would be waited for, a huge file be read for hours.
+        // Before it is read: a huge file would be read for hours.
         let found = fs::symlink_metadata(&path).map_err(|e| damaged(&format!("cannot be read: {e}")))?;
-        if !found.is_file() {
-            return Err(damaged("is not a regular file"));
-        }
-        if found.len() != stored.bytes {
+        if found.is_file() && found.len() != stored.bytes {
             return Err(damaged(&format!("has {} bytes, but had {} when it was stored", found.len(), stored.bytes)));
         }
-        if mark(&path)? != *stored {
+        if mark(trial, name)?.as_ref() != Some(stored) {
             return Err(damaged("does not match its checksum: it is damaged or belongs to another trial"));
         }
     }
@@ -206,11 +205,13 @@ pub(super) fn check_files(trial: &Path, record: &TrialRecord) -> Result<()> {
 pub(super) fn sync_tree(path: &Path) -> Result<()> {
     let list = fs::read_dir(path).or_store(|| format!("list {}", path.display()))?;
     for entry in list {
-        let entry = entry.or_store(|| format!("list {}", path.display()))?.path();
-        if entry.is_dir() {
-            sync_tree(&entry)?;
-        } else {
-            File::open(&entry).and_then(|f| f.sync_all()).or_store(|| format!("sync {}", entry.display()))?;
+        let entry = entry.or_store(|| format!("list {}", path.display()))?;
+        let kind = entry.file_type().or_store(|| format!("list {}", path.display()))?;
+        if kind.is_dir() {
+            sync_tree(&entry.path())?;
+        } else if kind.is_file() {
+            let file = must_have(files::open_within(path, entry.file_name())?, &entry.path())?;
+            file.sync_all().or_store(|| format!("sync {}", entry.path().display()))?;
         }
     }
     files::sync_folder(path)

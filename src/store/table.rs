@@ -54,7 +54,7 @@ pub struct TableColumn {
 /// With the path; a cell of another type than its column is a fault of ours.
 pub fn write(path: &Path, columns: &[TableColumn], rows: &[Vec<Option<Cell>>]) -> Result<()> {
     let bytes = encode(columns, rows).map_err(|e| Error::bug(format!("{} cannot be made: {e}", path.display())))?;
-    files::write_output(path, &bytes)
+    files::write_whole(path, &bytes)
 }
 
 fn encode(columns: &[TableColumn], rows: &[Vec<Option<Cell>>]) -> Result<Vec<u8>, ParquetError> {

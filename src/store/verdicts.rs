@@ -5,7 +5,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::verdict::{self, VerdictRecord};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const VERDICTS: &str = "verdicts";
 
@@ -17,14 +17,11 @@ impl RunFolder {
     pub fn verdicts(&self) -> Result<Vec<VerdictRecord>> {
         let mut found = Vec::new();
         for case in &self.record().cases {
-            let path = self.verdict_path(&case.id);
-            if path.exists() {
-                let read = read_versioned(&path, verdict::FORMAT).map_err(|e| match e.hint_text() {
-                    Some(_) => e,
-                    None => e.hint("remove the file; `pgstrata cut RUN_FOLDER` makes the verdicts again"),
-                });
-                found.push(read?);
-            }
+            let read = read_versioned(self.path(), name_of(&case.id), verdict::FORMAT);
+            found.extend(read.map_err(|e| match e.hint_text() {
+                Some(_) => e,
+                None => e.hint("remove the file; `pgstrata cut RUN_FOLDER` makes the verdicts again"),
+            })?);
         }
         Ok(found)
     }
@@ -39,10 +36,10 @@ impl RunFolder {
         self.must_be_there()?;
         let folder = self.path().join(VERDICTS);
         fs::create_dir_all(&folder).or_store(|| format!("create the folder {}", folder.display()))?;
-        files::write_whole(&self.verdict_path(id), &json(record)?)
+        files::write_within(self.path(), &name_of(id), &json(record)?)
     }
+}
 
-    fn verdict_path(&self, case: &str) -> PathBuf {
-        self.path().join(VERDICTS).join(format!("{case}.json"))
-    }
+fn name_of(case: &str) -> PathBuf {
+    Path::new(VERDICTS).join(format!("{case}.json"))
 }

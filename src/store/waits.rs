@@ -3,6 +3,7 @@
 //! The waits of all seconds together stand in `trial.json`; this file holds what they are made of, once.
 
 use super::seconds::{ColumnData, SecondsWriter, read_file};
+use super::staging::WAITS;
 use crate::error::{Error, Result};
 use crate::record::columns;
 use crate::record::seconds::{Column, Value};
@@ -47,13 +48,10 @@ pub fn write(path: &Path, key: &[(Column, Value)], began_us: Option<u64>, waits:
 /// # Errors
 /// With the path, when the file is damaged or does not belong to these waits.
 pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
-    let path = trial.join("waits.parquet");
-    if !path.exists() {
-        return Ok(());
-    }
     let wanted = columns::waits().map(|column| column.name);
-    let mut data = read_file(&path, |name| wanted.iter().any(|wanted| wanted == name))?;
-    let damaged = |what: &str| Error::store(format!("{}: {what}", path.display()));
+    let data = read_file(trial, WAITS, |name| wanted.iter().any(|wanted| wanted == name))?;
+    let Some(mut data) = data else { return Ok(()) };
+    let damaged = |what: &str| Error::store(format!("{}: {what}", trial.join(WAITS).display()));
     let mut counts = |column: &str| match data.remove(column) {
         Some(ColumnData::Count { values, .. }) => Ok(values),
         _ => Err(damaged(&format!("no numeric column `{column}`"))),
@@ -124,7 +122,7 @@ mod tests {
         let mut back = WaitFigures { seconds: Vec::new(), ..waits.clone() };
         read(folder.path(), &mut back).unwrap();
         assert_eq!(back, waits);
-        let rows = read_file(&folder.path().join("waits.parquet"), |name| name == "second").unwrap();
+        let rows = read_file(folder.path(), WAITS, |name| name == "second").unwrap().unwrap();
         let ColumnData::Count { values, .. } = &rows["second"] else { panic!("{rows:?}") };
         assert_eq!(*values, [1, 1, 3, 4]);
     }

@@ -9,8 +9,11 @@ use super::{OpenSampler, Sampler, Target};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::{Instant, micros, now, sleep, thread_cpu_us, wall_us};
+use crate::record::columns;
 use crate::record::seconds::{Column, Row, Value};
 use crate::record::trial::Gap;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -23,6 +26,12 @@ pub const LATE: Duration = Duration::from_millis(500);
 /// When a measurement is stopped this close before a tick, the tick is still waited for: a workload of 60 s ends a
 /// moment before or after its 60th second, and that second should have its row.
 const LAST_TICK_WITHIN: Duration = Duration::from_millis(250);
+
+/// How much later than now an operation may seem to have begun.
+const CLOCKS_DIFFER_US: u64 = 500_000;
+
+/// How long the backends of clients that have ended may take to end, too, and to tell what they have counted.
+const BACKENDS_END_WITHIN: Duration = Duration::from_millis(100);
 
 /// How often the stop flag is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -60,6 +69,10 @@ pub struct Recording {
     pub columns: Vec<Column>,
     /// Holes: by source, in the order of the sources, the clock last.
     pub gaps: Vec<Gap>,
+    /// What the counters of [`of_load`] grew by from the first reading to one after the load.
+    pub load_counts: BTreeMap<String, u64>,
+    /// How far the wall clock was set meanwhile, microseconds.
+    pub clock_step_us: i64,
     /// CPU time that the ticking cost, microseconds.
     pub cpu_us: u64,
     /// Of that, what each source cost.
@@ -127,9 +140,16 @@ impl Recorder {
     ) -> Recording {
         let cpu_before = thread_cpu_us();
         let mut clock = Gaps::default();
-        let mut held = Vec::new();
+        let (mut held, mut first_row) = (Vec::new(), None);
         let mut number = 0;
-        let delay_us = || Some(first_operation_us()?.saturating_sub(began.wall_us));
+        // An operation that began later than now was told by another clock, or the clock was set: then by ours it began at once.
+        let told = OnceCell::new();
+        let delay_us = || {
+            let first_us = first_operation_us()?;
+            let elapsed_us = micros(now().duration_since(began.at));
+            let delay_us = first_us.saturating_sub(began.wall_us);
+            Some(*told.get_or_init(|| if delay_us > elapsed_us + CLOCKS_DIFFER_US { 0 } else { delay_us }))
+        };
         let due = |number: u64| {
             let delay_us = delay_us().unwrap_or_default();
             match number.checked_sub(whole_seconds(delay_us)) {
@@ -145,6 +165,7 @@ impl Recorder {
                 clock.add(CLOCK, number, format!("the reading was more than {} ms late", LATE.as_millis()));
             } else {
                 let values = self.row(number);
+                first_row.get_or_insert_with(|| values.clone());
                 held.push(Tick { second: number, wall_us: began.wall_us.saturating_add(micros(since)), values });
             }
             if let Some(delay_us) = delay_us() {
@@ -152,6 +173,10 @@ impl Recorder {
             }
             number += 1;
         }
+        sleep(BACKENDS_END_WITHIN);
+        let load_counts = self.grown_since(&first_row.unwrap_or_default());
+        let ended = Began::now();
+        let clock_step_us = clock_step_us(began, ended, first_operation_us());
         let dropped = whole_seconds(delay_us().unwrap_or_default()).min(number);
         hand_over(&mut held, dropped, sink);
         let rows = number - dropped;
@@ -162,7 +187,27 @@ impl Recorder {
         let cpu_us_by = self.sources.iter().map(|source| (source.name, source.cpu_us)).collect();
         let of_sources = self.sources.into_iter().flat_map(|source| source.gaps.0);
         gaps.extend(of_sources.chain(clock.0).filter_map(|gap| after(gap, dropped)));
-        Recording { columns: self.columns, gaps, cpu_us: thread_cpu_us().saturating_sub(cpu_before), cpu_us_by }
+        let cpu_us = thread_cpu_us().saturating_sub(cpu_before);
+        Recording { columns: self.columns, gaps, load_counts, clock_step_us, cpu_us, cpu_us_by }
+    }
+
+    /// What the counters of [`of_load`] grew by; those that cannot be read again, or fell, are left out.
+    fn grown_since(&mut self, first: &[Option<Value>]) -> BTreeMap<String, u64> {
+        let mut grown = BTreeMap::new();
+        let mut columns = self.columns.iter().zip(first);
+        for source in &mut self.sources {
+            let own: Vec<_> = columns.by_ref().take(source.width).collect();
+            let reading = source.reading.as_mut().ok().filter(|_| own.iter().any(|(column, _)| of_load(&column.name)));
+            let last = reading.and_then(|reading| reading.sample().ok()).unwrap_or_default();
+            for ((column, first), last) in own.into_iter().zip(&last).filter(|((column, _), _)| of_load(&column.name)) {
+                if let (Some(Value::Count(first)), Some(Value::Count(last))) = (first, last)
+                    && let Some(amount) = last.checked_sub(*first)
+                {
+                    grown.insert(column.name.clone(), amount);
+                }
+            }
+        }
+        grown
     }
 
     fn row(&mut self, second: u64) -> Row {
@@ -174,6 +219,25 @@ impl Recorder {
         }
         row
     }
+}
+
+/// Whether a counter is set against another over the whole load: a flush against the sync that asked for it, WAL against commits.
+fn of_load(column: &str) -> bool {
+    let of_server = [columns::PG_WAL_SYNCS, columns::PG_WAL_RECORDS, columns::PG_XIDS];
+    of_server.iter().any(|known| known.name == column) || columns::DEVICE_FLUSHES.includes(column)
+}
+
+/// How far the wall clock was set from the beginning to the end; or how far another clock is ahead, by which the first
+/// operation lies outside.
+fn clock_step_us(began: Began, ended: Began, first_operation_us: Option<u64>) -> i64 {
+    let [began_us, ended_us] = [began, ended].map(|it| i128::from(it.wall_us));
+    let step_us = ended_us - began_us - i128::from(micros(ended.at.duration_since(began.at)));
+    let outside = |first: i128| (first - ended_us.max(began_us)).max(0) + (first - began_us).min(0);
+    let ahead_us = first_operation_us.map(|first| outside(i128::from(first)));
+    let is_set = step_us.unsigned_abs() > u128::from(CLOCKS_DIFFER_US);
+    let furthest_us =
+        ahead_us.filter(|ahead| !is_set && ahead.unsigned_abs() > u128::from(CLOCKS_DIFFER_US)).unwrap_or(step_us);
+    i64::try_from(furthest_us).unwrap_or(if furthest_us < 0 { i64::MIN } else { i64::MAX })
 }
 
 fn whole_seconds(us: u64) -> u64 {
@@ -306,6 +370,55 @@ mod tests {
             ticks.push(tick);
         });
         (ticks, recording)
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_told_and_the_seconds_begin_at_once() {
+        const DAY: i64 = 86_400_000_000;
+        let at = now();
+        let told = |ended_us: u64, elapsed_s: u64, first_us: u64| {
+            let began = Began { wall_us: 1_000_000_000_000, at };
+            let ended = Began { wall_us: ended_us, at: at + Duration::from_secs(elapsed_s) };
+            clock_step_us(began, ended, Some(first_us))
+        };
+        let (began, day) = (1_000_000_000_000, DAY as u64);
+        for (ended, elapsed_s, first, step) in [
+            (began + 9_000_000, 9, began + 20_000, 0),
+            (began + 9_001_000, 9, began + 20_000, 1_000),
+            (began + 9_000_000 + day, 9, began + 20_000, DAY),
+            (began + 9_000_000 - day, 9, began + 20_000, -DAY),
+            (began + 9_000_000 - 3_000_000, 9, began + 20_000, -3_000_000),
+            (began + 9_000_000 + 3650 * day, 9, began + 20_000, 3650 * DAY),
+            // Set before: the client's clock is right.
+            (began + 9_000_000, 9, began + day, DAY - 9_000_000),
+            (began + 9_000_000, 9, began - day, -DAY),
+            (began + 9_000_000, 9, began - 20_000, 0),
+            (began + 9_000_000, 9, began + 9_300_000, 0),
+        ] {
+            assert_eq!(told(ended, elapsed_s, first), step, "{ended} {elapsed_s} {first}");
+        }
+        let fine = Fake { name: "fine", sample: good };
+        let stop = AtomicBool::new(false);
+        let began = Began { wall_us: 1_000_000_000, at: now() };
+        let (mut ticks, recorder) = (Vec::new(), Recorder::open(&[&fine], &Host::this(), &Target::default()));
+        recorder.record(began, &|| Some(began.wall_us + day), &stop, &mut |tick| {
+            stop.store(true, Ordering::SeqCst);
+            ticks.push(tick.second);
+        });
+        assert_eq!(ticks.first(), Some(&0), "a day ahead: no second was ever told");
+    }
+
+    #[test]
+    fn counters_of_the_load_are_read_again_after_it() {
+        let name = columns::PG_WAL_SYNCS.name;
+        let counted = Fake { name, sample: good };
+        let fallen = Fake { name: "dev_a_flushes", sample: |n| good(100 - n) };
+        let absent =
+            Fake { name: "dev_b_flushes", sample: |n| if n == 0 { good(n) } else { Err(Error::host("gone")) } };
+        let other = Fake { name: "other", sample: good };
+        let (ticks, recording) = run(&[&counted, &fallen, &absent, &other], &Host::this(), Duration::ZERO, 0);
+        let grown: Vec<(&str, u64)> = recording.load_counts.iter().map(|(name, by)| (name.as_str(), *by)).collect();
+        assert_eq!(grown, [(name, ticks.len() as u64)]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `pgstrata compare` as a person calls it: a publication beside a probe, raw files, cases of a run, what cannot be; runs of
 //! several machines, merged and beside each other.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod again;
 mod check;

@@ -245,6 +245,8 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64, made: &Made) -> TrialRecord {
         waits: None,
         columns: Vec::new(),
         gaps: Vec::new(),
+        load_counts: std::collections::BTreeMap::new(),
+        clock_step_us: None,
         telemetry_cpu_us: None,
         telemetry_cpu_us_by: Default::default(),
         cpu_taken: None,

@@ -2,7 +2,6 @@
 //!
 //! They need a guest that is built (`pgstrata guest build`), and say so where there is none. They build those of the suites that
 //! PGSTRATA_TEST_GUEST names; `make test-full` names them all.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod commands;
 mod crashes;

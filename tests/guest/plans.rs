@@ -1,7 +1,7 @@
 //! `run --guest`: the same plan, in a guest.
 
-use crate::depth::is_full;
 use super::ground::{SUITE, guest, guest_in_full, pgstrata, qemu_of, said, set_mode, stderr};
+use crate::depth::is_full;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -78,6 +78,21 @@ fn only_host_touches_files() {
     }
 }
 
+/// Ways to open a file by its name that follow links and wait for pipes.
+const FOLLOWS: [[&str; 2]; 4] = [["File", "open"], ["fs", "read"], ["fs", "read_to_string"], ["fs", "copy"]];
+
+#[test]
+fn files_of_a_run_are_opened_within_its_folder() {
+    // An import locks folders, and reads none of their files.
+    let locks = |source: &Source| source.path == Path::new("src/store/import.rs");
+    for source in all().iter().filter(|source| in_room(source, "store") && !locks(source)) {
+        for path in FOLLOWS {
+            let lines = lines_with(source, path);
+            assert!(lines.is_empty(), "{}: use host::files::open_within", source.at(lines[0]));
+        }
+    }
+}
+
 #[test]
 fn touching_a_file_is_found_in_each_of_its_shapes() {
     let touches = |text: &str| !lines_touching_files(&Source::of("src/plan/a.rs", text)).is_empty();

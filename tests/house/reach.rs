@@ -8,7 +8,14 @@ use std::path::{Path, PathBuf};
 fn is_root(path: &Path) -> bool {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
-    matches!(*parts, ["build.rs"] | ["src", "lib.rs" | "main.rs"] | ["tests", "main.rs"] | ["benches", _] | ["benches", _, "main.rs"])
+    matches!(
+        *parts,
+        ["build.rs"]
+            | ["src", "lib.rs" | "main.rs"]
+            | ["tests", "main.rs"]
+            | ["benches", _]
+            | ["benches", _, "main.rs"]
+    )
 }
 
 /// The folder in which a file's `mod x;` lines look for `x`.

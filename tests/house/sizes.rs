@@ -23,8 +23,8 @@ const WING: [&str; 13] = [
     "src/record/imported.rs",
     "src/record/publication.rs",
 ];
-/// Lines of code of the wing, tests aside.
-const LINES_OF_THE_WING: usize = 10_000;
+/// Lines of code of the wing, tests aside ([ADR 13](../../docs/adr/0013-foreign-text-is-a-wing-with-a-manifest.md)).
+const LINES_OF_THE_WING: usize = 10_250;
 
 /// Lines outside of `#[cfg(test)]`; none of a file of tests.
 fn lines_of_code(source: &Source) -> usize {

@@ -1,5 +1,4 @@
 //! `pgstrata probe` on real filesystems, honest and lying, failing and vanishing.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod credibility;
 mod failures;

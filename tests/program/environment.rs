@@ -34,10 +34,6 @@ files = { files = { size = "16MiB", duration = "1s" } }
 sync = { sync = { duration = "1s" } }
 
 [[exclude]]
-bin = SECOND
-workload = ["crash", "scan", "files", "sync"]
-
-[[exclude]]
 stack = "aged"
 workload = ["crash", "care", "copies", "scan", "files", "sync"]
 "#;
@@ -126,10 +122,16 @@ fn no_variable_of_the_callers_environment_leads_a_client_to_another_server() {
     };
     let shop = Workshop::new();
     let doctor = json(&shop.pgstrata(&["doctor", "--json"]).output().unwrap().stdout);
-    // Of a second version the programs that libpq is in.
     let bins: Vec<String> =
         doctor["postgres"].as_array().unwrap().iter().map(|found| found["bin"].to_string()).collect();
-    let plan = shop.file("plan.toml", &PLAN.replace("BINS", &bins.join(", ")).replace("SECOND", &bins[bins.len() - 1]));
+    // Of a further version what its libpq is used for.
+    let further = match &bins[..] {
+        [_, .., last] => {
+            format!("[[exclude]]\npostgres = {last}\nworkload = [\"crash\", \"scan\", \"files\", \"sync\"]\n")
+        }
+        _ => String::new(),
+    };
+    let plan = shop.file("plan.toml", &(PLAN.replace("BINS", &bins.join(", ")) + &further));
     let plan = plan.to_str().unwrap();
     std::fs::create_dir(shop.path().join("disk")).unwrap();
     hostile(&mut shop.pgstrata(&["plan", plan]));

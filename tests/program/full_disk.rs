@@ -80,4 +80,13 @@ fn a_full_disk_under_the_results_ends_the_run_undone_and_with_room_it_goes_on() 
     for line in events.lines() {
         assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "half an event: {line}");
     }
+
+    // A report that cannot be written is not announced.
+    let report = folder.join("report.html");
+    fs::remove_file(&report).unwrap();
+    fs::create_dir(&report).unwrap();
+    let output = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("\nrun folder  ") && !told.contains("\nreport  "), "{told}");
 }

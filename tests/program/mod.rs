@@ -1,5 +1,4 @@
 //! The whole program: real loop devices, real PostgreSQL, real kill -9.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod adaptive;
 mod ageing;

@@ -136,6 +136,9 @@ fn a_run_folder_damaged_in_many_ways_neither_panics_nor_hangs_nor_swaps_figures(
         }
         fs::write(path, before).unwrap();
     }
-    assert!(errors > mutations / 10 && fewer > mutations / 5, "{errors} errors, {fewer} with trials left out: nothing was damaged");
+    assert!(
+        errors > mutations / 10 && fewer > mutations / 5,
+        "{errors} errors, {fewer} with trials left out: nothing was damaged"
+    );
     assert_eq!(figures(&folder).unwrap(), whole);
 }

@@ -29,7 +29,7 @@ maintenance = { scale = 1 }
 
 /// Programs that never end where their arguments have this word; one that ignores SIGTERM among them.
 const SLOW: [(&str, &str); 6] = [
-    ("mke2fs", "-F"),
+    ("mkfs.ext4", " -L "),
     ("mount", "ext4"),
     ("initdb", "--locale=C"),
     ("pgbench", " -i"),

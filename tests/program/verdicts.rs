@@ -47,8 +47,8 @@ fn a_run_judges_each_stack_once_and_its_report_has_the_verdicts_beside_the_rates
     let shop = Workshop::new();
     for folder in ["images", "folder"] {
         fs::create_dir(shop.path().join(folder)).unwrap();
-        crate::program::workshop::set_mode(&shop.path().join(folder), 0o777);
     }
+    crate::program::workshop::set_mode(&shop.path().join("folder"), 0o777);
     let path = |name: &str| shop.path().join(name).display().to_string();
     let plan = shop.file("plan.toml", &PLAN.replace("IMAGES", &path("images")).replace("FOLDER", &path("folder")));
     let ran = shop.run(&plan);
@@ -85,9 +85,11 @@ fn a_run_judges_each_stack_once_and_its_report_has_the_verdicts_beside_the_rates
         assert!(case["verdict"]["verdict"].is_string(), "{case}");
     }
     // More than arithmetic, later: it takes the place of what was there.
-    let cut = shop.pgstrata(&["cut", folder.to_str().unwrap(), "--states", "4", "--seconds", "1"]).output().unwrap();
+    let cut = shop.pgstrata(&["cut", folder.to_str().unwrap(), "--states", "2", "--seconds", "1"]).output().unwrap();
     assert_eq!(cut.status.code(), Some(6), "lying is convicted: {}", said(&cut));
-    assert!(verdict("ext4")["verdict"]["states"].as_u64().unwrap() >= 4, "{}", said(&cut));
+    // Nothing fails, but two states are not of every kind.
+    let why = verdict("ext4")["verdict"]["why"].to_string();
+    assert!(why.starts_with("\"not decided, ") && why.contains("none of these"), "{why}: {}", said(&cut));
     assert!(!verdict("ext4")["states"].as_array().unwrap().is_empty());
 }
 

@@ -114,6 +114,7 @@ pub fn server_facts() -> ServerFacts {
         key_settings: key.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         shared_buffers_bytes: 512 << 20,
         found_after: Vec::new(),
+        unlogged: Vec::new(),
     }
 }
 

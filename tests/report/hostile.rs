@@ -17,6 +17,12 @@ pub fn hostile() -> Findings {
     spoiled
 }
 
+/// The hostile text in a page or a CSV: what drives a terminal, reorders or hides stands there as its code.
+pub fn shown(text: &str) -> String {
+    let hidden = [('\u{1b}', "{U+001B}"), ('\u{9b}', "{U+009B}"), ('\u{202e}', "{U+202E}"), ('\u{2028}', "{U+2028}")];
+    hidden.iter().fold(text.to_owned(), |text, (c, code)| text.replace(*c, code))
+}
+
 /// Ends every string with the hostile text, but for words of our own (enums), which could not hold it. Keys of maps
 /// stay: `clients` decides which charts there are.
 fn spoil(value: &mut serde_json::Value, key: &str) {

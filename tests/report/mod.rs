@@ -1,9 +1,9 @@
 //! The report as people get it: the page in a real browser, the text in a terminal, CSV and JSON in a program.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests; a test that is skipped says so")]
 
 mod ageing;
 mod chromium;
 mod facts;
+mod foreign;
 mod hostile;
 mod layout;
 mod live;

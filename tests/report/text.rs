@@ -65,8 +65,12 @@ fn hostile_text_is_escaped_in_every_field_of_the_page() {
     let data = page.split("id=\"findings\">").nth(1).unwrap().split("</script>").next().unwrap();
     assert!(!data.contains('<'));
     let data: Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["findings"]["headline"], serde_json::json!(findings.headline.replace('\u{202e}', "{U+202E}")));
-    assert!(!markup(&page).contains(['\u{202e}', '\u{2028}']), "text that reorders or hides is shown as its code");
+    assert_eq!(data["findings"]["headline"], serde_json::json!(hostile::shown(&findings.headline)));
+    let all = format!("{}{data}", markup(&page));
+    // An escape of JSON would be a control character again in a chart, or in a CSV that is saved from the page.
+    for raw in ["\u{1b}", "\u{9b}", "\u{202e}", "\u{2028}", "u001b"] {
+        assert!(!all.contains(raw), "{raw:?} is shown as its code");
+    }
 }
 
 #[test]
@@ -163,11 +167,13 @@ fn csv_has_one_row_for_each_case_and_measure() {
 }
 
 #[test]
-fn hostile_text_comes_through_csv_as_it_is() {
+fn hostile_text_comes_through_csv_with_its_hidden_characters_shown() {
     let findings = hostile::hostile();
-    let rows = csv_rows(&rendered("csv", &findings));
+    let text = rendered("csv", &findings);
+    assert!(!text.contains(|c: char| c.is_control() && !"\r\n".contains(c)) && !text.contains('\u{202e}'), "{text}");
+    let rows = csv_rows(&text);
     let reason = rows[0].iter().position(|heading| heading == "durability_reason").unwrap();
-    assert_eq!(rows[1][reason], findings.cases[0].durability.reason);
+    assert_eq!(rows[1][reason], hostile::shown(&findings.cases[0].durability.reason));
 }
 
 /// Equal but for the last bits of numbers, which serde_json's reader does not promise.
@@ -190,6 +196,7 @@ fn json_reads_back_as_the_same_findings() {
     let findings = hostile::hostile();
     let text = rendered("json", &findings);
     assert_eq!(text.lines().count(), 1);
+    assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{2028}']), "it may be looked at on a terminal");
     let back: Findings = serde_json::from_str(&text).unwrap();
     assert_eq!(back.headline, findings.headline);
     assert!(alike(&serde_json::to_value(&back).unwrap(), &serde_json::to_value(&findings).unwrap()));
@@ -222,6 +229,24 @@ fn large() -> Findings {
         findings.cases.push(CaseFinding { id, ..case.clone() });
     }
     findings
+}
+
+#[test]
+fn a_page_of_ten_thousand_trials_stays_under_ten_megabytes_and_says_what_is_left_out() {
+    let mut findings = sample::findings();
+    let trial = TrialFinding {
+        throughput: None,
+        latency_ms_max: None,
+        telemetry: Vec::new(),
+        heatmap: None,
+        waits: None,
+        ..findings.trials[0].clone()
+    };
+    findings.trials.extend((4..10_000).map(|number| TrialFinding { trial: number, ..trial.clone() }));
+    let page = rendered("html", &findings);
+    assert!(page.len() < 10_000_000, "{} bytes", page.len());
+    assert!(markup(&page).contains(&format!("The first 1000 of {} rows.", findings.trials.len())));
+    assert!(!markup(&rendered("html", &sample::findings())).contains("The first 1000"));
 }
 
 #[test]

@@ -12,13 +12,13 @@ pub(super) fn of(output: &ImportedOutput) -> Option<&str> {
 pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> {
     // Options of pgbench without a value; all of pg_test_fsync have one.
     const BARE: &str = "CdilnNqrSvV";
-    let plain = |value: &str| value.trim_matches(['"', '\'']).to_owned();
-    let mut words = command.split_whitespace();
+    let words = words(command);
+    let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
         if let Some(name) = word.strip_prefix("--") {
             let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
             if name == long {
-                return value.or_else(|| words.next()).map(plain);
+                return value.or_else(|| words.next()).map(str::to_owned);
             }
         } else if let Some(letters) = word.strip_prefix('-') {
             let Some(at) = letters.find(|c| !BARE.contains(c)) else { continue };
@@ -26,11 +26,29 @@ pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> 
             let found = rest.next();
             let value = Some(rest.as_str()).filter(|value| !value.is_empty()).or_else(|| words.next());
             if found == Some(letter) {
-                return value.map(plain);
+                return value.map(str::to_owned);
             }
         }
     }
     None
+}
+
+/// The words of a command as a shell parts them, without its quotes.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match quote {
+            None if c == '\\' => word.extend(chars.next()),
+            None if c.is_whitespace() => words.push(std::mem::take(&mut word)),
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            Some(open) if c == open => quote = None,
+            _ => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// The file that the pg_test_fsync of a case wrote; `None` where none or several are known.
@@ -73,6 +91,10 @@ mod tests {
         }
         for command in ["pgbench -c 8 -T 60 -M prepared", "pgbench -U R100 -f R100", "pgbench -R"] {
             assert_eq!(option(command, 'R', "rate"), None, "{command}");
+        }
+        for quoted in ["'/mnt/my disk/x'", "\"/mnt/my disk/x\"", "/mnt/my\\ disk/x"] {
+            let command = format!("pg_test_fsync -f {quoted} -s 2");
+            assert_eq!(option(&command, 'f', "filename").as_deref(), Some("/mnt/my disk/x"));
         }
         assert_eq!(option("pg_test_fsync -s 2 -f /mnt/ram", 'f', "filename").as_deref(), Some("/mnt/ram"));
     }

@@ -16,7 +16,7 @@ use crate::record::imported::{
 };
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The sides of an import; with `wanted` the case of that name. Empty where there is none. Two outputs of one tool in one
 /// trial may be of two places, so each is a side: `x`, `x#2`.
@@ -54,8 +54,12 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
     let mut sides: Vec<Vec<(&ImportedTrial, Vec<Measure>)>> = vec![Vec::new()];
     let mut read: BTreeSet<&str> = BTreeSet::new();
     let mut copies = BTreeSet::new();
+    // What the tools say of the outputs of each side.
+    let mut notes: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for trial in &case.trials {
         let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
+        // Of each measure how many of the first passes have it: thousands of outputs are not looked for one by one.
+        let mut had: HashMap<String, usize> = HashMap::new();
         for output in &trial.outputs {
             if let Some(file) = trial.files.get(output.file).filter(|file| read.contains(file.sha256.as_str())) {
                 // What the machine is like may be told again with each trial.
@@ -69,11 +73,20 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
                 left_out.insert(output.tool.clone());
             }
             found.iter_mut().for_each(|measure| standing.stamp(measure));
+            let failed = summary(output).and_then(|summary| figure(summary, "failed")).filter(|it| it.value > 0.0);
+            let failed = failed.map(|failed| format!("pgbench reports {} failed transactions", failed.text));
+            let said: Vec<String> = output.notes.iter().cloned().chain(failed).filter(|_| !found.is_empty()).collect();
             let is_new = |pass: &Vec<Measure>| !found.iter().any(|new| pass.iter().any(|known| same(known, new)));
-            match passes.iter().position(is_new) {
-                Some(pass) => passes[pass].extend(found),
-                None => passes.push(found),
+            let keys: Vec<String> = found.iter().map(key).collect();
+            let from = keys.iter().filter_map(|key| had.get(key)).max().copied().unwrap_or_default();
+            let pass = (from..passes.len()).find(|pass| is_new(&passes[*pass])).unwrap_or(passes.len());
+            for key in keys {
+                let had = had.entry(key).or_default();
+                *had += usize::from(*had == pass);
             }
+            passes.resize(passes.len().max(pass + 1), Vec::new());
+            passes[pass].extend(found);
+            notes.entry(pass).or_default().extend(said);
         }
         sides.resize(sides.len().max(passes.len()), Vec::new());
         passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push((trial, pass)));
@@ -92,7 +105,8 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
         let (label, name) = (format!("{}{number}", bare.label), format!("{}{number}", bare.name));
         let left_out = if place == 0 { left_out.iter().cloned().collect() } else { Vec::new() };
         let measures = merged(trials, &format!("{label} imported"));
-        Side { label, name, measures, left_out, caveats: caveats.clone(), ..bare.clone() }
+        let caveats = caveats.iter().chain(notes.get(&place).into_iter().flatten()).cloned().collect();
+        Side { label, name, measures, left_out, caveats, ..bare.clone() }
     };
     sides.into_iter().enumerate().map(side).collect()
 }
@@ -181,6 +195,11 @@ fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f6
     Measure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
 
+/// What two measures that are the same have in common.
+fn key(measure: &Measure) -> String {
+    format!("{:?}", (measure.subject(), &measure.figure, &measure.conditions, measure.unsynced_form))
+}
+
 fn same(a: &Measure, b: &Measure) -> bool {
     a.subject() == b.subject()
         && a.figure == b.figure
@@ -229,8 +248,13 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
 /// What the files tell besides their outputs, and where pg_test_fsync wrote, where nothing nearer tells it.
 fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
     let mut found = Facts::default();
+    for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
+        facts_of_output(output, &mut found);
+    }
+    // The path of a client is no nearer to the server than what that client says of it.
+    let nearer = found.clone().texts();
     let told = case.trials.iter().flat_map(|trial| &trial.files).flat_map(|file| &file.facts);
-    told.for_each(|(key, value)| found.add(key, value));
+    told.filter(|(key, _)| !nearer.contains_key(key)).for_each(|(key, value)| found.add(key, value));
     if let Some(file) = command::file(case) {
         found.add("pg_test_fsync.file", &file);
         let keys = [("type", "stack.filesystem"), ("options", "mount.options")];
@@ -246,6 +270,36 @@ fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
     }
     for (key, value) in found.texts() {
         facts.entry(key).or_insert(value);
+    }
+}
+
+/// What an output tells of server, machine and dataset, by the keys that this program's own facts have.
+fn facts_of_output(output: &ImportedOutput, found: &mut Facts) {
+    const OF_OUTPUTS: [(&str, &str); 4] = [
+        ("server version", "postgresql.version"),
+        ("partition method", "workload.pgbench.partition_method"),
+        ("kernel", "host.kernel"),
+        ("cpus", "host.cpus"),
+    ];
+    // Those of a dataset that are set, not counted.
+    const PROPERTIES: &str = "recordsize compression sync logbias atime primarycache secondarycache checksum copies dedup \
+        redundant_metadata special_small_blocks volblocksize encryption direct ashift autotrim";
+    const OF_SUMMARIES: [&str; 5] = ["threads", "partitions", "duration", "max_tries", "transactions_per_client"];
+    for (name, value) in &output.facts {
+        let key = OF_OUTPUTS.iter().find(|(known, _)| known == name);
+        key.into_iter().for_each(|(_, key)| found.add(*key, value));
+    }
+    for figure in summary(output).iter().flat_map(|summary| &summary.figures) {
+        if OF_SUMMARIES.contains(&figure.name.as_str()) {
+            found.add(format!("workload.pgbench.{}", figure.name), &figure.text);
+        }
+    }
+    for row in output.rows.iter().filter(|_| matches!(output.tool.as_str(), "zfs get" | "zpool get")) {
+        let (Some(property), Some(value)) = (label(row, "property"), label(row, "value")) else { continue };
+        if PROPERTIES.split_whitespace().any(|known| known == property) {
+            let kind = output.tool.split(' ').next().unwrap_or_default();
+            found.add(format!("{kind}.{property}"), value);
+        }
     }
 }
 

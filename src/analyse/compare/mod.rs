@@ -234,7 +234,7 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     }
     if any(Method::PercentilesTogether) {
         found.push(
-            "percentiles merge the operations of all trials of a side; they are not means of trials and have no interval"
+            "percentiles and maxima without an interval are those of all trials of a side merged, not means of trials"
                 .to_owned(),
         );
     }

@@ -95,7 +95,7 @@ fn has_own(spread: &Spread) -> bool {
     }
 }
 
-/// Why a percentile has no interval, with what the trials have alone.
+/// Why a percentile or maximum has no interval, with what the trials have alone.
 fn together(a: &Measure, b: &Measure) -> String {
     let one = |measure: &Measure| match measure.spread {
         Spread::Together { trials, alone: Some((least, most)) } if trials > 1 => {
@@ -104,7 +104,7 @@ fn together(a: &Measure, b: &Measure) -> String {
         Spread::Together { trials, .. } if trials > 1 => format!("{trials} trials"),
         _ => "1 trial".to_owned(),
     };
-    format!("percentile of all trials' operations merged ({} vs. {})", one(a), one(b))
+    format!("operations of all trials merged ({} vs. {})", one(a), one(b))
 }
 
 /// From an interval of each side's own.

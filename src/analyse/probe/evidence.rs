@@ -79,7 +79,8 @@ impl<'a> Evidence<'a> {
 
     /// Why nothing is known below the lowest device, in words; empty where that device is physical.
     pub fn sight_ends(&self) -> Vec<String> {
-        let mut ends: Vec<String> = self.record.place.ends.iter().map(Promise::to_string).collect();
+        let ends = self.record.place.ends.iter().filter(|end| end.claim != Claim::HoldsFlushesBack);
+        let mut ends: Vec<String> = ends.map(Promise::to_string).collect();
         if ends.is_empty() && !self.lowest().is_empty() && self.virtual_disk() {
             ends.push(virtual_disk(&self.lowest_names()));
         }

@@ -90,8 +90,9 @@ fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
         (Some((row, option)), _) => (row, format!("mount option {option} of {}", mount.fstype)),
         (None, Some(row)) => (row, format!("filesystem {}", mount.fstype)),
         (None, None) => {
-            let promise = durability::zfs(mount).into_iter().find(|it| it.claim == Claim::HoldsFlushesBack)?;
-            let source = "zfsprops(7), zfs(4)";
+            let of_zfs = durability::zfs(mount).into_iter().map(|it| (it, "zfsprops(7), zfs(4)"));
+            let below = evidence.record.place.ends.iter().cloned().map(|it| (it, "mount table of the backing file"));
+            let (promise, source) = of_zfs.chain(below).find(|(it, _)| it.claim == Claim::HoldsFlushesBack)?;
             return Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, source, promise.to_string()));
         }
     };

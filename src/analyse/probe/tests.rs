@@ -7,7 +7,7 @@ use super::findings::{CredibilityKind, FiredRule, ProbeFindings};
 use super::sample::{all_at, counted, device, failure, find as row_of, honest, paced, without_devices};
 use crate::record::facts::WriteCache;
 use crate::record::probe::{DeviceCounts, ProbeRecord};
-use crate::record::promise;
+use crate::record::promise::{self, Claim, Promise};
 use std::collections::BTreeSet;
 
 fn found(record: &ProbeRecord) -> ProbeFindings {
@@ -85,6 +85,10 @@ fn a_mount_option_that_holds_flushes_back_is_named() {
             changed(|record| record.place.mount.as_mut().unwrap().super_options = vec!["rw".into(), option.into()]);
         assert_convicted(&record, CredibilityKind::NoFlushSeen, "mount_option");
     }
+    let below = "mount option nobarrier at /srv";
+    let record = changed(|record| record.place.ends.push(Promise::new(Claim::HoldsFlushesBack, below)));
+    assert_convicted(&record, CredibilityKind::NoFlushSeen, "mount_option");
+    assert!(found(&record).credibility.reason.contains(below));
     let record = changed(|record| record.place.mount.as_mut().unwrap().super_options = vec!["barrier=1".into()]);
     assert_acquitted(&record, CredibilityKind::Flushed, "mount_option");
 }

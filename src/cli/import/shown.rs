@@ -89,7 +89,8 @@ fn log_in_words(log: &ImportedLog) -> String {
         None => "without timestamps".to_owned(),
     };
     let done = format!("{} done{}", grouped(log.done), times(&log.latency, "latency"));
-    let mut parts = vec![done, format!("{} skipped, {} failed", grouped(log.skipped), grouped(log.failed))];
+    let mut parts = vec![done, format!("{} skipped", grouped(log.skipped))];
+    parts.extend(log.failed.map(|failed| format!("{} failed", grouped(failed))));
     if let Some((transactions, retries)) = log.retried {
         parts.push(format!("{} retried, {} retries in total", grouped(transactions), grouped(retries)));
     }

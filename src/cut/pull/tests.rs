@@ -93,7 +93,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     exports.remove(&name_of("loop"));
     let recording = Arc::try_unwrap(recorder).ok().unwrap().finish().unwrap();
     let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
-    let floor = State { at, class: Class::Floor, extra: Vec::new(), torn: None };
+    let floor = State { at, class: Class::Floor, extra: Vec::new(), torn: Vec::new() };
     let left = Recorder::over(recording.images(&durable, &floor), &session.work.join("overlay"), 4 << 30).unwrap();
     let left = Arc::new(left);
     let images = shown(&left);

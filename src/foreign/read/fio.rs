@@ -1,23 +1,18 @@
 //! fio's JSON (`--output-format=json` and `json+`) of fio 3: what each job did in each direction, and how long it took.
 //!
 //! Labels: `job` (name), `job_index` (from 1), `direction` (read, write, trim, sync). A direction without any operation
-//! has no figures: fio's zeros there are no measurements. Absent on purpose: distributions, the bins of `json+`, what the
-//! disks did, and what repeats other figures. Source: fio's HOWTO and stat.c.
+//! has no figures, nor has a latency that was not measured: fio's zeros there are no measurements. Absent on purpose:
+//! distributions, the bins of `json+`, what the disks did, and what repeats other figures; a note names them. Source: fio's
+//! HOWTO and stat.c.
 
 use super::json::{Leaf, document};
 use super::output::{Line, Output};
 use super::table;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Field, figure, unit, factor.
 const FIELDS: [(&str, &str, &str, f64); 3] =
     [("bw_bytes", "bytes_per_s", "B/s", 1.0), ("iops", "ops_per_s", "ops/s", 1.0), ("total_ios", "ops", "count", 1.0)];
-
-/// Whether the text holds fio's JSON.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    (0..lines.len()).any(|at| begins(lines, at))
-}
 
 fn begins(lines: &[Line<'_>], at: usize) -> bool {
     let near = &lines[at..lines.len().min(at + 4)];
@@ -38,9 +33,13 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
         let mut output = table::output("fio", lines[at].number);
         let used = document(&lines[at..], &mut output, |output, leaf| reader.take(output, leaf));
         if reader.is_old {
-            output.unread.push(table::unread(lines[at], "fio 3; fio 2 uses different units"));
+            output.unread.push(table::unread(lines[at], "fio 3: fio 2 uses different units"));
         }
         empty_idle(&mut output);
+        if !reader.left_out.is_empty() {
+            let names: Vec<String> = reader.left_out.into_iter().collect();
+            table::note(&mut output, format!("not read: {}", names.join(", ")));
+        }
         outputs.push(output);
         at += used;
     }
@@ -55,6 +54,8 @@ struct Reader {
     jobs: HashMap<String, String>,
     /// Rows by the places of their jobs and by their directions; that of the job itself has none.
     rows: HashMap<(String, String), usize>,
+    /// Maps that are not read, and disks.
+    left_out: BTreeSet<String>,
 }
 
 impl Reader {
@@ -67,6 +68,10 @@ impl Reader {
             ["jobs" | "client_stats", job, "jobname"] => {
                 self.jobs.insert((*job).to_owned(), leaf.text.clone());
             }
+            ["jobs" | "client_stats", job, "error"] if leaf.number.is_some_and(|error| error != 0.0) => {
+                let name = self.jobs.get(*job).map_or("", String::as_str);
+                table::note(output, format!("job {} `{name}` failed: error {}", number_of(job), leaf.text));
+            }
             ["jobs" | "client_stats", job, "job options", option] => {
                 output.facts.push((format!("job {} option {option}", number_of(job)), leaf.text.clone()));
             }
@@ -74,13 +79,24 @@ impl Reader {
                 self.figure(output, job, direction, field, leaf);
             }
             [name] | ["global options", name] => output.facts.push(((*name).to_owned(), leaf.text.clone())),
+            ["disk_util", _, "name"] => drop(self.left_out.insert(format!("disk_util of {}", leaf.text))),
+            ["jobs" | "client_stats", _, name, _, ..] | [name, _, ..]
+                if !["disk_util", "jobs", "client_stats"].contains(name) =>
+            {
+                self.left_out.insert((*name).to_owned());
+            }
             _ => {}
         }
     }
 
     /// Takes a number of a job whose meaning is known.
     fn figure(&mut self, output: &mut Output, job: &str, direction: &str, field: &[&str], leaf: &Leaf<'_>) {
-        let Some((name, unit, value)) = leaf.number.and_then(|number| known(field, number)) else { return };
+        let Some((name, unit, value)) = leaf.number.and_then(|number| known(field, number)) else {
+            if let [.., map, _] = field {
+                self.left_out.insert((*map).to_owned());
+            }
+            return;
+        };
         let index = *self.rows.entry((job.to_owned(), direction.to_owned())).or_insert_with(|| {
             let mut labels =
                 vec![("job", self.jobs.get(job).cloned().unwrap_or_default()), ("job_index", number_of(job))];
@@ -124,13 +140,17 @@ fn number_of(position: &str) -> String {
     position.parse().map_or_else(|_| position.to_owned(), |position: usize| (position + 1).to_string())
 }
 
-/// Empties the rows of directions in which nothing was done.
+/// Takes out zeros that measure nothing: latencies that nothing took (`disable_lat`, no submission apart from the call, and
+/// before fio counted their samples), and all of a direction in which nothing was done.
 fn empty_idle(output: &mut Output) {
     for row in &mut output.rows {
-        let Some((_, direction)) = row.labels.get(2).filter(|(name, _)| name == "direction") else { continue };
-        let counter = if direction == "sync" { "latency_samples" } else { "ops" };
-        let idle = row.figures.iter().any(|figure| figure.name == counter && figure.value == 0.0);
-        if idle {
+        for kind in ["submission_latency_", "completion_latency_", "latency_"] {
+            if row.figures.iter().all(|figure| !figure.name.starts_with(kind) || figure.value == 0.0) {
+                row.figures.retain(|figure| !figure.name.starts_with(kind));
+            }
+        }
+        if row.figures.iter().all(|figure| figure.value == 0.0) {
+            let direction = row.labels.last().map_or("", |(_, direction)| direction.as_str());
             row.absent = Some(format!("no {direction} was done"));
             row.figures.clear();
         }
@@ -148,7 +168,7 @@ mod tests {
     const PLUS: &str = include_str!("../../../tests/fixtures/fio/3.33-plus.json");
 
     fn outputs(text: &str) -> Vec<Output> {
-        outputs_of(text, looks_like, read)
+        outputs_of(text, read)
     }
 
     fn direction<'a>(output: &'a Output, direction: &str) -> &'a Row {
@@ -168,7 +188,9 @@ mod tests {
     #[test]
     fn a_job_has_its_directions_with_latencies_in_microseconds() {
         let found = outputs(JSON).remove(0);
-        assert_eq!((found.version.as_deref(), found.unread.len(), found.notes.len()), (Some("3.33"), 0, 0));
+        assert_eq!((found.version.as_deref(), found.unread.len()), (Some("3.33"), 0));
+        let maps = "not read: disk_util of vda, iodepth_complete, iodepth_level, iodepth_submit, latency_ms, latency_ns, latency_us";
+        assert_eq!(found.notes, [maps]);
         let write = direction(&found, "write");
         assert_eq!(write.labels[0], ("job".to_owned(), "mix".to_owned()));
         assert_eq!(value(write, "ops_per_s"), Some(judge("/jobs/0/write/iops")));
@@ -185,6 +207,30 @@ mod tests {
         let found = outputs(JSON).remove(0);
         let trim = direction(&found, "trim");
         assert_eq!((trim.figures.len(), trim.absent.as_deref()), (0, Some("no trim was done")));
+    }
+
+    #[test]
+    fn zeros_of_what_was_not_measured_are_no_figures() {
+        let absent = |text: &str, name: &str| direction(&outputs(text)[0], name).absent.clone();
+        let idle = include_str!("../../../tests/fixtures/fio/3.13-idle-sync.json");
+        assert_eq!(absent(idle, "sync").as_deref(), Some("no sync was done"));
+        let zeros = r#"{"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0, "percentile": {"99.000000": 0}}"#;
+        let some = r#"{"min": 900, "max": 2000, "mean": 1000.0, "stddev": 0.0}"#;
+        for (fields, kept) in [
+            (format!(r#""write": {{"iops": 5, "total_ios": 9, "lat_ns": {zeros}}}"#), 2),
+            (format!(r#""write": {{"iops": 5, "total_ios": 9, "slat_ns": {zeros}, "clat_ns": {some}}}"#), 6),
+            (format!(r#""write": {{"iops": 0.0, "total_ios": 0, "lat_ns": {zeros}}}"#), 0),
+            (format!(r#""write": {{"iops": 5, "lat_ns": {}}}"#, zeros.replace(r#""N": 0, "#, "")), 1),
+            (format!(r#""write": {{"lat_ns": {some}}}"#), 4),
+        ] {
+            let text = format!(r#"{{"fio version": "fio-3.13", "jobs": [{{"jobname": "my job", {fields}}}]}}"#);
+            let row = direction(&outputs(&text)[0], "write").clone();
+            assert_eq!(
+                (row.figures.len(), row.absent.is_some(), row.labels[0].1.as_str()),
+                (kept, kept == 0, "my job"),
+                "{fields}"
+            );
+        }
     }
 
     #[test]

@@ -19,12 +19,6 @@ use super::output::{Line, Output, Row};
 use super::table;
 use crate::foreign::clean::number;
 
-/// Whether the text holds something that an iostat prints.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| Header::of(line.text).is_some())
-}
-
 /// Reads every report of every iostat in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
@@ -70,15 +64,17 @@ impl Header {
     /// stand behind the first device's. `None` where the line is no row; else what was wanted.
     fn rows(&self, line: Line<'_>) -> Option<Result<Rows, String>> {
         let mut words = table::words(line.text);
+        // A label of a disk (`-j LABEL`) may have blanks.
+        let named = words.len().saturating_sub(self.columns.len()).max(1).min(words.len());
         let device = match (self.tool.is_some() && !words.is_empty(), self.name_last) {
             (false, _) => None,
-            (true, true) => words.pop(),
-            (true, false) => Some(words.remove(0)),
+            (true, true) => Some(words.split_off(words.len() - named).join(" ")),
+            (true, false) => Some(words.drain(..named).collect::<Vec<_>>().join(" ")),
         };
         if words.is_empty() || table::count_numbers(&words) * 2 < words.len() {
             return None;
         }
-        if device.is_some_and(|name| number(name).is_some()) {
+        if device.as_ref().is_some_and(|name| name.split(' ').any(|word| number(word).is_some())) {
             return Some(Err("a device, and figures".to_owned()));
         }
         // Columns of terminal and processors stand in the first row of illumos only.
@@ -87,7 +83,7 @@ impl Header {
         if words.len() != all && !(self.tool.is_some() && words.len() + machine == all) {
             return Some(Err(format!("{all} figures, one for each column")));
         }
-        let of_device = device.map(|name| table::row(vec![("device", name.to_owned())], line.number));
+        let of_device = device.map(|name| table::row(vec![("device", name)], line.number));
         let mut rows: Vec<Row> = of_device.into_iter().collect();
         let mut odd = Vec::new();
         for (column, word) in self.columns.iter().zip(words) {
@@ -156,11 +152,7 @@ impl Reader {
             self.close();
             self.called = command.map(str::to_owned);
         } else if let Some(facts) = linux_heading(line.text) {
-            self.close();
-            let current = self.open(line, "iostat");
-            current.output.facts.extend(facts);
-            // Only `-y` leaves the first report out, and this line does not tell.
-            current.since_boot = current.since_boot.or(Some(true));
+            self.open(line, "iostat").output.facts.extend(facts);
         } else if let Some(header) = Header::of(line.text) {
             self.begin(header, line);
         } else {

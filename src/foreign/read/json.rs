@@ -34,7 +34,6 @@ pub(super) fn document(lines: &[Line<'_>], output: &mut Output, mut each: impl F
     table::extend(output, lines[0].number);
     table::extend(output, lines[used - 1].number);
     if let Some(error) = damage {
-        output.facts.push(("document".to_owned(), "damaged".to_owned()));
         output.unread.push(table::unread(lines[used - 1], format!("a complete JSON document: {error}")));
     }
     walk(whole, lines, |leaf| each(output, leaf));

@@ -8,6 +8,7 @@ pub mod output;
 pub mod pg_test_fsync;
 pub mod pgbench;
 pub mod pgbench_log;
+mod refused;
 pub(super) mod table;
 pub mod vmstat;
 pub mod zfs_get;
@@ -22,46 +23,37 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Kind {
     /// Its name for people.
     pub name: &'static str,
-    /// Whether a text holds one.
-    pub looks_like: fn(&[Line<'_>]) -> bool,
     /// Reads all in a text.
     pub read: fn(&[Line<'_>]) -> Vec<Output>,
 }
 
 impl Kind {
-    /// Its outputs in a text: none where it does not recognise one, and only numbers that stand in the text; `ends` says
+    /// Its outputs in a text, and only numbers that stand in the text; `ends` says
     /// whether that ends with a line feed.
     #[must_use]
     pub fn outputs(&self, lines: &[Line<'_>], ends: bool) -> Vec<Output> {
-        if !(self.looks_like)(lines) {
-            return Vec::new();
-        }
         let mut outputs = (self.read)(lines);
         outputs.iter_mut().for_each(|output| guard::check(output, lines, ends));
         outputs
     }
 }
 
-const fn kind(name: &'static str, looks_like: fn(&[Line<'_>]) -> bool, read: fn(&[Line<'_>]) -> Vec<Output>) -> Kind {
-    Kind { name, looks_like, read }
-}
-
 /// All of them. Where two take the same lines and as many numbers from them, the first has them.
 pub const KINDS: &[Kind] = &[
-    kind("fio --output-format=json", fio::looks_like, fio::read),
-    kind("pg_test_fsync", pg_test_fsync::looks_like, pg_test_fsync::read),
-    kind("pgbench", pgbench::looks_like, pgbench::read),
-    kind("zpool iostat", zpool_iostat::looks_like, zpool_iostat::read),
-    kind("iostat", iostat::looks_like, iostat::read),
-    kind("vmstat", vmstat::looks_like, vmstat::read),
-    kind("zfs get", zfs_get::looks_like, zfs_get::read),
-    kind("mount", mount::looks_like, mount::read),
+    Kind { name: "fio --output-format=json", read: fio::read },
+    Kind { name: "pg_test_fsync", read: pg_test_fsync::read },
+    Kind { name: "pgbench", read: pgbench::read },
+    Kind { name: "zpool iostat", read: zpool_iostat::read },
+    Kind { name: "iostat", read: iostat::read },
+    Kind { name: "vmstat", read: vmstat::read },
+    Kind { name: "zfs get", read: zfs_get::read },
+    Kind { name: "mount", read: mount::read },
 ];
 
 /// An output and which kind took it.
 #[derive(Debug, Clone)]
 pub(super) struct Taken {
-    /// Index into [`KINDS`].
+    /// Index into [`KINDS`]; one behind it for a form that is not read.
     pub(super) kind: usize,
     /// It.
     pub(super) output: Output,
@@ -74,7 +66,9 @@ pub(super) fn outputs(lines: &[Line<'_>], ends: bool) -> Vec<Taken> {
         taken.extend(reader.outputs(lines, ends).into_iter().map(|output| Taken { kind, output }));
     }
     settle(&mut taken);
+    taken.extend(refused::outputs(lines).into_iter().map(|output| Taken { kind: KINDS.len(), output }));
     taken.sort_by_key(|it| (it.output.lines, it.kind));
+    refused::failures(lines, taken.iter_mut().map(|it| &mut it.output));
     taken
 }
 
@@ -97,6 +91,10 @@ fn settle(taken: &mut Vec<Taken>) {
             output.rows.retain(|row| {
                 !lost.contains(&row.line) && !row.figures.iter().any(|figure| lost.contains(&figure.line))
             });
+            // What it was wanted to be was a misunderstanding.
+            if output.rows.is_empty() {
+                output.unread.clear();
+            }
         }
         for line in given(output) {
             owners.insert(line, *kind);
@@ -106,5 +104,8 @@ fn settle(taken: &mut Vec<Taken>) {
         // What another tool could read was not left unread.
         output.unread.retain(|unread| owners.get(&unread.line).is_none_or(|owner| owner == kind));
     }
-    taken.retain(|it| !it.output.rows.is_empty() || !it.output.facts.is_empty());
+    // One without rows keeps the reason why it has none.
+    taken.retain(|Taken { output, .. }| {
+        !(output.rows.is_empty() && output.facts.is_empty() && output.unread.is_empty())
+    });
 }

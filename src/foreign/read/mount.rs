@@ -8,12 +8,6 @@ use super::output::{Line, Output, Row};
 use super::table;
 use crate::foreign::clean as web;
 
-/// Whether a line of the text is one of these forms.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| is_begun(line.text) || row(*line).is_some())
-}
-
 /// Reads every run of mounts in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
@@ -43,7 +37,8 @@ fn row(line: Line<'_>) -> Option<Row> {
     let text = line.text.trim();
     let (filesystem, mount, kind, options) = linux(text).or_else(|| bsd(text)).or_else(|| kernel(text))?;
     let labels = [("filesystem", filesystem), ("mount", mount), ("type", kind), ("options", options)];
-    Some(table::row(labels.map(|(name, value)| (name, value.to_owned())).to_vec(), line.number))
+    // The kernel writes a blank so.
+    Some(table::row(labels.map(|(name, value)| (name, value.replace("\\040", " "))).to_vec(), line.number))
 }
 
 /// `tmpfs on /run type tmpfs (rw,nosuid)`, perhaps with a label in brackets behind.
@@ -106,7 +101,7 @@ mod tests {
     ];
 
     fn outputs(text: &str) -> Vec<Output> {
-        outputs_of(text, looks_like, read)
+        outputs_of(text, read)
     }
 
     fn rows(outputs: &[Output]) -> usize {
@@ -127,6 +122,9 @@ mod tests {
         assert_eq!(row.labels[2].1, "tmpfs");
         assert_eq!(row.labels[3].1, "rw,noatime,nodiratime,size=10485760k");
         assert_eq!(outputs(TEXTS[3])[0].rows[0].labels[2].1, "ufs");
+        for text in ["/dev/vda on /mnt/my disk type ext4 (rw)\n", "/dev/vda /mnt/my\\040disk ext4 rw,relatime 0 0\n"] {
+            assert_eq!(outputs(text)[0].rows[0].labels[1].1, "/mnt/my disk");
+        }
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! What a reader of foreign text finds: outputs of tools, each with its rows, each row with labels and figures, each
 //! figure as it stands in the text, with its unit and its line. And what it could not read, never dropped.
 //!
-//! Every foreign parser has the same two functions: `looks_like(lines) -> bool`, cheap, for telling kinds apart, and
-//! `read(lines) -> Vec<Output>`, which goes through the whole text and takes what is its own. Text comes as the web
-//! gives it, so nothing here depends on columns: `clean` undoes what pages do to text, and says where each line
-//! stood.
+//! Every foreign parser has the same function, `read(lines) -> Vec<Output>`, which goes through the whole text and takes
+//! what is its own. Text comes as the web gives it, so nothing here depends on columns: `clean` undoes what pages do to
+//! text, and says where each line stood.
 
 pub use crate::record::imported::{ImportedFigure as Figure, ImportedOutput as Output, ImportedRow as Row, Unread};
 

@@ -17,12 +17,6 @@ const ALL_ROWS: usize = 2 * METHODS.len() + 8;
 /// The test of sizes writes so many bytes in all, in as many writes as that takes.
 const ALL_WRITES: u64 = 16 * 1024;
 
-/// Whether there is a row of it.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| PrintedRow::of(&table::words(line.text)).is_some())
-}
-
 /// All outputs in a text, in order.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {

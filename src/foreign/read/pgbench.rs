@@ -80,12 +80,6 @@ const STATEMENTS: [(&str, &[&str]); 3] = [
     ("statement latencies in milliseconds, failures and retries:", &["failures", "retries"]),
 ];
 
-/// Whether a line of pgbench is there.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    !read(lines).is_empty()
-}
-
 /// All outputs in a text, in order.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
@@ -167,9 +161,6 @@ impl Reading {
         let is_begun = SUMMARY.iter().chain([&SCRIPT[0], &PROGRESS[0]]).any(|template| begins(template, bare))
             || bare.starts_with("tps =");
         let Some(output) = self.outputs.last_mut() else { return };
-        if text.contains("Run was aborted") || text.contains(" aborted in ") {
-            note(output, format!("line {}: {}", line.number, text.chars().take(200).collect::<String>()));
-        }
         let has_number = || text.split(' ').any(|word| number(word.trim_matches(['(', ')', '%', ',', ';'])).is_some());
         if is_begun || has_number() {
             let wanted = "an item that pgbench prints";
@@ -286,7 +277,8 @@ impl Reading {
         let output = self.begin(line.number);
         output.version = build.split([' ', ',']).next().map(str::to_owned);
         output.facts.push(("build".to_owned(), build.to_owned()));
-        let server = build.split_once("server ").and_then(|(_, server)| server.split([' ', ')']).next());
+        // Of a server of another version alone it says which.
+        let server = build.split_once("server ").map_or(build, |(_, server)| server).split([' ', ',', ')']).next();
         output.facts.extend(server.map(|server| ("server version".to_owned(), server.to_owned())));
         true
     }

@@ -1,6 +1,6 @@
 //! pgbench's logs (`-l`) of unknown options and version, one line a transaction (PostgreSQL manuals 8.4 to 18, pgbench,
 //! "Per-Transaction Logging", and pgbench.c). Which optional columns there are is decided from the lines themselves. Logs
-//! of `--aggregate-interval` are not read.
+//! of `--aggregate-interval` are read in `foreign::log`.
 //!
 //! Files go through [`Reader`], piece by piece, in constant memory and by the fast path of `parse::pgbench_log`. Old versions on Windows wrote a time of day of 0 everywhere: nothing can be dated then.
 

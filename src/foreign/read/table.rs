@@ -59,7 +59,7 @@ pub(super) fn output(tool: &str, line: u32) -> Output {
 }
 
 /// A line that is there and could not be read.
-pub(super) fn unread(line: Line<'_>, wanted: impl Into<String>) -> Unread {
+pub(in crate::foreign) fn unread(line: Line<'_>, wanted: impl Into<String>) -> Unread {
     Unread { line: line.number, text: line.text.trim().chars().take(200).collect(), wanted: wanted.into() }
 }
 
@@ -117,7 +117,7 @@ pub(in crate::foreign) fn is_time(text: &str) -> bool {
 
 /// The arguments of the command of a shell line that calls `tool`: `$ iostat -x 1`, `root@host:~# zpool iostat -v`. A
 /// line without a prompt counts where it is the tool's name with options or numbers and nothing else.
-pub(super) fn command<'a>(text: &'a str, tool: &str) -> Option<&'a str> {
+pub(in crate::foreign) fn command<'a>(text: &'a str, tool: &str) -> Option<&'a str> {
     let prompted = web::prompt(text);
     let command = prompted.unwrap_or(text.trim());
     let starts = |at: &usize| command[..*at].is_empty() || command[..*at].ends_with([' ', '/', ';', '|']);
@@ -198,16 +198,11 @@ pub(super) mod checks {
         left
     }
 
-    /// What a reader takes from a text. Nothing in it is invented, and what it takes something from looks like its own.
-    pub(in crate::foreign) fn outputs_of(
-        text: &str,
-        looks_like: fn(&[Line<'_>]) -> bool,
-        read: fn(&[Line<'_>]) -> Vec<Output>,
-    ) -> Vec<Output> {
+    /// What a reader takes from a text. Nothing in it is invented.
+    pub(in crate::foreign) fn outputs_of(text: &str, read: fn(&[Line<'_>]) -> Vec<Output>) -> Vec<Output> {
         let lines = crate::foreign::clean::lines(text);
         let found = read(&lines);
         nothing_is_invented(&lines, &found);
-        assert!(found.is_empty() || looks_like(&lines), "{text}");
         found
     }
 

@@ -35,12 +35,6 @@ const COLUMNS: &[(&str, &str, &str, f64)] = &[
     ("gu", "guest_percent", "%", 1.0),
 ];
 
-/// Whether the text holds the names of a vmstat.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| Header::of(line.text).is_some())
-}
-
 /// Reads every vmstat in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {

@@ -1,4 +1,4 @@
-//! `zfs get` and `zpool get`: properties.
+//! `zfs get` and `zpool get`: properties, under their heading or with tabs and all four columns as `-H` prints them.
 //!
 //! A property is a row with the labels `name`, `property`, `value` (as printed), `source`, and no figures.
 //!
@@ -7,42 +7,46 @@
 use super::output::{Line, Output, Row};
 use super::table;
 
-/// Whether the text holds such properties.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| heading(&table::words(line.text)).is_some())
-}
-
 /// Reads every table of properties in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        at += match properties(lines, at) {
-            Some((output, used)) => {
-                outputs.push(output);
-                used
-            }
-            None => 1,
-        };
+        let (output, used) = properties(lines, at);
+        outputs.extend(output);
+        at += used;
     }
     outputs
 }
 
+/// The columns as they are printed, and their labels.
+const ALL: [(&str, &str); 4] = [("NAME", "name"), ("PROPERTY", "property"), ("VALUE", "value"), ("SOURCE", "source")];
+
 /// The columns that a heading of `get` names.
 fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
-    const ALL: [(&str, &str); 4] =
-        [("NAME", "name"), ("PROPERTY", "property"), ("VALUE", "value"), ("SOURCE", "source")];
     let columns: Option<Vec<_>> =
         words.iter().map(|word| ALL.iter().find(|(printed, _)| printed == word).map(|(_, name)| *name)).collect();
     columns.filter(|columns| columns.contains(&"property") && columns.contains(&"value"))
 }
 
-fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
-    let columns = heading(&table::words(lines[at].text))?;
+/// Whether a line is one of `-H`.
+fn is_scripted(line: Line<'_>) -> bool {
+    line.text.matches('\t').count() == 3 && property(&ALL.map(|(_, name)| name), line).is_some()
+}
+
+/// The output that begins with a line, and how many lines are looked at.
+fn properties(lines: &[Line<'_>], at: usize) -> (Option<Output>, usize) {
+    let heading_here = heading(&table::words(lines[at].text));
+    let scripted = lines[at..].iter().take_while(|line| heading_here.is_none() && is_scripted(**line)).count();
+    // Four columns of other things may end with dashes, too.
+    let is_sourced = |line: &Line<'_>| !line.text.ends_with("\t-");
+    if heading_here.is_none() && !lines[at..at + scripted].iter().any(is_sourced) {
+        return (None, scripted.max(1));
+    }
+    let columns = heading_here.unwrap_or_else(|| ALL.map(|(_, name)| name).to_vec());
     let mut output = table::output("zfs get", lines[at].number);
-    let mut used = 1;
+    let mut used = usize::from(scripted == 0);
     let mut name = None;
     while let Some(line) = lines.get(at + used) {
         let words = table::words(line.text);
@@ -51,7 +55,7 @@ fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
             continue;
         }
         let same = name.is_some_and(|name| words[0] == name);
-        match property(&columns, &words, *line) {
+        match property(&columns, *line) {
             Some(row) => output.rows.push(row),
             None if same && !table::is_prompt(line.text) => {
                 output.unread.push(table::unread(*line, columns.join(", ")));
@@ -71,12 +75,16 @@ fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
         "zpool get".clone_into(&mut output.tool);
     }
     let any = !output.rows.is_empty() || !output.unread.is_empty();
-    any.then_some((output, used))
+    (any.then_some(output), used)
 }
 
 /// One property, or none where the words are not such a row.
-fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<Row> {
-    let mut rest = words;
+fn property(columns: &[&'static str], line: Line<'_>) -> Option<Row> {
+    // Tabs or two blanks part columns, so that names and values may have blanks; a page may have made them one.
+    let parts = line.text.replace("  ", "\t");
+    let parts: Vec<&str> = parts.split('\t').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let words = if parts.len() >= columns.len() { parts } else { table::words(line.text) };
+    let mut rest = words.as_slice();
     let mut labels: Vec<(&str, String)> = Vec::new();
     for &column in columns.iter().take_while(|column| matches!(**column, "name" | "property")) {
         let (first, behind) = rest.split_first()?;
@@ -92,6 +100,7 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
         let length = match rest {
             [.., "inherited", "from", _] => 3,
             [.., "-" | "default" | "local" | "temporary" | "received" | "none"] => 1,
+            [.., from] if from.starts_with("inherited from ") => 1,
             _ => return None,
         };
         let (before, found) = rest.split_at(rest.len() - length);

@@ -16,12 +16,6 @@ use crate::foreign::clean::number;
 
 const TOOL: &str = "zpool iostat";
 
-/// Whether the text holds a table of `zpool iostat`.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| is_bottom(&table::words(line.text)))
-}
-
 /// Reads every table of `zpool iostat` in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
@@ -209,7 +203,16 @@ impl<'a> Current<'a> {
 
     /// Reads a row; whether the line is one.
     fn row(&mut self, line: Line<'a>, words: &[&'a str]) -> bool {
-        let (name, values) = (words[0], &words[1..]);
+        // A pool's name may have blanks.
+        let named = words.len().saturating_sub(self.columns.len()).max(1);
+        let named = if words[..named].iter().any(|word| is_value(word)) { 1 } else { named };
+        let (names, values) = words.split_at(named);
+        let end = line
+            .text
+            .match_indices(names[named - 1])
+            .map(|(at, found)| at + found.len())
+            .find(|end| line.text[..*end].split_whitespace().count() == named);
+        let name = line.text.get(..end.unwrap_or_default()).map_or(words[0], str::trim_start);
         let mut row = table::row(Vec::new(), line.number);
         let is_section = tree::is_section(name) && values.is_empty();
         let numbers = values.iter().filter(|word| is_value(word)).count();

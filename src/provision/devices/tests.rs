@@ -1,6 +1,6 @@
 //! Tests of the way down from a folder to its devices, on fake trees as the kernel lays them out.
 
-use super::{DeviceWalk, DevicesBelow, Identity, unit_serial};
+use super::{DeviceWalk, DevicesBelow, Identity, WayEnd, unit_serial};
 use crate::host::Host;
 use crate::parse::mountinfo;
 use crate::provision::sysfs::{DeviceNumber, chosen};
@@ -193,6 +193,50 @@ fn where_no_device_can_be_told_the_reason_is_kept() {
     assert_eq!(below.ends[0].promise.to_string(), "nothing below /tmp (tmpfs): its files are in memory");
     assert_eq!((below.ends.len(), below.ends[0].under), (1, Some(0)));
     assert!(tree.below(table, "/srv").ends[0].promise.source.contains("overlay"));
+}
+
+#[test]
+fn a_mount_below_an_image_that_sends_no_flushes_is_named_at_its_device() {
+    let tree = Tree::new();
+    tree.device("virtual/block/loop1", "7:1", &[("loop/backing_file", "/mnt/in/x.img")]);
+    tree.device("virtual/block/loop0", "7:0", &[("loop/backing_file", "/srv/y.img")]);
+    tree.device("virtual/block/dm-0", "253:0", &[]);
+    tree.link("sys/devices/virtual/block/dm-0/slaves/loop1", "sys/devices/virtual/block/loop1");
+    tree.device("pci/sda", "8:0", &[]);
+    let of_mount = |inner: &str, outer: &str, folder: &str, device: &str| {
+        let table = format!(
+            "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 8:0 / /srv rw - {outer}\n3 1 7:0 / /mnt rw - {inner}\n\
+             4 1 {device} / /data rw - xfs /dev/x rw\n"
+        );
+        let below = tree.below(&table, folder);
+        let name = |end: &WayEnd| end.under.map(|place| below.devices[place].name.clone());
+        below.ends.iter().map(|end| (name(end), end.promise.to_string())).collect::<Vec<_>>()
+    };
+    let at =
+        |device: &str, what: &str| vec![(Some(device.to_owned()), format!("{what}: the filesystem sends no flushes"))];
+    let (ext4, xfs) = ("ext4 /dev/x rw", "xfs /dev/x rw");
+    for (inner, outer, device, wanted) in [
+        ("ext4 /dev/loop0 rw,nobarrier", xfs, "7:1", at("loop1", "mount option nobarrier at /mnt")),
+        ("ext3 /dev/loop0 rw,barrier=0", ext4, "7:1", at("loop1", "mount option barrier=0 at /mnt")),
+        ("btrfs /dev/loop0 rw,nobarrier,ssd", ext4, "253:0", at("loop1", "mount option nobarrier at /mnt")),
+        ("reiserfs /dev/loop0 rw,barrier=none", ext4, "7:1", at("loop1", "mount option barrier=none at /mnt")),
+        (
+            "f2fs /dev/loop0 rw,fsync_mode=nobarrier",
+            ext4,
+            "7:1",
+            at("loop1", "mount option fsync_mode=nobarrier at /mnt"),
+        ),
+        ("jfs /dev/loop0 rw", ext4, "7:1", at("loop1", "filesystem jfs at /mnt")),
+        // Two loop devices further down.
+        (xfs, "ext4 /dev/sda rw,nobarrier", "7:1", at("loop0", "mount option nobarrier at /srv")),
+        (xfs, "ext4 /dev/sda rw,nobarrier", "253:0", at("loop0", "mount option nobarrier at /srv")),
+        (ext4, xfs, "7:1", Vec::new()),
+        ("ext4 /dev/loop0 rw,barrier=1", "xfs /dev/x rw,noatime", "7:1", Vec::new()),
+    ] {
+        assert_eq!(of_mount(inner, outer, "/data", device), wanted, "{inner}, {outer}, {device}");
+    }
+    // What the folder itself is mounted with is said by its own node.
+    assert_eq!(of_mount("ext4 /dev/loop0 rw,nobarrier", xfs, "/mnt", "7:1"), []);
 }
 
 #[test]

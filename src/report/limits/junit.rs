@@ -1,6 +1,6 @@
 //! Limits as a JUnit file, which CI servers show as tests: an exceeded limit is a failure, an undecided one an error.
 
-use super::super::terminal::is_invisible;
+use super::super::words::is_hidden;
 use super::{change, summary};
 use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
 
@@ -63,7 +63,7 @@ fn escaped(text: &str) -> String {
             '"' => shown.push_str("&quot;"),
             '\'' => shown.push_str("&apos;"),
             '\n' | '\t' => shown.push(c),
-            c if c.is_control() || is_invisible(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+            c if is_hidden(c) || matches!(c, '\r' | '\u{fffe}' | '\u{ffff}') => {
                 shown.push_str(&format!("{{U+{:04X}}}", c as u32));
             }
             c => shown.push(c),

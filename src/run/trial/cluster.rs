@@ -181,6 +181,7 @@ pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(server) = &trial.server else { return Ok(()) };
     if let Some(facts) = &mut trial.record.server {
         facts.found_after = server.settings_elsewhere(facts)?;
+        facts.unlogged = server.unlogged_tables()?;
     }
     let bytes = template::database_bytes(server)?;
     let held = cache_bytes_max(trial)?;

@@ -184,6 +184,8 @@ impl<'s, 'a> Trial<'s, 'a> {
             waits: None,
             columns: Vec::new(),
             gaps: Vec::new(),
+            load_counts: BTreeMap::new(),
+            clock_step_us: None,
             telemetry_cpu_us: None,
             telemetry_cpu_us_by: BTreeMap::new(),
             cpu_taken: None,

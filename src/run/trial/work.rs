@@ -116,6 +116,8 @@ fn noted(trial: &mut Trial<'_, '_>, measured: Measured, watch: Option<Watch>) ->
     trial.record.columns = measured.columns;
     trial.record.gaps = measured.gaps;
     trial.record.cpu_taken = measured.cpu_taken;
+    trial.record.load_counts = measured.load_counts;
+    trial.record.clock_step_us = Some(measured.clock_step_us);
     trial.record.telemetry_cpu_us_by = measured.telemetry_cpu_us_by;
     trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
     let is_full = trial.record.full.is_some();

@@ -3,35 +3,113 @@
 
 use crate::record::facts::FoundSetting;
 
-/// Settings that a session may change and that decide what its commits mean.
-const OF_SESSIONS: [&str; 1] = ["synchronous_commit"];
+/// The setting that a session may change and that decides what its commits mean.
+const NAME: &str = "synchronous_commit";
+/// Words before a parenthesis that call nothing: a text in it is data.
+const NO_CALLS: [&str; 16] = [
+    "in", "values", "and", "or", "not", "where", "on", "any", "all", "select", "when", "then", "else", "if", "return",
+    "like",
+];
 
-/// Each place of a script that sets one of them; `script` is what the script is called.
+/// A piece of SQL, in the line where it begins; names and keywords in lower case.
+#[derive(Debug, PartialEq)]
+enum Piece {
+    Word(String),
+    /// What a string holds.
+    Text(String),
+    Sign(char),
+}
+use Piece::{Sign, Text, Word};
+
+/// Each place of a script that sets it; `script` is what the script is called.
 pub fn settings_in(text: &str, script: &str) -> Vec<FoundSetting> {
-    let code = without_comments(text).to_lowercase();
-    let mut found = Vec::new();
-    for name in OF_SESSIONS {
-        for (at, _) in code.match_indices(name) {
-            let Some(value) = value_after(&code[at + name.len()..]) else { continue };
-            let line = code[..at].matches('\n').count() + 1;
-            let place = format!("line {line} of {script}");
-            found.push(FoundSetting { name: name.to_owned(), value, place });
+    let place = |line: usize| format!("line {line} of {script}");
+    let found = set_by(&pieces(text, 1)).into_iter();
+    found.map(|(line, value)| FoundSetting { name: NAME.to_owned(), value, place: place(line) }).collect()
+}
+
+/// The lines that set it, and to what; `None` where that cannot be told. A text is code where it is a body or is executed,
+/// may be where a function gets it, and is data elsewhere.
+fn set_by(code: &[(usize, Piece)]) -> Vec<(usize, Option<String>)> {
+    let word = |at: Option<usize>| match at.and_then(|at| code.get(at)) {
+        Some((_, Word(word))) => word.as_str(),
+        _ => "",
+    };
+    let executes = (0..code.len()).any(|at| word(Some(at)) == "execute");
+    let (mut found, mut begin, mut calls) = (Vec::new(), 0, Vec::new());
+    for (at, (line, piece)) in code.iter().enumerate() {
+        let before = word(at.checked_sub(1));
+        match piece {
+            Sign(';') => begin = at + 1,
+            Sign('(') => calls.push(before),
+            Sign(')') => drop(calls.pop()),
+            Word(name) if name == NAME && is_set(&code[begin..at]) => {
+                found.extend(value_after(&code[at + 1..]).map(|value| (*line, value)));
+            }
+            Word(name) if name == "set_config" => {
+                found.extend(configured(&code[at + 1..]).map(|value| (*line, value)));
+            }
+            Sign(_) | Word(_) => {}
+            Text(text) => {
+                let inner = set_by(&pieces(text, *line));
+                let call = calls.last().copied().filter(|call| !call.is_empty() && !NO_CALLS.contains(call));
+                if ["as", "do", "execute"].contains(&before) || word(Some(begin)) == "do" {
+                    found.extend(inner);
+                } else if !inner.is_empty() && (executes || call.is_some()) {
+                    found.push((*line, None));
+                } else if executes && !matches!(call, Some("set_config" | "current_setting")) {
+                    found.extend(text.to_lowercase().contains(NAME).then_some((*line, None)));
+                }
+            }
         }
     }
     found
 }
 
-/// What follows a setting's name: `= off`, `TO 'off'`, `', 'off'`. `None` where nothing is set; `Some(None)` where what
-/// it is set to cannot be told.
-fn value_after(rest: &str) -> Option<Option<String>> {
-    let quote = |c: char| c == '\'' || c == '"';
-    let rest = rest.trim_start_matches(quote).trim_start();
-    let rest = match rest.strip_prefix(['=', ',']) {
-        Some(rest) => rest,
-        None => rest.strip_prefix("to").filter(|rest| rest.starts_with(|c: char| c.is_whitespace() || quote(c)))?,
+/// Whether what follows these pieces of a statement is a setting: after `SET`, but for that of an `UPDATE`.
+fn is_set(before: &[(usize, Piece)]) -> bool {
+    let words: Vec<&str> = before.iter().map(|(_, piece)| if let Word(word) = piece { word } else { "" }).collect();
+    matches!(words.as_slice(), [.., "set"] | [.., "set", "local" | "session"]) && !words.contains(&"update")
+}
+
+/// What follows a setting's name: `= off`, `TO 'off'`. `None` where nothing is set; `Some(None)` where what it is set to cannot
+/// be told.
+fn value_after(rest: &[(usize, Piece)]) -> Option<Option<String>> {
+    let rest = match rest {
+        [(_, Sign('=')), rest @ ..] => rest,
+        [(_, Word(to)), rest @ ..] if to == "to" => rest,
+        _ => return None,
     };
-    let value = rest.trim_start().trim_start_matches(quote);
-    let value: String = value.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    match rest {
+        [(_, Text(_)), (_, Text(_)), ..] => Some(None),
+        [(_, Word(value) | Text(value)), ..] => value_of(value),
+        _ => Some(None),
+    }
+}
+
+/// What a call of `set_config` sets it to, as [`value_after`].
+fn configured(call: &[(usize, Piece)]) -> Option<Option<String>> {
+    let end = call.iter().position(|(_, piece)| *piece == Sign(')')).unwrap_or(call.len());
+    let mut arguments = call.get(1..end)?.split(|(_, piece)| *piece == Sign(','));
+    // `setting_name => 'synchronous_commit'`, or without its name.
+    let mut argument = |name: &str| {
+        let argument = arguments.next()?;
+        let is_named = matches!(argument, [(_, Word(word)), (_, Sign(_)), (_, Sign(_)), ..] if word == name);
+        Some(if is_named { &argument[3..] } else { argument })
+    };
+    let [(_, Text(name))] = argument("setting_name")? else { return None };
+    if !name.trim().eq_ignore_ascii_case(NAME) {
+        return None;
+    }
+    match argument("new_value")? {
+        [(_, Text(value))] => value_of(value),
+        [(_, Word(word))] if word == "null" => None,
+        _ => Some(None),
+    }
+}
+
+fn value_of(text: &str) -> Option<Option<String>> {
+    let value = text.trim().to_lowercase();
     match value.as_str() {
         "default" => None,
         "off" | "false" | "no" | "0" => Some(Some("off".to_owned())),
@@ -41,25 +119,130 @@ fn value_after(rest: &str) -> Option<Option<String>> {
     }
 }
 
-/// The text with its comments blanked out, line by line as it was. Quotes are followed, so that `'--'` is no comment.
-fn without_comments(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let (mut quoted, mut line_comment, mut block_comment) = (false, false, false);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let next = chars.peek().copied();
-        match c {
-            '\n' => (line_comment, _) = (false, code.push('\n')),
-            _ if line_comment => {}
-            '*' if block_comment && next == Some('/') => (block_comment, _) = (false, chars.next()),
-            _ if block_comment => {}
-            '\'' => (quoted, _) = (!quoted, code.push(c)),
-            '-' if !quoted && next == Some('-') => line_comment = true,
-            '/' if !quoted && next == Some('*') => (block_comment, _) = (true, chars.next()),
-            _ => code.push(c),
+/// The pieces of a text that begins in a line, without comments and commands of pgbench (scan.l, psqlscan.l, exprscan.l).
+fn pieces(text: &str, mut line: usize) -> Vec<(usize, Piece)> {
+    let mut found: Vec<(usize, Piece)> = Vec::new();
+    let (mut rest, mut ended) = (text, 0);
+    while !rest.is_empty() {
+        let (bytes, piece) = piece(rest);
+        let (this, after) = rest.split_at(bytes);
+        let begin = line;
+        line += this.matches('\n').count();
+        match (piece, found.last_mut()) {
+            // Texts in lines of their own are one.
+            (Some(Text(more)), Some((_, Text(text)))) if begin > ended => text.push_str(&more),
+            (Some(piece), _) => found.push((begin, piece)),
+            (None, _) => {}
+        }
+        if !this.trim().is_empty() {
+            ended = line;
+        }
+        rest = after;
+    }
+    found
+}
+
+/// The piece at the beginning of a text, and how many bytes it has; none for what is no code.
+fn piece(text: &str) -> (usize, Option<Piece>) {
+    let first = text.chars().next().unwrap_or(' ');
+    let run = |of: fn(char) -> bool| text.find(|c| !of(c)).unwrap_or(text.len());
+    let lower = |prefix: &str| text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    let quoted = |skip: usize, escapes: Escapes| {
+        let (bytes, held) = quoted(&text[skip..], escapes);
+        let piece = if text[skip..].starts_with('"') { Word(held.to_lowercase()) } else { Text(held) };
+        (skip + bytes, Some(piece))
+    };
+    match first {
+        _ if text.starts_with("--") => (run(|c| c != '\n'), None),
+        _ if text.starts_with("/*") => (comment(text), None),
+        '\\' => (text.find('\n').unwrap_or(text.len()), None),
+        '\'' | '"' => quoted(0, Escapes::None),
+        _ if lower("e'") => quoted(1, Escapes::C),
+        _ if lower("u&'") || lower("u&\"") => quoted(2, Escapes::Unicode),
+        '$' => dollar_quoted(text).map_or((1, Some(Sign('$'))), |(bytes, held)| (bytes, Some(Text(held.to_owned())))),
+        _ if first.is_alphanumeric() || first == '_' => {
+            let bytes = run(|c| c.is_alphanumeric() || c == '_' || c == '$');
+            (bytes, Some(Word(text[..bytes].to_lowercase())))
+        }
+        _ if first.is_whitespace() => (run(char::is_whitespace), None),
+        _ => (first.len_utf8(), Some(Sign(first))),
+    }
+}
+
+/// Bytes of a comment, with those inside it.
+fn comment(text: &str) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while let Some(next) = text[at..].find(['/', '*']) {
+        at += next;
+        let (opens, closes) = (text[at..].starts_with("/*"), text[at..].starts_with("*/"));
+        (depth, at) = match (opens, closes) {
+            (true, _) => (depth + 1, at + 2),
+            (_, true) => (depth - 1, at + 2),
+            _ => (depth, at + 1),
+        };
+        if depth == 0 {
+            return at;
         }
     }
-    code
+    text.len()
+}
+
+/// `$tag$ ... $tag$`: its bytes, and what it holds.
+fn dollar_quoted(text: &str) -> Option<(usize, &str)> {
+    let tag = &text[..text[1..].find('$')? + 2];
+    let name = &tag[1..tag.len() - 1];
+    let is_name =
+        name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
+    let held = is_name.then(|| &text[tag.len()..])?;
+    let end = held.find(tag);
+    Some((end.map_or(text.len(), |end| end + 2 * tag.len()), &held[..end.unwrap_or(held.len())]))
+}
+
+/// What a backslash means in a string.
+#[derive(Clone, Copy, PartialEq)]
+enum Escapes {
+    None,
+    C,
+    Unicode,
+}
+
+/// A quoted text: its bytes, and what it holds.
+fn quoted(text: &str, escapes: Escapes) -> (usize, String) {
+    let (quote, mut held) = (&text[..1], String::new());
+    let mut rest = &text[1..];
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix(quote) {
+            rest = after;
+            if !rest.starts_with(quote) {
+                break;
+            }
+        } else if c == '\\' && escapes != Escapes::None {
+            let (bytes, meant) = escaped(&rest[1..], escapes);
+            held.extend(meant);
+            rest = &rest[1 + bytes..];
+            continue;
+        }
+        held.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    (text.len() - rest.len(), held)
+}
+
+/// What follows a backslash: its bytes, and the character that it means.
+fn escaped(text: &str, escapes: Escapes) -> (usize, Option<char>) {
+    let first = text.chars().next();
+    let (skip, most, radix) = match (escapes, first) {
+        (Escapes::Unicode, Some('+')) => (1, 6, 16),
+        (Escapes::Unicode, _) => (0, 4, 16),
+        (_, Some('x')) => (1, 2, 16),
+        (_, Some('u')) => (1, 4, 16),
+        (_, Some('U')) => (1, 8, 16),
+        (_, Some('0'..='7')) => (0, 3, 8),
+        _ => return (first.map_or(0, char::len_utf8), first),
+    };
+    let digits = text[skip..].chars().take(most).take_while(|c| c.is_digit(radix)).count();
+    let code = u32::from_str_radix(&text[skip..skip + digits], radix);
+    (skip + digits, code.ok().and_then(char::from_u32))
 }
 
 #[cfg(test)]
@@ -83,6 +266,59 @@ mod tests {
         ] {
             let found = set(&format!("BEGIN;\n\n{way}\nEND;"));
             assert_eq!(found, [(Some("off".to_owned()), "line 3 of own.sql".to_owned())], "{way}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_code_only_where_it_is_run_and_a_column_is_no_setting() {
+        let (off, untold, none): (&[_], &[_], &[_]) = (&[Some("off")], &[None], &[]);
+        for (text, wanted) in [
+            ("SELECT 1 WHERE 'synchronous_commit = off' <> '';", none),
+            ("INSERT INTO log VALUES ('SET synchronous_commit = off');", none),
+            ("SELECT $$SET LOCAL synchronous_commit = off$$;", none),
+            ("SELECT $q$ ' $q$, 'SET synchronous_commit = off' AS note;", none),
+            ("SELECT E'it\\'s', ' SET synchronous_commit = off';", none),
+            ("UPDATE t SET synchronous_commit = 'off';", none),
+            ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET synchronous_commit = off;", none),
+            ("SELECT length('synchronous_commit = off'), synchronous_commit = off FROM t;", none),
+            ("/* /* */ SET synchronous_commit = off; */ SELECT 1;", none),
+            ("SELECT 1 AS \"SET synchronous_commit = off\";", none),
+            ("\\set x 1 -- it's\nSELECT ' SET synchronous_commit = off';", none),
+            (
+                "SELECT set_config('my.synchronous_commit', 'off', true), set_config('synchronous_commit', NULL, true);",
+                none,
+            ),
+            ("\\set x 1 -- it's\nSET synchronous_commit = off;", off),
+            ("SELECT $1, 'a$b'; SET LOCAL synchronous_commit TO off;", off),
+            (
+                "SELECT set_config(setting_name => 'Synchronous_Commit', new_value => E'o\\x66f', is_local => true);",
+                off,
+            ),
+            ("SELECT set_config(E'synchronous\\137commit', U&'\\006fff', false);", off),
+            ("SELECT set_config('synchronous'\n  '_commit', 'off', false);", off),
+            ("SET U&\"synchronous\\+00005Fcommit\" = off;", off),
+            ("UPDATE t SET a = 1; SET SESSION synchronous_commit = OFF;", off),
+            ("DO LANGUAGE plpgsql $x$ BEGIN PERFORM set_config('synchronous_commit', 'off', true); END $x$;", off),
+            ("DO 'BEGIN EXECUTE ''SET LOCAL synchronous_commit = off''; END';", off),
+            ("DO $$ BEGIN EXECUTE $q$SET LOCAL synchronous_commit = off$q$; END $$;", off),
+            ("CREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'SET LOCAL synchronous_commit = off';", off),
+            ("DO $$ BEGIN EXECUTE 'SET LOCAL synchronous_commit = ' || v; END $$;", untold),
+            ("DO $$ BEGIN EXECUTE format('SET LOCAL %I = off', 'synchronous_commit'); END $$;", untold),
+            ("DO $$ DECLARE s text := 'SET LOCAL synchronous_commit = off'; BEGIN EXECUTE s; END $$;", untold),
+            ("SELECT run_this('SET LOCAL synchronous_commit = off');", untold),
+            ("SELECT set_config('synchronous_commit', 'o' || 'ff', true);", untold),
+            ("SELECT set_config('synchronous_commit', :mode, true);", untold),
+        ] {
+            let found = set(text);
+            assert_eq!(found.iter().map(|(value, _)| value.as_deref()).collect::<Vec<_>>(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_breaks_the_scanner() {
+        for text in ["'", "\"", "E'\\", "U&'\\00", "$", "$$", "$a$ü", "/*", "/*/", "--", "\\", "e'\\x", "é'", "$ü$é$ü$"]
+        {
+            assert_eq!(set(text), [], "{text}");
         }
     }
 

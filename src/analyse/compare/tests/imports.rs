@@ -304,7 +304,52 @@ fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
     let comparison = row.comparison.as_ref().unwrap();
     assert_eq!((row.reference.trials, comparison.outcome), (2, Outcome::NoInterval));
     assert!(comparison.how.ends_with("(1 trial vs. 2 trials, own interval 0.01 to 0.9 ms)"), "{}", comparison.how);
-    assert!(found.caveats.iter().any(|it| it.contains("percentiles merge the operations of all trials")));
+    assert!(found.caveats.iter().any(|it| it.contains("are those of all trials of a side merged")));
+}
+
+/// The sides of a record of one trial with these outputs.
+fn sides_of(outputs: Vec<ImportedOutput>) -> Vec<Side> {
+    let trials = vec![ImportedTrial { outputs, ..ImportedTrial::default() }];
+    let cases = vec![ImportedCase { name: "x".to_owned(), trials, ..ImportedCase::default() }];
+    from_import::sides(0, "x", &ImportRecord { cases, ..ImportRecord::default() }, None)
+}
+
+#[test]
+fn what_two_files_both_tell_of_server_machine_and_dataset_is_compared() {
+    let told = |version: &str, threads: f64, recordsize: &str, cpus: &str| {
+        let mut pgbench = summary("<builtin: TPC-B (sort of)>", "tps");
+        pgbench.facts.push(("server version".to_owned(), version.to_owned()));
+        let text = threads.to_string();
+        let figure = ImportedFigure { name: "threads".to_owned(), value: threads, text, ..ImportedFigure::default() };
+        pgbench.rows[0].figures.push(figure);
+        let labels = [("name", "tank"), ("property", "recordsize"), ("value", recordsize), ("source", "local")];
+        let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let rows = vec![ImportedRow { labels, ..ImportedRow::default() }];
+        let zfs = ImportedOutput { tool: "zfs get".to_owned(), rows, ..ImportedOutput::default() };
+        let facts = vec![("cpus".to_owned(), cpus.to_owned())];
+        let iostat = ImportedOutput { tool: "iostat".to_owned(), facts, ..ImportedOutput::default() };
+        sides_of(vec![pgbench, zfs, iostat]).remove(0)
+    };
+    let sides = vec![told("13.22", 4.0, "8K", "2"), told("18.1", 2.0, "128K", "9")];
+    let found = compare(&sides);
+    let differ: Vec<&str> = found.facts_that_differ.iter().map(|fact| fact.key.as_str()).collect();
+    assert_eq!(differ, ["host.cpus", "postgresql.version", "workload.pgbench.threads", "zfs.recordsize"]);
+}
+
+#[test]
+fn a_tools_own_word_of_failure_is_a_caveat_of_its_side_alone_among_thousands_of_outputs() {
+    let mut outputs: Vec<ImportedOutput> = (0..3000).map(|_| summary("<builtin: TPC-B (sort of)>", "tps")).collect();
+    outputs[1].notes.push("line 9: Run was aborted".to_owned());
+    outputs[2].rows[0].figures.push(ImportedFigure {
+        name: "failed".to_owned(),
+        value: 7.0,
+        text: "7".to_owned(),
+        ..ImportedFigure::default()
+    });
+    let sides = sides_of(outputs);
+    assert_eq!((sides.len(), sides[0].caveats.len()), (3000, 0));
+    assert_eq!(sides[1].caveats, ["line 9: Run was aborted"]);
+    assert_eq!(sides[2].caveats, ["pgbench reports 7 failed transactions"]);
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use super::super::output::Output;
 use super::super::table::checks::{numbers_not_read, outputs_of};
-use super::{looks_like, read};
+use super::read;
 use proptest::prelude::{any, proptest};
 
 fn outputs(text: &str) -> Vec<Output> {
-    outputs_of(text, looks_like, read)
+    outputs_of(text, read)
 }
 
 fn one(text: &str) -> Output {
@@ -110,7 +110,15 @@ fn every_number_of_this_sysstat_is_read() {
     assert_eq!(found.tool, "iostat -x");
     let reports: Vec<&str> = found.rows.iter().map(|row| row.labels[0].1.as_str()).collect();
     assert_eq!((reports.first(), reports.last()), (Some(&"1"), Some(&"2")));
-    assert!(found.rows.iter().all(|row| row.since_boot == Some(row.labels[0].1 == "1")));
+    // `-y` leaves out the report since boot, and no line tells it.
+    let since_boot = |text: &str| one(text).rows.into_iter().map(|row| row.since_boot).collect::<Vec<_>>();
+    let expected: Vec<Option<bool>> = reports.iter().map(|report| Some(false).filter(|_| *report != "1")).collect();
+    assert_eq!(since_boot(LINUX[0]), expected);
+    let plain = fixture!("tests/fixtures/iostat/12-ym.txt");
+    assert!(since_boot(plain).iter().all(Option::is_none));
+    for (command, told) in [("iostat -m", true), ("iostat -y -m 1 1", false), ("iostat -ym 1 1", false)] {
+        assert_eq!(since_boot(&format!("$ {command}\n{plain}"))[0], Some(told), "{command}");
+    }
 }
 
 #[test]
@@ -235,6 +243,15 @@ fn reports_of_an_interval_that_grep_left_without_headings_are_reports_of_their_o
     let whole = one(&format!("{heading}sda 1 2 3 4 5\nsdb 6 7 8 9 10\n\n{heading}sda 1 2 3 4 5\nsdb 6 7 8 9 10\n"));
     let reports: Vec<&str> = whole.rows.iter().map(|row| row.labels[0].1.as_str()).collect();
     assert_eq!(reports, ["1", "1", "2", "2"]);
+}
+
+#[test]
+fn the_name_of_a_device_may_have_blanks_and_no_figure_becomes_part_of_it() {
+    let device = |text: &str| one(text).rows[0].labels[1].1.clone();
+    assert_eq!(device("Device r/s w/s %util\nMY DATA DISK 1 2 3\n"), "MY DATA DISK");
+    assert_eq!(device("r/s w/s %util Device\n1 2 3 MY DATA\n"), "MY DATA");
+    let found = one("Device r/s w/s %util\nsda 7 1 2 3\nsdb 1 2 3\n");
+    assert_eq!((found.rows.len(), found.unread.len()), (1, 1));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::super::output::Output;
 use super::super::table::checks::{numbers_not_read, outputs_of};
-use super::{looks_like, read};
+use super::read;
 use proptest::prelude::{any, proptest};
 
 const LINUX: [&str; 3] = [
@@ -12,7 +12,7 @@ const LINUX: [&str; 3] = [
 ];
 
 fn outputs(text: &str) -> Vec<Output> {
-    outputs_of(text, looks_like, read)
+    outputs_of(text, read)
 }
 
 fn value(output: &Output, name: &str) -> Option<f64> {

@@ -2,14 +2,14 @@
 
 use super::super::output::{Output, Row};
 use super::super::table::checks::{numbers_not_read, outputs_of};
-use super::{looks_like, read};
+use super::read;
 use proptest::prelude::{any, proptest};
 
 const ZPOOL: &str = include_str!("../../../../shelf/freebsd10-zfs-fsync-2014/zpool-get-all.txt");
 const ZFS: &str = include_str!("../../../../shelf/freebsd10-zfs-fsync-2014/zfs-get-all.txt");
 
 fn outputs(text: &str) -> Vec<Output> {
-    outputs_of(text, looks_like, read)
+    outputs_of(text, read)
 }
 
 fn one(text: &str) -> Output {
@@ -47,6 +47,40 @@ fn a_source_may_be_another_dataset_and_columns_may_be_fewer() {
     assert_eq!((found.unread.len(), found.unread[0].line), (1, 3));
     let found = one("PROPERTY VALUE\nrecordsize 8K\nand so on it went for a while\n");
     assert_eq!((found.rows.len(), label(&found.rows[0], "value")), (1, "8K"));
+}
+
+#[test]
+fn properties_without_a_heading_and_names_with_blanks_are_read() {
+    let scripted = include_str!("../../../../tests/fixtures/zfs/zfs-get-H.txt");
+    let found = one(scripted);
+    assert_eq!((found.tool.as_str(), found.rows.len(), found.unread.len()), ("zfs get", 4, 0));
+    assert_eq!(label(of(&found, "compression"), "source"), "inherited from tank");
+    for (text, name, value) in [
+        ("my pool/pg data\tsync\tdisabled\tlocal\n", "my pool/pg data", "disabled"),
+        (
+            "tank/pg\tcreation\tThu Jun  5 23:52 2014\t-\ntank/pg\tsync\tstandard\tinherited from my pool\n",
+            "tank/pg",
+            "standard",
+        ),
+        (
+            "NAME             PROPERTY  VALUE     SOURCE\nmy pool/pg data  sync      disabled  inherited from my pool\n",
+            "my pool/pg data",
+            "disabled",
+        ),
+        ("PROPERTY  VALUE     NAME\n", "", ""),
+        ("NAME     PROPERTY  VALUE\ntank/pg  sync      always\n", "tank/pg", "always"),
+        ("NAME PROPERTY VALUE SOURCE\ntank/pg sync standard default\n", "tank/pg", "standard"),
+        ("tank\tashift\t12\tlocal\ntank\tsync\t-\t-\n", "tank", "-"),
+    ] {
+        let found = outputs(text);
+        let rows: Vec<&Row> =
+            found.iter().flat_map(|it| &it.rows).filter(|row| label(row, "property") == "sync").collect();
+        assert!(
+            name.is_empty() || (label(rows[0], "name"), label(rows[0], "value")) == (name, value),
+            "{text}{found:#?}"
+        );
+    }
+    assert!(outputs("a\tb\tc\t-\n1\tx\t3\t-\n").is_empty(), "four columns of anything");
 }
 
 proptest! {

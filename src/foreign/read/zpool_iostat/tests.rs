@@ -2,7 +2,7 @@
 
 use super::super::output::{Output, Row};
 use super::super::table::checks::{numbers_not_read, outputs_of};
-use super::{looks_like, read};
+use super::read;
 use proptest::prelude::{any, proptest};
 
 const PUBLISHED: &str = include_str!("../../../../shelf/freebsd10-zfs-fsync-2014/zpool-iostat-v.txt");
@@ -39,7 +39,7 @@ tank        1.51T  2.11T      0    400      0  14.0M
 ";
 
 fn outputs(text: &str) -> Vec<Output> {
-    outputs_of(text, looks_like, read)
+    outputs_of(text, read)
 }
 
 fn one(text: &str) -> Output {
@@ -174,6 +174,13 @@ fn what_stands_between_the_command_and_the_first_row_decides_what_is_known() {
     assert_eq!(since(&format!("# zpool iostat -y tank 10\n----- ----- -----\n{table}")), [Some(false), Some(false)]);
     let snipped = table.replace("write\ntank 1G 2G 1", "write\n----- -----\n[snip]\n\ntank 1G 2G 1");
     assert_eq!(since(&format!("# zpool iostat tank 1\n{snipped}")), [None, Some(false)]);
+}
+
+#[test]
+fn the_name_of_a_pool_may_have_blanks_and_no_figure_becomes_part_of_it() {
+    let heading = "pool alloc free read write read write\n";
+    let found = one(&format!("{heading}my old pool 1G 2G 1 2 3K 4K\ntank 5 1G 2G 1 2 3K 4K\n"));
+    assert_eq!((place(&found.rows[0]).as_str(), found.rows.len(), found.unread.len()), ("my old pool", 1, 1));
 }
 
 #[test]
