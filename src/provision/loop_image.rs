@@ -10,8 +10,8 @@
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, drives, guard, image_file, images, knobs,
-    mount, needs, recorded,
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, drives, guard, image_file, images, knobs, mount,
+    needs, recorded,
 };
 use crate::error::{Context, Error, Result};
 use crate::host::files::File;

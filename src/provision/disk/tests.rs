@@ -178,7 +178,10 @@ fn a_second_name_of_a_disk_is_refused_while_the_first_is_in_use() {
     host.run(&Command::new("umount").arg(target.path())).unwrap();
     host.run(&Command::new("losetup").args(["-d", twin])).unwrap();
     assert!(before.is_empty(), "{before:?}");
-    assert!(during[0].contains(&format!("{twin} is the same disk (the same file): {twin} is mounted on")), "{during:?}");
+    assert!(
+        during[0].contains(&format!("{twin} is the same disk (the same file): {twin} is mounted on")),
+        "{during:?}"
+    );
     // Two paths to a LUN, as sysfs shows them.
     let sys = |path: &str, text: &str| {
         let path = bench.root.path().join("sys").join(path);
