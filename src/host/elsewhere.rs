@@ -106,6 +106,10 @@ pub(crate) mod linux {
         None
     }
 
+    pub(crate) fn limit_memory(_process: Pid, _bytes: u64) -> rustix::io::Result<()> {
+        Err(Errno::PERM)
+    }
+
     pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {
         start()
     }

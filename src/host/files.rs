@@ -70,7 +70,7 @@ pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// [`crate::error::Kind::Store`], with the path. The place then holds what it held before.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_at(path, bytes, 0o644, None).or_store(|| format!("write {}", path.display()))
+    write_at(path, bytes, None).or_store(|| format!("write {}", path.display()))
 }
 
 /// Writes what a person asked for to the place that they named: whole or not at all where that is a file or nothing yet,
@@ -94,33 +94,28 @@ pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// [`crate::error::Kind::Host`], with the path.
 pub(crate) fn write_for(path: &Path, bytes: &[u8], mode: u32, user: &User) -> Result<()> {
-    write_at(path, bytes, mode, Some(user)).or_host(|| format!("write {}", path.display()))
+    write_at(path, bytes, Some((mode, user))).or_host(|| format!("write {}", path.display()))
 }
 
-fn write_at(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io::Result<()> {
-    write_beside(
-        &File::open(path.parent().unwrap_or(Path::new("/")))?,
-        path.file_name().unwrap_or_default(),
-        bytes,
-        mode,
-        user,
-    )
+fn write_at(path: &Path, bytes: &[u8], whose: Option<(u32, &User)>) -> io::Result<()> {
+    let folder = File::open(path.parent().unwrap_or(Path::new("/")))?;
+    write_beside(&folder, path.file_name().unwrap_or_default(), bytes, whose)
 }
 
-/// Writes `name` in an open folder.
-fn write_beside(folder: impl AsFd, name: &OsStr, bytes: &[u8], mode: u32, user: Option<&User>) -> io::Result<()> {
+/// Writes `name` in an open folder; with a mode and an owner, or what the umask leaves of 0644.
+fn write_beside(folder: impl AsFd, name: &OsStr, bytes: &[u8], whose: Option<(u32, &User)>) -> io::Result<()> {
     let beside = beside(Path::new(name));
     let remove = || rustix::fs::unlinkat(&folder, &beside, AtFlags::empty());
     // Made anew and through no symlink: the folder may belong to somebody who would have root write elsewhere.
     if_there(remove().map_err(io::Error::from))?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::openat(&folder, &beside, flags, Mode::from_raw_mode(mode))?);
+    let owners = Mode::RUSR | Mode::WUSR;
+    let mode = if whose.is_some() { owners } else { owners | Mode::RGRP | Mode::ROTH };
+    let mut file = File::from(rustix::fs::openat(&folder, &beside, flags, mode)?);
     let written = (|| {
         file.write_all(bytes)?;
-        if user.is_some() {
+        if let Some((mode, user)) = whose {
             file.set_permissions(fs::Permissions::from_mode(mode))?;
-        }
-        if let Some(user) = user {
             give_open(&file, user)?;
         }
         file.sync_all()?;
@@ -161,7 +156,7 @@ pub(crate) fn sync_named(path: &Path) -> io::Result<()> {
 pub fn make_folder(path: &Path, mode: u32) -> Result<()> {
     let made = fs::DirBuilder::new().mode(mode).create(path).and_then(|()| {
         // The umask may have taken bits away. Through no link: whoever owns the folder above may put one there meanwhile.
-        Ok(rustix::fs::fchmod(open_folder(CWD, path)?, Mode::from_raw_mode(mode))?)
+        File::from(open_folder(CWD, path)?).set_permissions(fs::Permissions::from_mode(mode))
     });
     made.or_host(|| format!("create the folder {}", path.display()))
 }

@@ -7,7 +7,7 @@ use rustix::fs::{Advice as FileAdvice, AtFlags, CWD, FallocateFlags, Mode, OFlag
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use rustix::ioctl::{Opcode, Setter, ioctl};
 use rustix::mm::{Advice, madvise};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
@@ -137,6 +137,12 @@ pub(crate) fn write_synced(file: &File, bytes: &[u8]) -> io::Result<usize> {
 pub(crate) fn peer(stream: &UnixStream) -> Option<u32> {
     let process = rustix::net::sockopt::socket_peercred(stream).ok()?.pid;
     u32::try_from(process.as_raw_nonzero().get()).ok()
+}
+
+/// Limits a process' private memory (prlimit(2), RLIMIT_DATA), for good.
+pub(crate) fn limit_memory(process: Pid, bytes: u64) -> rustix::io::Result<()> {
+    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    rustix::process::prlimit(Some(process), Resource::Data, limit).map(|_| ())
 }
 
 /// Starts what serves disks, in threads that do not wait for writeback when they need memory: it may be these disks' own

@@ -18,7 +18,7 @@ use super::{Host, linux, paths};
 use crate::error::{Context, Error, Result};
 use crate::parse::{proc_pid_stat, proc_pid_status};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, kill_process, prlimit};
+use rustix::process::{Pid, kill_process};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -143,9 +143,8 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
 pub(crate) fn limit_memory(pid: u32, bytes: u64) -> Result<()> {
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let process = process.ok_or_else(|| Error::bug(format!("a limit for the memory of process {pid}")))?;
-    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
-    match prlimit(Some(process), Resource::Data, limit) {
-        Ok(_) | Err(Errno::SRCH | Errno::PERM) => Ok(()),
+    match linux::limit_memory(process, bytes) {
+        Ok(()) | Err(Errno::SRCH | Errno::PERM) => Ok(()),
         Err(error) => Err(error).or_host(|| format!("limit the memory of process {pid}")),
     }
 }

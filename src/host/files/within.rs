@@ -41,7 +41,7 @@ pub(crate) fn open_to_append_within(folder: &Path, name: &str) -> Result<Option<
 /// With the path; the folders on the way must be there.
 pub(crate) fn write_within(folder: &Path, name: &Path, bytes: &[u8]) -> Result<()> {
     let written = match parent(folder, name)? {
-        Some((at, name)) => write_beside(&at, name, bytes, 0o644, None),
+        Some((at, name)) => write_beside(&at, name, bytes, None),
         None => Err(io::ErrorKind::NotFound.into()),
     };
     written.or_store(|| format!("write {}", folder.join(name).display()))
