@@ -7,6 +7,7 @@ use super::window::in_checkpoint;
 use super::{Analysis, reads};
 use crate::error::{Context, Error, Result};
 use crate::record::case::TrialKey;
+use crate::record::counts::Unsent;
 use crate::record::event::{Event, Stamped};
 use crate::record::probe;
 use crate::record::run::RunRecord;
@@ -176,10 +177,8 @@ fn latencies(path: &Path, record: &TrialRecord) -> Result<Latencies> {
     })?;
     // Those that were never sent waited at least until somebody could have sent them.
     for measure in record.counts.iter().flat_map(|counts| &counts.measures) {
-        let mut waits = Histogram::new(3).map_err(|e| Error::bug(format!("cannot create a histogram: {e}")))?;
-        measure.unsent.iter().flat_map(|unsent| unsent.waits_us()).for_each(|us| waits.saturating_record(us));
-        if !waits.is_empty() {
-            latency::merge(&mut found.whole, &measure.name, waits)?;
+        if !measure.unsent.is_empty() {
+            latency::merge(&mut found.whole, &measure.name, waited(&measure.unsent)?)?;
         }
     }
     for (side, whole) in apart {
@@ -187,6 +186,16 @@ fn latencies(path: &Path, record: &TrialRecord) -> Result<Latencies> {
         *place = Some(whole);
     }
     Ok(found)
+}
+
+/// How long operations that were never sent would have waited at least.
+fn waited(unsent: &[Unsent]) -> Result<Histogram<u64>> {
+    let bug = |e: &dyn std::fmt::Display| Error::bug(format!("waits do not fit into a histogram: {e}"));
+    let mut waits = Histogram::new(3).map_err(|e| bug(&e))?;
+    for us in unsent.iter().flat_map(|unsent| unsent.waits_us()) {
+        waits.record(us).map_err(|e| bug(&e))?;
+    }
+    Ok(waits)
 }
 
 fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
@@ -249,6 +258,21 @@ fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::counts::Measure;
+
+    #[test]
+    fn what_was_never_sent_waits_for_as_long_as_it_would_have_and_counts_in_the_mean() {
+        let unsent = Unsent { count: 200, from_us: 6_000_000, until_us: 8_000_000, free_us: 10_000_000 };
+        let waits = waited(&[unsent]).unwrap();
+        assert_eq!((waits.len(), waits.value_at_quantile(0.5) / 100_000, waits.max() / 100_000), (200, 30, 39));
+        let mut all = vec![("x".to_owned(), waits.clone())];
+        let mut quick: Histogram<u64> = Histogram::new(3).unwrap();
+        quick.record_n(1000, 600).unwrap();
+        latency::merge(&mut all, "x", quick).unwrap();
+        assert_eq!(all[0].1.value_at_quantile(0.99) / 100_000, 39);
+        let counted = Measure { done: Some(600), latency_us_sum: 600_000, unsent: vec![unsent], ..Measure::default() };
+        assert_eq!(counted.latency_us_mean(), Some((600_000.0 + 200.0 * 3e6) / 800.0));
+    }
 
     fn at(at_us: u64, what: Event) -> Stamped {
         Stamped { at_us, what }

@@ -72,7 +72,7 @@ impl MeasureSums {
         self.failed += measure.failed;
         self.skipped += measure.skipped;
         self.late += measure.late;
-        self.unsent += unsent(measure);
+        self.unsent += measure.never_sent();
         let Some(done) = measure.done else {
             self.unavailable = self.unavailable.take().or_else(|| measure.unavailable.clone());
             self.lacking += 1;
@@ -82,7 +82,7 @@ impl MeasureSums {
         };
         self.had += 1;
         self.done += done;
-        self.latency_us_sum += measure.latency_us_sum;
+        self.latency_us_sum += measure.latency_us_sum + measure.waited_us();
         self.takes_turns |= !measure.slices.is_empty();
         if let Some(mean) = rate_of(measure).filter(|_| self.lacking == 0) {
             let within = within(measure, seconds);
@@ -115,7 +115,7 @@ impl MeasureSums {
     /// Adds the latencies of a trial.
     pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
         if !trial.is_empty() {
-            let done = measure.done.unwrap_or(0) + unsent(measure);
+            let done = measure.done.unwrap_or(0) + measure.never_sent();
             // At a fixed rate with a limit an operation that failed was not in time either.
             let failed = if in_time(measure).is_some() { measure.failed } else { 0 };
             let missed = measure.skipped + failed;
@@ -174,7 +174,8 @@ impl MeasureSums {
     }
 
     fn latency(&self, all: &Histogram<u64>) -> Latency {
-        let exact = (self.done > 0 && self.latency_us_sum > 0).then(|| self.latency_us_sum as f64 / self.done as f64);
+        let sent = self.done + self.unsent;
+        let exact = (self.done > 0 && self.latency_us_sum > 0).then(|| self.latency_us_sum as f64 / sent as f64);
         Latency {
             mean_us: exact.unwrap_or_else(|| all.mean()),
             percentiles: self.percentiles.finding(all),
@@ -208,13 +209,8 @@ pub fn rate_of(measure: &Measure) -> Option<f64> {
 /// never sent were due too.
 fn in_time(measure: &Measure) -> Option<f64> {
     let done = measure.done?;
-    let due = done + measure.failed + measure.skipped + unsent(measure);
+    let due = done + measure.failed + measure.skipped + measure.never_sent();
     (due > 0).then(|| done.saturating_sub(measure.late) as f64 / due as f64)
-}
-
-/// Operations that fell due and were never sent.
-fn unsent(measure: &Measure) -> u64 {
-    measure.unsent.iter().map(|unsent| unsent.count).sum()
 }
 
 fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {

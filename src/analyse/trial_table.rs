@@ -7,6 +7,7 @@ use super::findings::{CaseFinding, DurabilityClass, Findings, TrialFinding, Zero
 use super::measures::rate_of;
 use super::merge::storage;
 use crate::error::{Context, Result};
+use crate::record::counts;
 use crate::record::event::Step;
 use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
@@ -189,7 +190,6 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cel
     let measured = trial.outcome == Outcome::Measured;
     let measure = trial.counts.as_ref().and_then(|counts| counts.measures.first()).filter(|_| measured);
     let done = measure.and_then(|measure| measure.done);
-    let mean = measure.zip(done).filter(|(measure, done)| *done > 0 && measure.latency_us_sum > 0);
     let found = case.and_then(|case| case.measures.first()).and_then(|measure| measure.latency.as_ref());
     let percentile = |name: &str| {
         let of_name = found?.percentiles.iter().find(|percentile| percentile.name == name)?;
@@ -203,7 +203,7 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cel
         measure.map(|measure| Cell::Count(measure.failed)),
         wall,
         measure.and_then(rate_of).map(Cell::Number),
-        mean.map(|(measure, done)| Cell::Number(measure.latency_us_sum as f64 / done as f64 / 1e3)),
+        measure.and_then(counts::Measure::latency_us_mean).map(|us| Cell::Number(us / 1e3)),
         percentile("p50"),
         percentile("p95"),
         percentile("p99"),

@@ -75,8 +75,8 @@ fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
 /// # Errors
 /// With the path.
 pub(super) fn write_in(folder: &Path, findings: &Findings) -> Result<PathBuf> {
-    let path = absolute(&folder.join("report.html"))?;
-    files::write_whole(&path, &render(findings, "html")?)?;
+    let path = folder.join("report.html");
+    files::write_whole(&absolute(&path)?, &render(findings, "html")?)?;
     analyse::trial_table::write(folder, findings)?;
     Ok(path)
 }

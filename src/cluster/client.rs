@@ -36,16 +36,15 @@ impl ServerAddress {
     /// The kernel knows who listens on a socket, the data folder knows its postmaster (`postmaster.pid`, first line): before
     /// anything is said to it, both must be the same process.
     fn check_peer(&self, stream: &UnixStream) -> Result<()> {
-        let Some(listens) = linux::peer(stream) else { return Ok(()) };
+        let listens = linux::peer(stream);
         let lock = files::read(&self.data.join("postmaster.pid"))?;
         let ours = String::from_utf8_lossy(&lock).lines().next().and_then(|line| line.trim().parse().ok());
-        if ours == Some(listens) {
+        if listens.is_some() && listens == ours {
             return Ok(());
         }
         let data = self.data.display();
-        Err(Error::host(format!(
-            "process {listens} listens there, which is not the server on {data}; it was told nothing"
-        )))
+        let listens = listens.map_or("a process that cannot be seen".to_owned(), |pid| format!("process {pid}"));
+        Err(Error::host(format!("{listens} listens there, which is not the server on {data}; it was told nothing")))
     }
 }
 

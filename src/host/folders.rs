@@ -46,7 +46,8 @@ pub(crate) fn open_trusted(path: &Path) -> Result<(OwnedFd, PathBuf)> {
         };
         let opened = opened.or_host(|| format!("open the folder {}", way.display()))?;
         let facts = rustix::fs::fstat(&opened).or_host(|| format!("stat {}", way.display()))?;
-        let is_shared = facts.st_mode & 0o002 != 0 || facts.st_mode & 0o020 != 0 && facts.st_gid != 0;
+        // Of a folder with an access control list, the bits of the group are the most that anybody in it may.
+        let is_shared = facts.st_mode & 0o022 != 0;
         if !trusted.contains(&Some(facts.st_uid)) {
             return Err(Error::host(format!("{} belongs to another user (uid {})", way.display(), facts.st_uid)));
         }
@@ -158,6 +159,7 @@ mod tests {
             ("sticky/ours", 0o700, true),
             ("open", 0o777, false),
             ("open/below", 0o755, false),
+            ("of-roots-group", 0o775, false),
         ] {
             make(name, mode, None);
             assert_eq!(open_trusted(&below(name)).is_ok(), is_trusted, "{name}");

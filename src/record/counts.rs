@@ -84,6 +84,24 @@ pub struct Unsent {
     pub free_us: u64,
 }
 
+impl Measure {
+    /// Operations that fell due and were never sent.
+    pub fn never_sent(&self) -> u64 {
+        self.unsent.iter().map(|unsent| unsent.count).sum()
+    }
+
+    /// Mean latency of those done, and of those never sent until they could have been; `None` where none is known.
+    pub fn latency_us_mean(&self) -> Option<f64> {
+        let done = self.done.filter(|done| *done > 0 && self.latency_us_sum > 0)?;
+        Some((self.latency_us_sum + self.waited_us()) as f64 / (done + self.never_sent()) as f64)
+    }
+
+    /// Waits of those never sent together, microseconds.
+    pub fn waited_us(&self) -> u64 {
+        self.unsent.iter().flat_map(|unsent| unsent.waits_us()).sum()
+    }
+}
+
 impl Unsent {
     /// How long each would have waited at least until it was sent, microseconds.
     pub fn waits_us(self) -> impl Iterator<Item = u64> {

@@ -85,7 +85,10 @@ pub fn stderr(output: &Output) -> String {
 
 /// The QEMU in which a program has started a guest; one that is asked for its version, or tries an accelerator, is none.
 pub fn qemu_of(parent: u32) -> Option<u32> {
-    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+    // Children are listed by the thread that started them.
+    let threads = std::fs::read_dir(format!("/proc/{parent}/task")).ok()?.filter_map(Result::ok);
+    let children: String =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok()).collect();
     let is_guest = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);

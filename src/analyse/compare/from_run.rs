@@ -231,8 +231,7 @@ impl Case<'_> {
     fn mean_latencies(&self, name: &str) -> Vec<BlockMean> {
         let of_trial = |trial: &&TrialRecord| {
             let measure = trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == name)?;
-            let done = measure.done.filter(|done| *done > 0 && measure.latency_us_sum > 0)?;
-            let mean = measure.latency_us_sum as f64 / done as f64 / 1e3;
+            let mean = measure.latency_us_mean()? / 1e3;
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
         };
         self.trials.iter().filter_map(of_trial).collect()

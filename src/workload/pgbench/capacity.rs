@@ -280,7 +280,7 @@ fn counted(step: StepCounts, tally: &Tally, start_us: u64) -> StepCounts {
         elapsed_us: tally.began_us.map_or(0, |began_us| tally.last_us.saturating_sub(began_us)),
         done: total.done,
         failed: total.failed,
-        skipped: total.skipped,
+        skipped: total.skipped + tally.unsent.iter().map(|unsent| unsent.count).sum::<u64>(),
         late: total.late,
         silent_s: tally.due.silent_s,
         lagging: tally.due.lagging,

@@ -246,12 +246,12 @@ pub fn measured(
         ended.store(true, Ordering::SeqCst);
         status
     })?;
-    // Of a log that holds a share of the operations, nobody knows which client waited.
-    let load = settings.rate.filter(|_| log_sample >= 1.0 && status.success()).zip(collector.began_us());
+    let load = settings.rate.filter(|_| status.success()).zip(collector.began_us());
     let load = load.map(|(rate, began_us)| FixedRate {
         rate,
         clients: settings.clients,
         end_us: running.told_to_end_us.unwrap_or(began_us.saturating_add(longest.0)),
+        is_sampled: log_sample < 1.0,
     });
     // A pgbench that failed explains itself better than the log that it left half written.
     let (tally, failed) = match (judged(place, status, name), collector.finish(load)) {

@@ -2,6 +2,7 @@
 
 use super::options::Settings;
 use super::seconds::{ScriptTally, Tally};
+use super::unsent;
 use crate::error::{Error, Result};
 use crate::parse::pgbench_summary::{self, Summary};
 use crate::record::counts::{Counts, Measure, Reported, StatementFigures};
@@ -23,7 +24,11 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Resu
         _ => tally.total().of_all(log_sample),
     };
     let mut measures = vec![measure(TRANSACTIONS, &whole, elapsed_us)];
-    measures[0].unsent.clone_from(&tally.unsent);
+    let sent = whole.done + whole.failed + whole.skipped;
+    measures[0].unsent = match log_sample < 1.0 {
+        true => tally.unsent.iter().filter_map(|due| unsent::rest(*due, sent)).collect(),
+        false => tally.unsent.clone(),
+    };
     if settings.scripts.len() > 1 {
         let scripts = settings.scripts.iter().zip(&tally.scripts);
         measures.extend(scripts.map(|(script, tally)| measure(&script.name, &tally.of_all(log_sample), elapsed_us)));

@@ -12,6 +12,17 @@ pub struct FixedRate {
     pub clients: u64,
     /// Wall clock at the end of the window, microseconds.
     pub end_us: u64,
+    /// Whether its log holds a share of the operations: nobody knows then which client waited.
+    pub is_sampled: bool,
+}
+
+/// Those of all that fell due that are neither done, failed nor skipped: the last ones, since a schedule is worked off in order.
+/// `None` where chance may be the reason, since times are drawn.
+pub fn rest(due: Unsent, sent: u64) -> Option<Unsent> {
+    let count = due.count.saturating_sub(sent);
+    let apart_us = due.until_us.saturating_sub(due.from_us) as f64 / due.count.max(1) as f64;
+    let from_us = due.until_us.saturating_sub((count as f64 * apart_us) as u64);
+    (count as f64 > 4.0 * (due.count as f64).sqrt()).then_some(Unsent { count, from_us, ..due })
 }
 
 /// The last operation of a client: when it was due and when it ended, wall clock, microseconds.
@@ -40,9 +51,14 @@ impl LastOnes {
         }
     }
 
-    /// Those of each thread that had no free client from the last operation that it sent until after the end. How many were due is
+    /// Of a sampled log, all that fell due ([`rest`] has those that were never sent). Else those of each thread that had no free client from the last operation that it sent until after the end. How many were due is
     /// known by the rate alone: pgbench draws no time for an operation that no client asks for.
     pub fn unsent(&self, load: FixedRate, began_us: u64) -> Vec<Unsent> {
+        if load.is_sampled {
+            let until_us = load.end_us.saturating_sub(began_us);
+            let count = (load.rate * until_us as f64 / 1e6).round() as u64;
+            return vec![Unsent { count, from_us: 0, until_us, free_us: until_us }];
+        }
         let threads = self.0.len() as u64;
         let of_thread = |(thread, clients): (u64, &Vec<Last>)| {
             // As pgbench deals them out (`nclients_dealt` in pgbench.c).
@@ -76,7 +92,18 @@ mod tests {
                 &Transaction { client: *client, ended, script: 0, at_us: *at_us, lag_us: Some(0), retries: None },
             );
         }
-        last.unsent(FixedRate { rate: 100.0, clients, end_us: 8_000_000 }, 0)
+        last.unsent(FixedRate { rate: 100.0, clients, end_us: 8_000_000, is_sampled: false }, 0)
+    }
+
+    #[test]
+    fn of_a_sampled_log_the_last_that_fell_due_were_never_sent_where_more_are_missing_than_chance_takes() {
+        let load = FixedRate { rate: 1000.0, clients: 2, end_us: 8_000_000, is_sampled: true };
+        let due = LastOnes::default().unsent(load, 0)[0];
+        assert_eq!(
+            rest(due, 4000),
+            Some(Unsent { count: 4000, from_us: 4_000_000, until_us: 8_000_000, free_us: 8_000_000 })
+        );
+        assert_eq!((rest(due, 7700), rest(due, 8100)), (None, None));
     }
 
     #[test]
