@@ -3,7 +3,7 @@
 use super::disks;
 use super::history::History;
 use super::invariants::Found;
-use super::ladder::{Checked, Checker, Finding, Recovery};
+use super::ladder::{Checked, Checker, End, Finding, Recovery};
 use super::record::Recorded;
 use super::second::{Second, SecondCut};
 use super::session::{Cutting, Session};
@@ -141,7 +141,7 @@ fn check(
     };
     let checker = Checker::attach(of, images.clone())?;
     let finding = match evidence.recovery_failed {
-        false => checker.whole(images, state.at, true),
+        false => checker.whole(images, state.at, if evidence.second.is_some() { End::SecondCut } else { End::Cut }),
         true => checker.recover(&images, &session.work.join(SECOND_LOG)).map(|done| match done {
             Recovery::Failed(finding) => finding,
             Recovery::Recorded(..) => Finding::Recovered(Found::Whole),

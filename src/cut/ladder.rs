@@ -37,6 +37,15 @@ const MOST_OVERLAY: u64 = 4 << 30;
 const HIDING: [&str; 4] =
     ["zero_damaged_pages", "ignore_checksum_failure", "ignore_invalid_pages", "ignore_system_indexes"];
 
+/// How the server that wrote a state came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Stop,
+    Cut,
+    /// During the recovery from the first.
+    SecondCut,
+}
+
 /// How a state came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
@@ -131,11 +140,11 @@ impl<'a> Checker<'a> {
         self.on(images, || self.mounted(|folders| Ok(self.tail_of(folders, at))))
     }
 
-    /// All steps on disks as a power cut just before `at` left them, or, not `crashed`, a clean stop before it.
+    /// All steps on disks as such an end just before `at` left them.
     ///
     /// # Errors
     /// As [`Checker::tail`].
-    pub fn whole(&self, images: Vec<Image>, at: Seq, crashed: bool) -> Result<Finding> {
+    pub fn whole(&self, images: Vec<Image>, at: Seq, end: End) -> Result<Finding> {
         self.on(images, || {
             // What the tail convicts is not left at that: the recovered tables show what is lost.
             let Some(mounted) = self.mounted(|folders| Ok(self.tail_of(folders, at)))? else { return Ok(None) };
@@ -145,7 +154,7 @@ impl<'a> Checker<'a> {
             if let Some(damage) = self.filesystem_damage()? {
                 return Ok(Some(Finding::Unmountable(damage)));
             }
-            let recovered = self.mounted(|folders| self.recovered(folders, at, crashed))?;
+            let recovered = self.mounted(|folders| self.recovered(folders, at, end))?;
             if recovered.as_ref().is_some_and(Finding::is_whole) && !mounted.is_whole() {
                 return Err(Error::bug(format!("the end of WAL says {mounted:?}, but the recovered tables are whole")));
             }
@@ -253,7 +262,7 @@ impl<'a> Checker<'a> {
         Ok(Some(spec))
     }
 
-    fn recovered(&self, folders: &Folders, at: Seq, crashed: bool) -> Result<Finding> {
+    fn recovered(&self, folders: &Folders, at: Seq, end: End) -> Result<Finding> {
         let Session { host, interrupt, .. } = self.of.session;
         let postgres = postgres_of(self.of.case)?;
         // Nothing here must outlive a power cut, and nothing that the plan asks for may hide damage.
@@ -261,8 +270,14 @@ impl<'a> Checker<'a> {
         let off: Vec<&str> = ["fsync"].iter().chain(hiding).copied().collect();
         let Some(spec) = self.server_on(folders, &off)? else { return Ok(no_data()) };
         let look = |server: &_| {
-            // Before amcheck, which rolls them back.
-            let prepared = invariants::prepared(server, self.of.history, at)?;
+            // Before amcheck, which rolls them back. Not after a second cut: PostgreSQL 18.6 itself loses a prepared transaction
+            // whose file was written by the end-of-recovery checkpoint that the cut ended ("removing future two-phase state file",
+            // looked for under the epoch FFFFFFFF, and then its WAL record is skipped).
+            let prepared = match end {
+                End::SecondCut => Found::Whole,
+                End::Stop | End::Cut => invariants::prepared(server, self.of.history, at)?,
+            };
+            let crashed = end != End::Stop;
             server_check::beside_amcheck(server, || match invariants::look(server, self.of.history, at, crashed)? {
                 Found::Whole => Ok(prepared),
                 found => Ok(found),

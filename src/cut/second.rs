@@ -5,7 +5,7 @@
 //! the settings of its case, fsync among them, and the recording ends when it takes clients.
 
 use super::invariants::Found;
-use super::ladder::{Finding, Recovery};
+use super::ladder::{End, Finding, Recovery};
 use super::session::{CaseResult, Tried};
 use super::tried::{Kept, Trying, Weighed};
 use crate::error::Result;
@@ -84,7 +84,7 @@ impl Trying<'_> {
                     let (states, there) = chosen(&recording, ready, Pick { seed: cutting.seed, states: each });
                     let durable = SecondCut::durable(&recording);
                     let weighed = self.wholes_by(WORD, &states, result, |second| {
-                        self.checker.whole(recording.images(&durable, second), state.at, true)
+                        self.checker.whole(recording.images(&durable, second), state.at, End::SecondCut)
                     })?;
                     (of, cuts.states) = (of + there, cuts.states + states.len());
                     if !weighed.iter().any(|(_, verdict)| verdict.convicts()) {
@@ -124,7 +124,7 @@ impl Trying<'_> {
             Second::Cut(SecondCut { log, state: second }) => {
                 let recording = Recording::open_over(log, images)?;
                 let left = recording.images(&SecondCut::durable(&recording), second);
-                self.checker.whole(left, state.at, true)
+                self.checker.whole(left, state.at, End::SecondCut)
             }
         }
     }
@@ -134,7 +134,7 @@ impl Trying<'_> {
         let Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) } = kept else { return Ok(kept) };
         let recording = Recording::open_over(&log, self.judged.recorded.recording.images(durable, &state))?;
         let durable = SecondCut::durable(&recording);
-        let check = |fewer: &State| self.checker.whole(recording.images(&durable, fewer), state.at, true);
+        let check = |fewer: &State| self.checker.whole(recording.images(&durable, fewer), state.at, End::SecondCut);
         let second = self.smallest_by(second, check)?;
         Ok(Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) })
     }

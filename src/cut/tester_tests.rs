@@ -3,7 +3,7 @@
 use super::evidence::{self, verdict_of};
 use super::invariants::Found;
 use super::judge::Judged;
-use super::ladder::{Checked, Checker, Finding, Recovery};
+use super::ladder::{Checked, Checker, End, Finding, Recovery};
 use super::pages::{Content, content_of};
 use super::record::{self, Recorded};
 use super::second::{Second, SecondCut};
@@ -148,7 +148,7 @@ fn disks_that_do_not_mount_or_hold_no_cluster_are_told_and_disturb_no_later_stat
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
         let images = || recorded.recording.images(&durable, &state);
-        let whole = |images| checker.whole(images, state.at, true).unwrap();
+        let whole = |images| checker.whole(images, state.at, End::Cut).unwrap();
         let size = images()[0].size();
         let disk = |name: &str| {
             let path = session.work.join(name);
@@ -177,7 +177,7 @@ fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
         let (durable, state) = floor(recorded);
         let checker = checker(session, &case, exports, recorded);
-        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, true);
+        let whole = || checker.whole(recorded.recording.images(&durable, &state), state.at, End::Cut);
         let cluster = session.folder.join(format!("pgstrata-{}.ext4.ext4/pgstrata-data/cluster", session.id));
         let (done, killed) = (AtomicBool::new(false), Cell::new(false));
         let finding = std::thread::scope(|scope| {
@@ -229,7 +229,7 @@ fn a_second_cut_finds_a_recovery_whose_disk_drops_pages_and_its_evidence_is_buil
         let Recovery::Recorded(recovery, ready) = recovered else { panic!("the floor recovers") };
         let entries = recovery.log().entries();
         let found = |durable: &Durable, second: &State| {
-            checker.whole(recovery.images(durable, second), state.at, true).unwrap()
+            checker.whole(recovery.images(durable, second), state.at, End::SecondCut).unwrap()
         };
         let honest = SecondCut::durable(&recovery);
         let second = State { at: ready, ..state.clone() };

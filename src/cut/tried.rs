@@ -4,7 +4,7 @@ use super::arithmetic;
 use super::evidence::{self, verdict_of};
 use super::invariants::Found;
 use super::judge::{Device, Judged};
-use super::ladder::{Checked, Checker, Finding};
+use super::ladder::{Checked, Checker, End, Finding};
 use super::pages::Content;
 use super::record::RECORDED;
 use super::second::{Second, SecondCuts};
@@ -247,7 +247,7 @@ impl Trying<'_> {
     }
 
     fn whole(&self, durable: &Durable, state: &State) -> Result<Finding> {
-        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, true)
+        self.checker.whole(self.judged.recorded.recording.images(durable, state), state.at, End::Cut)
     }
 
     fn each(&self, step: &str, states: &[State], check: impl Fn(&State) -> Result<Finding>) -> Result<Vec<Weighed>> {
@@ -439,7 +439,7 @@ impl Trying<'_> {
         verdict: &Verdict,
     ) -> Result<Option<String>> {
         let recorded = self.judged.recorded;
-        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, false)?;
+        let found = self.checker.whole(recorded.recording.images(durable, end), recorded.stopped, End::Stop)?;
         if !found.is_whole() {
             return Ok(Some(format!("the disks after a clean stop fail: {}", verdict_of(&found))));
         }
