@@ -101,16 +101,16 @@ fn the_tests_of_layers_pass_in_bookworm_and_none_is_skipped() {
 fn postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after_clean() {
     const TEST: &str = "postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after_clean";
     let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
-    let folder = shared_folder(&tests_of(&["--test", "program"]));
-    let wrong = pass(SUITE, folder.path(), &["volumes::"]);
+    let folder = shared_folder(&tests_of(&["--test", "all"]));
+    let wrong = pass(SUITE, folder.path(), &["program::volumes::"]);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn a_thin_pool_that_fills_in_a_guest_ends_as_a_result() {
     let Some(_turn) = guest_in_full("a_thin_pool_that_fills_in_a_guest_ends_as_a_result", SUITE) else { return };
-    let folder = shared_folder(&tests_of(&["--test", "program"]));
-    let wrong = pass(SUITE, folder.path(), &["full::a_thin_pool"]);
+    let folder = shared_folder(&tests_of(&["--test", "all"]));
+    let wrong = pass(SUITE, folder.path(), &["program::full::a_thin_pool"]);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
