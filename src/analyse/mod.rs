@@ -103,7 +103,7 @@ use std::collections::BTreeMap;
 
 /// Most trials of which the series over time are kept, for charts: some 24 numbers of each of 45 series. Those of 10 000 trials
 /// took 1.7 GB and made a page of 181 MB.
-const MOST_CHARTED: usize = 500;
+pub const MOST_CHARTED: usize = 500;
 
 /// That not all trials have charts, where that is so.
 fn charted(planned: u32) -> Option<Remark> {

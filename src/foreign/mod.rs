@@ -212,10 +212,8 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
         Some(Line { number, text, .. }) => format!("has no output in a known form; line {number} calls `{text}`"),
         None => format!("is not the output of a known tool; line {line} is `{shown}`"),
     };
-    Error::user(format!("{name} {what}")).hint(format!(
-        "tables are read with their headings (without -H, but for zfs get); known tools: {}",
-        known.join("; ")
-    ))
+    Error::user(format!("{name} {what}"))
+        .hint(format!("tables are read with their headings (`-H` only of zfs get); known tools: {}", known.join("; ")))
 }
 
 /// Runs of lines outside of `ranges`, which are sorted by their begin, that look like figures: numbers make up a third of

@@ -27,7 +27,7 @@ pub struct StepCounts {
     pub done: u64,
     /// Failed.
     pub failed: u64,
-    /// Skipped, being later than the limit already.
+    /// Skipped, being later than the limit already, or never sent, since no client was free until the step had ended.
     pub skipped: u64,
     /// Done, and later than the limit, from the time at which they were due.
     pub late: u64,

@@ -5,6 +5,7 @@
 
 use super::table::ROWS_MAX;
 use super::words::{estimate_text, visible_json};
+use crate::analyse::MOST_CHARTED;
 use crate::analyse::findings::{CaseFinding, Findings, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -57,8 +58,7 @@ fn figures(findings: &Findings) -> Value {
 
 /// Whether the charts need a trial: in a large run, one whose series were kept.
 fn is_charted(trial: &TrialFinding, findings: &Findings) -> bool {
-    const ALWAYS: usize = 500;
-    findings.trials.len() <= ALWAYS || trial.throughput.is_some() || !trial.telemetry.is_empty()
+    findings.trials.len() <= MOST_CHARTED || trial.throughput.is_some() || !trial.telemetry.is_empty()
 }
 
 /// The rankings with as many rows as their tables have.

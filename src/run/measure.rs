@@ -181,7 +181,6 @@ impl Measurement<'_> {
         };
         let telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
         let Recording { load_counts, clock_step_us, .. } = recording;
-        let cost = (telemetry_cpu_us, telemetry_cpu_us_by);
         Ok(Measured {
             counts,
             began_us,
@@ -189,8 +188,8 @@ impl Measurement<'_> {
             gaps,
             load_counts,
             clock_step_us,
-            telemetry_cpu_us: cost.0,
-            telemetry_cpu_us_by: cost.1,
+            telemetry_cpu_us,
+            telemetry_cpu_us_by,
             cpu_taken,
             waits,
         })

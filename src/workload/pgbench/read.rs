@@ -25,10 +25,8 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Resu
     };
     let mut measures = vec![measure(TRANSACTIONS, &whole, elapsed_us)];
     let sent = whole.done + whole.failed + whole.skipped;
-    measures[0].unsent = match log_sample < 1.0 {
-        true => tally.unsent.iter().filter_map(|due| unsent::rest(*due, sent)).collect(),
-        false => tally.unsent.clone(),
-    };
+    let rest = tally.all_due.and_then(|due| unsent::rest(due, sent));
+    measures[0].unsent = tally.unsent.iter().copied().chain(rest).collect();
     if settings.scripts.len() > 1 {
         let scripts = settings.scripts.iter().zip(&tally.scripts);
         measures.extend(scripts.map(|(script, tally)| measure(&script.name, &tally.of_all(log_sample), elapsed_us)));

@@ -57,6 +57,8 @@ pub struct Tally {
     pub due: DueTally,
     /// Those that fell due and were never sent; of a fixed rate.
     pub unsent: Vec<Unsent>,
+    /// All that fell due, where the log has a share of them: who counts all that were sent knows the rest.
+    pub all_due: Option<Unsent>,
 }
 
 /// What was counted of one script.
@@ -116,12 +118,15 @@ impl Collector {
     }
 
     /// Tells the last whole seconds and the rest, and gives the totals. All streams have ended.
-    /// `load` is the load of a fixed rate whose operations were all looked at.
+    /// `load` is that of a fixed rate.
     pub fn finish(self, load: Option<FixedRate>) -> Result<Tally> {
         let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         state.finish()?;
         if let Some((load, began_us)) = load.zip(state.tally.began_us) {
-            state.tally.unsent = state.last.unsent(load, began_us);
+            match load.is_sampled {
+                true => state.tally.all_due = Some(load.all_due(began_us)),
+                false => state.tally.unsent = state.last.unsent(load, began_us),
+            }
         }
         Ok(state.tally)
     }

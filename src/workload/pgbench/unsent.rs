@@ -16,6 +16,15 @@ pub struct FixedRate {
     pub is_sampled: bool,
 }
 
+impl FixedRate {
+    /// All that fell due in the window.
+    pub fn all_due(self, began_us: u64) -> Unsent {
+        let until_us = self.end_us.saturating_sub(began_us);
+        let count = (self.rate * until_us as f64 / 1e6).round() as u64;
+        Unsent { count, from_us: 0, until_us, free_us: until_us }
+    }
+}
+
 /// Those of all that fell due that are neither done, failed nor skipped: the last ones, since a schedule is worked off in order.
 /// `None` where chance may be the reason, since times are drawn.
 pub fn rest(due: Unsent, sent: u64) -> Option<Unsent> {
@@ -51,14 +60,9 @@ impl LastOnes {
         }
     }
 
-    /// Of a sampled log, all that fell due ([`rest`] has those that were never sent). Else those of each thread that had no free client from the last operation that it sent until after the end. How many were due is
+    /// Those of each thread that had no free client from the last operation that it sent until after the end. How many were due is
     /// known by the rate alone: pgbench draws no time for an operation that no client asks for.
     pub fn unsent(&self, load: FixedRate, began_us: u64) -> Vec<Unsent> {
-        if load.is_sampled {
-            let until_us = load.end_us.saturating_sub(began_us);
-            let count = (load.rate * until_us as f64 / 1e6).round() as u64;
-            return vec![Unsent { count, from_us: 0, until_us, free_us: until_us }];
-        }
         let threads = self.0.len() as u64;
         let of_thread = |(thread, clients): (u64, &Vec<Last>)| {
             // As pgbench deals them out (`nclients_dealt` in pgbench.c).
@@ -98,7 +102,7 @@ mod tests {
     #[test]
     fn of_a_sampled_log_the_last_that_fell_due_were_never_sent_where_more_are_missing_than_chance_takes() {
         let load = FixedRate { rate: 1000.0, clients: 2, end_us: 8_000_000, is_sampled: true };
-        let due = LastOnes::default().unsent(load, 0)[0];
+        let due = load.all_due(0);
         assert_eq!(
             rest(due, 4000),
             Some(Unsent { count: 4000, from_us: 4_000_000, until_us: 8_000_000, free_us: 8_000_000 })
