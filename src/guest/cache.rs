@@ -81,16 +81,21 @@ impl Cache {
     pub(super) fn running(&self) -> Result<Running> {
         let all = self.running_folder()?;
         for folder in folders::list(&all)? {
-            let left = files::open(&folder.join(LOCK)).is_ok_and(|lock| files::lock(&lock).is_ok());
-            if left {
+            let Ok(lock) = files::open(&folder.join(LOCK)) else { continue };
+            // Held until the folder is gone, so that no other program takes it meanwhile or removes it as well.
+            if files::lock(&lock).is_ok() && paths::exists(&folder) {
                 folders::remove_all(&folder)?;
             }
         }
-        let folder = all.join(files::random_id()?);
-        self.make(&folder)?;
-        let lock = files::create(&folder.join(LOCK))?;
-        files::lock(&lock).map_err(|e| Error::bug(e.to_string()).while_doing("lock the guest's folder"))?;
-        Ok(Running { folder, _lock: lock })
+        loop {
+            let folder = all.join(files::random_id()?);
+            self.make(&folder)?;
+            let lock = files::create(&folder.join(LOCK))?;
+            // Another program that is about to run a guest takes a folder for left between its making and its lock.
+            if files::lock(&lock).is_ok() && paths::exists(&folder.join(LOCK)) {
+                return Ok(Running { folder, _lock: lock });
+            }
+        }
     }
 
     /// Removes everything of a suite; gives the bytes that were freed.
@@ -146,4 +151,28 @@ pub fn bytes_below(folder: &Path) -> u64 {
         _ => 0,
     };
     entries.iter().map(bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_that_begin_at_once_get_folders_of_their_own_and_none_is_removed_under_another() {
+        let place = tempfile::tempdir().unwrap();
+        let cache = Cache::at(place.path());
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..40 {
+                        let running = cache.running().unwrap();
+                        std::fs::write(running.folder.join("console.log"), "up").unwrap();
+                        std::thread::yield_now();
+                        assert!(running.folder.join(LOCK).exists() && running.folder.join("console.log").exists());
+                    }
+                });
+            }
+        });
+        assert_eq!(folders::list(&cache.running_folder().unwrap()).unwrap(), Vec::<PathBuf>::new());
+    }
 }

@@ -16,7 +16,9 @@ fn begun(script: &str) -> (std::process::Child, u32) {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "begun\n");
+    if line != "begun\n" {
+        panic!("{line:?} {}", said(&child.wait_with_output().unwrap()));
+    }
     let qemu = qemu_of(child.id()).unwrap();
     (child, qemu)
 }
