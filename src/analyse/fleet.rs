@@ -8,6 +8,7 @@
 
 mod findings;
 mod groups;
+pub(crate) mod shares;
 
 pub use findings::{FleetFindings, GroupComparison, HostFinding, HostGroup, Sitting as SittingFinding};
 

@@ -8,8 +8,8 @@ use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
 use super::compare::side::{Figure, Measure, Side};
 use super::compare::{estimate, facts, ratio};
-use super::findings::Estimate;
 pub use super::probe::requirements::Outcome;
+use crate::analyse::findings::Estimate;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

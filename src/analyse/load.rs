@@ -1,10 +1,11 @@
 //! A run folder to findings: reads what analysis asks for, one trial at a time.
 
+use super::analysis::Analysis;
 use super::findings::Findings;
-use super::heat;
-use super::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
-use super::window::in_checkpoint;
-use super::{Analysis, reads};
+use crate::analyse::trial::heat;
+use crate::analyse::trial::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
+use crate::analyse::trial::reads;
+use crate::analyse::trial::window::in_checkpoint;
 use crate::error::{Context, Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::counts::Unsent;

@@ -3,16 +3,16 @@
 //! What is compared is what will be ranked: each case in the first of its rankings, against the cases of its durability
 //! class. The rule is that of [`crate::stats::sequence`]; the report comes to the same decisions from the same trials.
 
-use super::Analysis;
-use super::case::CaseSums;
-use super::decided::Decided;
-use super::findings::Durability;
-use super::load;
-use super::ranking::{Contest, contests};
+use crate::analyse::analysis::Analysis;
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::Durability;
+use crate::analyse::load;
+use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::decided::Decided;
+use crate::analyse::run::ranking::{Contest, contests};
 use crate::error::Result;
 use crate::record::event::{CaseStopped, PairDecided, PairRelation};
-use crate::record::run::RunRecord;
-use crate::stats::sequence::{Relation, Rule};
+use crate::stats::sequence::Relation;
 use std::path::Path;
 
 /// What a look found.
@@ -32,29 +32,6 @@ pub struct Look {
 /// When the folder is damaged.
 pub fn look(folder: &Path, block: u32) -> Result<Look> {
     Ok(load::analysis(folder)?.look(block))
-}
-
-/// The blocks of a run, as far as they decide ranks.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Blocks {
-    /// How ranks are decided; `None` for a number of blocks that was fixed before.
-    pub rule: Option<Rule>,
-    /// The most that the run has been given.
-    pub most: u32,
-    /// Whether all its trials are there.
-    pub finished: bool,
-}
-
-impl Blocks {
-    #[must_use]
-    pub fn of(run: &RunRecord, finished: bool) -> Blocks {
-        let rule = match run.at_least {
-            _ if !run.extended.is_empty() => Some(Rule::Anytime),
-            Some(first) => Some(Rule::Planned { first, last: run.blocks }),
-            None => None,
-        };
-        Blocks { rule, most: run.blocks, finished }
-    }
 }
 
 impl Analysis {

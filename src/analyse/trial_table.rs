@@ -3,9 +3,9 @@
 //! It is made from the run folder like a report, and nothing reads it back: a better formula makes it anew. Columns are only ever
 //! added within a [`SCHEMA`]; any other change raises it.
 
-use super::findings::{CaseFinding, DurabilityClass, Findings, TrialFinding, ZeroSeconds};
-use super::measures::rate_of;
 use super::merge::storage;
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, TrialFinding, ZeroSeconds};
+use crate::analyse::trial::rates::rate_of;
 use crate::error::{Context, Result};
 use crate::record::counts;
 use crate::record::event::Step;

@@ -3,7 +3,7 @@
 use super::estimate::{Estimate, rounded};
 use super::out;
 use super::progress::{count, named};
-use crate::analyse::spread::blocks_held;
+use crate::analyse::run::spread::blocks_held;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
 use crate::record::case::TrialKey;

@@ -5,8 +5,8 @@ use super::table::{Cell, Table, TableColumn};
 use super::words::class_key;
 use crate::analyse::findings::{
     BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking, Verdict,
+    names,
 };
-use crate::analyse::names;
 use crate::error::{Context, Result};
 use std::collections::BTreeSet;
 use std::io::Write;

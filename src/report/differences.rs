@@ -1,7 +1,7 @@
 //! What differs between the cases, as the first table of the environment.
 
 use super::table::{Cell, Table, TableColumn};
-use crate::analyse::differences::{Difference, between_cases, from_defaults, named};
+use crate::analyse::compare::differences::{Difference, between_cases, from_defaults, named};
 use crate::analyse::findings::Findings;
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 
 use super::table::ROWS_MAX;
 use super::words::{estimate_text, visible_json};
-use crate::analyse::MOST_CHARTED;
+use crate::analyse::analysis::MOST_CHARTED;
 use crate::analyse::findings::{CaseFinding, Findings, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};

@@ -3,18 +3,13 @@
 //! Plain UTF-8 without colours, so that it reads the same in a log, a mail and a pager. Every text from outside goes
 //! through [`printable`]: a terminal obeys control characters.
 
-use super::Renderer;
-use super::ageing;
 use super::backend_time::{gain_words, storage_words};
 use super::capacity::{Capacities, NOTE};
 use super::cases::{Cases, flush_share};
 use super::device_work::device_work;
-use super::drives;
 use super::environment::each_machine;
-use super::full;
 use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing, percentile_text};
 use super::layout::{TextTable, columns, joined};
-use super::power_cuts;
 use super::rankings::{kinds, ranking_tables, side_by_side};
 use super::snapshots::{self, SnapshotTable};
 use super::stages::{self, Stages};
@@ -22,6 +17,7 @@ use super::table::{Cell, Table};
 use super::words::{
     case_labels, caution_cases, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
 };
+use super::{Renderer, ageing, drives, full, power_cuts};
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
 use crate::error::{Context, Result};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //!
 //! Works on the definitions (`record::columns`), not on the sources' text.
 
-use pgstrata::analyse::reads;
+use pgstrata::analyse::trial::reads;
 use pgstrata::record::columns::{self, ColumnDef, DeviceColumn};
 use pgstrata::record::facts::DeviceFacts;
 use pgstrata::record::seconds::{Column, client_columns, device_prefixes, key_columns};

@@ -1,13 +1,12 @@
 //! Facts of a place by dotted key, the same keys whoever measured, and what of them differs between sides.
 
-use super::findings::FactDifference;
-use super::side::{Medium, Side};
-use crate::analyse::differences::is_of_place;
+use crate::analyse::compare::findings::FactDifference;
+use crate::analyse::compare::side::{Medium, Side};
 use crate::record::built::StackFacts;
-use crate::record::durability;
 use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
-use crate::record::promise::{self, Claim};
+use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
+use crate::record::{durability, promise};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,4 +182,17 @@ pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>)
     let rest = rest.into_iter().filter(|fact| !fact.key.starts_with("tool."));
     let untold = rest.filter(|fact| fact.values.iter().any(Option::is_none)).collect();
     (differ, untold)
+}
+
+/// Settings of a server that say where it is and not what it does, parted by blanks.
+const PLACES: &str = "application_name client_encoding cluster_name config_file data_directory DateStyle \
+    default_text_search_config dynamic_shared_memory_type external_pid_file hba_file ident_file lc_messages \
+    lc_monetary lc_numeric lc_time listen_addresses log_destination log_line_prefix log_timezone logging_collector port \
+    TimeZone transaction_deferrable transaction_isolation transaction_read_only unix_socket_directories \
+    unix_socket_permissions";
+
+/// Whether a setting says where a server is and not what it does.
+#[must_use]
+pub fn is_of_place(setting: &str) -> bool {
+    PLACES.split_whitespace().any(|place| place == setting)
 }

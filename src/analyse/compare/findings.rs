@@ -1,7 +1,8 @@
 //! What a comparison concludes: the one thing that its renderers see, and what `--json` prints.
 
 pub use super::side::{Medium, Origin};
-pub use crate::analyse::findings::{Durability, Estimate};
+pub use crate::analyse::findings::Durability;
+pub use crate::analyse::findings::Estimate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use super::command;
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{kilobytes, pieces};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
-use crate::analyse::durability::by_promise;
+use crate::analyse::findings::durability::by_promise;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::shelf::rules_sync::beyond_storage;
 use crate::record::durability as table;

@@ -2,9 +2,9 @@
 
 use super::facts::{Facts, medium};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
-use crate::analyse::findings::{Durability, DurabilityClass};
+use crate::analyse::findings::{CredibilityKind, Durability, DurabilityClass};
 use crate::analyse::probe;
-use crate::analyse::probe::findings::{Credibility, CredibilityKind};
+use crate::analyse::probe::findings::Credibility;
 use crate::analyse::probe::rules::MOUNT_OPTION;
 use crate::record::probe::{Family, ProbeRecord, RowRecord, RowSpec, Segment, Slice};
 use crate::stats::interval::{TrialMean, mean_over_trials};

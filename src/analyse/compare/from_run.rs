@@ -3,10 +3,9 @@
 use super::facts::{Facts, medium};
 use super::from_probe;
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread};
-use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding};
+use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding, names};
 use crate::analyse::load;
-use crate::analyse::measures::{rate_of, within_slices};
-use crate::analyse::names;
+use crate::analyse::trial::rates::{rate_of, within_slices};
 use crate::error::Result;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::facts::{DeviceFacts, Fits};

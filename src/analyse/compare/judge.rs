@@ -2,8 +2,8 @@
 
 use super::findings::Reason;
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, UnsyncedForm};
+use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{Durability, DurabilityClass};
-use crate::analyse::ranking::class_word;
 
 /// A difference that forbids a comparison: why, and the value at either.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 
 pub(crate) mod answer;
 mod command;
+pub(crate) mod differences;
 pub(crate) mod facts;
 pub(crate) mod findings;
 pub(crate) mod from_import;
@@ -21,8 +22,8 @@ pub mod single;
 #[cfg(test)]
 mod tests;
 
-use super::findings::{Durability, DurabilityClass, Estimate};
-use super::ranking::class_word;
+use crate::analyse::findings::durability::class_word;
+use crate::analyse::findings::{Durability, DurabilityClass, Estimate};
 use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;

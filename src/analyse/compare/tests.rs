@@ -9,7 +9,7 @@ use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Sid
 use super::{compare, from_probe, from_run, ratio};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
-use crate::analyse::story::{Act, Story};
+use crate::analyse::stories::story::{Act, Story};
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};

@@ -1,6 +1,6 @@
 //! How figures follow the ageing of a stack.
 
-use super::Estimate;
+use crate::analyse::findings::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// One figure of one stack and workload over an amount of ageing.

@@ -1,6 +1,6 @@
 //! What the clients' backends of a case waited for.
 
-use super::Estimate;
+use crate::analyse::findings::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// Where the time of the clients' backends went, and what the CPUs did.

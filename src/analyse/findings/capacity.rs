@@ -1,6 +1,6 @@
 //! Findings about the highest rate within a latency limit.
 
-use super::Estimate;
+use crate::analyse::findings::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// What the searches of a case say: one in each trial.

@@ -1,6 +1,8 @@
 //! Findings about which case is the better one: rankings, their decisions, comparisons with a baseline.
 
-use super::{Durability, DurabilityClass, Estimate, Verdict};
+use super::Verdict;
+use crate::analyse::findings::durability::{Durability, DurabilityClass};
+use crate::analyse::findings::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

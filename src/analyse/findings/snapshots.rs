@@ -1,6 +1,6 @@
 //! Findings about snapshots under load.
 
-use super::Estimate;
+use crate::analyse::findings::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// The snapshots of a case over its trials. Figures are means over trials; `None` where a trial lacks one.

@@ -1,6 +1,6 @@
 //! Findings about what trials did once: how long it took.
 
-use super::Estimate;
+use crate::analyse::findings::estimate::Estimate;
 pub use crate::record::stage::StageKind;
 use serde::{Deserialize, Serialize};
 

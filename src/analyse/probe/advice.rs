@@ -1,9 +1,10 @@
 //! Which `wal_sync_method` to set: the fastest of those that reach the device, if it is surely faster than the default.
 
 use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{Candidate, Credibility, CredibilityKind, DeviceWork, Recommendation, RowFinding};
+use super::findings::{Candidate, Credibility, DeviceWork, Recommendation, RowFinding};
 use super::server::{at_default_settings, method};
 use super::work::SEEN;
+use crate::analyse::findings::CredibilityKind;
 use crate::stats::slices::overlap;
 use crate::units::significant;
 use std::collections::BTreeSet;

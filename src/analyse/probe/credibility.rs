@@ -5,13 +5,12 @@
 //! A failed sync is said before all of them.
 
 use super::evidence::{Evidence, declared_stable, flushed, work_of, writes_back};
-use super::findings::{
-    Credibility, CredibilityKind, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache,
-};
+use super::findings::{Credibility, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache};
 use super::rules;
 use super::rules_speed::FAST_FLUSH;
 use super::work::{SEEN, amount};
-use crate::analyse::durability::virtual_disk;
+use crate::analyse::findings::CredibilityKind;
+use crate::analyse::findings::durability::virtual_disk;
 use crate::record::promise;
 use crate::units::{Micros, significant};
 

@@ -2,7 +2,7 @@
 
 use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Way};
 use super::work::SEEN;
-use crate::analyse::durability::virtual_disk;
+use crate::analyse::findings::durability::virtual_disk;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::ProbeRecord;
 use crate::record::promise::{self, Claim, Promise};

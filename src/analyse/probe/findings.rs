@@ -1,5 +1,6 @@
 //! What the analysis of a probe concludes: the one thing that its renderers see, and what `--json` prints.
 
+use crate::analyse::findings::{CredibilityKind, LatencyFinding};
 pub use crate::record::facts::{DeviceFacts, MountFacts, WriteCache};
 pub use crate::record::probe::{Failure, Family, PlaceFacts, RowSpec, Segment, Slow, Way};
 use serde::{Deserialize, Serialize};
@@ -149,21 +150,6 @@ pub struct RateFinding {
     pub imprecise_because: Option<String>,
 }
 
-/// Latencies of a row; a percentile only where a hundredth of the operations beyond it can be told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LatencyFinding {
-    /// Operations whose latency is known.
-    pub operations: u64,
-    /// A tenth of the operations were as fast or faster.
-    pub p10_ns: u64,
-    pub p50_ns: u64,
-    /// 99th percentile; from 100 operations on.
-    pub p99_ns: Option<u64>,
-    /// 99.9th percentile; from 1000 operations on.
-    pub p999_ns: Option<u64>,
-    pub max_ns: u64,
-}
-
 /// One second of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondFinding {
@@ -223,26 +209,6 @@ pub struct GrowthFinding {
     pub write_bytes_per_s: Option<f64>,
     /// Share of the bytes that the devices the filesystem stands on were seen to write meanwhile.
     pub reached_device: Option<f64>,
-}
-
-/// What is thought of the folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CredibilityKind {
-    /// It lies in memory.
-    Memory,
-    /// A sync was not seen to force anything out.
-    NoFlushSeen,
-    /// Flushes pass every level that can be seen, and their times are plausible.
-    Flushed,
-    /// The lowest device declares that it needs no flushes, and nothing speaks against it.
-    DeclaredStable,
-    /// Faster than physics allows: than a bus carries, than the disk turns, than any storage that keeps data.
-    Implausible,
-    /// Faster than flash without protection is known to be, on a device that reports a volatile cache.
-    Unexplained,
-    /// It is unknown.
-    Unknown,
 }
 
 /// How believable the synced writes are: a suspicion, never a conviction.

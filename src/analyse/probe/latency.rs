@@ -1,6 +1,7 @@
 //! How long operations took: percentiles, the series by second, stalls, a coarse histogram on one scale for all rows.
 
-use super::findings::{HistogramScale, LatencyFinding, SecondFinding, Slow};
+use super::findings::{HistogramScale, SecondFinding, Slow};
+use crate::analyse::findings::LatencyFinding;
 use crate::record::probe::{RowRecord, SecondLatencies};
 use crate::units::{Micros, significant};
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@ pub(crate) mod growth;
 pub(crate) mod latency;
 pub(crate) mod requirements;
 pub(crate) mod rows;
+pub(crate) mod rule;
 pub(crate) mod rules;
 pub(crate) mod rules_flush;
 pub(crate) mod rules_speed;

@@ -5,8 +5,9 @@
 //! percentile is that of the share of operations beyond it (R. S. Woodruff, JASA 47 (1952) 635), each second of the row a
 //! cluster, since the operations of a second are slow together.
 
-use super::findings::{CredibilityKind, ProbeFindings, RowFinding};
+use super::findings::{ProbeFindings, RowFinding};
 use super::latency::{self, percentile, span};
+use crate::analyse::findings::CredibilityKind;
 use crate::record::probe::{ProbeRecord, RowRecord, SecondLatencies};
 use crate::stats::interval::CONFIDENCE;
 use crate::stats::student;

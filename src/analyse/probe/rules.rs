@@ -1,9 +1,12 @@
 //! The rules of the credibility, and those that look at the place alone.
 
-use super::evidence::Evidence;
-use super::findings::{CredibilityKind, FiredRule};
-use super::{rules_flush, rules_speed};
-use crate::record::durability::{self, memory_filesystem};
+use crate::analyse::findings::CredibilityKind;
+use crate::analyse::probe::evidence::Evidence;
+use crate::analyse::probe::findings::FiredRule;
+use crate::analyse::probe::rule::rule;
+use crate::analyse::probe::{rules_flush, rules_speed};
+use crate::record::durability;
+use crate::record::durability::memory_filesystem;
 use crate::record::promise::Claim;
 
 /// The name of the rule about a mount option that holds flushes back.
@@ -29,32 +32,6 @@ pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
         rules_speed::journal(evidence),
     ];
     all.into_iter().flatten().collect()
-}
-
-/// A rule about a number.
-pub(super) struct MeasuredNumber {
-    pub number: f64,
-    pub threshold: f64,
-    pub unit: &'static str,
-}
-
-/// Puts a fired rule together.
-pub(super) fn rule(
-    name: &str,
-    speaks_for: Option<CredibilityKind>,
-    measured: Option<MeasuredNumber>,
-    source: &str,
-    sentence: String,
-) -> FiredRule {
-    FiredRule {
-        name: name.to_owned(),
-        speaks_for,
-        number: measured.as_ref().map(|measured| measured.number),
-        threshold: measured.as_ref().map(|measured| measured.threshold),
-        unit: measured.map_or("", |measured| measured.unit).to_owned(),
-        source: source.to_owned(),
-        sentence,
-    }
 }
 
 fn memory_mount(evidence: &Evidence) -> Option<FiredRule> {

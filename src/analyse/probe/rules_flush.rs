@@ -1,9 +1,10 @@
 //! Rules that look at what reached the devices: flushes, writes, bytes.
 
 use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{CredibilityKind, DeviceWork, FiredRule, RowFinding};
-use super::rules::{MeasuredNumber, rule};
+use super::findings::{DeviceWork, FiredRule, RowFinding};
 use super::work::{SEEN, amount};
+use crate::analyse::findings::CredibilityKind;
+use crate::analyse::probe::rule::{MeasuredNumber, rule};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
 

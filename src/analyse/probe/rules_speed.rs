@@ -1,10 +1,11 @@
 //! Rules that compare times with what hardware can do.
 
 use super::evidence::{Evidence, flushed, work_of, writes_back};
-use super::findings::{CredibilityKind, Family, FiredRule, GrowthFinding, RateFinding, Way};
+use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, Way};
 use super::latency::span;
-use super::rules::{MeasuredNumber, rule};
 use super::work::SEEN;
+use crate::analyse::findings::CredibilityKind;
+use crate::analyse::probe::rule::{MeasuredNumber, rule};
 use crate::units::{Bytes, significant};
 
 /// A tenth on top of the turns that a disk gives, for the clock.

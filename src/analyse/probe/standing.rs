@@ -1,6 +1,7 @@
 //! Where the folder stands among devices whose figures were published.
 
-use super::findings::{Credibility, CredibilityKind, Family, RowFinding, Standing, StandingEntry, Way};
+use super::findings::{Credibility, Family, RowFinding, Standing, StandingEntry, Way};
+use crate::analyse::findings::CredibilityKind;
 use serde::Deserialize;
 
 /// The published figures: the shelf's, which hold more of each device than is asked here.

@@ -3,8 +3,9 @@
 mod counters;
 
 use super::find;
-use super::findings::{CredibilityKind, FiredRule, ProbeFindings};
+use super::findings::{FiredRule, ProbeFindings};
 use super::sample::{all_at, counted, device, failure, find as row_of, honest, paced, without_devices};
+use crate::analyse::findings::CredibilityKind;
 use crate::record::facts::WriteCache;
 use crate::record::probe::{DeviceCounts, ProbeRecord};
 use crate::record::promise::{self, Claim, Promise};

@@ -6,6 +6,7 @@
 pub(crate) mod cases;
 pub(crate) mod claims;
 pub mod findings;
+pub(crate) mod rule;
 pub(crate) mod rules;
 mod rules_facts;
 mod rules_load;

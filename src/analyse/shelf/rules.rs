@@ -1,9 +1,8 @@
 //! What figures that others published, or that a user imports, say without being asked. Each rule has its name, what it is
 //! compared with, and where that comes from.
 
-use super::findings::{Remark, Weight};
-use super::select::Found;
-use super::{rules_facts, rules_load, rules_sync};
+use crate::analyse::shelf::findings::Remark;
+use crate::analyse::shelf::{rules_facts, rules_load, rules_sync};
 use crate::record::imported::ImportRecord;
 
 /// Every remark, the gravest first, else in the order of the cases.
@@ -22,25 +21,4 @@ pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
     found.extend(rules_facts::prices(record));
     found.sort_by_key(|remark| remark.weight);
     found
-}
-
-/// A rule that is put together.
-pub(super) struct Rule {
-    pub(super) name: &'static str,
-    pub(super) weight: Weight,
-    pub(super) source: &'static str,
-}
-
-impl Rule {
-    /// What it says of rows, the first of which tells the case.
-    pub(super) fn says(&self, rows: &[Found<'_>], sentence: String) -> Option<Remark> {
-        Some(Remark {
-            rule: self.name.to_owned(),
-            weight: self.weight,
-            case: rows.first()?.case.name.clone(),
-            source: self.source.to_owned(),
-            sentence,
-            at: rows.iter().map(Found::at).collect(),
-        })
-    }
 }

@@ -2,9 +2,9 @@
 //! in nothing but whether a sync is done.
 
 use super::findings::{Remark, Weight};
-use super::rules::Rule;
 use super::select::{Found, rows, synced, tps};
 use super::words::rate;
+use crate::analyse::shelf::rule::Rule;
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 

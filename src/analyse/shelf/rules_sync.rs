@@ -1,10 +1,10 @@
 //! Rules on rates of synced writes: what memory, a cache and a turning disk can do.
 
 use super::findings::{Remark, Weight};
-use super::rules::Rule;
 use super::select::{Found, rows_of_trial, synced};
 use super::words::{milliseconds, rate as shown};
 use crate::analyse::compare::side::UnsyncedForm;
+use crate::analyse::shelf::rule::Rule;
 use crate::record::durability::memory_filesystem;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::significant;

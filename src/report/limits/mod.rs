@@ -8,8 +8,8 @@ mod tests;
 pub use junit::junit;
 pub use terminal::terminal;
 
-use crate::analyse::digits::rounded;
 use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
+use crate::analyse::words::digits::rounded;
 
 /// An outcome in one word.
 fn word(outcome: Outcome) -> &'static str {

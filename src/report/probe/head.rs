@@ -3,7 +3,8 @@
 use super::super::terminal::{paragraph, printable};
 use super::numbers::{half_width, rate};
 use super::sections::{spoken, title};
-use crate::analyse::probe::findings::{CredibilityKind, FiredRule, ProbeFindings, RowFinding};
+use crate::analyse::findings::CredibilityKind;
+use crate::analyse::probe::findings::{FiredRule, ProbeFindings, RowFinding};
 use crate::analyse::probe::requirements::{Outcome, RequirementFinding};
 use crate::units::Micros;
 

@@ -3,8 +3,9 @@
 use super::super::terminal::{paragraph, printable, width};
 use super::numbers::{rate, span};
 use super::rows::shown_device;
+use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
-    CredibilityKind, Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
+    Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
 };
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;

@@ -1,0 +1,231 @@
+//! The analysis of one run: trials come in one at a time, then everything that can be concluded.
+
+use super::case::sums::CaseSums;
+use super::findings::remark::{Remark, Weight};
+use super::findings::{self, CaseFinding, Durability, Findings, FullFinding, MachineFinding, Ranking, RunSummary};
+use super::run::blocks::Blocks;
+use super::run::disturbed::Disturbed;
+use super::run::not_run::NotRunSums;
+use super::run::{
+    ageing, decided, drives, flush_share, full, in_memory, machines, percentiles, power_cuts, ranking, spread,
+};
+use super::trial::input::{RunInput, TrialInput};
+use super::trial::series::Buckets;
+use super::words::{cautions, headline, merged, window};
+use crate::record::case::TrialKey;
+use crate::record::facts::HostFacts;
+use crate::record::trial::{Outcome, TrialRecord};
+use std::collections::BTreeMap;
+
+/// Most trials of which the series over time are kept, for charts: some 24 numbers of each of 45 series. Those of 10 000 trials
+/// took 1.7 GB and made a page of 181 MB.
+pub const MOST_CHARTED: usize = 500;
+
+/// That not all trials have charts, where that is so.
+fn charted(planned: u32) -> Option<Remark> {
+    let words = format!(
+        "charts over time are of the first {MOST_CHARTED} of {planned} trials, block by block; figures are of all trials, and each \
+         trial's seconds.parquet has its series"
+    );
+    (planned as usize > MOST_CHARTED).then(|| Remark::plain(Weight::Missing, words))
+}
+
+/// The analysis of one run while its trials come in.
+#[derive(Debug, Clone)]
+pub struct Analysis {
+    pub(super) input: RunInput,
+    pub(super) cases: Vec<CaseSums>,
+    not_run: NotRunSums,
+    trials_not_run: u32,
+    full: Vec<FullFinding>,
+    hosts: BTreeMap<TrialKey, HostFacts>,
+    disturbed: Disturbed,
+    buckets: Buckets,
+}
+
+impl Analysis {
+    /// Of a run whose trials are still to be added.
+    #[must_use]
+    pub fn new(mut input: RunInput) -> Analysis {
+        let mut cases: Vec<CaseSums> = input.run.cases.iter().cloned().map(CaseSums::new).collect();
+        input.verdicts = power_cuts::known(std::mem::take(&mut input.verdicts), &cases);
+        for case in &mut cases {
+            case.verdict = power_cuts::of_case(&input.verdicts, &case.spec.id).cloned();
+        }
+        let buckets = Buckets::for_trials(input.run.order.len());
+        Analysis {
+            input,
+            cases,
+            not_run: NotRunSums::default(),
+            trials_not_run: 0,
+            full: Vec::new(),
+            hosts: BTreeMap::new(),
+            disturbed: Disturbed::default(),
+            buckets,
+        }
+    }
+
+    /// Adds a trial that was set aside for another one of the same case and block.
+    pub(crate) fn add_set_aside(&mut self, record: &TrialRecord) {
+        self.disturbed.add_set_aside(record);
+    }
+
+    /// Adds a trial; any order will do.
+    pub(crate) fn add_trial(&mut self, trial: TrialInput) {
+        let id = &trial.record.case.id;
+        let key = TrialKey { case: id.clone(), trial: trial.record.trial };
+        self.hosts.insert(key, trial.record.host.clone());
+        self.disturbed.add(&trial.record);
+        let known = self.cases.iter().position(|case| case.spec.id == *id);
+        let known = known.unwrap_or_else(|| {
+            self.cases.push(CaseSums::new(trial.record.case.clone()));
+            self.cases.len() - 1
+        });
+        let full = full::of_trial(&trial.record);
+        let is_full = full.is_some();
+        self.full.extend(full);
+        match &trial.record.outcome {
+            Outcome::NotRun { .. } if is_full => {}
+            Outcome::NotRun { step, reason, hint } => {
+                self.trials_not_run += 1;
+                self.not_run.add(id, trial.record.trial, *step, reason, hint.as_deref());
+            }
+            Outcome::Measured => {
+                // The first blocks of all cases, so that cases can be compared.
+                let before = (trial.record.trial as usize).saturating_sub(1).saturating_mul(self.input.run.cases.len());
+                let buckets = Some(self.buckets).filter(|_| before.saturating_add(known) < MOST_CHARTED);
+                self.cases[known].add(trial, buckets);
+            }
+        }
+    }
+
+    /// Everything that can be concluded.
+    #[must_use]
+    pub fn finish(mut self) -> Findings {
+        for key in &self.input.pending {
+            self.not_run.add_pending(key);
+        }
+        for (key, why) in &self.input.damaged {
+            self.not_run.add_damaged(key, why);
+        }
+        let costs: Vec<_> = self.cases.iter().map(|case| flush_share::cost_of(case, &self.cases)).collect();
+        self.cases.iter_mut().zip(costs).for_each(|(case, cost)| case.sync_cost = cost);
+        let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
+        let machines = self.machines();
+        let not_run = std::mem::take(&mut self.not_run).entries();
+        let mut contests = ranking::contests(
+            &self.cases,
+            &durability,
+            &self.input.run.baseline,
+            Blocks::of(&self.input.run, self.input.pending.is_empty()),
+        );
+        machines::mark(&mut contests, &machines, self.input.run.blocks);
+        let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
+            let is_merged = !self.input.run.merged.is_empty();
+            let of_machines = machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks, is_merged);
+            self.case_finding(case, judged, of_machines)
+        });
+        let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
+        let emulated = self.cases.iter().any(|case| case.strata.emulated);
+        let mut answer = match contests.is_empty() && emulated {
+            true => headline::emulated(),
+            false => headline::answer(&contests, &found, &not_run),
+        };
+        answer.notes.extend(full::sentence(&self.full));
+        spread::name_machines(&mut answer, &self.input.run, machines.len());
+        let mut headline = answer.text();
+        if let Some(whole) = &self.input.run.quick {
+            let quick = window::quick_sentence(&self.cases, &self.input.run, whole);
+            headline = format!("{quick} {headline}");
+            answer.notes.push(quick);
+        }
+        let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
+        decided::name_folder(&mut rankings, &self.input.folder);
+        percentiles::compare(&rankings, &self.cases, &mut found);
+        let run = self.summary();
+        let finished = self.input.pending.is_empty();
+        let mut of_run = cautions::of_run(&machines, &self.cases, finished);
+        of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Missing, lost.as_str())));
+        of_run.extend(spread::remark(&self.input.run));
+        of_run.extend(charted(run.trials_planned));
+        of_run.extend(self.disturbed.of_run(run.trials_planned));
+        let cautions = merged::cautions(of_run, &self.cases, &remarks);
+        Findings {
+            format: findings::FORMAT,
+            run,
+            headline,
+            answer,
+            ageing: ageing::findings(&self.cases),
+            drives: drives::findings(&self.cases),
+            power_cuts: power_cuts::findings(&self.input.verdicts, &self.cases),
+            machines,
+            rankings,
+            cases: found,
+            trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),
+            set_aside: self.disturbed.into_set_aside(),
+            full: self.full,
+            not_run,
+            cautions,
+        }
+    }
+
+    /// What is found of a case, and what is to be remarked on it.
+    fn case_finding(
+        &self,
+        case: &CaseSums,
+        judged: &Durability,
+        of_machines: Vec<Remark>,
+    ) -> (CaseFinding, Vec<Remark>) {
+        let mut found = case.finding(judged.clone());
+        if let Some(strata) = &mut found.strata {
+            strata.flush_share = flush_share::of(case, &self.cases);
+        }
+        if let Some(time) = &mut found.backend_time {
+            in_memory::measured_in_memory(&self.cases, case, time);
+        }
+        let mut remarks = of_machines;
+        remarks.extend(full::remark(&self.full, &case.spec.id, case.trials.len()));
+        remarks.extend(cautions::of_case(&found, case, self.blocks_of(&case.spec.id)));
+        remarks.extend(self.disturbed.of_case(&case.spec.id));
+        found.cautions = remarks.iter().map(Remark::text).collect();
+        (found, remarks)
+    }
+
+    /// Blocks in which a case was to be measured: where looks stop cases, those before the look that stopped it.
+    fn blocks_of(&self, case: &str) -> u32 {
+        let run = &self.input.run;
+        if run.at_least.is_none() && !run.is_partial() {
+            return run.blocks;
+        }
+        u32::try_from(run.order.iter().filter(|key| key.case == case).count()).unwrap_or(u32::MAX)
+    }
+
+    /// The machines, in the run's order.
+    fn machines(&self) -> Vec<MachineFinding> {
+        let order = self.input.run.order.iter();
+        machines::found(order.filter_map(|key| Some((key.clone(), self.hosts.get(key)?.clone()))))
+    }
+
+    fn summary(&self) -> RunSummary {
+        let run = &self.input.run;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let share = |wall: u64, measured: u64| (wall > 0).then(|| (measured as f64 / wall as f64).min(1.0));
+        RunSummary {
+            id: run.id.clone(),
+            name: run.name.clone(),
+            started: run.started.clone(),
+            measured_by: run.tool_version.clone(),
+            analysed_by: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: run.seed,
+            blocks: run.blocks,
+            blocks_held: spread::blocks_held(run),
+            trials_planned: count(run.order.len()),
+            trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
+            trials_not_run: self.trials_not_run,
+            measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
+            plan: self.input.plan_text.clone(),
+            baseline: run.baseline.clone(),
+            merge: self.input.merge.clone(),
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The figures of one trial on a stack with `age`: what it measured, how its files lay, what its devices did.
+
+use crate::analyse::case::strata::{COMMIT, StrataSums};
+use crate::analyse::trial::counters::{Operations, growth};
+use crate::analyse::trial::input::Seconds;
+use crate::analyse::trial::rates::rate_of;
+use crate::analyse::trial::window::CheckpointWork;
+use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
+use crate::record::built::Below;
+use crate::record::columns;
+use crate::record::columns::DeviceColumn;
+use crate::record::operation::Writes;
+use crate::record::trial::TrialRecord;
+use crate::stats::autocorrelation::Within;
+use crate::stats::interval::TrialMean;
+use hdrhistogram::Histogram;
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// A figure of a trial.
+#[derive(Debug)]
+pub(crate) struct Figure {
+    pub name: String,
+    pub unit: String,
+    pub trial: TrialMean,
+}
+
+impl Figure {
+    fn new(name: &str, unit: &str, mean: f64) -> Figure {
+        Figure { name: name.to_owned(), unit: unit.to_owned(), trial: TrialMean { mean, within: None } }
+    }
+
+    /// A count, each one of which stands for `scale`. Whether a file lies in three pieces or in four is chance: the error
+    /// is that of a Poisson count.
+    pub fn count(name: &str, count: u64, scale: f64) -> Figure {
+        let n = count as f64;
+        let within = (count > 0).then(|| Within { standard_error: n.sqrt() * scale, degrees: n });
+        Figure { name: name.to_owned(), unit: String::new(), trial: TrialMean { mean: n * scale, within } }
+    }
+}
+
+/// Of a trial whose stack has `age`; others have none. Those that cannot be told are absent.
+pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
+    let Some(age) = &record.age else { return Vec::new() };
+    let unit = &record.operation.unit;
+    let measures = record.counts.iter().flat_map(|counts| &counts.measures);
+    let of_measures = measures.filter_map(|measure| Some(Figure::new(&measure.name, unit, rate_of(measure)?)));
+    let mut figures: Vec<Figure> = of_measures.collect();
+    figures.extend(at_fixed_rate(record, latencies));
+    // Beside reads a checkpoint has a few pages of catalogs, and their sync is no figure of a load.
+    let checkpoints = CheckpointWork::of(record).filter(|_| record.operation.writes != Writes::Never);
+    figures.extend(checkpoints.map(|work| Figure::new("checkpoint sync", "s/GB", work.sync_s_per_gb())));
+    figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
+    figures.extend(compressed(record));
+    figures.extend(age.pool.iter().flat_map(of_pool));
+    figures.extend(held(age));
+    figures.extend(written(record, seconds));
+    figures.extend(of_devices(record, seconds));
+    figures.extend(cpu_busy(seconds));
+    figures.into_iter().filter(|figure| figure.trial.mean.is_finite()).collect()
+}
+
+/// Tail of the latencies, and the slowest operation where all were logged. Without a fixed rate, slow operations keep others
+/// from being started, and neither tells stalls.
+fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
+    let main = record.counts.iter().flat_map(|counts| &counts.measures).next();
+    let of_main = latencies.iter().find(|(name, _)| main.is_some_and(|main| main.name == *name));
+    let Some((_, histogram)) = of_main.filter(|(_, all)| record.operation.rate.is_some() && !all.is_empty()) else {
+        return Vec::new();
+    };
+    let mut figures = vec![Figure::new("p99", "ms", histogram.value_at_quantile(0.99) as f64 / 1000.0)];
+    if record.operation.log_sample.is_none_or(|share| share >= 1.0) {
+        figures.push(Figure::new("slowest operation", "ms", histogram.max() as f64 / 1000.0));
+    }
+    figures
+}
+
+/// The relations whose extents count, and their bytes; empty where some of them are not known: a figure of a part is not that of
+/// all.
+fn told(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
+    let large = layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION);
+    let told = large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none());
+    let told: Vec<&RelationLayout> = told.collect();
+    let bytes = told.iter().map(|relation| relation.bytes).sum();
+    (told, bytes)
+}
+
+/// Filesystems that can compress and tell what they did.
+const COMPRESSING: [&str; 3] = ["bcachefs", "btrfs", "zfs"];
+
+/// What of the relations is stored compressed, percent.
+fn compressed_percent(record: &TrialRecord) -> Option<f64> {
+    let (told, bytes) = told(record.age.as_ref()?.layout.as_ref()?);
+    let encoded: u64 = told.iter().map(|relation| relation.encoded_bytes).sum();
+    (bytes > 0).then(|| 100.0 * encoded as f64 / bytes as f64)
+}
+
+fn compressed(record: &TrialRecord) -> Option<Figure> {
+    let mount = record.stack.as_ref()?.mount()?;
+    let compresses = COMPRESSING.contains(&mount.fstype.as_str());
+    Some(Figure::new("stored compressed", "%", compressed_percent(record).filter(|_| compresses)?))
+}
+
+/// The same where the data lie on a btrfs that is mounted to compress, under a server that reserves space.
+pub(crate) fn asked_to_compress(record: &TrialRecord) -> Option<f64> {
+    let stack = record.stack.as_ref()?;
+    let mount = stack.mount().filter(|mount| mount.fstype == "btrfs")?;
+    let asked = mount.super_options.iter().any(|option| option.starts_with("compress"));
+    let nocow = stack.nodes.iter().any(|node| node.details.get("nocow").is_some_and(|shown| shown.starts_with("on")));
+    let major = record.server.as_ref()?.version_num / 10_000;
+    let reserves = record.case.postgres.as_ref()?.reserves_space(major);
+    compressed_percent(record).filter(|_| asked && !nocow && reserves)
+}
+
+fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
+    let (told, bytes) = told(layout);
+    let extents: u64 = told.iter().filter_map(|relation| relation.extents).sum();
+    let mut figures = Vec::new();
+    if bytes > 0 {
+        figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
+    }
+    // Files beside the cluster are none of its space; on the control they are gone.
+    let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
+    let held = age.snapshots.is_some();
+    if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
+        let used = size.saturating_sub(free);
+        if layout.cluster_bytes > 0 && !held {
+            let own = used.saturating_sub(beside(&age.fill) + beside(&age.churn));
+            figures.push(Figure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
+        }
+        // The size of a dataset shrinks by what snapshots hold; its pool tells.
+        if age.pool.is_none() && size > 0 {
+            figures.push(Figure::new("filesystem used", "%", 100.0 * used as f64 / size as f64));
+        }
+    }
+    figures
+}
+
+/// What a pool says of its room.
+fn of_pool(pool: &PoolRoom) -> Vec<Figure> {
+    let fragmentation =
+        pool.fragmentation_percent.map(|percent| Figure::new("pool fragmentation", "%", percent as f64));
+    let others = [
+        Figure::new("pool capacity", "%", pool.capacity_percent as f64),
+        Figure::new("pool allocated", "GiB", pool.allocated_bytes as f64 / GIB),
+        Figure::new("pool free", "GiB", pool.free_bytes as f64 / GIB),
+    ];
+    fragmentation.into_iter().chain(others).collect()
+}
+
+/// What only snapshots hold: in use beyond the files that are left. Those of a volume do not tell: a thick one counts at its
+/// whole size, a thin one with deleted blocks that were not discarded.
+fn held(age: &AgeRecord) -> Option<Figure> {
+    let (snapshots, fill) = (age.snapshots.filter(|snapshots| snapshots.of_filesystem)?, age.fill?);
+    let grown = snapshots.used_after_bytes.saturating_sub(snapshots.used_before_bytes);
+    Some(Figure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
+}
+
+/// What each commit writes to all devices of the stack, WAL and data.
+fn written(record: &TrialRecord, seconds: &Seconds) -> Option<Figure> {
+    if record.server.is_none() || record.operation.writes != Writes::Always {
+        return None;
+    }
+    let mut strata = StrataSums::default();
+    strata.add(record, seconds, &Operations::of(seconds));
+    Some(Figure::new("device written", &format!("KiB/{COMMIT}"), strata.at_stack_devices()?.write_bytes? / 1024.0))
+}
+
+/// Of the top device below the data: mean size of its reads, mean time of its requests.
+fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
+    let Some(stack) = &record.stack else { return Vec::new() };
+    let Some(top) = stack.devices_below(stack.data.as_ref()).first().map(Below::name) else {
+        return Vec::new();
+    };
+    let columns = stack.device_columns();
+    let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
+    let grown =
+        |column: &DeviceColumn| seconds.device_counts(prefix, column).and_then(growth).map(|grown| grown.amount as f64);
+    let mut figures = Vec::new();
+    let (reads, writes) = (grown(&columns::DEVICE_READS), grown(&columns::DEVICE_WRITES));
+    if let (Some(reads), Some(bytes)) = (reads.filter(|reads| *reads > 0.0), grown(&columns::DEVICE_READ_BYTES)) {
+        figures.push(Figure::new("mean device read", "KiB", bytes / reads / 1024.0));
+    }
+    let times = (grown(&columns::DEVICE_READ_MS), grown(&columns::DEVICE_WRITE_MS));
+    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) = (reads, writes, times)
+        && reads + writes > 0.0
+    {
+        figures.push(Figure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));
+    }
+    figures
+}
+
+fn cpu_busy(seconds: &Seconds) -> Option<Figure> {
+    let grown = |column| seconds.counts(column).and_then(growth).map(|grown| grown.amount as f64);
+    let states: Option<Vec<f64>> = columns::CPU_TIMES.iter().map(grown).collect();
+    let all: f64 = states.as_ref()?.iter().sum();
+    let idle: f64 = [&columns::CPU_IDLE_NS, &columns::CPU_IOWAIT_NS].into_iter().filter_map(grown).sum();
+    (all > 0.0).then(|| Figure::new("CPU busy", "%", 100.0 * (all - idle) / all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::stories::story::{Act, Story, disk};
+    use crate::analyse::stories::windows::three_cycles;
+    use crate::record::age::SnapshotWork;
+    use crate::record::facts::DeviceFacts;
+
+    fn figures(act: &Act) -> Vec<(String, String, f64)> {
+        let trial = Story::of(1, None).with(act).trials.remove(0);
+        let found = of_trial(&trial.record, &trial.seconds, &trial.latencies);
+        found.into_iter().map(|figure| (figure.name, figure.unit, figure.trial.mean)).collect()
+    }
+
+    fn aged(record: &mut TrialRecord) {
+        three_cycles(record);
+        record.age = Some(AgeRecord::default());
+        for checkpoint in &mut record.window.as_mut().unwrap().checkpoints {
+            let done = checkpoint.done.as_mut().unwrap();
+            // 16 kB pages: 1.024 GB in 2 s.
+            (done.buffers, done.sync_us) = (62_500, 2_000_000);
+        }
+        let settings = &mut record.server.as_mut().unwrap().key_settings;
+        settings.insert("block_size".to_owned(), "16384".to_owned());
+    }
+
+    #[test]
+    fn at_a_fixed_rate_tail_and_slowest_operation_are_told_and_of_a_server_checkpoints_and_bytes() {
+        let act = Act { rate: Some((200.0, 100_000)), ..Act::on("ext4").touched(aged) };
+        let found = figures(&act);
+        let of = |wanted: &str| found.iter().find(|(name, _, _)| name == wanted).unwrap_or_else(|| panic!("{found:?}"));
+        assert!((of("checkpoint sync").2 - 2.0 / 1.024).abs() < 1e-9, "{found:?}");
+        assert!(of("slowest operation").2 >= of("p99").2 && of("p99").2 >= 1.8, "{found:?}");
+        let written = of("device written");
+        // 1.02 writes of 16.4 KiB a commit.
+        assert_eq!(written.1, "KiB/commit");
+        assert!((written.2 - 1.02 * 16.4).abs() < 0.1, "{found:?}");
+    }
+
+    /// Data on two images, WAL in a folder that the plan gave.
+    fn with_wal_elsewhere() -> Act {
+        let image = |name: &str| DeviceFacts { backing_file: Some("/images/1".to_owned()), ..disk(0, name) };
+        let mut act = Act::on("ext4").touched(aged);
+        act.stack.devices = vec![image("loop0"), image("loop1")];
+        let mut wal = Act::on("xfs").stack;
+        (wal.layer, wal.devices) = ("directory", vec![disk(0, "vdc")]);
+        (act.wal_stack, act.wal_flushes) = (Some(wal), vec![Some(1.0)]);
+        act
+    }
+
+    #[test]
+    fn what_is_written_counts_each_device_of_the_data_and_that_of_the_wal() {
+        let found = figures(&with_wal_elsewhere());
+        let written = found.iter().find(|(name, _, _)| name == "device written").unwrap();
+        // At either end 1.02 writes of 16.4 KiB a commit.
+        assert!((written.2 - 2.0 * 1.02 * 16.4).abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn without_counters_of_one_device_or_after_their_reset_what_is_written_is_not_known() {
+        let blind = Act { wal_flushes: Vec::new(), ..with_wal_elsewhere() };
+        assert!(!figures(&blind).iter().any(|(name, _, _)| name == "device written"));
+        let trial = Story::of(1, None).with(&blind).trials.remove(0);
+        let columns = trial.record.stack.as_ref().unwrap().device_columns();
+        let prefix = columns.iter().find(|(_, _, facts)| facts.name == "vdc").unwrap().1.clone();
+        let rows = trial.seconds.rows();
+        let written = |last: u64| {
+            let mut seconds = trial.seconds.clone();
+            for column in ["writes", "write_bytes"] {
+                let mut values: Vec<u64> = (0..rows as u64).map(|row| row << 20).collect();
+                values[rows - 1] = last;
+                seconds.push_counts(format!("{prefix}_{column}"), values, &vec![true; rows]);
+            }
+            super::written(&trial.record, &seconds).is_some()
+        };
+        assert_eq!((written(u64::MAX >> 8), written(0)), (true, false));
+    }
+
+    #[test]
+    fn clients_that_wait_for_each_answer_tell_no_stalls_and_sampled_ones_no_slowest() {
+        let names = |act: &Act| figures(act).into_iter().map(|(name, _, _)| name).collect::<Vec<_>>();
+        let stalls =
+            |act: &Act| names(act).iter().filter(|name| ["p99", "slowest operation"].contains(&name.as_str())).count();
+        assert_eq!(stalls(&Act::on("ext4").touched(aged)), 0);
+        let sampled = Act::on("ext4").touched(|record| {
+            aged(record);
+            record.operation.log_sample = Some(0.1);
+        });
+        assert_eq!(stalls(&Act { rate: Some((200.0, 100_000)), ..sampled }), 1);
+        let reads = Act { writes: Writes::Never, ..Act::on("ext4").touched(aged) };
+        assert!(!names(&reads).contains(&"device written".to_owned()));
+        assert_eq!(names(&Act::on("ext4")), Vec::<String>::new(), "a stack that does not age");
+    }
+
+    #[test]
+    fn small_relations_and_files_beside_the_cluster_do_not_count() {
+        let relation = |bytes, extents| RelationLayout { bytes, extents: Some(extents), ..RelationLayout::default() };
+        let layout = Layout {
+            relations: vec![relation(512 << 20, 100), relation(8192, 1)],
+            size_bytes: Some(4 << 30),
+            free_bytes: Some(1 << 30),
+            cluster_bytes: 1 << 30,
+            ..Layout::default()
+        };
+        let fill = Some(FileWork { left_bytes: 1 << 30, ..FileWork::default() });
+        let figures = of_layout(&AgeRecord { fill, ..AgeRecord::default() }, &layout);
+        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
+        let wanted = [("extents per GiB", 200.0), ("space used / logical size", 2.0), ("filesystem used", 75.0)];
+        assert_eq!(values, wanted);
+    }
+
+    #[test]
+    fn what_is_stored_compressed_is_told_of_filesystems_that_can() {
+        let on = |fstype: &str, options: &[&str], touch: fn(&mut TrialRecord)| {
+            let mut record = Story::of(1, None).with(&Act::on(fstype)).trials.remove(0).record;
+            let grounds = record.stack.as_mut().unwrap().nodes.iter_mut().flat_map(|node| &mut node.grounds);
+            let mount = grounds.filter_map(|ground| ground.mount.as_mut()).next().unwrap();
+            mount.super_options = options.iter().map(|option| (*option).to_owned()).collect();
+            record.server.as_mut().unwrap().version_num = 180_001;
+            touch(&mut record);
+            let relation = RelationLayout {
+                bytes: 512 << 20,
+                extents: Some(9),
+                encoded_bytes: 128 << 20,
+                ..RelationLayout::default()
+            };
+            let layout = Some(Layout { relations: vec![relation], ..Layout::default() });
+            record.age = Some(AgeRecord { layout, ..AgeRecord::default() });
+            (compressed(&record).map(|figure| figure.trial.mean), asked_to_compress(&record))
+        };
+        let of = |fstype: &str, options: &[&str]| on(fstype, options, |_| ());
+        assert_eq!(of("btrfs", &["rw", "compress-force=zstd:3"]), (Some(25.0), Some(25.0)));
+        assert_eq!(of("btrfs", &["rw"]), (Some(25.0), None));
+        // Where PostgreSQL or the filesystem has another reason, this one is not given.
+        let otherwise: [fn(&mut TrialRecord); 3] = [
+            |record| record.server.as_mut().unwrap().version_num = 150_012,
+            |record| {
+                let settings = &mut record.case.postgres.as_mut().unwrap().settings;
+                settings.insert("file_extend_method".to_owned(), "write_zeros".to_owned());
+            },
+            |record| {
+                let details = &mut record.stack.as_mut().unwrap().nodes[0].details;
+                details.insert("nocow".to_owned(), "on, for new files".to_owned());
+            },
+        ];
+        for touch in otherwise {
+            assert_eq!(on("btrfs", &["compress-force=zstd:3"], touch), (Some(25.0), None));
+        }
+        assert_eq!((of("zfs", &[]), of("xfs", &[])), ((Some(25.0), None), (None, None)));
+    }
+
+    #[test]
+    fn a_pool_tells_its_room_and_snapshots_what_they_hold() {
+        let pool = PoolRoom {
+            size_bytes: 10 << 30,
+            allocated_bytes: 9 << 30,
+            free_bytes: 1 << 30,
+            fragmentation_percent: Some(61),
+            capacity_percent: 90,
+        };
+        let snapshots =
+            SnapshotWork { made: 5, used_before_bytes: 1 << 30, used_after_bytes: 9 << 30, of_filesystem: true };
+        let fill = FileWork { left_bytes: 6 << 30, ..FileWork::default() };
+        let age = AgeRecord {
+            pool: Some(pool),
+            fill: Some(fill),
+            snapshots: Some(snapshots),
+            layout: Some(Layout { size_bytes: Some(8 << 30), free_bytes: Some(1 << 30), ..Layout::default() }),
+            ..AgeRecord::default()
+        };
+        let of_layout = age.layout.iter().flat_map(|layout| of_layout(&age, layout));
+        let figures: Vec<Figure> = of_layout.chain(of_pool(&pool)).chain(held(&age)).collect();
+        let values: Vec<(&str, f64)> = figures.iter().map(|figure| (figure.name.as_str(), figure.trial.mean)).collect();
+        let wanted = [
+            ("pool fragmentation", 61.0),
+            ("pool capacity", 90.0),
+            ("pool allocated", 9.0),
+            ("pool free", 1.0),
+            ("held by snapshots", 2.0),
+        ];
+        assert_eq!(values, wanted);
+        assert_eq!(of_pool(&PoolRoom { fragmentation_percent: None, ..pool }).len(), 3);
+        assert!(held(&AgeRecord::default()).is_none());
+    }
+
+    #[test]
+    fn snapshots_of_a_volume_below_the_filesystem_do_not_tell_what_they_hold() {
+        let of = |of_filesystem| {
+            let snapshots =
+                SnapshotWork { made: 3, used_after_bytes: 9 << 30, of_filesystem, ..SnapshotWork::default() };
+            let fill = FileWork { left_bytes: 6 << 30, ..FileWork::default() };
+            held(&AgeRecord { snapshots: Some(snapshots), fill: Some(fill), ..AgeRecord::default() }).is_some()
+        };
+        assert_eq!((of(true), of(false)), (true, false));
+    }
+}

@@ -1,0 +1,98 @@
+//! Figures over an amount of ageing: on the aged filesystem, on a fresh one, their ratio, its slope, and whether it is
+//! steady. Nothing is said beyond the largest amount that was measured.
+
+use crate::analyse::case::age_figures;
+use crate::analyse::case::age_figures::Figure;
+use crate::analyse::findings::remark::{Remark, Weight};
+use crate::analyse::trial::input::Seconds;
+use crate::record::trial::TrialRecord;
+use crate::stats::ratio::BlockMean;
+use hdrhistogram::Histogram;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Less of the relations stored compressed than this, percent, is called none.
+const NEARLY_NONE: f64 = 1.0;
+const UNCOMPRESSED: &str = "btrfs was asked to compress, and less than 1 % of the relations is stored compressed: it never \
+                            compresses files of which space was reserved by posix_fallocate, as PostgreSQL 16 and later do for \
+                            more than 8 pages at a time; see file_extend_method = 'write_zeros'";
+
+/// The figures of one case while its trials come in, by name and unit.
+#[derive(Debug, Clone, Default)]
+pub struct AgeingSums {
+    figures: BTreeMap<(String, String), Vec<BlockMean>>,
+    /// In the order in which they came.
+    pub(crate) order: Vec<(String, String)>,
+    /// Why the layout of relations is not known, where that is so.
+    not_told: Option<String>,
+    /// Measures that a trial lacks.
+    lacking: BTreeSet<String>,
+    /// What of the relations is stored compressed where btrfs was asked to compress, percent, by trial.
+    asked_to_compress: Vec<f64>,
+}
+
+impl AgeingSums {
+    /// Adds a trial whose stack has `age`; others have no figures here.
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
+        let layout = record.age.as_ref().and_then(|age| age.layout.as_ref());
+        self.not_told = self.not_told.take().or_else(|| layout?.not_told.clone());
+        let measures = record.counts.iter().flat_map(|counts| &counts.measures);
+        self.lacking.extend(measures.filter(|measure| measure.done.is_none()).map(|measure| measure.name.clone()));
+        self.asked_to_compress.extend(age_figures::asked_to_compress(record));
+        let figures = age_figures::of_trial(record, seconds, latencies);
+        for Figure { name, unit, trial } in figures.into_iter().filter(|figure| figure.trial.mean.is_finite()) {
+            let key = (name, unit);
+            if !self.order.contains(&key) {
+                self.order.push(key.clone());
+            }
+            self.figures.entry(key).or_default().push(BlockMean { block: record.trial, trial });
+        }
+    }
+
+    /// Why there are no extents, and whether btrfs compressed nothing that it was asked to.
+    pub fn remarks(&self) -> impl Iterator<Item = Remark> {
+        let why = self.not_told.as_ref();
+        let unknown = why.map(|why| (Weight::Instrument, format!("extents of the relations are not known: {why}")));
+        let none =
+            !self.asked_to_compress.is_empty() && self.asked_to_compress.iter().all(|share| *share < NEARLY_NONE);
+        let uncompressed = none.then(|| (Weight::Elsewhere, UNCOMPRESSED.to_owned()));
+        unknown.into_iter().chain(uncompressed).map(|(weight, words)| Remark::plain(weight, words))
+    }
+
+    /// None where a trial lacks the measure: the others are those that had room for it.
+    pub(crate) fn of(&self, key: &(String, String)) -> &[BlockMean] {
+        let all = self.figures.get(key).filter(|_| !self.lacking.contains(&key.0));
+        all.map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::stories::story::{Act, Story};
+    use crate::record::age::AgeRecord;
+    use crate::record::counts::Measure;
+
+    #[test]
+    fn a_measure_that_one_trial_has_no_room_for_has_no_point() {
+        let measure =
+            |done| Measure { name: "new WAL segment".to_owned(), done, elapsed_us: 1_000_000, ..Measure::default() };
+        let mut sums = AgeingSums::default();
+        let key = ("new WAL segment".to_owned(), String::new());
+        for (trial, done) in [(1, Some(64)), (2, None), (3, Some(64))] {
+            let mut record = Story::of(1, None).with(&Act::on("ext4")).trials.remove(0).record;
+            (record.trial, record.age, record.operation.unit) = (trial, Some(AgeRecord::default()), String::new());
+            record.counts.as_mut().unwrap().measures = vec![measure(done)];
+            sums.add(&record, &Seconds::new(0), &[]);
+            assert_eq!(sums.of(&key).len(), usize::from(trial == 1), "{trial}");
+        }
+    }
+
+    #[test]
+    fn that_btrfs_compressed_nothing_is_told_where_that_was_asked() {
+        let told = |shares: &[f64]| {
+            let sums = AgeingSums { asked_to_compress: shares.to_vec(), ..AgeingSums::default() };
+            sums.remarks().count()
+        };
+        assert_eq!((told(&[0.0, 0.4]), told(&[0.0, 61.0]), told(&[])), (1, 0, 0));
+    }
+}

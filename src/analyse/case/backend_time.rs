@@ -1,0 +1,318 @@
+//! Where the time of the clients' backends went: to storage, also behind locks whose holder waits for storage, to the CPU,
+//! to locks, to the client.
+//!
+//! A share of time is no judgment on what limits a case: it says how much could be won at most if that time were nothing and
+//! all else took as long as it did (Amdahl). What a stack in memory did win is measured where the plan has one. Absent on
+//! purpose: "bound by" (`docs/adr/0021-percentiles-and-storage-share.md`).
+
+use crate::analyse::case::cpu_use::CpuSums;
+use crate::analyse::findings::{BackendTime, Estimate, WaitShare};
+use crate::record::trial::{WaitCount, WaitFigures};
+use crate::stats::autocorrelation;
+use crate::stats::interval::{TrialMean, mean_over_trials};
+use std::collections::BTreeMap;
+
+/// Waits that are stored.
+const WAITS_SHOWN: usize = 12;
+/// Time behind locks is told apart from this share on.
+const BEHIND_LOCKS_WORTH_SAYING: f64 = 0.01;
+/// Lightweight locks behind which a backend waits for another one's I/O: the flush of the WAL, a page being read. The
+/// names changed with PostgreSQL 13 and 14.
+const STORAGE_LOCKS: [&str; 6] = ["WALWrite", "WALWriteLock", "BufferIO", "BufferIo", "buffer_io", "WALSync"];
+
+/// What a backend was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Storage,
+    /// Waiting for a lock whose holder the server tells.
+    HeldLock,
+    Client,
+    /// Computing, waiting for a lightweight lock, for another process.
+    Else,
+}
+
+/// Sums over the trials of one case.
+#[derive(Debug, Clone, Default)]
+pub struct BackendSums {
+    waits: BTreeMap<(String, String), u64>,
+    backends: u64,
+    /// Share that waited for storage in each trial, locks included.
+    storage: Vec<TrialMean>,
+    /// Part of these that were locks.
+    behind_locks: Vec<f64>,
+}
+
+impl BackendSums {
+    /// Adds a trial. At a fixed rate the clients' pauses are not counted.
+    pub fn add(&mut self, waits: &WaitFigures, at_fixed_rate: bool) {
+        self.backends += waits.backends;
+        for wait in &waits.waits {
+            *self.waits.entry((wait.class.clone(), wait.event.clone())).or_default() += wait.count;
+        }
+        let trial = TrialTime { at_fixed_rate, held_by_storage: held_by_storage(&waits.lock_holders) };
+        let all = trial.of(waits.waits.iter().map(|wait| (wait, wait.count)));
+        let Some(mean) = all.storage_share() else { return };
+        let seconds: Vec<f64> = waits
+            .seconds
+            .iter()
+            .filter_map(|second| {
+                let counts = second.counts.iter();
+                let known =
+                    counts.filter_map(|(place, count)| Some((waits.waits.get(*place as usize)?, u64::from(*count))));
+                trial.of(known).storage_share()
+            })
+            .collect();
+        self.storage.push(TrialMean { mean, within: autocorrelation::within(&seconds) });
+        self.behind_locks.push(all.behind_locks / all.all);
+    }
+
+    /// The finding; `None` where no waits were sampled, unless the CPUs were full.
+    #[must_use]
+    pub fn finding(&self, cpu: &CpuSums, at_fixed_rate: bool) -> Option<BackendTime> {
+        let counted: u64 = self.waits.values().sum();
+        let all = self.backends.max(counted) as f64;
+        let seen = self.waits.iter().filter(|(_, count)| **count > 0);
+        let share = |((class, event), count): (&(String, String), &u64)| WaitShare {
+            class: class.clone(),
+            event: event.clone(),
+            share: *count as f64 / all,
+        };
+        let mut waits: Vec<WaitShare> = seen.map(share).collect();
+        waits.sort_by(|a, b| b.share.total_cmp(&a.share));
+        waits.truncate(WAITS_SHOWN);
+        let storage = self.storage();
+        let full = cpu.cpu().is_some_and(crate::analyse::case::cpu_use::CpuUse::is_full);
+        if storage.is_none() && !full {
+            return None;
+        }
+        let behind_locks = self.behind_locks.iter().sum::<f64>() / self.behind_locks.len().max(1) as f64;
+        let if_storage_were_free = storage.filter(|_| !at_fixed_rate).and_then(|storage| if_free(&storage));
+        let mut found = BackendTime {
+            sentence: String::new(),
+            storage,
+            without_client: at_fixed_rate,
+            storage_behind_locks: behind_locks,
+            if_storage_were_free,
+            in_memory: None,
+            waits,
+            cpu_busy: cpu.cpu().map(|cpu| cpu.busy),
+            fullest_cpu: cpu.fullest(),
+            cpu_pressure: cpu.pressure(),
+            busiest_process: cpu.busiest(),
+        };
+        let clauses = storage_clause(&found).into_iter().chain(cpu.clauses());
+        found.sentence = clauses.collect::<Vec<_>>().join("; ");
+        Some(found)
+    }
+
+    fn storage(&self) -> Option<Estimate> {
+        let found = mean_over_trials(&self.storage)?;
+        let within_all = |share: f64| share.clamp(0.0, 1.0);
+        Some(Estimate {
+            value: within_all(found.mean),
+            low: found.ends.map(|ends| within_all(ends.0)),
+            high: found.ends.map(|ends| within_all(ends.1)),
+            trials: u32::try_from(self.storage.len()).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// What some samples say.
+#[derive(Debug, Clone, Copy, Default)]
+struct Time {
+    all: f64,
+    storage: f64,
+    behind_locks: f64,
+}
+
+impl Time {
+    fn storage_share(&self) -> Option<f64> {
+        (self.all > 0.0).then(|| (self.storage + self.behind_locks) / self.all)
+    }
+}
+
+/// How the samples of one trial are to be read.
+struct TrialTime {
+    at_fixed_rate: bool,
+    /// Share of the waits for locks that are for a holder who waits for storage.
+    held_by_storage: f64,
+}
+
+impl TrialTime {
+    fn of<'w>(&self, counts: impl Iterator<Item = (&'w WaitCount, u64)>) -> Time {
+        let mut time = Time::default();
+        for (wait, count) in counts {
+            let count = count as f64;
+            match doing(&wait.class, &wait.event) {
+                Doing::Client if self.at_fixed_rate => continue,
+                Doing::Storage => time.storage += count,
+                Doing::HeldLock => time.behind_locks += count * self.held_by_storage,
+                Doing::Client | Doing::Else => {}
+            }
+            time.all += count;
+        }
+        time
+    }
+}
+
+/// Share of the holders seen that waited for storage; those that were not found are left out.
+fn held_by_storage(holders: &[WaitCount]) -> f64 {
+    let known = holders.iter().filter(|holder| holder.class != "Unknown");
+    let (mut storage, mut all) = (0, 0);
+    for holder in known {
+        all += holder.count;
+        storage += if doing(&holder.class, &holder.event) == Doing::Storage { holder.count } else { 0 };
+    }
+    if all == 0 { 0.0 } else { storage as f64 / all as f64 }
+}
+
+fn doing(class: &str, event: &str) -> Doing {
+    match class {
+        "IO" => Doing::Storage,
+        "LWLock" | "IPC" if STORAGE_LOCKS.contains(&event) => Doing::Storage,
+        "Lock" => Doing::HeldLock,
+        "Client" => Doing::Client,
+        _ => Doing::Else,
+    }
+}
+
+/// Amdahl's law: without a share s of its time a case is 1 / (1 - s) times as fast at most.
+fn if_free(share: &Estimate) -> Option<Estimate> {
+    let gain = |share: f64| Some(1.0 / (1.0 - share)).filter(|gain| gain.is_finite());
+    let ends = share.low.and_then(gain).zip(share.high.and_then(gain));
+    Some(Estimate {
+        value: gain(share.value)?,
+        low: ends.map(|ends| ends.0),
+        high: ends.map(|ends| ends.1),
+        trials: share.trials,
+    })
+}
+
+/// "storage is 39 % of backend time (36 to 42): at most 1.6x if storage were free".
+#[must_use]
+pub fn storage_clause(found: &BackendTime) -> Option<String> {
+    let storage = found.storage?;
+    let of = if found.without_client { "backend time outside client waits" } else { "backend time" };
+    let ends = storage.low.zip(storage.high);
+    let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
+    let ends = ends.map(|(low, high)| format!(" ({} to {})", bare(low), bare(high)));
+    let behind = Some(found.storage_behind_locks).filter(|share| *share >= BEHIND_LOCKS_WORTH_SAYING);
+    let behind = behind.map(|share| format!(", {} of these {} behind locks", bare(share), bare(storage.value)));
+    let mut text = format!("storage is {} of {of}{}", percent(storage.value), ends.unwrap_or_default());
+    text.push_str(&behind.unwrap_or_default());
+    if let Some(gain) = found.if_storage_were_free {
+        text.push_str(&format!(": at most {} if storage were free", times(gain.value)));
+    }
+    Some(text)
+}
+
+/// A share of 0 to 1, with a decimal below a tenth.
+fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
+}
+
+fn times(factor: f64) -> String {
+    if factor < 1.1 { format!("{factor:.2}x") } else { format!("{factor:.1}x") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::trial::WaitSecond;
+    use crate::stats::simulation::{Noise, autoregressive};
+
+    fn waits(counts: &[(&str, &str, u64)]) -> WaitFigures {
+        WaitFigures {
+            backends: counts.iter().map(|(_, _, count)| count).sum(),
+            waits: wait_counts(counts),
+            ..WaitFigures::default()
+        }
+    }
+
+    fn wait_counts(counts: &[(&str, &str, u64)]) -> Vec<WaitCount> {
+        let of = |(class, event, count): &(&str, &str, u64)| WaitCount {
+            class: (*class).to_owned(),
+            event: (*event).to_owned(),
+            count: *count,
+        };
+        counts.iter().map(of).collect()
+    }
+
+    fn found(trials: &[WaitFigures], at_fixed_rate: bool) -> BackendTime {
+        let mut sums = BackendSums::default();
+        trials.iter().for_each(|trial| sums.add(trial, at_fixed_rate));
+        sums.finding(&CpuSums::default(), at_fixed_rate).unwrap()
+    }
+
+    #[test]
+    fn waiting_for_anothers_flush_of_the_wal_is_waiting_for_storage() {
+        let trial = waits(&[("IO", "WALSync", 30), ("LWLock", "WALWrite", 45), ("CPU", "CPU", 25)]);
+        let found = found(&[trial], false);
+        assert_eq!(found.sentence, "storage is 75 % of backend time: at most 4.0x if storage were free");
+        assert_eq!(found.waits[0].event, "WALWrite");
+    }
+
+    #[test]
+    fn a_lock_counts_for_what_its_holder_waits_for_and_unknown_holders_for_nothing() {
+        let mut trial = waits(&[("Lock", "transactionid", 20), ("IO", "WALSync", 40), ("CPU", "CPU", 40)]);
+        assert_eq!(found(&[trial.clone()], false).storage.unwrap().value, 0.4, "nobody asked who holds the locks");
+        trial.lock_holders = wait_counts(&[("IO", "WALSync", 6), ("CPU", "CPU", 2), ("Unknown", "Unknown", 99)]);
+        let found = found(&[trial], false);
+        assert!((found.storage.unwrap().value - 0.55).abs() < 1e-9 && (found.storage_behind_locks - 0.15).abs() < 1e-9);
+        assert_eq!(
+            found.sentence,
+            "storage is 55 % of backend time, 15 of these 55 behind locks: at most 2.2x if storage were free"
+        );
+    }
+
+    #[test]
+    fn at_a_fixed_rate_the_clients_pauses_are_no_time_and_no_gain_is_promised() {
+        let trial = waits(&[("Client", "ClientRead", 900), ("IO", "WALSync", 40), ("CPU", "CPU", 60)]);
+        let found = found(&[trial], true);
+        assert_eq!(found.sentence, "storage is 40 % of backend time outside client waits");
+        assert_eq!(found.if_storage_were_free, None);
+    }
+
+    #[test]
+    fn trials_and_the_order_of_their_seconds_give_the_interval() {
+        let with_seconds = |storage: &[u32]| {
+            let second = |storage: &u32| WaitSecond { samples: 10, counts: vec![(0, *storage), (1, 100 - *storage)] };
+            let all: u64 = storage.iter().map(|count| u64::from(*count)).sum();
+            let mut trial = waits(&[("IO", "WALSync", all), ("CPU", "CPU", 100 * storage.len() as u64 - all)]);
+            trial.seconds = storage.iter().map(second).collect();
+            trial
+        };
+        let mut noise = Noise::seeded(7);
+        let mut drawn = |correlation: f64| -> Vec<u32> {
+            autoregressive(&mut noise, 40.0, 8.0, correlation, 60)
+                .iter()
+                .map(|value| value.clamp(0.0, 100.0) as u32)
+                .collect()
+        };
+        let width = |trials: &[WaitFigures]| {
+            let storage = found(trials, false).storage.unwrap();
+            storage.high.unwrap() - storage.low.unwrap()
+        };
+        let (loose, tied) = (drawn(0.0), drawn(0.9));
+        assert!(width(&[with_seconds(&tied)]) > 1.5 * width(&[with_seconds(&loose)]), "neighbours say the same");
+        let trials = [0.38, 0.39, 0.40].map(|share| with_seconds(&[(share * 100.0) as u32; 20]));
+        let sentence = found(&trials, false).sentence;
+        assert_eq!(sentence, "storage is 39 % of backend time (37 to 42): at most 1.6x if storage were free");
+        assert_eq!(found(&[waits(&[("IO", "WALSync", 1)])], false).storage.unwrap().low, None);
+    }
+
+    #[test]
+    fn storage_that_hardly_shows_is_a_number_and_no_judgment() {
+        let trial = waits(&[("Client", "ClientRead", 600), ("IO", "WALSync", 30), ("CPU", "CPU", 370)]);
+        assert_eq!(
+            found(&[trial], false).sentence,
+            "storage is 3.0 % of backend time: at most 1.03x if storage were free"
+        );
+    }
+
+    #[test]
+    fn without_samples_there_is_nothing_to_find_unless_the_cpus_were_full() {
+        assert_eq!(BackendSums::default().finding(&CpuSums::default(), false), None);
+    }
+}

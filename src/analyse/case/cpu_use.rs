@@ -1,0 +1,323 @@
+//! What the CPUs did: how busy, for whom, which single one was fullest, and who waited for one.
+
+use crate::analyse::trial::counters::{growth, span_s};
+use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::record::columns;
+use crate::record::columns::ColumnDef;
+use std::collections::{BTreeMap, HashMap};
+
+/// From this share on the CPUs count as full: a client or a writer that gets no CPU looks like a wait for something else.
+const FULL: f64 = 0.9;
+/// Share of the CPUs' time given to other guests of the hypervisor, or taken by other programs, from which that is said.
+pub const LOSS_WORTH_SAYING: f64 = 0.02;
+/// Share of the time with a task that waited for a CPU from which that is said.
+const PRESSURE_WORTH_SAYING: f64 = 0.1;
+/// Processes that are stored.
+const PROCESSES_SHOWN: usize = 8;
+/// Shares below this are left out of the list of processes.
+const LEAST_PROCESS_SHARE: f64 = 0.005;
+
+/// Sums over the trials of one case.
+#[derive(Debug, Clone, Default)]
+pub struct CpuSums {
+    /// Time of all CPUs in each state, nanoseconds.
+    cpu_ns: [f64; columns::CPU_TIMES.len()],
+    processes: BTreeMap<String, f64>,
+    /// CPU time of all programs that are none of the run, nanoseconds, by the name of the busiest of them in each second.
+    others_ns: BTreeMap<String, f64>,
+    /// Work of the busiest CPU of each second, and the time of those seconds, seconds.
+    fullest_s: (f64, f64),
+    /// Time in which some task waited for a CPU, and the time looked at, seconds.
+    waited_s: (f64, f64),
+    trials: u32,
+}
+
+impl CpuSums {
+    /// Adds a trial with its busiest processes.
+    pub fn add(&mut self, seconds: &Seconds, processes: &[(String, f64)]) {
+        self.trials += 1;
+        for (sum, state) in self.cpu_ns.iter_mut().zip(&columns::CPU_TIMES) {
+            *sum += seconds.counts(state).and_then(grown).unwrap_or(0) as f64;
+        }
+        self.add_others(seconds);
+        self.add_fullest(seconds);
+        let pressure = seconds.counts(&columns::PSI_CPU_SOME_US).and_then(growth);
+        if let Some(waited) = pressure {
+            self.waited_s.0 += waited.amount as f64 / 1e6;
+            self.waited_s.1 += span_s(seconds.counts(&columns::TIME_US), waited.first, waited.last);
+        }
+        for (name, share) in processes {
+            *self.processes.entry(name.clone()).or_default() += share;
+        }
+    }
+
+    fn add_fullest(&mut self, seconds: &Seconds) {
+        let Some(worked) = seconds.counts(&columns::CPU_FULLEST_NS) else { return };
+        let clock = seconds.counts(&columns::TIME_US);
+        // A row after a gap covers more than its second: left out.
+        for row in (1..worked.rows()).filter(|row| *row == 1 || worked.at(row - 1).is_some()) {
+            if let Some(ns) = worked.at(row) {
+                self.fullest_s.0 += ns as f64 / 1e9;
+                self.fullest_s.1 += span_s(clock, row - 1, row);
+            }
+        }
+    }
+
+    fn add_others(&mut self, seconds: &Seconds) {
+        let columns = (seconds.counts(&columns::OTHERS_CPU_NS), seconds.texts(&columns::OTHERS_NAME));
+        let (Some(used), Some(names)) = columns else { return };
+        let mut before = None;
+        for row in 0..seconds.rows() {
+            let Some(now) = used.at(row) else { continue };
+            if let (Some(before), Some(name)) = (before, names.at(row)) {
+                *self.others_ns.entry(name.to_owned()).or_default() += now.saturating_sub(before) as f64;
+            }
+            before = Some(now);
+        }
+    }
+
+    /// How the CPUs spent their time; `None` where it was not counted. Waiting for I/O is idling: the CPU was free for
+    /// whoever needed it. Time that the hypervisor took is nobody's work here, and not available either.
+    #[must_use]
+    pub fn cpu(&self) -> Option<CpuUse> {
+        let all: f64 = self.cpu_ns.iter().sum();
+        let of = |wanted: &[ColumnDef]| {
+            let states = columns::CPU_TIMES.iter().zip(self.cpu_ns);
+            states.filter(|(state, _)| wanted.contains(state)).map(|(_, ns)| ns).sum::<f64>() / all
+        };
+        let stolen = of(&[columns::CPU_STEAL_NS]);
+        let busy = 1.0 - of(&[columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS]) - stolen;
+        let others = self.others_ns.values().sum::<f64>() / all;
+        (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen, others })
+    }
+
+    /// The program that was the busiest of the others while they took most.
+    #[must_use]
+    pub fn other(&self) -> Option<&str> {
+        self.others_ns.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
+    }
+
+    /// The process or thread that used most CPU, with its share of one CPU.
+    #[must_use]
+    pub fn busiest(&self) -> Option<(String, f64)> {
+        let most = self.processes.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some((most.0.clone(), most.1 / f64::from(self.trials.max(1))))
+    }
+
+    /// Share of its time that the busiest CPU of each second worked.
+    #[must_use]
+    pub fn fullest(&self) -> Option<f64> {
+        share(self.fullest_s)
+    }
+
+    /// Share of the time in which some task of the machine waited for a CPU.
+    #[must_use]
+    pub fn pressure(&self) -> Option<f64> {
+        share(self.waited_s)
+    }
+
+    /// What is to be said of the CPUs beside any figure, clause by clause; empty where they had room.
+    #[must_use]
+    pub fn clauses(&self) -> Vec<String> {
+        let mut clauses = Vec::new();
+        match (self.cpu().filter(|cpu| cpu.is_full()), self.fullest().filter(|fullest| *fullest >= FULL)) {
+            (Some(cpu), _) if cpu.stolen < LOSS_WORTH_SAYING => {
+                clauses.push(format!("the CPUs were {} busy", percent(cpu.busy)));
+            }
+            (Some(cpu), _) => clauses.push(format!(
+                "the CPUs were {} busy, {} went to other guests (steal)",
+                percent(cpu.busy),
+                percent(cpu.stolen)
+            )),
+            (None, Some(fullest)) => clauses.push(format!("one CPU was {} busy", percent(fullest))),
+            (None, None) => {}
+        }
+        let waited = self.pressure().filter(|waited| *waited >= PRESSURE_WORTH_SAYING);
+        clauses.extend(waited.map(|waited| format!("some task waited for a CPU {} of the time", percent(waited))));
+        if let Some((name, share)) = self.busiest().filter(|(_, share)| *share >= FULL) {
+            // Processes of one name are added up: above one CPU it was surely more than one.
+            let name = if share > 1.0 { format!("all {name} together") } else { name };
+            clauses.push(format!("{name} used {} of one CPU", percent(share)));
+        }
+        clauses
+    }
+}
+
+fn share((part, whole): (f64, f64)) -> Option<f64> {
+    (whole > 0.0).then(|| (part / whole).min(1.0))
+}
+
+/// How the CPUs spent their time, shares of 0 to 1 of all CPUs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuUse {
+    /// Working for programs and the kernel here.
+    pub busy: f64,
+    /// Taken by the hypervisor for other guests.
+    pub stolen: f64,
+    /// Taken by programs that are none of the run, at least: whoever ended within a second is missed. Part of `busy`.
+    pub others: f64,
+}
+
+impl CpuUse {
+    /// Whether next to no time was left.
+    #[must_use]
+    pub fn is_full(self) -> bool {
+        self.busy + self.stolen > FULL
+    }
+}
+
+/// Growth of a CPU's state from its first to its last reading. The time spent idle and waiting for I/O may fall a little
+/// now and then (proc(5), `iowait`): that must not make the state disappear and the CPU look busy.
+fn grown(column: CountSeries<'_>) -> Option<u64> {
+    let mut readings = (0..column.rows()).filter_map(|row| column.at(row));
+    let first = readings.next()?;
+    readings.next_back().map(|last| last.saturating_sub(first))
+}
+
+/// Mean CPU use of the busiest processes of a trial over the rows that list any, the busiest first. Processes of one
+/// name are added up; worker threads of the kernel are known by what they work for.
+#[must_use]
+pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
+    let ranks = columns::TOP_NAMES.iter().zip(&columns::TOP_CPU_NS);
+    let ranks: Vec<_> =
+        ranks.filter_map(|(name, cpu_ns)| Some((seconds.texts(name)?, seconds.counts(cpu_ns)?))).collect();
+    let Some((_, busiest)) = ranks.first() else { return Vec::new() };
+    let listed_s = listed_s(seconds, *busiest);
+    let mut sums: HashMap<&str, f64> = HashMap::new();
+    for (names, used) in &ranks {
+        let mut by_code = vec![0.0; names.words().len()];
+        for row in 1..seconds.rows() {
+            if let (Some(code), Some(ns)) = (names.code(row), used.at(row)) {
+                by_code[code] += ns as f64;
+            }
+        }
+        for (name, ns) in names.words().iter().zip(by_code) {
+            *sums.entry(family(name)).or_default() += ns;
+        }
+    }
+    let mean = |ns: f64| if listed_s > 0.0 { ns / 1e9 / listed_s } else { 0.0 };
+    let shares = sums.into_iter().map(|(name, sum)| (name.to_owned(), mean(sum)));
+    let mut shares: Vec<(String, f64)> = shares.filter(|(_, share)| *share >= LEAST_PROCESS_SHARE).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    shares.truncate(PROCESSES_SHOWN);
+    shares
+}
+
+/// Time that the rows cover which list any process, in seconds: each from the reading before it, which a gap puts further
+/// back than the row before.
+fn listed_s(seconds: &Seconds, busiest: CountSeries<'_>) -> f64 {
+    let (clock, read) = (seconds.counts(&columns::TIME_US), seconds.counts(&columns::OTHERS_CPU_NS));
+    let rows: Vec<usize> = (0..seconds.rows()).filter(|row| read.is_some_and(|read| read.at(*row).is_some())).collect();
+    let listing = rows.windows(2).filter(|pair| busiest.at(pair[1]).is_some());
+    listing.map(|pair| span_s(clock, pair[0], pair[1])).sum()
+}
+
+/// What a kernel worker works for: `kworker/u4:3+btrfs-endio` and `kworker/u4:7-btrfs-endio` are both `btrfs-endio`.
+fn family(name: &str) -> &str {
+    let Some(rest) = name.strip_prefix("kworker/") else { return name };
+    rest.find(['+', '-']).map_or("kworker", |sign| &rest[sign + 1..])
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(busy: u64, idle: u64) -> Seconds {
+        let mut seconds = Seconds::new(2);
+        seconds.push_counts("cpu_user_ns", vec![0, busy], &[true; 2]);
+        seconds.push_counts("cpu_idle_ns", vec![0, idle], &[true; 2]);
+        seconds
+    }
+
+    fn sums(seconds: &Seconds) -> CpuSums {
+        let mut sums = CpuSums::default();
+        sums.add(seconds, &[]);
+        sums
+    }
+
+    #[test]
+    fn cpus_with_room_need_no_words_and_full_ones_are_told() {
+        assert_eq!(sums(&cpu(40, 60)).clauses(), Vec::<String>::new());
+        assert_eq!(sums(&cpu(97, 3)).clauses(), ["the CPUs were 97 % busy"]);
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_is_no_work_of_ours_yet_leaves_no_time() {
+        let mut seconds = cpu(55, 5);
+        seconds.push_counts("cpu_steal_ns", vec![0, 40], &[true; 2]);
+        let sums = sums(&seconds);
+        assert_eq!((sums.cpu().unwrap().busy * 100.0).round(), 55.0);
+        assert_eq!(sums.clauses(), ["the CPUs were 55 % busy, 40 % went to other guests (steal)"]);
+    }
+
+    #[test]
+    fn one_full_cpu_among_idle_ones_is_told_whichever_it_is_in_each_second() {
+        let ms = 1_000_000;
+        let mut seconds = Seconds::new(5);
+        let read = [true, true, true, false, true];
+        // 16 CPUs, one of them busy: 6 % of all.
+        seconds.push_counts("cpu_user_ns", vec![0, 960 * ms, 1920 * ms, 0, 3900 * ms], &read);
+        seconds.push_counts("cpu_idle_ns", vec![0, 15_000 * ms, 30_000 * ms, 0, 60_000 * ms], &read);
+        seconds.push_counts("time_us", vec![0, 1_000_000, 2_000_000, 0, 4_000_000], &read);
+        seconds.push_counts(
+            "cpu_fullest_ns",
+            vec![0, 970 * ms, 950 * ms, 0, 1990 * ms],
+            &[false, true, true, false, true],
+        );
+        let sums = sums(&seconds);
+        assert!((sums.fullest().unwrap() - 0.96).abs() < 1e-9, "{:?}", sums.fullest());
+        assert_eq!(sums.clauses(), ["one CPU was 96 % busy"]);
+    }
+
+    #[test]
+    fn tasks_that_wait_for_a_cpu_are_told_from_a_tenth_of_the_time_on() {
+        let pressed = |us: u64| {
+            let mut seconds = cpu(40, 60);
+            seconds.push_counts("time_us", vec![0, 1_000_000], &[true; 2]);
+            seconds.push_counts("psi_cpu_some_us", vec![5, 5 + us], &[true; 2]);
+            sums(&seconds).clauses()
+        };
+        assert_eq!(pressed(90_000), Vec::<String>::new());
+        assert_eq!(pressed(610_000), ["some task waited for a CPU 61 % of the time"]);
+    }
+
+    #[test]
+    fn what_other_programs_took_is_known_with_the_name_of_the_greediest() {
+        // Two CPUs for three seconds, of one of which nothing was read: 6 s, of which others took 2.25 s.
+        let mut seconds = Seconds::new(4);
+        let (read, ms) = ([true, true, false, true], 1_000_000);
+        seconds.push_counts("cpu_user_ns", vec![0, 1950 * ms, 0, 5850 * ms], &read);
+        seconds.push_counts("cpu_idle_ns", vec![0, 50 * ms, 0, 150 * ms], &read);
+        seconds.push_texts("others_name", [None, Some("rustc"), None, Some("make")]);
+        seconds.push_counts("others_cpu_ns", vec![0, 1500 * ms, 0, 2250 * ms], &read);
+        let sums = sums(&seconds);
+        assert!((sums.cpu().unwrap().others - 0.375).abs() < 1e-9 && sums.other() == Some("rustc"));
+    }
+
+    #[test]
+    fn a_kernel_thread_that_fills_one_cpu_is_named() {
+        let mut sums = CpuSums::default();
+        sums.add(&cpu(50, 50), &[("btrfs-endio-write".to_owned(), 0.98), ("postgres".to_owned(), 0.4)]);
+        assert_eq!(sums.clauses(), ["btrfs-endio-write used 98 % of one CPU"]);
+    }
+
+    #[test]
+    fn workers_of_one_kind_are_added_up_over_slots_and_rows() {
+        let mut seconds = Seconds::new(4);
+        let (read, ms) = ([true, true, false, true], 1_000_000);
+        seconds.push_counts("time_us", vec![0, 1_100_000, 0, 3_000_000], &read);
+        seconds.push_counts("others_cpu_ns", vec![0; 4], &read);
+        seconds.push_texts("top1_name", [None, Some("kworker/u4:3+btrfs-endio"), None, Some("postgres")]);
+        seconds.push_counts("top1_cpu_ns", vec![0, 800 * ms, 0, 1000 * ms], &[false, true, false, true]);
+        seconds.push_texts("top2_name", [None, Some("postgres"), None, Some("kworker/u4:7-btrfs-endio")]);
+        seconds.push_counts("top2_cpu_ns", vec![0, 200 * ms, 0, 1000 * ms], &[false, true, false, true]);
+        let found = processes(&seconds);
+        assert_eq!(found.len(), 2);
+        assert!(found[0].0 == "btrfs-endio" && (found[0].1 - 0.6).abs() < 1e-12);
+        assert!(found[1].0 == "postgres" && (found[1].1 - 0.4).abs() < 1e-12);
+    }
+}

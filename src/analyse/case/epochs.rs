@@ -1,0 +1,294 @@
+//! What snapshots do to a load: the seconds around each, laid over each other and averaged (superposed epochs).
+//!
+//! A second counts by its distance to the second in which the snapshot was made. Trials are averaged as other figures are.
+
+use crate::analyse::findings::estimate::over_trials;
+use crate::analyse::findings::remark::{Remark, Weight};
+use crate::analyse::findings::{Estimate, SnapshotFinding};
+use crate::analyse::trial::input::Seconds;
+use crate::record::built::StackFacts;
+use crate::record::columns;
+use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
+use crate::record::trial::TrialRecord;
+use crate::stats::interval::TrialMean;
+use crate::stats::moments;
+use crate::stats::ratio::BlockMean;
+
+/// Seconds before a snapshot that tell the rate without it, at most; half-way to the one before lies a deletion.
+const BEFORE: usize = 5;
+/// The load is back at this share of the rate before.
+const BACK_AT: f64 = 0.95;
+/// Seconds, that of the snapshot first, in which time without a commit is its own.
+const IDLE_SECONDS: usize = 3;
+
+/// The snapshots of a case while its trials come in.
+#[derive(Debug, Clone, Default)]
+pub struct EpochSums {
+    every_us: Option<u64>,
+    keep: u64,
+    trials: Vec<TrialEpochs>,
+    made: u64,
+    deleted: u64,
+    failures: Vec<String>,
+}
+
+/// What one trial says.
+#[derive(Debug, Clone, Default)]
+struct TrialEpochs {
+    trial: u32,
+    /// Operations a second by distance to the snapshot, the first `before` seconds before it.
+    curve: Vec<f64>,
+    before: usize,
+    make_s: Option<f64>,
+    delete_s: Option<f64>,
+    /// Rate while deletions run, over the rate before snapshots.
+    delete_load: Option<f64>,
+    /// Longest time without a completed operation from the snapshot on, seconds: mean over snapshots.
+    idle_s: Option<f64>,
+    /// Device bytes per operation.
+    bytes_before: Option<f64>,
+    bytes_after: Option<f64>,
+    gb_per_hour: Option<f64>,
+}
+
+impl EpochSums {
+    /// Adds a trial.
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds) {
+        let Some(counts) = &record.counts else { return };
+        let Some(snapshots) = &counts.snapshots else { return };
+        (self.every_us, self.keep) = (snapshots.every_us, snapshots.keep);
+        let count =
+            |kind| snapshots.deeds.iter().filter(|deed| deed.kind == kind && deed.failure.is_none()).count() as u64;
+        self.made += count(DeedKind::Make);
+        self.deleted += count(DeedKind::Delete);
+        let failures = snapshots.deeds.iter().filter_map(|deed| deed.failure.clone());
+        let lost = |number: &u64| format!("snapshot {number} had no room left and became invalid");
+        let lost = snapshots.lost.iter().map(lost);
+        let copy = snapshots.copy_failure.iter().map(|why| format!("no server started on a copy: {why}"));
+        self.failures.extend(failures.chain(lost).chain(copy).map(|why| format!("trial {}: {why}", record.trial)));
+        let hours = counts.elapsed_us as f64 / 3.6e9;
+        let grown = snapshots.used_bytes.map(|(before, after)| (after as f64 - before as f64) / 1e9);
+        let gb_per_hour = grown.filter(|_| hours > 0.0).map(|grown| grown / hours);
+        let of_trial = epochs(snapshots, record.stack.as_ref(), seconds).unwrap_or_default();
+        self.trials.push(TrialEpochs { trial: record.trial, gb_per_hour, ..of_trial });
+    }
+
+    /// The finding; `None` for a workload without snapshots.
+    pub fn finding(&self) -> Option<SnapshotFinding> {
+        let first = self.trials.first()?;
+        let over = |of: &dyn Fn(&TrialEpochs) -> Option<f64>| self.over(of);
+        let lengths = self.trials.iter().map(|trial| trial.curve.len());
+        let length = lengths.min().unwrap_or(0);
+        let curve = (0..length).filter_map(|at| {
+            let rates: Vec<f64> = self.trials.iter().map(|trial| trial.curve[at]).collect();
+            Some((at as i64 - first.before as i64, moments::mean(&rates)?))
+        });
+        Some(SnapshotFinding {
+            every_s: self.every_us.map(|us| us as f64 / 1e6),
+            keep: self.keep,
+            made: self.made,
+            deleted: self.deleted,
+            curve: curve.collect(),
+            dip: over(&TrialEpochs::dip),
+            back_s: over(&|trial| trial.back_s().map(|seconds| seconds as f64)),
+            idle_s: over(&|trial| trial.idle_s),
+            make_s: over(&|trial| trial.make_s),
+            delete_s: over(&|trial| trial.delete_s),
+            delete_load: over(&|trial| trial.delete_load),
+            bytes_before: over(&|trial| trial.bytes_before),
+            bytes_after: over(&|trial| trial.bytes_after),
+            gb_per_hour: moments::mean(&self.trials.iter().filter_map(|trial| trial.gb_per_hour).collect::<Vec<_>>()),
+            failures: self.failures.clone(),
+        })
+    }
+
+    /// Snapshots that failed, each with its words.
+    pub fn remarks(&self) -> Vec<Remark> {
+        let told = |why: &String| Remark::plain(Weight::Wrong, format!("a snapshot failed: {why}"));
+        self.failures.iter().map(told).collect()
+    }
+
+    /// Mean over trials; `None` where one lacks it.
+    fn over(&self, of: &dyn Fn(&TrialEpochs) -> Option<f64>) -> Option<Estimate> {
+        let value = |trial: &TrialEpochs| {
+            let mean = of(trial)?;
+            Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
+        };
+        over_trials(&self.trials.iter().map(value).collect::<Option<Vec<_>>>()?)
+    }
+}
+
+impl TrialEpochs {
+    fn rate_before(&self) -> Option<f64> {
+        moments::mean(&self.curve[..self.before]).filter(|rate| *rate > 0.0)
+    }
+
+    /// The slowest second from the snapshot on, over the rate before.
+    fn dip(&self) -> Option<f64> {
+        let least = self.curve[self.before..].iter().copied().reduce(f64::min)?;
+        Some(least / self.rate_before()?)
+    }
+
+    /// Seconds from the start of the snapshot's second to the first one that is back, from the slowest on; 0 where none
+    /// was slower than that.
+    fn back_s(&self) -> Option<usize> {
+        let wanted = self.rate_before()? * BACK_AT;
+        let after = &self.curve[self.before..];
+        let slowest = after.iter().enumerate().min_by(|one, other| one.1.total_cmp(other.1))?.0;
+        let back = after[slowest..].iter().position(|rate| *rate >= wanted)?;
+        Some(if back == 0 { 0 } else { slowest + back })
+    }
+}
+
+/// The row in which a moment lies: row 1 is the first second.
+fn row_of(start_us: u64) -> usize {
+    (start_us / 1_000_000) as usize + 1
+}
+
+fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seconds) -> Option<TrialEpochs> {
+    let done = seconds.counts(&columns::CLIENT_DONE)?;
+    let every = (snapshots.every_us? / 1_000_000) as usize;
+    let (before, after) = (BEFORE.min(every / 2), every - every / 2);
+    let of_kind = |kind| -> Vec<&SnapshotDeed> {
+        snapshots.deeds.iter().filter(|deed| deed.kind == kind && deed.failure.is_none()).collect()
+    };
+    let (made, deleted) = (of_kind(DeedKind::Make), of_kind(DeedKind::Delete));
+    // Those alone whose seconds were all measured.
+    let rows: Vec<usize> = made
+        .iter()
+        .map(|deed| row_of(deed.start_us))
+        .filter(|row| *row > before && (row - before..row + after).all(|row| done.at(row).is_some()))
+        .collect();
+    let mean_at = |offset: usize| {
+        let rates: Vec<f64> = rows.iter().filter_map(|row| done.at(row + offset - before)).map(|n| n as f64).collect();
+        moments::mean(&rates)
+    };
+    let curve: Vec<f64> = (0..before + after).map(mean_at).collect::<Option<_>>()?;
+    let mut found = TrialEpochs { curve, before, ..TrialEpochs::default() };
+    let length =
+        |deeds: &[&SnapshotDeed]| moments::mean(&deeds.iter().map(|d| d.length_us as f64 / 1e6).collect::<Vec<_>>());
+    (found.make_s, found.delete_s) = (length(&made), length(&deleted));
+    let usual = found.rate_before();
+    let while_deleting: Vec<f64> = deleted
+        .iter()
+        .flat_map(|deed| row_of(deed.start_us)..=row_of(deed.start_us + deed.length_us))
+        .filter_map(|row| done.at(row))
+        .map(|done| done as f64)
+        .collect();
+    found.delete_load = moments::mean(&while_deleting).zip(usual).map(|(rate, usual)| rate / usual);
+    if let Some(idle) = seconds.counts(&columns::CLIENT_IDLE_US_MAX) {
+        // One that is longer than a second was going on when that second began.
+        let goes_on = |row: &usize| idle.at(*row).is_some_and(|us| us >= 1_000_000);
+        let longest = |row: usize| {
+            let further = (row + IDLE_SECONDS..idle.rows()).take_while(goes_on);
+            (row..row + IDLE_SECONDS).chain(further).filter_map(|row| idle.at(row)).max()
+        };
+        let longest = rows.iter().filter_map(|row| longest(*row)).map(|us| us as f64 / 1e6);
+        found.idle_s = moments::mean(&longest.collect::<Vec<_>>());
+    }
+    let bytes = |from: usize, to: usize| bytes_each(stack?, seconds, &rows, (from, to), before);
+    (found.bytes_before, found.bytes_after) = (bytes(0, before), bytes(before, before + after));
+    Some(found)
+}
+
+/// Bytes written to the lowest devices for each operation in the seconds at these offsets.
+fn bytes_each(
+    stack: &StackFacts,
+    seconds: &Seconds,
+    rows: &[usize],
+    (from, to): (usize, usize),
+    before: usize,
+) -> Option<f64> {
+    let done = seconds.counts(&columns::CLIENT_DONE)?;
+    let lowest = stack.device_columns().into_iter().filter(|(_, _, device)| device.stands_on_nothing == Some(true));
+    let written: Vec<_> =
+        lowest.filter_map(|(_, prefix, _)| seconds.device_counts(&prefix, &columns::DEVICE_WRITE_BYTES)).collect();
+    let (mut bytes, mut operations) = (0, 0);
+    for row in rows {
+        // A counter at row k was read after second k.
+        let (first, last) = (row + from - before - 1, row + to - before - 1);
+        for column in &written {
+            bytes += column.at(last)?.checked_sub(column.at(first)?)?;
+        }
+        operations += (first + 1..=last).filter_map(|row| done.at(row)).sum::<u64>();
+    }
+    (operations > 0 && !written.is_empty()).then(|| bytes as f64 / operations as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deed(kind: DeedKind, number: u64, start_us: u64) -> SnapshotDeed {
+        SnapshotDeed { number, kind, start_us, length_us: 40_000, failure: None }
+    }
+
+    /// Seconds of a load of 1000 with a dip of two seconds after each snapshot.
+    fn seconds(rows: usize, snapshots: &[usize]) -> Seconds {
+        let of_row = |row: usize| match (snapshots.contains(&row), snapshots.contains(&row.saturating_sub(1))) {
+            (true, _) => 300,
+            (_, true) => 600,
+            _ => 1000,
+        };
+        let done: Vec<u64> = (0..rows).map(of_row).collect();
+        let idle: Vec<u64> = done.iter().map(|done| if *done < 1000 { 700_000 } else { 20_000 }).collect();
+        let mut seconds = Seconds::new(rows);
+        seconds.push_counts(columns::CLIENT_DONE.name, done, &vec![true; rows]);
+        seconds.push_counts(columns::CLIENT_IDLE_US_MAX.name, idle, &vec![true; rows]);
+        seconds
+    }
+
+    fn found(deeds: Vec<SnapshotDeed>, rows: usize, at: &[usize]) -> Option<TrialEpochs> {
+        let snapshots = SnapshotCounts { every_us: Some(10_000_000), keep: 1, deeds, ..SnapshotCounts::default() };
+        epochs(&snapshots, None, &seconds(rows, at))
+    }
+
+    #[test]
+    fn a_dip_is_found_where_the_snapshots_were_made_whatever_their_number() {
+        let deeds = [10, 20, 30].map(|s: u64| deed(DeedKind::Make, s / 10, s * 1_000_000 + 300_000)).to_vec();
+        let found = found(deeds, 40, &[11, 21, 31]).unwrap();
+        assert_eq!(found.curve, [1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 300.0, 600.0, 1000.0, 1000.0, 1000.0]);
+        assert_eq!((found.dip(), found.back_s()), (Some(0.3), Some(2)));
+        assert!((found.idle_s.unwrap() - 0.7).abs() < 1e-9);
+        assert_eq!((found.make_s, found.delete_s), (Some(0.04), None));
+    }
+
+    #[test]
+    fn a_stall_over_several_seconds_is_followed_to_its_end() {
+        let snapshots = SnapshotCounts {
+            every_us: Some(10_000_000),
+            keep: 1,
+            deeds: vec![deed(DeedKind::Make, 1, 10_300_000)],
+            ..SnapshotCounts::default()
+        };
+        let mut seconds = Seconds::new(30);
+        seconds.push_counts(columns::CLIENT_DONE.name, vec![1000; 30], &[true; 30]);
+        // From 12.05 s to 15.1 s; another one later.
+        let idle = |row: usize| match row {
+            13 => 950_000,
+            14 => 1_950_000,
+            15 => 2_950_000,
+            16 => 3_050_000,
+            18 => 9_000_000,
+            _ => 2_000,
+        };
+        seconds.push_counts(columns::CLIENT_IDLE_US_MAX.name, (0..30).map(idle).collect(), &[true; 30]);
+        let found = epochs(&snapshots, None, &seconds).unwrap();
+        assert!((found.idle_s.unwrap() - 3.05).abs() < 1e-9, "{:?}", found.idle_s);
+    }
+
+    #[test]
+    fn a_load_without_a_dip_is_back_at_once_and_one_without_whole_epochs_has_none() {
+        let one = |s: u64| vec![deed(DeedKind::Make, 1, s * 1_000_000)];
+        let flat = found(one(10), 30, &[]).unwrap();
+        assert_eq!((flat.dip(), flat.back_s()), (Some(1.0), Some(0)));
+        assert!(found(one(2), 30, &[]).is_none() && found(one(28), 30, &[]).is_none());
+    }
+
+    #[test]
+    fn the_load_while_deleting_is_set_against_the_rate_before() {
+        let deeds = vec![deed(DeedKind::Make, 2, 20_000_000), deed(DeedKind::Delete, 1, 25_100_000)];
+        let found = found(deeds, 40, &[26]).unwrap();
+        assert_eq!((found.delete_load, found.delete_s), (Some(0.3), Some(0.04)));
+    }
+}

@@ -1,0 +1,219 @@
+//! What the file below an image costs: writes and bytes at the device that holds it, beyond those at the loop device.
+//!
+//! The filesystem below allocates, converts extents and commits its own journal; on a real disk nobody would. What other
+//! programs write to the device below is counted along.
+
+use crate::analyse::findings::{Estimate, ImageCost};
+use crate::analyse::trial::counters::{Flow, Operations};
+use crate::analyse::trial::input::Seconds;
+use crate::record::built::StackFacts;
+use crate::record::columns;
+use crate::record::columns::DeviceColumn;
+use crate::record::stack::GroundName;
+use crate::record::trial::TrialRecord;
+use crate::stats::interval;
+use crate::units::{Bytes, significant};
+
+/// What each trial of a case wrote below its images beyond what reached them, per operation.
+#[derive(Debug, Clone, Default)]
+pub struct ImageCostSums {
+    writes: Vec<f64>,
+    bytes: Vec<f64>,
+    /// Flushes at the device below for each at the loop devices.
+    flushes: Vec<f64>,
+}
+
+/// Up to so many flushes at the device below for one at the loop device are the image's flushes passed on.
+const PASSED_ON: f64 = 1.05;
+/// Each flush of an image makes a filesystem with a journal commit the file's timestamps, at most once per timer tick, with a
+/// flush of its own (ext4 and XFS on Linux 6.18: `cargo bench --bench image_cost`). More than that many are other programs'.
+const PASSED_ON_WITH_JOURNAL: f64 = 2.05;
+
+impl ImageCostSums {
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
+        let Some(stack) = &record.stack else { return };
+        let Some((images, below)) = levels(stack) else { return };
+        let columns = stack.device_columns();
+        let sum = |names: &[GroundName], family: &DeviceColumn| -> Option<f64> {
+            let of = |name: &GroundName| {
+                let (_, prefix, _) = columns.iter().find(|(known, _, _)| known == name)?;
+                let mut flow = Flow::default();
+                flow.add(seconds.device_counts(prefix, family), operations);
+                flow.per_operation()
+            };
+            names.iter().map(of).sum()
+        };
+        let extra = |family| Some(sum(&below, &family)? - sum(&images, &family)?);
+        if let Some((writes, bytes)) = extra(columns::DEVICE_WRITES).zip(extra(columns::DEVICE_WRITE_BYTES)) {
+            self.writes.push(writes);
+            self.bytes.push(bytes);
+            let flushes = |names| sum(names, &columns::DEVICE_FLUSHES).filter(|flushes| *flushes > 0.0);
+            self.flushes.extend(flushes(&below).zip(flushes(&images)).map(|(below, images)| below / images));
+        }
+    }
+
+    /// The finding, `noun` being what an operation is called; `None` without an image whose device below was counted.
+    #[must_use]
+    pub fn finding(&self, noun: &str) -> Option<ImageCost> {
+        let (writes, bytes) = (estimate(&self.writes)?, estimate(&self.bytes)?);
+        let seen = |estimate: &Estimate| estimate.low.is_some_and(|low| low > 0.0);
+        let mut parts = Vec::new();
+        parts.extend(seen(&writes).then(|| format!("{} writes", significant(writes.value))));
+        parts.extend(seen(&bytes).then(|| Bytes(bytes.value.round() as u64).to_string()));
+        let parts = parts.join(" and ");
+        let counted = self.flushes.len() == self.writes.len();
+        let most = self.flushes.iter().copied().fold(0.0, f64::max);
+        let added = match counted {
+            false => format!(
+                "the disk below the image took {parts} more per {noun}; its flushes are not counted, so the file and other \
+                 programs cannot be told apart"
+            ),
+            true if most <= PASSED_ON => format!("the file below the image added {parts} per {noun}"),
+            true if most <= PASSED_ON_WITH_JOURNAL => format!(
+                "the disk below the image took {parts} more per {noun}, from the journal of the filesystem there (the \
+                 file's timestamps) or from other programs"
+            ),
+            true => {
+                format!("the disk below the image took {parts} more per {noun}, part of it written by other programs")
+            }
+        };
+        Some(ImageCost { sentence: (!parts.is_empty()).then_some(added), writes, bytes })
+    }
+}
+
+fn estimate(values: &[f64]) -> Option<Estimate> {
+    let (value, half) = interval::mean_of_differences(values)?;
+    let trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    Some(Estimate { value, low: half.map(|half| value - half), high: half.map(|half| value + half), trials })
+}
+
+/// The loop devices that the stack's own nodes made on files, and the devices that these lie on. A loop device further down
+/// was there before the run: it is the disk below. `None` where there are none, where one lies on nothing that can be seen
+/// or on another image of the stack, and where the device below serves the stack in another way, too: then nobody knows
+/// whose its writes are.
+fn levels(stack: &StackFacts) -> Option<(Vec<GroundName>, Vec<GroundName>)> {
+    let devices = stack.devices();
+    let is_device = |name: &GroundName| devices.iter().any(|(known, _)| known == name);
+    let built = |name: &GroundName| stack.nodes.iter().any(|node| node.name == name.node() && node.layer.is_some());
+    let images: Vec<GroundName> = devices
+        .iter()
+        .filter(|(name, device)| device.backing_file.is_some() && built(name))
+        .map(|(name, _)| name.clone())
+        .collect();
+    let mut below: Vec<GroundName> = Vec::new();
+    for node in stack.nodes.iter().filter(|node| images.iter().any(|image| image.node() == node.name)) {
+        let on: Vec<&GroundName> = node.inputs.iter().map(|input| &input.from).filter(|from| is_device(from)).collect();
+        if on.is_empty() || on.iter().any(|from| images.contains(from)) {
+            return None;
+        }
+        below.extend(on.into_iter().filter(|from| !below.contains(from)).cloned().collect::<Vec<_>>());
+    }
+    // The disk below the file of a loop device that was there before is no user of that device.
+    let others =
+        stack.nodes.iter().filter(|node| node.layer.is_some() && images.iter().all(|image| image.node() != node.name));
+    let shared = others.flat_map(|node| &node.inputs).any(|input| below.contains(&input.from));
+    (!images.is_empty() && !shared).then_some((images, below))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse::stories::story::{Act, Story, disk};
+
+    /// ext4 on an image on vda; vda takes `more` times the writes of the loop device.
+    fn on_image(more: f64) -> Act {
+        let mut act = Act::on("ext4");
+        let mut image = disk(0, "loop3");
+        image.backing_file = Some("/var/lib/pgstrata/pgstrata-1.img".to_owned());
+        act.stack.devices = vec![image, disk(1, "vda")];
+        act.flushes = vec![Some(1.0), Some(1.0)];
+        act.device_writes = vec![1.0, more];
+        act
+    }
+
+    #[test]
+    fn what_the_file_below_adds_is_a_figure_and_a_sentence() {
+        let found = Story::of(3, None).with(&on_image(1.1)).findings();
+        let strata = found.cases[0].strata.as_ref().unwrap();
+        let image = strata.image.as_ref().unwrap();
+        assert!((image.writes.value - 0.102).abs() < 0.001, "{image:?}");
+        assert!((image.bytes.value - 0.102 * 16.4 * 1024.0).abs() < 5.0, "{image:?}");
+        assert_eq!(image.writes.trials, 3);
+        let said = "; the file below the image added 0.102 writes and 1.67 KiB per commit";
+        assert!(strata.sentence.ends_with(said), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn flushes_that_the_journal_below_may_have_sent_are_not_laid_to_others_alone() {
+        for flushes in [1.2, 2.0] {
+            let mut act = on_image(1.5);
+            act.flushes = vec![Some(1.0), Some(flushes)];
+            let found = Story::of(3, None).with(&act).findings();
+            let said = &found.cases[0].strata.as_ref().unwrap().sentence;
+            let cause = "from the journal of the filesystem there (the file's timestamps) or from other programs";
+            assert!(said.ends_with(cause), "{said}");
+        }
+    }
+
+    #[test]
+    fn where_flushes_below_are_not_counted_nobody_is_blamed() {
+        let mut act = on_image(1.5);
+        act.flushes = vec![Some(1.0), Some(0.0)];
+        let found = Story::of(3, None).with(&act).findings();
+        let said = &found.cases[0].strata.as_ref().unwrap().sentence;
+        assert!(said.ends_with("not counted, so the file and other programs cannot be told apart"), "{said}");
+    }
+
+    #[test]
+    fn what_others_wrote_to_the_disk_is_not_laid_to_the_image() {
+        let mut act = on_image(3.0);
+        act.flushes = vec![Some(1.0), Some(2.2)];
+        let found = Story::of(3, None).with(&act).findings();
+        let said = &found.cases[0].strata.as_ref().unwrap().sentence;
+        assert!(
+            said.ends_with(
+                "; the disk below the image took 2.04 writes and 33.5 KiB more per commit, part of it written by other \
+                 programs"
+            ),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn an_image_that_adds_nothing_has_the_figure_without_a_sentence() {
+        let found = Story::of(3, None).with(&on_image(1.0)).findings();
+        let strata = found.cases[0].strata.as_ref().unwrap();
+        assert!(strata.image.as_ref().unwrap().writes.value.abs() < 1e-3);
+        assert!(!strata.sentence.contains("below the image"), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn one_trial_alone_makes_no_sentence() {
+        let found = Story::of(1, None).with(&on_image(1.5)).findings();
+        let strata = found.cases[0].strata.as_ref().unwrap();
+        assert_eq!(strata.image.as_ref().unwrap().writes.low, None);
+        assert!(!strata.sentence.contains("below the image"), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn a_loop_device_that_was_there_before_the_run_is_the_disk_below() {
+        let mut act = on_image(1.1);
+        act.stack.devices[1].backing_file = Some("/srv/disk.img".to_owned());
+        act.stack.devices.push(disk(2, "sdb"));
+        act.flushes.push(Some(1.0));
+        act.device_writes.push(7.0);
+        let found = Story::of(3, None).with(&act).findings();
+        let image = found.cases[0].strata.as_ref().unwrap().image.as_ref().unwrap();
+        assert!((image.writes.value - 0.102).abs() < 0.001, "{image:?}");
+    }
+
+    #[test]
+    fn without_an_image_or_with_a_disk_that_serves_the_stack_otherwise_too_there_is_no_figure() {
+        let mut shared = on_image(1.1);
+        shared.wal_stack = Some(Act::on("ext4").stack);
+        shared.wal_flushes = vec![Some(1.0)];
+        for act in [Act::on("ext4"), shared] {
+            let found = Story::of(3, None).with(&act).findings();
+            assert!(found.cases[0].strata.as_ref().unwrap().image.is_none());
+        }
+    }
+}

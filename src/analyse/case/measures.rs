@@ -1,0 +1,322 @@
+//! The measures of one case over its trials: rates with intervals, counts, latencies.
+
+use crate::analyse::case::percentiles::{Percentiles, TrialLatencies};
+use crate::analyse::findings::estimate::{at_most, estimate, over_trials};
+use crate::analyse::findings::{Estimate, Latency, MeasureFinding};
+use crate::analyse::trial::rates::{in_time, rate_of, within};
+use crate::record::counts::Measure;
+use crate::stats::interval::TrialMean;
+use crate::stats::ratio::BlockMean;
+use hdrhistogram::Histogram;
+
+/// Points of the latency curve between one halving of the rest and the next: 50 %, 75 %, 87.5 %, ...
+const CURVE_POINTS_PER_HALVING: u32 = 6;
+
+/// What the trials of a case say about one measure.
+#[derive(Debug, Clone)]
+pub struct MeasureSums {
+    pub name: String,
+    /// Unit of its rates.
+    pub unit: String,
+    /// Whether it took turns with others, so that its slices are replicates.
+    pub takes_turns: bool,
+    /// Rate of each trial that had it.
+    pub rates: Vec<BlockMean>,
+    pub done: u64,
+    /// Latencies of all trials.
+    pub latencies: Option<Histogram<u64>>,
+    pub percentiles: Percentiles,
+    /// Share of the operations due in each trial that were done and not late, 0 to 1.
+    pub in_time: Vec<BlockMean>,
+    /// Whether the latency of every operation is known.
+    pub all_logged: bool,
+    failed: u64,
+    skipped: u64,
+    late: u64,
+    unsent: u64,
+    latency_us_sum: u64,
+    unavailable: Option<String>,
+    /// Trials that had it, and those that lacked it.
+    had: u32,
+    lacking: u32,
+}
+
+impl MeasureSums {
+    /// Of a measure that no trial has been added to; `unit` is that of its rates.
+    #[must_use]
+    pub fn new(name: &str, unit: &str) -> MeasureSums {
+        MeasureSums {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            takes_turns: false,
+            rates: Vec::new(),
+            done: 0,
+            latencies: None,
+            percentiles: Percentiles::default(),
+            in_time: Vec::new(),
+            all_logged: true,
+            failed: 0,
+            skipped: 0,
+            late: 0,
+            unsent: 0,
+            latency_us_sum: 0,
+            unavailable: None,
+            had: 0,
+            lacking: 0,
+        }
+    }
+
+    /// Adds a trial. `seconds` are the operations of its whole seconds, where they are this measure's own.
+    pub fn add(&mut self, trial: u32, measure: &Measure, seconds: Option<&[f64]>) {
+        self.failed += measure.failed;
+        self.skipped += measure.skipped;
+        self.late += measure.late;
+        self.unsent += measure.never_sent();
+        let Some(done) = measure.done else {
+            self.unavailable = self.unavailable.take().or_else(|| measure.unavailable.clone());
+            self.lacking += 1;
+            // Without it, the luckiest of the trials would stand for the case: those with the most room.
+            self.rates.clear();
+            return;
+        };
+        self.had += 1;
+        self.done += done;
+        self.latency_us_sum += measure.latency_us_sum + measure.waited_us();
+        self.takes_turns |= !measure.slices.is_empty();
+        if let Some(mean) = rate_of(measure).filter(|_| self.lacking == 0) {
+            let within = within(measure, seconds);
+            self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
+        }
+        if let Some(mean) = in_time(measure) {
+            self.in_time.push(BlockMean { block: trial, trial: TrialMean { mean, within: None } });
+        }
+    }
+
+    /// Adds a trial whose steps kept to different rates: what they say together is its rate.
+    pub fn add_search(&mut self, trial: u32, measure: &Measure, rate: Option<TrialMean>) {
+        self.failed += measure.failed;
+        self.skipped += measure.skipped;
+        self.late += measure.late;
+        self.done += measure.done.unwrap_or(0);
+        match rate {
+            Some(trial_mean) => self.rates.push(BlockMean { block: trial, trial: trial_mean }),
+            // Left out alone, the best of its trials would stand for the case.
+            None => {
+                let why = "at least one search ended without a capacity: its steps all passed or all failed";
+                self.unavailable = Some(why.to_owned());
+            }
+        }
+        if self.unavailable.is_some() {
+            self.rates.clear();
+        }
+    }
+
+    /// Adds the latencies of a trial.
+    pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
+        if !trial.is_empty() {
+            let done = measure.done.unwrap_or(0) + measure.never_sent();
+            // At a fixed rate with a limit an operation that failed was not in time either.
+            let failed = if in_time(measure).is_some() { measure.failed } else { 0 };
+            let missed = measure.skipped + failed;
+            self.percentiles.add(TrialLatencies { trial: number, latencies: trial, done, missed });
+        }
+        match &mut self.latencies {
+            None => {
+                let mut merged = trial.clone();
+                merged.auto(true);
+                self.latencies = Some(merged);
+            }
+            // Cannot fail: the sum grows with what is added.
+            Some(merged) => drop(merged.add(trial)),
+        }
+    }
+
+    /// Mean rate over all trials with the interval that these carry alone.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        estimate(&self.rates)
+    }
+
+    #[must_use]
+    pub fn finding(&self) -> MeasureFinding {
+        let rate = self.estimate();
+        let missing = || self.missing().unwrap_or_else(|| "no trial has figures for it".to_owned());
+        MeasureFinding {
+            name: self.name.clone(),
+            unit: self.unit.clone(),
+            unavailable: if rate.is_none() { Some(missing()) } else { None },
+            rate,
+            latency: self.latencies.as_ref().filter(|all| !all.is_empty()).map(|all| self.latency(all)),
+            done: self.done,
+            failed: self.failed,
+            skipped: self.skipped,
+            late: self.late,
+            unsent: self.unsent,
+            in_time: over_trials(&self.in_time).map(|share| at_most(1.0, share)),
+        }
+    }
+
+    /// Why it has no rate, and in how many trials, where that is not all of them.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        if !self.is_partial() {
+            return self.unavailable.clone();
+        }
+        let why = self.unavailable.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        Some(format!("missing in {} of {} trials{why}", self.lacking, self.had + self.lacking))
+    }
+
+    /// Whether some trials had it and others did not.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.had > 0 && self.lacking > 0
+    }
+
+    fn latency(&self, all: &Histogram<u64>) -> Latency {
+        let sent = self.done + self.unsent;
+        let exact = (self.done > 0 && self.latency_us_sum > 0).then(|| self.latency_us_sum as f64 / sent as f64);
+        Latency {
+            mean_us: exact.unwrap_or_else(|| all.mean()),
+            percentiles: self.percentiles.finding(all),
+            max_us: self.all_logged.then(|| all.max()),
+            curve: curve(all),
+        }
+    }
+}
+
+/// (percentile, microseconds), rising, each step half as far from 100 as the one before, divided evenly.
+fn curve(all: &Histogram<u64>) -> Vec<(f64, u64)> {
+    let mut points: Vec<(f64, u64)> = Vec::new();
+    for step in all.iter_quantiles(CURVE_POINTS_PER_HALVING) {
+        // Eight decimals tell one operation in ten thousand million from none.
+        let percentile = (step.quantile_iterated_to() * 1e10).round() / 1e8;
+        let value = step.value_iterated_to().clamp(all.min(), all.max());
+        match points.last_mut() {
+            Some(last) if last.0 >= percentile => last.1 = last.1.max(value),
+            _ => points.push((percentile, value)),
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::counts::MeasureSlice;
+    use crate::record::counts::Unsent;
+
+    fn sums() -> MeasureSums {
+        MeasureSums::new("fdatasync", "ops/s")
+    }
+
+    /// `slices` are the operations of turns of a second.
+    fn measure(done: u64, elapsed_s: f64, slices: &[u64]) -> Measure {
+        let slice = |operations: &u64| MeasureSlice { operations: *operations, elapsed_ns: 1_000_000_000 };
+        Measure {
+            name: "fdatasync".to_owned(),
+            done: Some(done),
+            elapsed_us: (elapsed_s * 1e6) as u64,
+            slices: slices.iter().map(slice).collect(),
+            ..Measure::default()
+        }
+    }
+
+    #[test]
+    fn slices_that_hang_together_tell_less_than_independent_ones() {
+        // Ten slow turns, ten fast ones, and again, against slow and fast ones in turn.
+        let drifting: Vec<u64> = (0..40).map(|turn| if turn / 10 % 2 == 0 { 90 } else { 110 }).collect();
+        let mixed: Vec<u64> = (0..40).map(|turn| if turn % 2 == 0 { 90 } else { 110 }).collect();
+        let width = |slices: &[u64]| {
+            let mut sums = sums();
+            sums.add(1, &measure(4000, 40.0, slices), None);
+            let rate = sums.estimate().unwrap();
+            rate.high.unwrap() - rate.low.unwrap()
+        };
+        assert!(width(&drifting) > 2.0 * width(&mixed), "{} {}", width(&drifting), width(&mixed));
+    }
+
+    #[test]
+    fn a_single_trial_of_slices_has_an_interval_from_its_slices() {
+        let one = measure(1000, 10.0, &[98, 100, 102, 100]);
+        let mut sums = sums();
+        sums.add(1, &one, None);
+        let rate = sums.estimate().unwrap();
+        assert_eq!((rate.value, rate.trials), (100.0, 1));
+        let relative: f64 = 3.182_446 * 0.816_496 / 100.0;
+        assert!((rate.high.unwrap() / 100.0 - relative.exp()).abs() < 1e-5, "{rate:?}");
+        assert_eq!(sums.finding().unit, "ops/s");
+    }
+
+    #[test]
+    fn an_interval_of_two_trials_that_differ_is_wide_and_above_zero() {
+        let mut sums = sums();
+        sums.add(1, &measure(500, 10.0, &[]), None);
+        sums.add(2, &measure(1500, 10.0, &[]), None);
+        let rate = sums.estimate().unwrap();
+        let (low, high) = (rate.low.unwrap(), rate.high.unwrap());
+        assert!((rate.value - 7500f64.sqrt()).abs() < 1e-9 && low > 0.0 && low < 1.0 && high > 10_000.0, "{rate:?}");
+    }
+
+    #[test]
+    fn a_measure_that_could_not_be_had_says_why_and_has_no_rate() {
+        let missing = Measure { done: None, unavailable: Some("EINVAL".to_owned()), ..measure(0, 1.0, &[]) };
+        let mut sums = sums();
+        sums.add(1, &missing, None);
+        let finding = sums.finding();
+        assert_eq!((finding.rate, finding.unavailable.as_deref(), finding.latency), (None, Some("EINVAL"), None));
+    }
+
+    #[test]
+    fn a_measure_that_one_trial_lacks_has_no_rate_whichever_trial_that_is() {
+        let missing = Measure { done: None, unavailable: Some("no room".to_owned()), ..measure(0, 1.0, &[]) };
+        for trials in [[&missing, &measure(9, 1.0, &[])], [&measure(9, 1.0, &[]), &missing]] {
+            let mut sums = sums();
+            (1..).zip(trials).for_each(|(number, trial)| sums.add(number, trial, None));
+            let finding = sums.finding();
+            assert_eq!((finding.rate, sums.is_partial()), (None, true));
+            assert_eq!(finding.unavailable.as_deref(), Some("missing in 1 of 2 trials: no room"));
+        }
+    }
+
+    #[test]
+    fn a_trial_that_took_no_time_has_no_rate() {
+        assert_eq!(rate_of(&measure(7, 0.0, &[])), None);
+    }
+
+    #[test]
+    fn the_mean_latency_is_the_exact_one_of_the_operations_counted() {
+        let mut sums = sums();
+        let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
+        latencies.record_n(5_003, 1_000).unwrap();
+        let counted = Measure { latency_us_sum: 5_003_000, ..measure(1000, 10.0, &[]) };
+        sums.add(1, &counted, None);
+        sums.add_latencies(1, &counted, &latencies);
+        let latency = sums.finding().latency.unwrap();
+        assert_eq!((latency.mean_us, latency.percentiles.len()), (5_003.0, 4));
+    }
+
+    #[test]
+    fn what_failed_or_was_skipped_or_came_late_was_not_in_time() {
+        let counted = Measure { failed: 10, skipped: 40, late: 50, ..measure(950, 10.0, &[]) };
+        let mut sums = sums();
+        sums.add(1, &counted, None);
+        assert_eq!(sums.finding().in_time.unwrap().value, 0.9);
+        let unsent = Unsent { count: 1000, from_us: 6_000_000, until_us: 8_000_000, free_us: 10_000_000 };
+        let mut sums = self::sums();
+        sums.add(1, &Measure { unsent: vec![unsent], ..counted }, None);
+        assert_eq!((sums.finding().in_time.unwrap().value, sums.finding().unsent), (0.45, 1000));
+    }
+
+    #[test]
+    fn the_curve_rises_to_the_slowest_operation_and_grows_denser_towards_it() {
+        let mut all: Histogram<u64> = Histogram::new(3).unwrap();
+        for value in 1..=100_000u64 {
+            all.record(value).unwrap();
+        }
+        let curve = curve(&all);
+        assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+        assert_eq!(curve.last(), Some(&(100.0, all.max())));
+        assert!(curve.iter().filter(|point| point.0 > 99.0).count() > 20, "{}", curve.len());
+        assert!(curve.len() < 200);
+    }
+}

@@ -1,0 +1,476 @@
+//! What one operation of the client was at each layer: device writes, flushes, WAL.
+
+use crate::analyse::case::image_cost::ImageCostSums;
+use crate::analyse::findings::{DeviceStrata, Strata};
+use crate::analyse::trial::counters::{Flow, Operations, growth, span_s};
+use crate::analyse::trial::input::Seconds;
+use crate::record::built::StackFacts;
+use crate::record::case::CaseSpec;
+use crate::record::columns;
+use crate::record::columns::{ColumnDef, DeviceColumn};
+use crate::record::facts::DeviceFacts;
+use crate::record::operation::{Operation, Writes};
+use crate::record::promise::{Claim, Promise};
+use crate::record::stack::{End, GroundName};
+use crate::record::trial::{IdleTraffic, TrialRecord};
+use crate::units::{Bytes, significant};
+use std::collections::BTreeMap;
+
+/// Reads below this many per operation are left out of the sentence.
+const READS_WORTH_SAYING: f64 = 0.05;
+/// Writing workloads make at least a heap record and a commit record; below this many WAL records per operation a
+/// workload is called read only. Not 0, because autovacuum and checkpoints write a record now and then.
+const READ_ONLY_RECORDS: f64 = 0.05;
+
+/// Sums over the trials of one case.
+#[derive(Debug, Clone, Default)]
+pub struct StrataSums {
+    /// Devices with counters: those of the data first, from top to bottom.
+    pub devices: Vec<DeviceSums>,
+    /// Names of the devices of the stack in the last trial; `None` where one of them is not visible.
+    of_stack: Option<Vec<String>>,
+    /// WAL bytes.
+    pub wal_bytes: Flow,
+    pub wal_records: Flow,
+    pub wal_fpi: Flow,
+    /// Syncs of the WAL.
+    pub wal_syncs: Flow,
+    /// The same from before the load to after it, where that was counted: exact.
+    pub load_syncs: f64,
+    /// WAL records and transactions that wrote, counted likewise, and operations.
+    pub load_records: f64,
+    pub load_xids: f64,
+    pub load_operations: f64,
+    /// Transactions that wrote.
+    pub xids: Flow,
+    /// Checkpoints that began while it was measured.
+    pub checkpoints: u64,
+    /// Most readings of the counters in a trial, that at its start included.
+    pub readings: usize,
+    /// Whether the processor was emulated.
+    pub emulated: bool,
+    /// Whether it ran in a virtual machine.
+    pub in_virtual_machine: bool,
+    image: ImageCostSums,
+}
+
+/// Sums of one device, or of all at one depth.
+#[derive(Debug, Clone)]
+pub struct DeviceSums {
+    /// The name of its node.
+    pub node: String,
+    /// Steps below each ground of the database.
+    below: BTreeMap<End, u32>,
+    /// Its kernel names, one for each different one.
+    pub names: Vec<String>,
+    /// The devices as sysfs describes them, in the last trial that has them.
+    pub facts: Vec<DeviceFacts>,
+    /// What it promises in any of the trials.
+    pub promises: Vec<Promise>,
+    /// How many of its devices declare their writes stable, and how many it has.
+    stable: (usize, usize),
+    /// Flushes that are held to be others', by what these did before the trials, and whether that was watched.
+    others: Option<f64>,
+    /// Whether it has counted any flush since it appeared.
+    pub ever_flushed: bool,
+    pub flushes: Flow,
+    /// Flushes from before the load to after it, in the trials whose syncs were counted so.
+    pub load_flushes: Option<f64>,
+    pub writes: Flow,
+    write_bytes: Flow,
+    reads: Flow,
+    busy_ms: f64,
+    busy_of_ms: f64,
+}
+
+impl StrataSums {
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
+        self.wal_bytes.add(seconds.counts(&columns::PG_WAL_BYTES), operations);
+        self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);
+        self.wal_fpi.add(seconds.counts(&columns::PG_WAL_FPI), operations);
+        self.wal_syncs.add(seconds.counts(&columns::PG_WAL_SYNCS), operations);
+        let of_load = |column: ColumnDef| record.load_counts.get(column.name).copied();
+        let load_syncs = of_load(columns::PG_WAL_SYNCS);
+        self.load_syncs += load_syncs.unwrap_or(0) as f64;
+        if let Some((records, xids)) = of_load(columns::PG_WAL_RECORDS).zip(of_load(columns::PG_XIDS)) {
+            let done = record
+                .counts
+                .as_ref()
+                .and_then(|counts| counts.measures.iter().map(|measure| measure.done).sum::<Option<u64>>());
+            self.load_records += records as f64;
+            self.load_xids += xids as f64;
+            self.load_operations += done.unwrap_or(0) as f64;
+        }
+        self.image.add(record, seconds, operations);
+        self.xids.add(seconds.counts(&columns::PG_XIDS), operations);
+        for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
+            self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
+        }
+        self.readings = self.readings.max(seconds.rows());
+        self.emulated |= record.host.is_emulated();
+        self.in_virtual_machine |= record.host.is_virtual == Some(true);
+        let Some(stack) = &record.stack else { return };
+        self.of_stack = devices_of(stack);
+        let depths: Vec<(End, BTreeMap<String, u32>)> = stack
+            .ends()
+            .into_iter()
+            .map(|(end, ground)| {
+                let below = stack.devices_below(Some(ground)).into_iter();
+                (end, below.map(|below| (below.name().0, below.depth)).collect())
+            })
+            .collect();
+        for (name, prefix, facts) in stack.device_columns() {
+            let below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
+            let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
+            let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
+            let flushes = record.load_counts.get(&columns::DEVICE_FLUSHES.name(&prefix));
+            let load_flushes = flushes.filter(|_| load_syncs.is_some()).copied();
+            self.add_device(Seen { name, prefix, facts, promises, below, idle, load_flushes }, seconds, operations);
+        }
+        let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
+        self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
+    }
+
+    fn add_device(&mut self, seen: Seen<'_>, seconds: &Seconds, operations: &Operations) {
+        let column = |family: DeviceColumn| seconds.device_counts(&seen.prefix, &family);
+        if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
+            return;
+        }
+        let known = self.devices.iter().position(|known| known.node == seen.name.0);
+        let at = known.unwrap_or_else(|| {
+            self.devices.push(DeviceSums::empty(&seen.name.0));
+            self.devices.len() - 1
+        });
+        let sums = &mut self.devices[at];
+        sums.below = seen.below;
+        let new: Vec<Promise> = seen.promises.iter().filter(|it| !sums.promises.contains(it)).cloned().collect();
+        sums.promises.extend(new);
+        if !sums.names.contains(&seen.facts.name) {
+            sums.names.push(seen.facts.name.clone());
+        }
+        sums.facts = vec![seen.facts.clone()];
+        sums.stable = (usize::from(sums.promise(Claim::DeclaredStable).is_some()), 1);
+        if let Some(flushes) = column(columns::DEVICE_FLUSHES).and_then(growth) {
+            sums.ever_flushed |= flushes.amount > 0 || seen.facts.flushes_before.is_some_and(|before| before > 0);
+            let span = span_s(seconds.counts(&columns::TIME_US), flushes.first, flushes.last);
+            sums.others = seen.idle.map(|a_second| sums.others.unwrap_or(0.0) + a_second * span);
+        }
+        if sums.promise(Claim::FlushesUncounted).is_none() {
+            sums.flushes.add(column(columns::DEVICE_FLUSHES), operations);
+            let before = sums.load_flushes.unwrap_or(0.0);
+            sums.load_flushes = seen.load_flushes.map(|flushes| before + flushes as f64).or(sums.load_flushes);
+        }
+        sums.writes.add(column(columns::DEVICE_WRITES), operations);
+        sums.write_bytes.add(column(columns::DEVICE_WRITE_BYTES), operations);
+        sums.reads.add(column(columns::DEVICE_READS), operations);
+        if let Some(busy) = column(columns::DEVICE_BUSY_MS).and_then(growth) {
+            sums.busy_ms += busy.amount as f64;
+            sums.busy_of_ms += 1e3 * span_s(seconds.counts(&columns::TIME_US), busy.first, busy.last);
+        }
+    }
+
+    /// The devices below a ground of the database, from top to bottom, those at one depth added up.
+    #[must_use]
+    pub fn below(&self, end: &End) -> Vec<DeviceSums> {
+        levels(&self.devices, |device| device.below.get(end).copied())
+    }
+
+    fn data(&self) -> Vec<DeviceSums> {
+        self.below(&End::Data)
+    }
+
+    fn wal(&self) -> Vec<DeviceSums> {
+        self.below(&End::Wal)
+    }
+
+    /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted. The counter of WAL
+    /// records lags by a second or so in short windows: transactions that took an id have written all the same. Where none took one, no
+    /// commit waits for WAL (RecordTransactionCommit), whoever writes it: at one query a second, other processes write more records
+    /// than queries are counted.
+    #[must_use]
+    pub fn read_only(&self) -> Option<bool> {
+        let xids = self.xids.per_operation();
+        let wrote = xids.is_some_and(|xids| xids >= READ_ONLY_RECORDS);
+        let few = |records: f64| records < READ_ONLY_RECORDS && !wrote;
+        self.wal_records.per_operation().map(|records| few(records) || xids == Some(0.0))
+    }
+
+    /// The finding, `noun` being what an operation is called; `None` where nothing was counted.
+    #[must_use]
+    pub fn finding(&self, noun: &str) -> Option<Strata> {
+        let flows = [&self.wal_bytes, &self.wal_records, &self.wal_syncs];
+        let operations = flows.into_iter().chain(self.devices.iter().map(|device| &device.writes));
+        let operations = operations.map(Flow::operations).max().filter(|operations| *operations > 0)?;
+        let image = self.image.finding(noun);
+        let added = image.as_ref().and_then(|image| image.sentence.as_ref()).map(|added| format!("; {added}"));
+        Some(Strata {
+            sentence: self.sentence(noun) + &added.unwrap_or_default(),
+            operations,
+            wal_bytes: self.wal_bytes.per_operation(),
+            wal_records: self.wal_records.per_operation(),
+            full_page_images: self.wal_fpi.per_operation(),
+            wal_syncs: self.wal_syncs.per_operation(),
+            writing: self.xids.per_operation(),
+            devices: self.devices.iter().map(DeviceSums::finding).collect(),
+            at_stack_devices: self.at_stack_devices(),
+            write_amplification: self.write_amplification(),
+            image,
+            // Needs another case: the analysis adds it when all are there.
+            flush_share: None,
+        })
+    }
+
+    /// All devices of the stack as one, those of the data and of the WAL; what one of them does not tell is not told.
+    pub(crate) fn at_stack_devices(&self) -> Option<DeviceStrata> {
+        let of = |name: &String| self.devices.iter().find(|device| device.node == *name);
+        let devices: Vec<&DeviceSums> = self.of_stack.as_ref()?.iter().map(of).collect::<Option<_>>()?;
+        let total = |of: fn(&DeviceSums) -> &Flow| -> Option<f64> {
+            devices.iter().map(|device| of(device).per_operation()).sum()
+        };
+        let (writes, write_bytes) = (total(|device| &device.writes), total(|device| &device.write_bytes));
+        let each = write_bytes.zip(writes).filter(|(_, writes)| *writes > 0.0);
+        let (flushes, reads) = (total(|device| &device.flushes), total(|device| &device.reads));
+        let joined = devices.iter().copied().cloned().reduce(|all, device| all.and(&device))?;
+        let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
+        Some(DeviceStrata { writes, bytes_per_write, write_bytes, flushes, reads, ..joined.finding() })
+    }
+
+    /// The lowest devices below the data and, where these are others, the lowest below pg_wal.
+    fn lowest(&self) -> Vec<DeviceSums> {
+        let mut lowest: Vec<DeviceSums> = self.data().pop().into_iter().collect();
+        lowest.extend(self.wal().pop().filter(|wal| lowest.iter().all(|data| data.names != wal.names)));
+        lowest
+    }
+
+    fn write_amplification(&self) -> Option<f64> {
+        let wal = self.wal_bytes.per_operation().filter(|bytes| *bytes > 0.0)?;
+        let bytes: Option<Vec<f64>> = self.lowest().iter().map(|low| low.write_bytes.per_operation()).collect();
+        bytes.filter(|bytes| !bytes.is_empty()).map(|bytes| bytes.iter().sum::<f64>() / wal)
+    }
+
+    fn sentence(&self, noun: &str) -> String {
+        let mut shown: Vec<DeviceSums> = Vec::new();
+        for levels in [self.data(), self.wal()] {
+            // A partition says nothing that its disk does not say as well.
+            let top = levels.first().filter(|top| top.promise(Claim::FlushesUncounted).is_none());
+            for device in [top, levels.last()].into_iter().flatten() {
+                if shown.iter().all(|known| known.names != device.names) {
+                    shown.push(device.clone());
+                }
+            }
+        }
+        let single = shown.len() == 1;
+        let mut parts: Vec<String> = shown.iter().filter_map(|device| device.words(single)).collect();
+        if parts.is_empty() {
+            let wal = self.wal_bytes.per_operation().map(|bytes| format!("{} of WAL", size(bytes)));
+            parts.push(format!("{}; no block device is visible below it", wal.as_deref().unwrap_or("not counted")));
+        }
+        format!("one {noun} = {}", parts.join(", "))
+    }
+}
+
+impl DeviceSums {
+    fn empty(node: &str) -> DeviceSums {
+        DeviceSums {
+            node: node.to_owned(),
+            below: BTreeMap::new(),
+            names: Vec::new(),
+            facts: Vec::new(),
+            promises: Vec::new(),
+            stable: (0, 0),
+            others: None,
+            ever_flushed: false,
+            flushes: Flow::default(),
+            load_flushes: None,
+            writes: Flow::default(),
+            write_bytes: Flow::default(),
+            reads: Flow::default(),
+            busy_ms: 0.0,
+            busy_of_ms: 0.0,
+        }
+    }
+
+    /// Several devices at one depth as one: what they did added up, their names joined.
+    fn and(mut self, other: &DeviceSums) -> DeviceSums {
+        self.node = format!("{}+{}", self.node, other.node);
+        self.names = vec![format!("{}+{}", self.name(), other.name())];
+        self.facts.extend(other.facts.iter().cloned());
+        self.promises.extend(other.promises.iter().cloned());
+        self.stable = (self.stable.0 + other.stable.0, self.stable.1 + other.stable.1);
+        self.others = self.others.zip(other.others).map(|(own, others)| own + others);
+        self.ever_flushed |= other.ever_flushed;
+        self.load_flushes = self.load_flushes.zip(other.load_flushes).map(|(own, others)| own + others);
+        for (own, others) in [
+            (&mut self.flushes, &other.flushes),
+            (&mut self.writes, &other.writes),
+            (&mut self.write_bytes, &other.write_bytes),
+            (&mut self.reads, &other.reads),
+        ] {
+            *own = own.and(others);
+        }
+        self.busy_ms += other.busy_ms;
+        self.busy_of_ms += other.busy_of_ms;
+        self
+    }
+
+    /// What it is called: its kernel name; `loop` for several loop devices; the node where it has no name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.names.as_slice() {
+            [] => self.node.clone(),
+            [name] => name.clone(),
+            [name, ..] => name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned(),
+        }
+    }
+
+    /// The first promise of a claim of it, or of one of several.
+    #[must_use]
+    pub fn promise(&self, claim: Claim) -> Option<&Promise> {
+        self.promises.iter().find(|promise| promise.claim == claim)
+    }
+
+    /// Whether all of its devices declare their writes stable.
+    #[must_use]
+    pub fn declares_stable(&self) -> bool {
+        self.stable.0 > 0 && self.stable.0 == self.stable.1
+    }
+
+    /// Its flushes without those that are held to be others'; `None` where none are counted.
+    #[must_use]
+    pub fn own_flushes(&self) -> Option<Flow> {
+        self.flushes.per_operation()?;
+        Some(self.flushes.without(self.others.unwrap_or(0.0)))
+    }
+
+    /// The part of its flushes that is held to be others'; `None` where these were not watched.
+    #[must_use]
+    pub fn share_of_others(&self) -> Option<f64> {
+        let all = self.flushes.amount();
+        self.others.map(|others| if all > 0.0 { (others / all).min(1.0) } else { 0.0 })
+    }
+
+    /// Whether it takes writes with FUA.
+    #[must_use]
+    pub fn takes_fua(&self) -> bool {
+        !self.facts.is_empty() && self.facts.iter().all(|facts| facts.fua == Some(true))
+    }
+
+    /// The file of a loop device.
+    #[must_use]
+    pub fn backing_file(&self) -> Option<&str> {
+        self.facts.iter().find_map(|facts| facts.backing_file.as_deref())
+    }
+
+    /// "1.02 device writes of 16.4 KiB + 0.5 flushes", followed by the device's name unless it is the only one.
+    fn words(&self, single: bool) -> Option<String> {
+        let writes = self.writes.per_operation()?;
+        let mut text = format!("{} device writes", significant(writes));
+        if let Some(bytes) = self.write_bytes.per(&self.writes) {
+            text.push_str(&format!(" of {}", size(bytes)));
+        }
+        if let Some(flushes) = self.flushes.per_operation() {
+            text.push_str(&format!(" + {} flushes", significant(flushes)));
+        }
+        if let Some(reads) = self.reads.per_operation().filter(|reads| *reads >= READS_WORTH_SAYING) {
+            text.push_str(&format!(" + {} reads", significant(reads)));
+        }
+        let place = if single { String::new() } else { format!(" at {}", self.name()) };
+        Some(text + &place)
+    }
+
+    fn finding(&self) -> DeviceStrata {
+        DeviceStrata {
+            node: self.node.clone(),
+            device: self.name(),
+            writes: self.writes.per_operation(),
+            bytes_per_write: self.write_bytes.per(&self.writes),
+            write_bytes: self.write_bytes.per_operation(),
+            flushes: self.flushes.per_operation(),
+            reads: self.reads.per_operation(),
+            busy: (self.busy_of_ms > 0.0).then(|| (self.busy_ms / self.busy_of_ms).min(1.0)),
+        }
+    }
+}
+
+/// What a server's operation is called that writes each time.
+pub const COMMIT: &str = "commit";
+
+/// What an operation of a case is called; `read_only` is what was seen of it.
+#[must_use]
+pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<bool>) -> &'a str {
+    let commits = case.postgres.is_some() && operation.writes == Writes::Always && read_only != Some(true);
+    if commits { COMMIT } else { &operation.noun }
+}
+
+/// A device of a trial.
+struct Seen<'a> {
+    name: GroundName,
+    prefix: String,
+    facts: &'a DeviceFacts,
+    promises: &'a [Promise],
+    /// Depth below each ground of the database.
+    below: BTreeMap<End, u32>,
+    /// Flushes a second that others were seen to cause before the trial.
+    idle: Option<f64>,
+    /// Its flushes from before the load to after it.
+    load_flushes: Option<u64>,
+}
+
+/// The devices that a stack writes to, each once: those of the plan with no other node of the plan below, and below each
+/// ground of the database that has none of these, as where the plan gave a folder, its first devices. `None` where a ground is
+/// not in memory and shows no device.
+fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
+    let all = stack.device_columns();
+    let is_of_plan = |name: &GroundName| is_stack_device(stack, name.node());
+    let mut found: Vec<String> =
+        all.iter().filter(|(name, _, _)| is_of_plan(name)).map(|(name, _, _)| name.0.clone()).collect();
+    for (_, ground) in stack.ends() {
+        let below = stack.devices_below(Some(ground));
+        let Some(first) = below.iter().map(|device| device.depth).min() else {
+            stack.promise(Some(ground), Claim::Volatile)?;
+            continue;
+        };
+        if below.iter().any(|device| is_of_plan(&device.name())) {
+            continue;
+        }
+        for device in below.iter().filter(|device| device.depth == first) {
+            let name = device.name().0;
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Whether a node is of the plan and none below it is.
+fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
+    let is_of_plan = |name: &str| stack.node(name).is_some_and(|node| node.layer.is_some());
+    let below = || stack.node(name).into_iter().flat_map(|node| &node.inputs);
+    is_of_plan(name) && !below().any(|input| is_of_plan(input.from.node()))
+}
+
+/// Flushes a second of others at a device, while the trial did nothing: what was seen, and its square root on top for
+/// what so few may hide.
+fn flushes_while_idle(idle: &IdleTraffic, device: &GroundName) -> Option<f64> {
+    let flushes = idle.devices.get(&device.0)?.flushes? as f64;
+    (idle.elapsed_us > 0).then(|| (flushes + flushes.sqrt()) / (idle.elapsed_us as f64 / 1e6))
+}
+
+/// The devices of a way down, those at one depth as one.
+fn levels(devices: &[DeviceSums], depth: impl Fn(&DeviceSums) -> Option<u32>) -> Vec<DeviceSums> {
+    let mut levels: BTreeMap<u32, DeviceSums> = BTreeMap::new();
+    for device in devices {
+        let Some(depth) = depth(device) else { continue };
+        let level = match levels.remove(&depth) {
+            Some(level) => level.and(device),
+            None => device.clone(),
+        };
+        levels.insert(depth, level);
+    }
+    levels.into_values().collect()
+}
+
+fn size(bytes: f64) -> String {
+    Bytes(bytes.round() as u64).to_string()
+}

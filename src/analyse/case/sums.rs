@@ -1,0 +1,333 @@
+//! One case while its trials come in, and what is found of it when all are there.
+
+use crate::analyse::case::ageing::AgeingSums;
+use crate::analyse::case::backend_time::BackendSums;
+use crate::analyse::case::capacity::CapacitySums;
+use crate::analyse::case::cpu_use::CpuSums;
+use crate::analyse::case::drives::DriveSums;
+use crate::analyse::case::epochs::EpochSums;
+use crate::analyse::case::measures::MeasureSums;
+use crate::analyse::case::stages::StageSums;
+use crate::analyse::case::steadiness::{SteadinessSums, whole_seconds, zero_seconds};
+use crate::analyse::case::strata::{StrataSums, noun};
+use crate::analyse::case::synced::{SyncCost, SyncedSums};
+use crate::analyse::case::window::WindowSums;
+use crate::analyse::case::{capacity, cpu_use};
+use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
+use crate::analyse::trial::counters::Operations;
+use crate::analyse::trial::input::TrialInput;
+use crate::analyse::trial::rates::rate_of;
+use crate::analyse::trial::series::Buckets;
+use crate::analyse::trial::{arc, charts, checks, heat, waits_over_time};
+use crate::record::case::CaseSpec;
+use crate::record::counts::{Counts, StatementFigures};
+use crate::record::facts::{DataFacts, Fits};
+use crate::record::operation::Operation;
+use crate::record::trial::TrialRecord;
+use crate::record::verdict::Verdict;
+use hdrhistogram::Histogram;
+
+/// How far a wall clock may get from the monotonic one without being set, beside a thousandth of the time: twice what the
+/// kernel slews (`adjtimex`).
+const CLOCK_SLEWS_US: u64 = 500_000;
+
+/// What has been seen of a case so far.
+#[derive(Debug, Clone)]
+pub struct CaseSums {
+    pub spec: CaseSpec,
+    /// What one operation of it is; `None` before the first measured trial.
+    pub operation: Option<Operation>,
+    /// Its measures, in the order of the first trial.
+    pub measures: Vec<MeasureSums>,
+    pub trials: Vec<TrialFinding>,
+    /// Device and WAL counters.
+    pub strata: StrataSums,
+    pub cpu: CpuSums,
+    backends: BackendSums,
+    /// Largest share of one CPU that telemetry cost in a trial.
+    pub telemetry_share: f64,
+    /// Share of the operations that was logged, where it was not all.
+    log_sample: Option<f64>,
+    steadiness: SteadinessSums,
+    fits: Option<Fits>,
+    database_bytes: Option<u64>,
+    statements: Vec<(StatementFigures, u32)>,
+    synced: SyncedSums,
+    /// What one sync costs where its WAL lies, where another case of the run tells.
+    pub sync_cost: Option<SyncCost>,
+    windows: WindowSums,
+    pub capacity: CapacitySums,
+    pub stages: StageSums,
+    pub epochs: EpochSums,
+    pub ageing: AgeingSums,
+    pub drives: DriveSums,
+    /// Largest share of what was to be read cold that an ARC can hold, where that is notable.
+    pub arc_holds: Option<f64>,
+    /// What a power cut would cost it, where that was found out.
+    pub verdict: Option<Verdict>,
+    /// The trial in which the wall clock was set furthest, and how far, microseconds.
+    pub clock_step: Option<(u32, i64)>,
+}
+
+impl CaseSums {
+    /// A case without trials.
+    #[must_use]
+    pub fn new(spec: CaseSpec) -> CaseSums {
+        CaseSums {
+            spec,
+            operation: None,
+            measures: Vec::new(),
+            trials: Vec::new(),
+            strata: StrataSums::default(),
+            cpu: CpuSums::default(),
+            backends: BackendSums::default(),
+            telemetry_share: 0.0,
+            log_sample: None,
+            steadiness: SteadinessSums::default(),
+            fits: None,
+            database_bytes: None,
+            statements: Vec::new(),
+            synced: SyncedSums::default(),
+            sync_cost: None,
+            windows: WindowSums::default(),
+            capacity: CapacitySums::default(),
+            stages: StageSums::default(),
+            epochs: EpochSums::default(),
+            ageing: AgeingSums::default(),
+            drives: DriveSums::default(),
+            arc_holds: None,
+            verdict: None,
+            clock_step: None,
+        }
+    }
+
+    /// Adds a trial that was measured; without `buckets`, its series over time are left out.
+    pub(crate) fn add(&mut self, input: TrialInput, buckets: Option<Buckets>) {
+        let TrialInput { record, seconds, latencies, phases, heat } = input;
+        let counts = record.counts.clone().unwrap_or_default();
+        let operation = self.operation.get_or_insert_with(|| record.operation.clone());
+        let unit = operation.unit.clone();
+        let whole = whole_seconds(&seconds, counts.elapsed_us);
+        let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
+        let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
+        // Where measures take turns, a second holds whichever had its turn.
+        self.add_counts(record.trial, &counts, (!takes_turns).then_some(&own), &latencies);
+        if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
+            self.log_sample = Some(self.log_sample.map_or(share, |known| known.min(share)));
+            self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
+        }
+        if let Some(search) = &counts.search {
+            self.capacity.add(record.trial, search, &latencies);
+        }
+        self.stages.add(record.trial, &counts);
+        self.epochs.add(&record, &seconds);
+        // The seconds of a search differ by its steps, those of a crash by its outage.
+        let at_own_pace = !takes_turns && counts.search.is_none() && counts.recovery.is_none();
+        if at_own_pace {
+            self.steadiness.add(record.trial, &whole, &seconds);
+        }
+        let zero_seconds = at_own_pace.then(|| zero_seconds(&whole)).flatten();
+        if let Some(data) = &record.data {
+            self.add_data(data);
+        }
+        if let Some(cost) = record.telemetry_cpu_us.filter(|_| counts.elapsed_us > 0) {
+            self.telemetry_share = self.telemetry_share.max(cost as f64 / counts.elapsed_us as f64);
+        }
+        if let Some(probe) = &counts.probe {
+            self.synced.add(probe);
+        }
+        let step = record.clock_step_us.filter(|step| step.unsigned_abs() > CLOCK_SLEWS_US + counts.elapsed_us / 1000);
+        let steps = self.clock_step.into_iter().chain(step.map(|step| (record.trial, step)));
+        self.clock_step = steps.max_by_key(|(_, step)| step.unsigned_abs());
+        self.ageing.add(&record, &seconds, &latencies);
+        self.drives.add(&record);
+        let held = arc::holds(&record, &counts, &seconds);
+        self.arc_holds = self.arc_holds.into_iter().chain(held).max_by(f64::total_cmp);
+        self.windows.add(&record, &seconds, &phases);
+        let window = crate::analyse::trial::window::of_trial(&record, &counts, &seconds);
+        self.strata.add(&record, &seconds, &Operations::of(&seconds));
+        let processes = cpu_use::processes(&seconds);
+        self.cpu.add(&seconds, &processes);
+        if let Some(waits) = &record.waits {
+            self.backends.add(waits, self.at_fixed_rate());
+        }
+        let client = buckets.map(|most| charts::client(&seconds, &whole, most.client, &unit));
+        let (throughput, latency_ms_max) = client.unwrap_or_default();
+        let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
+        let telemetry = buckets.map(|most| charts::telemetry(&record, &seconds, length, most.telemetry));
+        let telemetry = telemetry.unwrap_or_default();
+        let heatmap = buckets.and_then(|most| heat::heatmap(&heat, length, most.heatmap));
+        let first_operation_us = record.window.as_ref().map(|window| window.first_operation_us);
+        let waits = record.waits.as_ref().zip(first_operation_us).zip(buckets);
+        let waits = waits.and_then(|((w, first), most)| waits_over_time::of_trial(w, first, length, most.telemetry));
+        let rate = match &counts.search {
+            Some(search) => capacity::about(search).map(|about| about.mean),
+            None => counts.measures.iter().find_map(rate_of),
+        };
+        let place = self.trials.partition_point(|known| known.trial < record.trial);
+        let series = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
+        let finding = TrialFinding { window, heatmap, waits, zero_seconds, ..series };
+        self.trials.insert(place, finding);
+    }
+
+    fn add_counts(
+        &mut self,
+        trial: u32,
+        counts: &Counts,
+        seconds: Option<&Vec<f64>>,
+        latencies: &[(String, Histogram<u64>)],
+    ) {
+        let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
+        for (place, measure) in counts.measures.iter().enumerate() {
+            let known = self.measures.iter().position(|known| known.name == measure.name);
+            let known = known.unwrap_or_else(|| {
+                self.measures.push(MeasureSums::new(&measure.name, unit));
+                self.measures.len() - 1
+            });
+            let sums = &mut self.measures[known];
+            // The client's columns are the main measure's alone.
+            let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
+            match &counts.search {
+                Some(search) => sums.add_search(trial, measure, capacity::about(search)),
+                None => sums.add(trial, measure, seconds),
+            }
+            if let Some((_, histogram)) = latencies.iter().find(|(name, _)| *name == measure.name) {
+                sums.add_latencies(trial, measure, histogram);
+            }
+        }
+        for statement in counts.reported.iter().flat_map(|reported| &reported.statements) {
+            self.add_statement(statement);
+        }
+    }
+
+    fn add_statement(&mut self, new: &StatementFigures) {
+        if is_assignment(&new.statement) {
+            return;
+        }
+        let same = |known: &StatementFigures| known.script == new.script && known.statement == new.statement;
+        match self.statements.iter_mut().find(|(known, _)| same(known)) {
+            None => self.statements.push((new.clone(), 1)),
+            Some((known, trials)) => {
+                known.latency_us_mean += new.latency_us_mean;
+                known.failures = match (known.failures, new.failures) {
+                    (Some(before), Some(now)) => Some(before + now),
+                    (before, now) => before.or(now),
+                };
+                *trials += 1;
+            }
+        }
+    }
+
+    fn add_data(&mut self, data: &DataFacts) {
+        if self.database_bytes.is_none_or(|known| data.database_bytes > known) {
+            self.database_bytes = Some(data.database_bytes);
+            self.fits = Some(data.fits);
+        }
+    }
+
+    /// The part of the synced writes that may be made durable by FUA instead of a flush; 0 without a probe.
+    #[must_use]
+    pub(crate) fn fua_share(&self) -> f64 {
+        self.synced.fua_share()
+    }
+
+    /// Flushes of one sync at each level of devices; `None` without a probe.
+    #[must_use]
+    pub(crate) fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
+        self.synced.flushes_per_sync()
+    }
+
+    /// Its finding, with the durability that was judged; without cautions.
+    #[must_use]
+    pub(crate) fn finding(&self, durability: Durability) -> CaseFinding {
+        let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map_or(0, Histogram::max);
+        CaseFinding {
+            id: self.spec.id.clone(),
+            axes: self.spec.axes.clone(),
+            workload_kind: self.spec.workload.kind.clone(),
+            fixed_rate: self.operation.as_ref().and_then(|operation| operation.rate),
+            latency_limit_us: self.operation.as_ref().and_then(|operation| operation.latency_limit_us),
+            log_sample: self.log_sample,
+            trials: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
+            durability,
+            verdict: self.verdict.clone(),
+            measures: self.measures.iter().map(MeasureSums::finding).collect(),
+            capacity: self.capacity.finding(self.measures.first(), self.operation.as_ref()),
+            stages: self.stages.findings(),
+            snapshots: self.epochs.finding(),
+            steadiness: self.steadiness.finding(self.log_sample.is_none().then_some(slowest)),
+            strata: self.strata_of_one_operation(),
+            backend_time: self.backends.finding(&self.cpu, self.at_fixed_rate()),
+            fits: self.fits,
+            database_bytes: self.database_bytes,
+            statements: self.statements(),
+            synced: self.synced.finding(),
+            window: self.windows.finding(&self.trials),
+            cautions: Vec::new(),
+        }
+    }
+
+    /// `None` where methods take turns: what reached the devices is then no one's, and the rows of each method say it.
+    fn strata_of_one_operation(&self) -> Option<Strata> {
+        let operation = self.operation.as_ref().filter(|_| !self.measures.iter().any(|measure| measure.takes_turns))?;
+        self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))
+    }
+
+    /// Whether its clients keep to a rate instead of doing as much as they can.
+    #[must_use]
+    pub(crate) fn at_fixed_rate(&self) -> bool {
+        self.operation.as_ref().is_some_and(|operation| operation.rate.is_some() || operation.is_searched)
+    }
+
+    fn statements(&self) -> Vec<StatementFigures> {
+        let mean = |(sum, trials): &(StatementFigures, u32)| StatementFigures {
+            latency_us_mean: sum.latency_us_mean / f64::from(*trials),
+            ..sum.clone()
+        };
+        self.statements.iter().map(mean).filter(|statement| statement.latency_us_mean.is_finite()).collect()
+    }
+}
+
+/// A trial's facts, without its series.
+fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFinding {
+    let cache_state = record.data.map(|data| format!("{}; {}", data.cache_state, data.origin));
+    TrialFinding {
+        case: record.case.id,
+        trial: record.trial,
+        started: record.started,
+        rate,
+        throughput: None,
+        latency_ms_max: None,
+        zero_seconds: None,
+        telemetry: Vec::new(),
+        heatmap: None,
+        waits: None,
+        processes: Vec::new(),
+        gaps: record.gaps,
+        steps: record.steps,
+        knobs: record.knobs,
+        stack: record.stack,
+        server: record.server,
+        cache_state,
+        settle: record.settle,
+        window: None,
+        checks: checks::of(counts, &record.operation),
+        notes: record.notes,
+    }
+}
+
+/// Whether a line of a script only sets a variable of pgbench: the server never sees it.
+fn is_assignment(line: &str) -> bool {
+    line.split_whitespace().next() == Some("\\set")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_sets_a_variable_is_no_statement_and_any_other_is_one() {
+        assert!(is_assignment("\\set aid random(1, 100000 * :scale)"));
+        assert!(!is_assignment("\\sleep 5 ms") && !is_assignment("END;") && !is_assignment("\\setshell x date"));
+    }
+}

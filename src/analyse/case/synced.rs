@@ -1,0 +1,175 @@
+//! What the probes of a case's trials say together: the rate of every row over trials, what the devices did, and how
+//! believable it is.
+
+use crate::analyse::findings::remark::{Remark, Weight};
+use crate::analyse::findings::{Estimate, Synced, SyncedCredibility, SyncedRow};
+use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
+use crate::analyse::probe::work::asks_for_fua;
+use crate::record::probe::{Family, ProbeRecord};
+use crate::stats::interval::{TrialMean, mean_over_trials};
+use std::collections::BTreeMap;
+
+/// Version for which the probe's advice is computed; it is not shown here.
+const SERVER: u32 = 18;
+/// The row that does what a server does with its WAL, and that every probe has.
+const ALWAYS: &str = "wal.fdatasync.recycled";
+/// Part of a flush that may be missing to a whole one: what is under way when a slice ends.
+const NOT_A_WHOLE: f64 = 0.1;
+
+/// The probes of a case so far.
+#[derive(Debug, Clone, Default)]
+pub struct SyncedSums {
+    credibility: Vec<SyncedCredibility>,
+    rows: Vec<RowSums>,
+    /// Synced operations, and those among them that may be made durable by FUA instead of a flush.
+    operations: u64,
+    asking_for_fua: u64,
+}
+
+/// What one sync costs in flushes on a filesystem, as a `sync` case on it counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SyncCost {
+    /// At each level of devices, from the top; `None` where none are counted.
+    pub levels: Vec<Option<f64>>,
+    /// The case.
+    pub case: String,
+}
+
+#[derive(Debug, Clone)]
+struct RowSums {
+    row: RowFinding,
+    rates: Vec<f64>,
+}
+
+impl SyncedSums {
+    /// Adds the probe of a trial.
+    pub fn add(&mut self, record: &ProbeRecord) {
+        let ProbeFindings { rows, credibility, .. } = crate::analyse::probe::find(record, SERVER);
+        let known = self.credibility.iter_mut().find(|known| known.kind == credibility.kind);
+        match known {
+            Some(known) => known.trials += 1,
+            None => {
+                let reason = credibility.headline.unwrap_or(credibility.reason);
+                self.credibility.push(SyncedCredibility { kind: credibility.kind, reason, trials: 1 });
+            }
+        }
+        for row in &record.rows {
+            let done: u64 = row.slices.iter().map(|slice| slice.operations).sum();
+            if row.spec.family != Family::NotSynced {
+                self.operations += done;
+                self.asking_for_fua += if asks_for_fua(&row.spec) { done } else { 0 };
+            }
+        }
+        for row in rows {
+            let rate = row.rate.as_ref().filter(|_| row.failure.is_none()).map(|rate| rate.per_s);
+            match self.rows.iter_mut().find(|known| known.row.spec.id == row.spec.id) {
+                Some(known) => known.rates.extend(rate),
+                None => self.rows.push(RowSums { rates: rate.into_iter().collect(), row }),
+            }
+        }
+    }
+
+    /// The part of the synced writes that may be made durable by FUA instead of a flush; 0 without a probe.
+    #[must_use]
+    pub fn fua_share(&self) -> f64 {
+        if self.operations == 0 { 0.0 } else { self.asking_for_fua as f64 / self.operations as f64 }
+    }
+
+    /// Flushes of one fdatasync of a recycled segment at each level, in whole ones: what others add is less.
+    #[must_use]
+    pub fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
+        let row = &self.rows.iter().find(|sums| sums.row.spec.id == ALWAYS)?.row;
+        let mut levels: BTreeMap<u32, Option<f64>> = BTreeMap::new();
+        for work in &row.work {
+            let flushes = work.own_flushes_per_op.or(work.flushes_per_op);
+            let level = levels.entry(work.depth).or_default();
+            *level = flushes.map(|flushes| flushes + level.unwrap_or(0.0)).or(*level);
+        }
+        let whole = |flushes: f64| (flushes + NOT_A_WHOLE).floor().max(1.0);
+        (row.operations > 0).then(|| levels.into_values().map(|level| level.map(whole)).collect())
+    }
+
+    /// What they say together; `None` without a probe.
+    #[must_use]
+    pub fn finding(&self) -> Option<Synced> {
+        (!self.rows.is_empty()).then(|| Synced {
+            credibility: self.credibility.clone(),
+            rows: self.rows.iter().map(RowSums::finding).collect(),
+        })
+    }
+}
+
+impl RowSums {
+    fn finding(&self) -> SyncedRow {
+        let failure = self.row.failure.as_ref();
+        let failed = failure.map(|failure| format!("{} failed: {}", failure.call, failure.message));
+        let missing = || self.row.unavailable.clone().or(failed);
+        let rate = self.rate();
+        SyncedRow {
+            family: self.row.spec.family,
+            label: self.row.spec.label.trim().to_owned(),
+            unavailable: if rate.is_none() { missing() } else { None },
+            rate,
+            latency: self.row.latency,
+            device_work: self.row.work.first().map(|work| format!("{}: {}", work.device, work.words)),
+        }
+    }
+
+    fn rate(&self) -> Option<Estimate> {
+        let trials: Vec<TrialMean> = self.rates.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
+        let found = mean_over_trials(&trials)?;
+        Some(Estimate {
+            value: found.mean,
+            low: found.ends.map(|ends| ends.0),
+            high: found.ends.map(|ends| ends.1),
+            trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// What a reader of the case must know of it.
+pub fn remarks(synced: &Synced) -> Vec<Remark> {
+    use crate::analyse::findings::CredibilityKind::{Implausible, NoFlushSeen, Unexplained};
+    let suspect =
+        synced.credibility.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible | Unexplained));
+    let words = suspect.map(|found| match found.kind {
+        NoFlushSeen => format!("synced writes are suspect, no flush was seen: {}", found.reason),
+        _ => format!("synced writes are faster than the visible hardware explains: {}", found.reason),
+    });
+    words.map(|words| Remark::plain(Weight::Unsafe, words)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::findings::CredibilityKind;
+    use crate::analyse::probe::sample::{find, honest, paced};
+
+    #[test]
+    fn rows_have_their_mean_over_trials_and_credibility_is_counted() {
+        let mut sums = SyncedSums::default();
+        assert_eq!(sums.finding(), None);
+        for per_s in [900, 1000, 1100] {
+            let mut record = honest();
+            paced(find(&mut record, "wal.fsync.recycled"), per_s);
+            sums.add(&record);
+        }
+        let found = sums.finding().unwrap();
+        assert_eq!(found.credibility.len(), 1);
+        assert_eq!((found.credibility[0].kind, found.credibility[0].trials), (CredibilityKind::Flushed, 3));
+        let is_it = |row: &&SyncedRow| row.family == crate::record::probe::Family::Wal && row.label == "fsync";
+        let rate = found.rows.iter().find(is_it).unwrap().rate.unwrap();
+        assert!((rate.value - 1000.0).abs() < 30.0 && rate.low.unwrap() < 900.0, "{rate:?}");
+        assert!(remarks(&found).is_empty());
+    }
+
+    #[test]
+    fn a_case_that_does_not_flush_is_remarked_on() {
+        let mut record = honest();
+        record.place.mount.as_mut().unwrap().super_options.push("barrier=0".to_owned());
+        let mut sums = SyncedSums::default();
+        sums.add(&record);
+        let text = remarks(&sums.finding().unwrap())[0].text();
+        assert!(text.contains("no flush was seen") && text.contains("barrier=0"), "{text}");
+    }
+}

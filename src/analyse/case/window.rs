@@ -1,0 +1,121 @@
+//! What the measured windows held: whole checkpoint cycles, what was done inside and outside of checkpoints, a trend from
+//! the first cycle to the last, who wrote pages, what autovacuum took.
+
+use crate::analyse::findings::estimate::over_trials;
+use crate::analyse::findings::{CaseWindow, Estimate, PagesWritten, Phase, TrialFinding, TrialWindow};
+use crate::analyse::trial::counters::growth;
+use crate::analyse::trial::input::{PhaseLatencies, Seconds};
+use crate::analyse::trial::window::{CheckpointWork, in_checkpoint};
+use crate::record::columns;
+use crate::record::trial::TrialRecord;
+use crate::stats::interval::TrialMean;
+use crate::stats::ratio::BlockMean;
+use hdrhistogram::Histogram;
+
+/// Sums over the trials of one case.
+#[derive(Debug, Clone, Default)]
+pub struct WindowSums {
+    inside: PhaseSums,
+    outside: PhaseSums,
+    pages: Option<PagesWritten>,
+    /// By trial, `None` where it has no such checkpoint.
+    checkpoints: Vec<(u32, Option<CheckpointWork>)>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct PhaseSums {
+    seconds: u64,
+    done: u64,
+    latencies: Option<Histogram<u64>>,
+}
+
+impl WindowSums {
+    /// Adds a trial that was measured.
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, phases: &PhaseLatencies) {
+        let Some(window) = &record.window else { return };
+        self.checkpoints.push((record.trial, CheckpointWork::of(record)));
+        if let Some(done) = seconds.counts(&columns::CLIENT_DONE) {
+            for row in 1..done.rows() {
+                let Some(in_second) = done.at(row) else { continue };
+                match in_checkpoint(window, (row as u64 - 1) * 1_000_000, 1_000_000) {
+                    Some(true) => self.inside.add_second(in_second),
+                    Some(false) => self.outside.add_second(in_second),
+                    None => {}
+                }
+            }
+        }
+        self.inside.add_latencies(phases.inside.as_ref());
+        self.outside.add_latencies(phases.outside.as_ref());
+        self.add_pages(seconds);
+    }
+
+    fn add_pages(&mut self, seconds: &Seconds) {
+        let grown = |column| seconds.counts(&column).and_then(growth).map(|grown| grown.amount);
+        let checkpointer = grown(columns::PG_BUFFERS_CHECKPOINT);
+        let background_writer = grown(columns::PG_BUFFERS_BGWRITER);
+        let backends = grown(columns::PG_BUFFERS_BACKEND);
+        let (Some(checkpointer), Some(background_writer), Some(backends)) = (checkpointer, background_writer, backends)
+        else {
+            return;
+        };
+        let sums = self.pages.get_or_insert_with(PagesWritten::default);
+        sums.checkpointer += checkpointer;
+        sums.background_writer += background_writer;
+        sums.backends += backends;
+    }
+
+    /// Of all trials; `None` where the window of one has no checkpoint that wrote.
+    fn sync_s_per_gb(&self) -> Option<Estimate> {
+        let of_trial = |(trial, work): &(u32, Option<CheckpointWork>)| {
+            let mean = work.as_ref()?.sync_s_per_gb();
+            Some(BlockMean { block: *trial, trial: TrialMean { mean, within: None } })
+        };
+        over_trials(&self.checkpoints.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
+    }
+
+    /// The finding, with the windows of its trials; `None` where no trial has one.
+    #[must_use]
+    pub fn finding(&self, trials: &[TrialFinding]) -> Option<CaseWindow> {
+        let windows: Vec<&TrialWindow> = trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
+        let cycles = || windows.iter().map(|window| window.whole_cycles);
+        let length: f64 = windows.iter().map(|window| window.length_s).sum();
+        let vacuum: f64 = windows.iter().map(|window| window.vacuum_s).sum();
+        Some(CaseWindow {
+            whole_cycles: (cycles().min()?, cycles().max()?),
+            inside: self.inside.finding(),
+            outside: self.outside.finding(),
+            pages: self.pages,
+            sync_s_per_gb: self.sync_s_per_gb(),
+            vacuum_share: if length > 0.0 { vacuum / length } else { 0.0 },
+        })
+    }
+}
+
+impl PhaseSums {
+    fn add_second(&mut self, done: u64) {
+        self.seconds += 1;
+        self.done += done;
+    }
+
+    fn add_latencies(&mut self, of_trial: Option<&Histogram<u64>>) {
+        let Some(of_trial) = of_trial else { return };
+        match &mut self.latencies {
+            None => {
+                let mut all = of_trial.clone();
+                all.auto(true);
+                self.latencies = Some(all);
+            }
+            // Cannot fail: the sum grows with what is added.
+            Some(all) => drop(all.add(of_trial)),
+        }
+    }
+
+    fn finding(&self) -> Phase {
+        let latencies = self.latencies.as_ref().filter(|all| !all.is_empty());
+        Phase {
+            seconds: self.seconds,
+            rate: (self.seconds > 0).then(|| self.done as f64 / self.seconds as f64),
+            p99_us: latencies.map(|all| all.value_at_quantile(0.99)),
+        }
+    }
+}

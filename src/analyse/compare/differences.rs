@@ -1,0 +1,76 @@
+//! What was read back that differs between the cases of a run, and what all of them have beside PostgreSQL's defaults.
+
+use crate::analyse::compare::facts::{Facts, is_of_place};
+use crate::analyse::findings::{CaseFinding, TrialFinding};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A fact with the cases that have each of its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Dotted key: `mount.options`, `postgresql.wal_level`.
+    pub key: String,
+    /// Values, each with the ids of its cases, in the plan's order.
+    pub values: Vec<(String, Vec<String>)>,
+}
+
+/// Facts with more than one value over the cases. Paths, UUIDs and numbers of devices are no facts here.
+#[must_use]
+pub fn between_cases(cases: &[CaseFinding], trials: &[TrialFinding]) -> Vec<Difference> {
+    let mut found: BTreeMap<String, Difference> = BTreeMap::new();
+    for case in cases {
+        let own: Vec<&TrialFinding> = trials.iter().filter(|trial| trial.case == case.id).collect();
+        for (key, value) in facts(&own) {
+            let fact = found.entry(key.clone()).or_insert_with(|| Difference { key, values: Vec::new() });
+            match fact.values.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, ids)) => ids.push(case.id.clone()),
+                None => fact.values.push((value, vec![case.id.clone()])),
+            }
+        }
+    }
+    found.into_values().filter(|fact| fact.values.len() > 1).collect()
+}
+
+fn facts(trials: &[&TrialFinding]) -> BTreeMap<String, String> {
+    let mut facts = Facts::default();
+    for trial in trials {
+        if let Some(stack) = &trial.stack {
+            for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
+                if let Some(ground) = ground {
+                    facts.stack(prefix, stack, ground);
+                }
+            }
+        }
+        for (name, value) in &trial.knobs {
+            facts.add(format!("knob.{name}"), value);
+        }
+        if let Some(server) = &trial.server {
+            facts.server(server);
+        }
+    }
+    facts.texts()
+}
+
+/// Settings that are not PostgreSQL's defaults and the same on every server of the run.
+#[must_use]
+pub fn from_defaults(trials: &[TrialFinding]) -> BTreeMap<String, String> {
+    let servers = || trials.iter().filter_map(|trial| trial.server.as_ref());
+    let Some(first) = servers().next() else { return BTreeMap::new() };
+    let shared = |name: &String, value: &String| servers().all(|server| server.settings.get(name) == Some(value));
+    let wanted = first.settings.iter().filter(|(name, value)| !is_of_place(name) && shared(name, value));
+    wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Cases by the least that names them: a stack for all of its cases, else each by its name.
+#[must_use]
+pub fn named(ids: &[String], cases: &[CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
+    let stack = |id: &str| cases.iter().find(|case| case.id == id).and_then(|case| case.axes.get("stack"));
+    let whole = |stack: &String| {
+        cases.iter().filter(|case| case.axes.get("stack") == Some(stack)).all(|case| ids.contains(&case.id))
+    };
+    let mut seen = BTreeSet::new();
+    let name = |id: &String| match stack(id).filter(|stack| whole(stack)) {
+        Some(stack) => stack.clone(),
+        None => labels.get(id).unwrap_or(id).clone(),
+    };
+    ids.iter().map(name).filter(|name| seen.insert(name.clone())).collect()
+}

@@ -1,0 +1,262 @@
+//! Figures over an amount of ageing: on the aged filesystem, on a fresh one, their ratio, its slope, and whether it is
+//! steady. Nothing is said beyond the largest amount that was measured.
+
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::estimate::estimate;
+use crate::analyse::findings::{Ageing, AgeingPoint, Estimate};
+use crate::stats::ratio::{BlockMean, ratio};
+use crate::stats::trend;
+use crate::stats::trend::{Course, Point};
+use crate::units::significant;
+
+/// Options of `age` that are amounts: axis, what one unit is, what all of it is.
+const AMOUNTS: [(&str, &str, &str); 4] = [
+    ("age.rewrite", "overwrite", "times overwritten (page rewrite)"),
+    ("age.pgbench", "overwrite", "times overwritten (pgbench)"),
+    ("age.churn", "turnover", "times the free space was written"),
+    ("age.fill", "percent filled", "percent of the filesystem filled"),
+];
+
+/// Option of `age` that says what is measured: the aged filesystem, or the control.
+const CONTROL: &str = "age.filesystem";
+
+/// Ratios nearer to 1 are no difference: counts that are the same in each block have an interval without a width.
+const LEAST_DIFFERENCE: f64 = 0.01;
+
+/// Cases that differ in an amount of ageing and in what was measured, and in nothing else.
+pub(crate) struct Group<'a> {
+    name: String,
+    axis: &'static str,
+    unit: &'static str,
+    amount: &'static str,
+    /// With the amount, and whether it is the control.
+    cases: Vec<(f64, bool, &'a CaseSums)>,
+}
+
+/// Every figure over every amount that varies.
+#[must_use]
+pub fn findings(cases: &[CaseSums]) -> Vec<Ageing> {
+    let groups = AMOUNTS.iter().flat_map(|(axis, unit, amount)| groups(cases, axis, unit, amount));
+    groups
+        .filter(|group| group.cases.iter().any(|(x, _, _)| *x != group.cases[0].0))
+        .flat_map(|group| group.found())
+        .collect()
+}
+
+fn groups<'a>(cases: &'a [CaseSums], axis: &'static str, unit: &'static str, amount: &'static str) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for case in cases {
+        let Some(x) = case.spec.axes.get(axis).and_then(|x| x.parse().ok()) else { continue };
+        let others = case.spec.axes.iter().filter(|(name, _)| *name != axis && *name != CONTROL);
+        let named = |(name, value): (&String, &String)| match name.as_str() {
+            "stack" | "workload" => value.clone(),
+            _ => format!("{name}={value}"),
+        };
+        let name = others.map(named).collect::<Vec<_>>().join(", ");
+        let is_fresh = case.spec.age.text("filesystem") == Some("fresh");
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.cases.push((x, is_fresh, case)),
+            None => groups.push(Group { name, axis, unit, amount, cases: vec![(x, is_fresh, case)] }),
+        }
+    }
+    groups
+}
+
+impl Group<'_> {
+    fn found(&self) -> Vec<Ageing> {
+        let mut keys: Vec<&(String, String)> = Vec::new();
+        for key in self.cases.iter().flat_map(|(_, _, case)| &case.ageing.order) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys.into_iter().map(|key| self.figure(key)).collect()
+    }
+
+    fn figure(&self, key: &(String, String)) -> Ageing {
+        let mut amounts: Vec<f64> = self.cases.iter().map(|(x, _, _)| *x).collect();
+        amounts.sort_by(f64::total_cmp);
+        amounts.dedup();
+        let at = |x: f64, fresh: bool| {
+            let case = self.cases.iter().find(|(of, is_fresh, _)| *of == x && *is_fresh == fresh);
+            case.map_or(&[][..], |(_, _, case)| case.ageing.of(key))
+        };
+        let points: Vec<AgeingPoint> = amounts.iter().map(|x| point(*x, at(*x, false), at(*x, true))).collect();
+        // Where some amounts have no control, their figures and the others' ratios are no one course.
+        let has_control = points.iter().all(|point| point.ratio.is_some());
+        let tracked: Vec<Point> =
+            amounts.iter().flat_map(|x| tracked(*x, at(*x, false), has_control.then(|| at(*x, true)))).collect();
+        let slope = trend::slope(&tracked);
+        let sentence = self.sentence(&points, slope, trend::course(&tracked));
+        let trials = points.iter().filter_map(|point| point.aged).map(|aged| aged.trials).max().unwrap_or(0);
+        let slope = slope.map(|slope| Estimate {
+            value: slope.value,
+            low: slope.interval.map(|ends| ends.0),
+            high: slope.interval.map(|ends| ends.1),
+            trials,
+        });
+        Ageing {
+            name: self.name.clone(),
+            axis: self.axis.to_owned(),
+            amount: self.amount.to_owned(),
+            figure: key.0.clone(),
+            unit: key.1.clone(),
+            points,
+            slope,
+            sentence,
+        }
+    }
+
+    /// How far it went, how fast, and whether it goes on.
+    fn sentence(&self, points: &[AgeingPoint], slope: Option<trend::Slope>, course: Option<Course>) -> String {
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
+        let Some(slope) = slope else { return "measured at one amount only".to_owned() };
+        // Of nothing there are no multiples: a new pool's capacity is 0 %.
+        let began = first.aged.zip(last.aged).filter(|(first, _)| first.value != 0.0);
+        let began = began.map(|(first, last)| last.value / first.value);
+        let went = match (&last.ratio, began) {
+            (Some(ratio), _) => {
+                format!("after {}, {} times a fresh filesystem's", significant(last.x), interval(ratio))
+            }
+            (None, Some(factor)) => format!("{} times that at {}", significant(factor), significant(first.x)),
+            (None, None) => match first.aged.zip(last.aged) {
+                Some((from, to)) => format!(
+                    "{} at {}, {} at {}",
+                    significant(from.value),
+                    significant(first.x),
+                    significant(to.value),
+                    significant(last.x)
+                ),
+                None => "unknown at the end".to_owned(),
+            },
+        };
+        let slope = match slope.interval {
+            Some((low, high)) if low <= 0.0 && high >= 0.0 => {
+                format!("no slope shown ({:+.1} to {:+.1} % per {})", low * 100.0, high * 100.0, self.unit)
+            }
+            Some((low, high)) => {
+                let (verb, ends) = if slope.value < 0.0 { ("falls", (high, low)) } else { ("rises", (low, high)) };
+                let [value, least, most] = [slope.value, ends.0, ends.1].map(percent);
+                format!("{verb} {value} % ({least} to {most}) per {}", self.unit)
+            }
+            None => {
+                let verb = if slope.value < 0.0 { "falls" } else { "rises" };
+                format!("{verb} {} % per {}, with too few points for an interval", percent(slope.value), self.unit)
+            }
+        };
+        let course = match course {
+            Some(Course::Steady(from)) => format!("; steady from {} on", significant(from)),
+            Some(Course::Changing(factor)) if factor < 1.0 => "; still falling at the last point".to_owned(),
+            Some(Course::Changing(_)) => "; still rising at the last point".to_owned(),
+            Some(Course::Undecided) => "; steady or not: undecided".to_owned(),
+            None => String::new(),
+        };
+        format!("{went}; {slope}{course}")
+    }
+}
+
+/// A share in percent, without its sign.
+fn percent(share: f64) -> String {
+    let percent = (share * 100.0).abs();
+    if percent < 0.05 { "0.0".to_owned() } else { significant(percent) }
+}
+
+pub(crate) fn interval(of: &Estimate) -> String {
+    let ends = of.low.zip(of.high).map(|(low, high)| format!(" ({} to {})", significant(low), significant(high)));
+    format!("{}{}", significant(of.value), ends.unwrap_or_default())
+}
+
+pub(crate) fn point(x: f64, aged: &[BlockMean], fresh: &[BlockMean]) -> AgeingPoint {
+    let found = ratio(aged, fresh);
+    AgeingPoint {
+        x,
+        aged: estimate(aged),
+        fresh: estimate(fresh),
+        ratio: found.map(|found| Estimate {
+            value: found.value,
+            low: found.interval.map(|ends| ends.0),
+            high: found.interval.map(|ends| ends.1),
+            trials: u32::try_from(aged.len().min(fresh.len())).unwrap_or(u32::MAX),
+        }),
+        told_apart: found
+            .filter(|found| found.interval.is_some())
+            .map(|found| found.tells_apart() && (found.value - 1.0).abs() >= LEAST_DIFFERENCE),
+    }
+}
+
+/// What is followed: the figure, or its ratio to the control of the same block.
+pub(crate) fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -> Vec<Point> {
+    let of = |one: &BlockMean| match fresh {
+        None => Some(Point { block: one.block, x, y: one.trial.mean }),
+        Some(fresh) => {
+            let other = fresh.iter().find(|other| other.block == one.block)?;
+            Some(Point { block: one.block, x, y: one.trial.mean / other.trial.mean })
+        }
+    };
+    aged.iter().filter_map(of).filter(|point| point.y.is_finite()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::case::age_figures::Figure;
+    use crate::stats::interval::TrialMean;
+
+    fn blocks(values: &[f64]) -> Vec<BlockMean> {
+        let block = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
+        (1..).zip(values).map(block).collect()
+    }
+
+    fn course(figures: &[(f64, &[f64], &[f64])]) -> String {
+        let has_control = figures.iter().all(|(_, _, fresh)| !fresh.is_empty());
+        let tracked: Vec<Point> = figures
+            .iter()
+            .flat_map(|(x, aged, fresh)| tracked(*x, &blocks(aged), has_control.then_some(blocks(fresh)).as_deref()))
+            .collect();
+        let points: Vec<AgeingPoint> =
+            figures.iter().map(|(x, aged, fresh)| point(*x, &blocks(aged), &blocks(fresh))).collect();
+        let group =
+            Group { name: String::new(), axis: "age.rewrite", unit: "overwrite", amount: "", cases: Vec::new() };
+        group.sentence(&points, trend::slope(&tracked), trend::course(&tracked))
+    }
+
+    #[test]
+    fn drift_that_the_control_shares_is_no_ageing() {
+        let same = course(&[(0.0, &[100.0, 90.0], &[100.0, 91.0]), (3.0, &[80.0, 50.0], &[81.0, 50.0])]);
+        assert!(same.starts_with("after 3, 0.99"), "{same}");
+        assert!(same.contains("times a fresh filesystem's; no slope shown ("), "{same}");
+    }
+
+    #[test]
+    fn of_nothing_no_multiple_is_told() {
+        let filled = course(&[(0.0, &[0.0], &[]), (54.0, &[50.0], &[]), (90.0, &[84.0], &[])]);
+        assert!(filled.starts_with("0 at 0, 84 at 90; "), "{filled}");
+    }
+
+    #[test]
+    fn a_fall_is_told_with_its_interval_and_whether_it_goes_on() {
+        let falls = course(&[(0.0, &[100.0, 101.0], &[]), (1.0, &[80.0, 81.0], &[]), (3.0, &[50.0, 51.0], &[])]);
+        assert!(falls.starts_with("0.502 times that at 0; falls 2"), "{falls}");
+        assert!(falls.ends_with("per overwrite; still falling at the last point"), "{falls}");
+        let settles = course(&[(0.0, &[50.0], &[]), (1.0, &[101.0], &[]), (3.0, &[100.0], &[]), (10.0, &[99.0], &[])]);
+        assert!(settles.ends_with("; steady from 1 on"), "{settles}");
+        assert_eq!(course(&[(0.0, &[50.0], &[])]), "measured at one amount only");
+    }
+
+    #[test]
+    fn a_few_extents_more_are_chance_and_thousands_are_not() {
+        let blocks = |count: u64| {
+            let trial = Figure::count("extents per GiB", count, 30.0).trial;
+            [1, 2].map(|block| BlockMean { block, trial })
+        };
+        let told = |aged: u64, fresh: u64| point(10.0, &blocks(aged), &blocks(fresh)).told_apart;
+        assert_eq!((told(3, 4), told(4000, 3)), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn figures_that_never_vary_are_told_apart_from_one_percent_on() {
+        let told = |fresh: f64| point(10.0, &blocks(&[100.0, 100.0]), &blocks(&[fresh, fresh])).told_apart;
+        assert_eq!((told(100.0), told(100.5), told(50.0)), (Some(false), Some(false), Some(true)));
+        assert_eq!(point(10.0, &blocks(&[100.0]), &blocks(&[50.0])).told_apart, None);
+    }
+}

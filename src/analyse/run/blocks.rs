@@ -1,0 +1,27 @@
+//! The blocks of a run, as far as they decide ranks.
+
+use crate::record::run::RunRecord;
+use crate::stats::sequence::Rule;
+
+/// The blocks of a run, as far as they decide ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Blocks {
+    /// How ranks are decided; `None` for a number of blocks that was fixed before.
+    pub rule: Option<Rule>,
+    /// The most that the run has been given.
+    pub most: u32,
+    /// Whether all its trials are there.
+    pub finished: bool,
+}
+
+impl Blocks {
+    #[must_use]
+    pub fn of(run: &RunRecord, finished: bool) -> Blocks {
+        let rule = match run.at_least {
+            _ if !run.extended.is_empty() => Some(Rule::Anytime),
+            Some(first) => Some(Rule::Planned { first, last: run.blocks }),
+            None => None,
+        };
+        Blocks { rule, most: run.blocks, finished }
+    }
+}

@@ -1,0 +1,19 @@
+//! Every drive that was prepared, each time that it was.
+
+use crate::analyse::case::drives::finding;
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::DriveFinding;
+use crate::record::drive::DriveRecord;
+
+/// Every drive that was prepared, each time that it was.
+#[must_use]
+pub fn findings(cases: &[CaseSums]) -> Vec<DriveFinding> {
+    let mut all: Vec<&DriveRecord> = Vec::new();
+    for drive in cases.iter().flat_map(|case| &case.drives.prepared) {
+        if !all.contains(&drive) {
+            all.push(drive);
+        }
+    }
+    all.sort_by_key(|drive| drive.began_us);
+    all.into_iter().map(finding).collect()
+}

@@ -1,0 +1,575 @@
+//! What a commit survives, from promises that were read back and flushes that were counted; never from the plan. Which
+//! fact is which promise stands in `record::durability`.
+//!
+//! The rules in their order; the first that applies decides, and what is worst is asked first:
+//! 1. *volatile*: something in memory, or something that holds flushes back: the server, or a node below;
+//! 2. *unknown*: nothing was committed;
+//! 3. *may tear*: the server writes no full pages; ranked only with cases that are the same in what follows;
+//! 4. *delayed*: commits are acknowledged early, by the server's settings or by those that a script or function carries;
+//! 5. the grounds of `pg_wal`, of the data and of each tablespace, where they are several; the lowest class of them holds.
+//!
+//! Of one ground:
+//! 1. *unknown*: nothing was counted, others' flushes cannot be told from ours, or the devices below the lowest one we see are hidden;
+//! 2. *declared stable*: the lowest device says that it needs no flushes (the kernel sends it none), writes reach it, and
+//!    devices above it that count flushes have counted enough;
+//! 3. *flushed*: enough flushes were counted at every device that counts them, the lowest included; or the devices take FUA
+//!    writes, and the WAL is written by a method that asks for them, past the page cache;
+//! 4. else *unknown*, with the number that was too small.
+//!
+//! A filesystem without a journal changes no class; it is said.
+
+use crate::analyse::case::strata::{COMMIT, DeviceSums, StrataSums, noun};
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::case::synced::SyncCost;
+use crate::analyse::findings::durability::{by_promise, class, class_word, unknown, virtual_disk};
+use crate::analyse::findings::{Durability, DurabilityClass, TrialFinding};
+use crate::analyse::run::power_cuts;
+use crate::analyse::trial::counters::Flow;
+use crate::record::built::StackFacts;
+use crate::record::case::CaseSpec;
+use crate::record::durability as table;
+use crate::record::facts::{DeviceFacts, FoundSetting, MountFacts, ServerFacts};
+use crate::record::operation::{Operation, Writes};
+use crate::record::promise::{Claim, Promise};
+use crate::record::stack::{End, GroundName};
+use crate::units::significant;
+
+/// Part of the flushes that syncs cost which must be seen where syncs were counted roughly or not at all: the kernel merges
+/// flushes that are due at the same time (block/blk-flush.c), and backends tell their syncs up to a second late.
+const ROUGH_PART: f64 = 0.5;
+/// The same where syncs were counted exactly. Those of the WAL come one after the other, and none is served by a flush that began
+/// before it: an honest stack has them all, but for what is under way when counting begins and ends.
+const EXACT_PART: f64 = 0.95;
+/// Syncs that the WAL writer may tell late.
+const LATE_SYNCS: f64 = 10.0;
+/// WAL records for each transaction that took an id, where its commit is the only one; those of other processes come on top.
+const MOST_COMMIT_RECORDS: f64 = 1.1;
+/// Part of the counted flushes that others may have, by what they did before: they would have to do four times as much
+/// while it was measured before all flushes could be theirs.
+const MOST_OF_OTHERS: f64 = 0.25;
+/// From this version on O_DIRECT follows from `debug_io_direct`; before, from `wal_level = minimal`.
+const DIRECT_BY_SETTING: u32 = 160_000;
+
+/// What was asked of the devices below a ground.
+struct Demand<'a> {
+    /// What one unit of it is called.
+    noun: &'a str,
+    /// How many units there were, where they are not the client's operations: checkpoints.
+    units: Option<f64>,
+    /// Syncs for each unit, at least, as far as they cannot be served by one flush.
+    flushes: f64,
+    /// Whether that is exact: each unit waits for a sync of its own.
+    is_exact: bool,
+    /// Syncs of the WAL for each operation, where PostgreSQL counted them.
+    syncs: Option<f64>,
+    /// Whose syncs these are.
+    whose: &'static str,
+    /// Whether the WAL is written by `open_datasync` or `open_sync` and past the page cache: such a write does with FUA
+    /// instead of a flush. A buffered one is written back and then flushed (generic_write_sync in fs.h).
+    asks_for_fua: bool,
+}
+
+impl CaseSums {
+    /// What commits of the case survive.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        power_cuts::joined(judge(self), self.verdict.as_ref())
+    }
+}
+
+/// Judges a case by its measured trials.
+#[must_use]
+pub fn judge(case: &CaseSums) -> Durability {
+    let Some(operation) = &case.operation else { return unknown("not measured") };
+    if let Some(reason) = case.trials.iter().find_map(|trial| volatile(trial, &case.spec, operation)) {
+        return Durability { class: DurabilityClass::Volatile, reason, otherwise: None };
+    }
+    let read_only = match operation.writes {
+        Writes::Never => true,
+        Writes::Always => false,
+        Writes::Unknown => case.strata.read_only() == Some(true),
+    };
+    if case.spec.postgres.is_some() && read_only {
+        let reason = "the workload only reads: no commit needed a flush".to_owned();
+        return Durability { class: DurabilityClass::NotApplicable, reason, otherwise: None };
+    }
+    let promises: Vec<Promise> = case.trials.iter().flat_map(|trial| of_server(trial, operation)).collect();
+    let of_claim = |claim: Claim| promises.iter().find(|promise| promise.claim == claim);
+    let found = match of_claim(Claim::AcknowledgesEarly) {
+        Some(early) => by_promise(early),
+        None => settings_untold(case, operation)
+            .or_else(|| waits_for_nothing(case))
+            .unwrap_or_else(|| with_unlogged(by_grounds(case, operation), case)),
+    };
+    match of_claim(Claim::MayTear) {
+        Some(tears) => {
+            let reason = format!("{tears}; otherwise {}: {}", class_word(found.class), found.reason);
+            Durability { class: DurabilityClass::MayTear, reason, otherwise: Some(found.class) }
+        }
+        None => found,
+    }
+}
+
+/// A setting that decides what a commit means and that something sets to nobody knows what.
+fn settings_untold(case: &CaseSums, operation: &Operation) -> Option<Durability> {
+    let elsewhere = case.trials.iter().flat_map(|trial| set_elsewhere(trial, operation));
+    let untold = elsewhere.into_iter().find(|found| found.value.is_none())?;
+    Some(unknown(&format!("{} sets {} to a value that its text does not show", untold.place, untold.name)))
+}
+
+/// The class of transactions that write nothing but tables which are not logged: each has a record of its commit, for which it
+/// does not wait (RecordTransactionCommit in xact.c).
+fn waits_for_nothing(case: &CaseSums) -> Option<Durability> {
+    let sums = &case.strata;
+    // Subtransactions have ids, but no records of commits.
+    let commits = sums.load_xids.min(sums.load_operations);
+    let alone = commits > 0.0 && sums.load_records < MOST_COMMIT_RECORDS * commits;
+    let why = "these transactions write no WAL that a commit waits for";
+    let of_tables = |tables: String| Durability {
+        class: DurabilityClass::Volatile,
+        reason: format!("{tables}, and {why}"),
+        otherwise: None,
+    };
+    let found =
+        || unlogged(case).map_or_else(|| unknown(&format!("{why}: unlogged or temporary tables alone")), of_tables);
+    alone.then(found)
+}
+
+/// Which tables of a case a power cut empties.
+pub fn unlogged(case: &CaseSums) -> Option<String> {
+    let of_trial =
+        |trial: &TrialFinding| Some(trial.server.as_ref()?.unlogged.clone()).filter(|found| !found.is_empty());
+    let tables = case.trials.iter().find_map(of_trial)?;
+    let (plural, are) = if tables.len() == 1 { ("", "is") } else { ("s", "are") };
+    Some(format!("unlogged table{plural} {} {are} empty after a power cut", tables.join(", ")))
+}
+
+fn with_unlogged(mut found: Durability, case: &CaseSums) -> Durability {
+    found.reason.extend(unlogged(case).map(|tables| format!("; {tables}")));
+    found
+}
+
+/// The lowest class of all that the database lies on, and what that is where it lies on several.
+fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
+    let Some(stack) = case.trials.iter().find_map(|trial| trial.stack.as_ref()) else {
+        return unknown("its storage stack was not recorded");
+    };
+    if case.strata.readings < 2 {
+        return unknown("the measurement is too short: counters are read at its start and after each whole second");
+    }
+    let mut found: Vec<(String, Durability)> = Vec::new();
+    for (end, ground) in stack.ends().into_iter().filter(|(end, _)| is_used(end, operation)) {
+        let chain = case.strata.below(&end);
+        // The first is where the WAL lies.
+        let demand = match (&case.spec.postgres, found.is_empty()) {
+            (None, _) => Demand::of_sync(&operation.noun, case.fua_share(), &chain),
+            (Some(_), true) => match Demand::of_wal(case, operation) {
+                Ok(demand) => demand,
+                Err(why) => return unknown(&why),
+            },
+            (Some(_), false) => Demand::of_checkpoints(case.strata.checkpoints),
+        };
+        let cost = case.sync_cost.as_ref().filter(|_| found.is_empty());
+        let judged = Way { stack, ground, chain: &chain, sums: &case.strata, cost }.judge(&demand);
+        found.push((what(&end), said(judged, stack, ground)));
+    }
+    let several = found.len() > 1;
+    let lowest = found.iter().map(|(_, found)| found.class).max().unwrap_or(DurabilityClass::Unknown);
+    let reasons = found.into_iter().filter(|(_, found)| found.class == lowest);
+    let reasons = reasons.map(|(what, found)| if several { format!("{what}: {}", found.reason) } else { found.reason });
+    Durability { class: lowest, reason: reasons.collect::<Vec<_>>().join("; "), otherwise: None }
+}
+
+/// Whether the workload has anything there: nothing of it lies in a tablespace that it does not name.
+fn is_used(end: &End, operation: &Operation) -> bool {
+    match end {
+        End::Tablespace(name) => operation.settings.values().any(|value| value == name),
+        End::Data | End::Wal => true,
+    }
+}
+
+/// With what has to be said of a ground and changes no class.
+fn said(mut found: Durability, stack: &StackFacts, ground: &GroundName) -> Durability {
+    if let Some((_, promise)) = stack.promise(Some(ground), Claim::Unjournaled) {
+        found.reason.push_str(&format!("; {promise}"));
+    }
+    found
+}
+
+fn what(end: &End) -> String {
+    match end {
+        End::Wal => "pg_wal".to_owned(),
+        End::Data => "the data".to_owned(),
+        End::Tablespace(name) => format!("tablespace {name}"),
+    }
+}
+
+impl<'a> Demand<'a> {
+    /// Of commits, at the devices of the WAL; the reason where it is not known how many there were.
+    fn of_wal(case: &'a CaseSums, operation: &'a Operation) -> Result<Demand<'a>, String> {
+        let noun = noun(&case.spec, operation, case.strata.read_only());
+        let clients = operation.clients.max(1) as f64;
+        let methods = || case.trials.iter().filter_map(|trial| trial.server.as_ref());
+        let opens = |server: &ServerFacts| setting(server, "wal_sync_method").is_some_and(|it| it.starts_with("open_"));
+        let opens_with_sync = methods().any(opens);
+        // PostgreSQL counts no sync where the write itself is one.
+        let syncs = case.strata.wal_syncs.per_operation().filter(|syncs| *syncs > 0.0 && !opens_with_sync);
+        // A script of the user's own may write less than once: then those that wrote are counted.
+        let writing = match noun {
+            COMMIT => 1.0,
+            _ => match case.strata.xids.per_operation() {
+                None => return Err(format!("the number of {noun}s that wrote was not counted")),
+                Some(0.0) => return Err(format!("no {noun} that writes was counted")),
+                Some(writing) => writing,
+            },
+        };
+        let asks_for_fua = opens_with_sync && methods().all(writes_wal_directly);
+        let whose = if case.spec.stack.wal.is_some() { "WAL syncs" } else { "WAL syncs, and all of data files," };
+        // At best one sync serves the commits of all clients. What else takes an id, a subtransaction, may wait for none.
+        let is_exact = noun == COMMIT && operation.clients == 1 && syncs.is_none();
+        Ok(Demand { noun, units: None, flushes: writing / clients, is_exact, syncs, whose, asks_for_fua })
+    }
+
+    /// Of checkpoints, at the devices of data whose WAL lies elsewhere: each syncs every file that it has written, and
+    /// the WAL before it is thrown away. Without any, a flush shows at least that flushes pass.
+    fn of_checkpoints(checkpoints: u64) -> Demand<'a> {
+        let units = Some(checkpoints.max(1) as f64);
+        let noun = if checkpoints == 0 { "measurement without a checkpoint" } else { "checkpoint" };
+        Demand {
+            noun,
+            units,
+            flushes: 1.0,
+            is_exact: false,
+            syncs: None,
+            whose: "syncs of data files",
+            asks_for_fua: false,
+        }
+    }
+
+    /// Without a server each operation is a sync; those that bypass the page cache and ask for FUA may do without.
+    fn of_sync(noun: &'a str, fua_share: f64, chain: &[DeviceSums]) -> Demand<'a> {
+        let exempt = if takes_fua(chain) { fua_share } else { 0.0 };
+        Demand {
+            noun,
+            units: None,
+            flushes: 1.0 - exempt,
+            is_exact: false,
+            syncs: None,
+            whose: "syncs",
+            asks_for_fua: false,
+        }
+    }
+
+    /// What was counted for each of its units.
+    fn per_unit(&self, flow: &Flow) -> Option<f64> {
+        match self.units {
+            Some(units) => flow.per_operation().map(|_| flow.amount() / units),
+            None => flow.per_operation(),
+        }
+    }
+
+    /// "0.98 flushes per commit (1.01 per WAL sync)"
+    fn words(&self, flushes: f64, per_sync: Option<f64>) -> String {
+        let per_sync = per_sync.or(self.syncs.map(|syncs| flushes / syncs));
+        let per_sync = per_sync.map(|flushes| format!(" ({} per WAL sync)", significant(flushes)));
+        format!("{} flushes per {}{}", significant(flushes), self.noun, per_sync.unwrap_or_default())
+    }
+}
+
+/// Whether the server writes its WAL past the page cache (`get_sync_bit` in xlog.c), for a method that opens with a sync.
+fn writes_wal_directly(server: &ServerFacts) -> bool {
+    if server.version_num >= DIRECT_BY_SETTING {
+        let direct = setting(server, "debug_io_direct").unwrap_or_default();
+        return direct.split(',').any(|what| what.trim() == "wal");
+    }
+    setting(server, "wal_level") == Some("minimal")
+}
+
+/// The fact that makes a trial's stack lose everything, in words.
+fn volatile(trial: &TrialFinding, spec: &CaseSpec, operation: &Operation) -> Option<String> {
+    let promises = of_server(trial, operation);
+    if let Some(promise) = promises.iter().find(|it| class(it.claim) == Some(DurabilityClass::Volatile)) {
+        return Some(promise.to_string());
+    }
+    let stack = trial.stack.as_ref()?;
+    stack.ends().into_iter().find_map(|(end, ground)| loses_all(stack, spec, ground, &what(&end)))
+}
+
+/// Why what lies on a ground is lost on power loss.
+fn loses_all(stack: &StackFacts, spec: &CaseSpec, ground: &GroundName, what: &str) -> Option<String> {
+    if let Some((_, promise)) = stack.promise(Some(ground), Claim::Volatile) {
+        return Some(format!("{what} is in memory: {}", promise.source));
+    }
+    let (node, promise) = stack.promise(Some(ground), Claim::HoldsFlushesBack)?;
+    let asked = spec.stack.node(&node.name).map_or_else(Vec::new, |node| node.options.texts("mount"));
+    let asked = asked.iter().flat_map(|list| list.split(',')).map(str::trim);
+    let layer = node.layer.as_deref().unwrap_or_default();
+    let meant = asked.filter(|option| table::mount_option(option, layer).is_some_and(|row| row.claim == promise.claim));
+    // The kernel prints ext4's `barrier=0` as `nobarrier`.
+    let other =
+        meant.into_iter().find(|option| promise.source.starts_with("mount option") && !promise.source.contains(option));
+    let planned = other.map(|option| format!(", `{option}` in the plan")).unwrap_or_default();
+    Some(format!("{}{planned} of {} ({}): {}", promise.source, stack.name, node.name, promise.why))
+}
+
+/// The way down from one ground, with what was counted on it.
+struct Way<'a> {
+    stack: &'a StackFacts,
+    ground: &'a GroundName,
+    /// The levels of devices, the lowest last.
+    chain: &'a [DeviceSums],
+    sums: &'a StrataSums,
+    /// What one sync was seen to cost there.
+    cost: Option<&'a SyncCost>,
+}
+
+/// What was seen at one level.
+struct Seen {
+    name: String,
+    /// Flushes for each unit, and for each sync of the WAL where these were counted exactly.
+    flushes: f64,
+    per_sync: Option<f64>,
+    /// The number of flushes seen over the number needed, by what asks for most: below 1 it is too few.
+    enough: f64,
+    /// What is needed, in words.
+    needed: String,
+    /// The greatest part of the syncs that could be missing without being noticed.
+    unseen: f64,
+}
+
+impl Way<'_> {
+    fn judge(&self, demand: &Demand<'_>) -> Durability {
+        let end = self.stack.promise(Some(self.ground), Claim::HiddenBelow).map(|(_, promise)| promise.to_string());
+        let Some(lowest) = self.chain.last() else {
+            let mount = self.stack.mount_of(Some(self.ground));
+            let below = mount.map_or("the data", |mount| &mount.fstype);
+            let why = end.map_or_else(String::new, |end| format!(": {end}"));
+            return unknown(&format!("no block device with counters is visible below {below}{why}"));
+        };
+        if let Some(why) = self.others() {
+            return unknown(&why);
+        }
+        self.by_flushes(lowest, end, demand)
+    }
+
+    /// Whether it is a folder that was there already: its devices are others' too.
+    fn is_shared(&self) -> bool {
+        let way = self.stack.way_down(Some(self.ground));
+        way.iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
+    }
+
+    /// Why others' flushes cannot be told from ours.
+    fn others(&self) -> Option<String> {
+        for level in self.chain.iter().filter(|level| level.own_flushes().is_some()) {
+            match level.share_of_others() {
+                None if self.is_shared() => {
+                    let name = level.name();
+                    return Some(format!("other programs flush {name} too, at a rate that was not measured"));
+                }
+                Some(share) if share > MOST_OF_OTHERS => {
+                    return Some(format!(
+                        "{} % of the flushes at {} may come from other programs, by their rate before the trials",
+                        significant(share * 100.0),
+                        level.name()
+                    ));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Judges by the flushes that were counted.
+    fn by_flushes(&self, lowest: &DeviceSums, end: Option<String>, demand: &Demand<'_>) -> Durability {
+        let name = lowest.name();
+        let above = self.above(demand);
+        if let Some(promise) = lowest.promise(Claim::FlushesUncounted).filter(|_| !lowest.declares_stable()) {
+            return unknown(&format!("flushes at {name} are not counted: {}{above}", promise.why));
+        }
+        let flushes = lowest.own_flushes().and_then(|flushes| demand.per_unit(&flushes));
+        let file = lowest.backing_file().map(|file| format!("the device below its file {file} is not visible"));
+        if let Some(end) = end.or(file) {
+            let seen = flushes.map(|flushes| format!("{} were counted at {name}, but ", demand.words(flushes, None)));
+            return unknown(&(seen.unwrap_or_default() + &end));
+        }
+        let writes = demand.per_unit(&lowest.writes).unwrap_or(0.0);
+        if let Some(promise) = lowest.promise(Claim::DeclaredStable)
+            && lowest.declares_stable()
+        {
+            return self.by_word(promise, writes, demand).unwrap_or_else(|| {
+                let seen = format!("{promise}; {} writes per {} reached it", significant(writes), demand.noun);
+                self.with_caveats(DurabilityClass::DeclaredStable, seen + &above, lowest)
+            });
+        }
+        let Some(least) = self.least(demand) else {
+            return unknown(&format!("no flushes of {name} were recorded{above}"));
+        };
+        if least.enough >= 1.0 {
+            // The level with the fewest is the stack's own where the lowest is shared: others' flushes come on top there.
+            let further = if least.name == name { String::new() } else { format!(", and flushes reach {name}") };
+            let words = demand.words(least.flushes, least.per_sync);
+            let unseen =
+                format!("up to {} % of {} could be skipped unseen", (least.unseen * 100.0 - 1e-6).ceil(), demand.whose);
+            let seen = format!("{words} seen at {}{further}; {unseen} ({})", plain(&least.name), least.needed);
+            // Of several disks at one depth some may declare their writes stable; then that word is needed as well.
+            return match lowest.promise(Claim::DeclaredStable) {
+                None => self.with_caveats(DurabilityClass::Flushed, seen, lowest),
+                Some(word) => self.with_caveats(DurabilityClass::DeclaredStable, format!("{word}; {seen}"), lowest),
+            };
+        }
+        if demand.asks_for_fua && takes_fua(self.chain) && writes >= demand.flushes * ROUGH_PART {
+            let seen = format!(
+                "{} writes per {} reached {name} by a method that requests FUA with direct I/O; {name} supports FUA",
+                significant(writes),
+                demand.noun
+            );
+            return self.with_caveats(DurabilityClass::Flushed, seen, lowest);
+        }
+        if !self.chain.iter().any(|level| level.ever_flushed) {
+            return unknown(&format!("{name} has never counted a flush: unknown whether it counts any"));
+        }
+        unknown(&least.too_few(demand))
+    }
+
+    /// Why the word of a lowest device that declares its writes stable is not enough.
+    fn by_word(&self, promise: &Promise, writes: f64, demand: &Demand<'_>) -> Option<Durability> {
+        match self.least(demand).filter(|least| least.enough < 1.0) {
+            Some(least) => Some(unknown(&least.too_few(demand))),
+            None if writes < demand.flushes * ROUGH_PART => Some(unknown(&format!(
+                "{promise}; but only {} writes per {} were counted there",
+                significant(writes),
+                demand.noun
+            ))),
+            None => None,
+        }
+    }
+
+    /// The level with the fewest flushes for what it needs, of those that count them and need them.
+    fn least(&self, demand: &Demand<'_>) -> Option<Seen> {
+        let levels = self.chain.iter().enumerate().filter(|(_, level)| !level.declares_stable());
+        let seen = levels.filter_map(|(depth, level)| self.seen(depth, level, demand));
+        seen.min_by(|a, b| a.enough.total_cmp(&b.enough))
+    }
+
+    fn seen(&self, depth: usize, level: &DeviceSums, demand: &Demand<'_>) -> Option<Seen> {
+        let flushes = demand.per_unit(&level.own_flushes()?)?;
+        let others = level.share_of_others().unwrap_or(0.0);
+        // Of one client PostgreSQL counts no syncs where each commit is one.
+        let syncs = if demand.is_exact { self.sums.load_operations } else { self.sums.load_syncs };
+        let exact = (EXACT_PART - others - LATE_SYNCS / syncs.max(1.0)).max(ROUGH_PART);
+        let counted = level.load_flushes.filter(|_| syncs > 0.0 && (demand.is_exact || demand.syncs.is_some()));
+        let counted = counted.map(|flushes| flushes * (1.0 - others) / syncs);
+        let (per_commit, per_sync) = if demand.is_exact { (counted, None) } else { (None, counted) };
+        let (cost, source) = self.cost_of_a_sync(depth);
+        let (flushes, by_units) =
+            per_commit.map_or((flushes, demand.flushes * ROUGH_PART), |flushes| (flushes, exact * cost));
+        let by_syncs = match per_sync {
+            Some(seen) => Some((seen, exact * cost)),
+            None => demand.syncs.map(|syncs| (flushes / syncs, ROUGH_PART * cost)),
+        };
+        let of = |seen: f64, needed: f64| if needed > 0.0 { seen / needed } else { f64::INFINITY };
+        let (units, syncs) = (of(flushes, by_units), by_syncs.map(|(seen, needed)| of(seen, needed)));
+        let enough = syncs.unwrap_or(units).min(units);
+        // Of several devices each may get a flush of its own: then so many cost one sync.
+        let may_cost = level.facts.len() as f64 / cost;
+        let strictest = if self.cost.is_some() { enough } else { enough.max(enough * may_cost) };
+        // Those that were skipped are not in what was seen.
+        let part = if counted.is_some() { exact } else { ROUGH_PART };
+        let by_sync = syncs.is_some_and(|syncs| syncs <= units);
+        let (needed, noun) = match by_syncs.filter(|_| by_sync) {
+            Some((_, needed)) => (needed, "WAL sync"),
+            None => (by_units, demand.noun),
+        };
+        let source = if per_commit.is_some() || by_sync { source } else { String::new() };
+        let needed = format!("expected at least {} per {noun}{source}", significant(needed));
+        let unseen = (1.0 - 1.0 / strictest.max(1.0 / part)).clamp(0.0, 1.0);
+        Some(Seen { name: level.name(), flushes, per_sync, enough, needed, unseen })
+    }
+
+    /// Flushes that one sync costs at a level, and whence that is known.
+    fn cost_of_a_sync(&self, depth: usize) -> (f64, String) {
+        // Others flush lower and shared devices too: a flush above is one below, at least.
+        if let Some(cost) = self.cost.filter(|cost| cost.levels.len() == self.chain.len() && !self.is_shared())
+            && let Some(flushes) = cost.levels[..=depth].iter().flatten().copied().reduce(f64::min)
+        {
+            return (flushes, format!("; one sync is {flushes} there, as case {} counted", cost.case));
+        }
+        let mount = self.stack.mount_of(Some(self.ground)).filter(|mount| mount.fstype == "btrfs");
+        let is_nocow = |mount: &MountFacts| {
+            let mut options = mount.super_options.iter().chain(&mount.options);
+            options.any(|option| ["nodatacow", "nodatasum"].contains(&option.as_str()))
+        };
+        match (mount.filter(|mount| !is_nocow(mount)), self.chain.first()) {
+            // It flushes each device, and writes the superblock with FUA (write_all_supers in disk-io.c).
+            (Some(_), Some(top)) => {
+                let each = if top.takes_fua() { 1.0 } else { 2.0 };
+                let devices = if depth == 0 { top.facts.len() as f64 } else { 1.0 };
+                (each * devices, format!("; one sync is {} on btrfs", significant(each * devices)))
+            }
+            _ => (1.0, String::new()),
+        }
+    }
+
+    /// What was counted above the lowest device, in words.
+    fn above(&self, demand: &Demand<'_>) -> String {
+        let mut above = self.chain.iter().rev().skip(1).filter_map(|device| {
+            let flushes = demand.per_unit(&device.own_flushes()?).filter(|flushes| *flushes > 0.0)?;
+            Some(format!("; {} were counted at {} above it", demand.words(flushes, None), plain(&device.name())))
+        });
+        above.next().unwrap_or_default()
+    }
+
+    /// A good word, with what it does not hold for.
+    fn with_caveats(&self, class: DurabilityClass, mut reason: String, lowest: &DeviceSums) -> Durability {
+        if self.is_shared() {
+            let others = lowest.share_of_others().unwrap_or(0.0) * lowest.flushes.amount();
+            let without = if others > 0.0 {
+                "their flush rate before the trials is subtracted"
+            } else {
+                "they did not flush it before the trials"
+            };
+            reason.push_str(&format!("; device shared with other programs: {without}"));
+        }
+        let made_up = lowest.facts.iter().any(DeviceFacts::is_made_up);
+        if self.sums.in_virtual_machine || made_up {
+            reason.push_str(&format!("; {}", virtual_disk(&lowest.name())));
+        }
+        Durability { class, reason, otherwise: None }
+    }
+}
+
+/// Loop devices get another number in each trial.
+fn plain(name: &str) -> &str {
+    if name.starts_with("loop") { "the loop device" } else { name }
+}
+
+impl Seen {
+    fn too_few(&self, demand: &Demand<'_>) -> String {
+        format!("only {} seen at {}: {}", demand.words(self.flushes, self.per_sync), self.name, self.needed)
+    }
+}
+
+fn takes_fua(chain: &[DeviceSums]) -> bool {
+    !chain.is_empty() && chain.iter().all(DeviceSums::takes_fua)
+}
+
+/// What the server of a trial promises by its settings, and by those that scripts and functions carry; the worst first.
+fn of_server(trial: &TrialFinding, operation: &Operation) -> Vec<Promise> {
+    let own = |name| table::setting(name, setting(trial.server.as_ref()?, name)?);
+    let mut promises: Vec<Promise> = table::settings().filter_map(own).collect();
+    promises.extend(set_elsewhere(trial, operation).into_iter().filter_map(|found| {
+        let promise = table::setting(&found.name, found.value.as_deref()?)?;
+        Some(Promise { source: format!("{} ({})", promise.source, found.place), ..promise })
+    }));
+    promises
+}
+
+/// Settings that hold beside those of a plain session.
+fn set_elsewhere<'a>(trial: &'a TrialFinding, operation: &'a Operation) -> Vec<&'a FoundSetting> {
+    let server = trial.server.as_ref();
+    operation.script_settings.iter().chain(server.into_iter().flat_map(|server| &server.found_after)).collect()
+}
+
+fn setting<'a>(server: &'a ServerFacts, name: &str) -> Option<&'a str> {
+    server.key_settings.get(name).or_else(|| server.settings.get(name)).map(String::as_str)
+}

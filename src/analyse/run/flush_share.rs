@@ -1,0 +1,156 @@
+//! Which part of the synced writes that a stack gives to one writer alone arrives at the clients as commits.
+//!
+//! Both figures must come from one run and one stack: the commits from a case with a server, the synced writes from a
+//! `sync` case on the stack that holds the WAL. One writer is not the most that a device can do, and one flush may serve
+//! the commits of several clients: the share is a yardstick, not a degree of efficiency, and its sentence says so.
+
+use crate::analyse::case::measures::MeasureSums;
+use crate::analyse::case::strata::{COMMIT, noun};
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::case::synced::SyncCost;
+use crate::analyse::findings::{Estimate, FlushShare, TrialFinding};
+use crate::record::operation::{Operation, Writes};
+use crate::stats::ratio::{Ratio, ratio};
+use crate::units::significant;
+
+/// The share of one case; `None` without a server, where commits wait for no flush, where what was counted are not
+/// commits, or where no `sync` case has the method in force on the stack of the WAL.
+#[must_use]
+pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
+    case.spec.postgres.as_ref()?;
+    let operation = case.operation.as_ref()?;
+    let noun = writing_noun(case, operation)?;
+    // Then a commit waits for no flush, and the figure would say nothing about the stack.
+    if is_off(case, "fsync") || is_off(case, "synchronous_commit") {
+        return None;
+    }
+    let method = setting(case, "wal_sync_method")?;
+    let (sync_case, synced) = sync_of(case, cases, method)?;
+    let main = case.measures.first()?;
+    let (commits, syncs) = (main.estimate()?, synced.estimate()?);
+    let share = share(&commits, &syncs, ratio(&main.rates, &synced.rates)?)?;
+    let clients = operation.clients;
+    let place = if case.spec.stack.wal.is_some() { "the stack of pg_wal" } else { "this stack" };
+    let sentence = Words { noun, method, place, clients, commits: commits.value, syncs: syncs.value }.about(&share);
+    Some(FlushShare {
+        sentence,
+        clients,
+        commits,
+        method: method.to_owned(),
+        syncs,
+        sync_case: sync_case.spec.id.clone(),
+        share,
+    })
+}
+
+/// The quotient of the two rates as they are shown, with the relative error of the ratio that the comparison of their
+/// trials gives (where one of the two lacks a block, that is of the others alone).
+fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estimate> {
+    let value = commits.value / syncs.value;
+    let end = |end: f64| value * end / compared.value;
+    let interval = compared.interval.map(|(low, high)| (end(low), end(high)));
+    (value.is_finite() && compared.value > 0.0).then(|| Estimate {
+        value,
+        low: interval.map(|ends| ends.0),
+        high: interval.map(|ends| ends.1),
+        trials: commits.trials.min(syncs.trials),
+    })
+}
+
+/// What an operation is called, where it is known to write.
+fn writing_noun<'a>(case: &CaseSums, operation: &'a Operation) -> Option<&'a str> {
+    let read_only = case.strata.read_only();
+    let noun = noun(&case.spec, operation, read_only);
+    (operation.writes != Writes::Never && (noun == COMMIT || read_only == Some(false))).then_some(noun)
+}
+
+/// A setting that all trials agree on.
+fn setting<'a>(case: &'a CaseSums, name: &str) -> Option<&'a str> {
+    let mut values = case.trials.iter().map(|trial| trial.server.as_ref()?.key_settings.get(name).map(String::as_str));
+    let first = values.next()??;
+    values.all(|value| value == Some(first)).then_some(first)
+}
+
+/// Whether a trial had a setting switched off.
+fn is_off(case: &CaseSums, name: &str) -> bool {
+    let of = |trial: &TrialFinding| trial.server.as_ref()?.key_settings.get(name).map(|value| value == "off");
+    case.trials.iter().any(|trial| of(trial) == Some(true))
+}
+
+/// The `sync` case on the stack of the WAL that shares most axes with `case`, the first in the plan's order where
+/// several do, and its measure of `method`.
+fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(&'a CaseSums, &'a MeasureSums)> {
+    let shared = |other: &CaseSums| {
+        other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
+    };
+    // Without a server, a measure by the name of a method is of synced writes.
+    let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
+    let measured = fitting.filter_map(|other| {
+        let measure = other.measures.iter().find(|measure| measure.name == method)?;
+        (!measure.rates.is_empty()).then_some((other, measure))
+    });
+    // Of equals `max_by_key` takes the last: from the back, so that it is the plan's first.
+    measured.collect::<Vec<_>>().into_iter().rev().max_by_key(|(other, _)| shared(other))
+}
+
+/// Whether a case without a server stands on what holds the WAL of another.
+fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
+    let (own, other) = (&case.spec.stack, &synced.spec.stack);
+    own.wal_alone() == *other || own.wal_stack.as_ref() == Some(&other.name)
+}
+
+/// What one sync costs on what holds the WAL of a case, where a `sync` case of the run tells.
+#[must_use]
+pub fn cost_of(case: &CaseSums, cases: &[CaseSums]) -> Option<SyncCost> {
+    case.spec.postgres.as_ref()?;
+    let mut fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
+    fitting.find_map(|other| Some(SyncCost { levels: other.flushes_per_sync()?, case: other.spec.id.clone() }))
+}
+
+/// What the sentence is made of.
+struct Words<'a> {
+    noun: &'a str,
+    method: &'a str,
+    place: &'static str,
+    clients: u64,
+    commits: f64,
+    syncs: f64,
+}
+
+impl Words<'_> {
+    /// "2477 commits/s by 8 clients are 58 % (30 to 110 %) of the 4368 fdatasync/s that one writer gets
+    /// from this stack alone".
+    fn about(&self, share: &Estimate) -> String {
+        let by = if self.clients == 1 { "1 client".to_owned() } else { format!("{} clients", self.clients) };
+        let ends = share.low.zip(share.high).map(|(low, high)| format!(" ({} to {} %)", per_cent(low), per_cent(high)));
+        let text = format!(
+            "{} {}s/s by {by} are {} %{} of the {} {}/s that one writer gets from {} alone",
+            rate(self.commits),
+            self.noun,
+            per_cent(share.value),
+            ends.unwrap_or_default(),
+            rate(self.syncs),
+            self.method,
+            self.place
+        );
+        // More than one writer gets is only possible by sharing flushes: PostgreSQL flushes its WAL one at a time.
+        let surely_shared = share.low.unwrap_or(share.value) > 1.0;
+        match (self.clients, surely_shared) {
+            (0 | 1, _) => text,
+            (_, true) => text + ": group commit lets one flush serve several clients",
+            (_, false) => text + "; group commit may let one flush serve several clients",
+        }
+    }
+}
+
+/// A rate as rankings show it: whole from 100 on.
+fn rate(value: f64) -> String {
+    if (100.0..1e4).contains(&value) { format!("{value:.0}") } else { significant(value) }
+}
+
+/// A share as per cent, without the sign.
+fn per_cent(share: f64) -> String {
+    let value = share * 100.0;
+    let decimals = if value >= 9.95 { 0 } else { usize::from(value < 0.995) + 1 };
+    format!("{value:.decimals$}")
+}

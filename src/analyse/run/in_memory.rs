@@ -1,0 +1,55 @@
+//! Each case against the one that differs from it in its stack alone, which lies in memory.
+
+use crate::analyse::case::backend_time::storage_clause;
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::{BackendTime, Estimate, InMemory, TrialFinding};
+use crate::record::promise::Claim;
+use crate::stats::ratio::ratio;
+use std::collections::BTreeMap;
+
+/// Sets each case against the one that differs from it in its stack alone, which lies in memory.
+pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut BackendTime) {
+    if case.at_fixed_rate() || found.storage.is_none() {
+        return;
+    }
+    let Some(memory) = sums.iter().find(|other| is_twin_in_memory(case, other)) else { return };
+    let rates = case.measures.first().zip(memory.measures.first());
+    let Some(gain) = rates.and_then(|(own, other)| ratio(&other.rates, &own.rates)) else { return };
+    let stack = memory.spec.stack.name.clone();
+    let ends = gain.interval.map(|(low, high)| format!(" ({low:.2} to {high:.2})")).unwrap_or_default();
+    let clause = format!("on {stack} the same settings ran {:.2}x{ends}", gain.value);
+    let first = storage_clause(found).unwrap_or_default();
+    let rest = found.sentence.strip_prefix(first.as_str()).unwrap_or_default();
+    found.sentence = format!("{first}; {clause}{rest}");
+    found.in_memory = Some(InMemory {
+        case: memory.spec.id.clone(),
+        stack,
+        ratio: Estimate {
+            value: gain.value,
+            low: gain.interval.map(|ends| ends.0),
+            high: gain.interval.map(|ends| ends.1),
+            trials: u32::try_from(case.trials.len().min(memory.trials.len())).unwrap_or(u32::MAX),
+        },
+    });
+}
+
+/// Whether `other` differs from `case` in its stack alone, lies in memory, and `case` does not.
+fn is_twin_in_memory(case: &CaseSums, other: &CaseSums) -> bool {
+    let own = |sums: &CaseSums| {
+        let axes = sums.spec.axes.iter().filter(|(axis, _)| *axis != "stack" && !sums.spec.is_of_stack(axis));
+        axes.map(|(axis, value)| (axis.clone(), value.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let settings = |sums: &CaseSums| sums.spec.postgres.as_ref().map(|postgres| postgres.settings.clone());
+    lies_in_memory(other) && !lies_in_memory(case) && own(case) == own(other) && settings(case) == settings(other)
+}
+
+/// Whether data and WAL of all trials lie on a stack that keeps everything in memory.
+fn lies_in_memory(case: &CaseSums) -> bool {
+    let in_memory = |trial: &TrialFinding| {
+        let Some(stack) = &trial.stack else { return false };
+        let volatile =
+            |ground| stack.promise(ground, Claim::Volatile).is_some() && stack.devices_below(ground).is_empty();
+        volatile(stack.data.as_ref()) && (stack.wal.is_none() || volatile(stack.wal.as_ref()))
+    };
+    !case.trials.is_empty() && case.trials.iter().all(in_memory)
+}

@@ -1,0 +1,130 @@
+//! Which trials ran on which machine. A run may be resumed on another one, or have trials in several guests; trials of
+//! different machines are no pair, even inside one block. Cases that the plan has run in different guests are compared because
+//! of that: each block boots all of the guests, and its trials are a pair.
+
+use crate::analyse::findings::remark::{Remark, Weight};
+use crate::analyse::findings::{HostFacts, MachineFinding, RankRow};
+use crate::analyse::run::ranking::Contest;
+use crate::record::case::TrialKey;
+use crate::units::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Groups trials by their machine; both in the order given. Facts that change between two sittings on one machine are
+/// those of the first, but for the swap in use, which is the most.
+#[must_use]
+pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<MachineFinding> {
+    let mut machines: Vec<MachineFinding> = Vec::new();
+    for (key, host) in trials {
+        match machines.iter_mut().find(|machine| machine.host.differences(&host).is_empty()) {
+            Some(machine) => {
+                machine.host.swap_used_bytes = machine.host.swap_used_bytes.max(host.swap_used_bytes);
+                machine.trials.push(key);
+            }
+            None => machines.push(MachineFinding { host, trials: vec![key] }),
+        }
+    }
+    machines
+}
+
+/// The place of the machine on which each trial ran.
+pub struct MachineOfTrial<'a>(BTreeMap<&'a TrialKey, usize>);
+
+impl<'a> MachineOfTrial<'a> {
+    /// Of the trials of these machines.
+    #[must_use]
+    pub fn of(machines: &'a [MachineFinding]) -> MachineOfTrial<'a> {
+        let keys = |(place, machine): (usize, &'a MachineFinding)| machine.trials.iter().map(move |key| (key, place));
+        MachineOfTrial(machines.iter().enumerate().flat_map(keys).collect())
+    }
+
+    fn of_trial(&self, case: &str, trial: u32) -> Option<usize> {
+        self.0.get(&TrialKey { case: case.to_owned(), trial }).copied()
+    }
+
+    /// Blocks in which two cases ran on different machines.
+    #[must_use]
+    pub fn apart(&self, case: &str, other: &str, blocks: u32) -> BTreeSet<u32> {
+        let differ = |block: &u32| {
+            let both = self.of_trial(case, *block).zip(self.of_trial(other, *block));
+            both.is_some_and(|(one, two)| one != two)
+        };
+        (1..=blocks).filter(differ).collect()
+    }
+}
+
+/// Whether a plan has two cases of a ranking, by id, run in different guests.
+fn in_two_guests(contest: &Contest<'_>, case: &str, other: &str) -> bool {
+    let guest = |id: &str| contest.entries.iter().find(|entry| entry.case.spec.id == id)?.case.spec.guest.as_deref();
+    guest(case) != guest(other)
+}
+
+/// Says of each comparison with the baseline in which blocks the two ran on different machines.
+pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u32) {
+    if machines.len() < 2 {
+        return;
+    }
+    let places = MachineOfTrial::of(machines);
+    for contest in contests {
+        let compared = |row: &RankRow| Some((row.case.clone(), row.comparison.as_ref()?.baseline.clone()));
+        let rows = contest.ranking.classes.iter().flat_map(|class| &class.rows);
+        let guests: BTreeSet<(String, String)> =
+            rows.filter_map(compared).filter(|(case, other)| in_two_guests(contest, case, other)).collect();
+        for row in contest.ranking.classes.iter_mut().flat_map(|class| &mut class.rows) {
+            let pair = compared(row);
+            let (Some(pair), Some(comparison)) = (pair, &mut row.comparison) else { continue };
+            let apart = places.apart(&pair.0, &pair.1, blocks);
+            if !apart.is_empty() && !guests.contains(&pair) {
+                let own = format!("not on the same machine in {}", block_list(&apart));
+                let caveat = comparison.caveat.take().into_iter().chain([own]);
+                comparison.caveat = Some(caveat.collect::<Vec<_>>().join("; "));
+            }
+        }
+    }
+}
+
+/// What is to be said of a case whose trials ran on several machines, or beside those of another one.
+#[must_use]
+pub fn of_case(
+    case: &str,
+    contests: &[Contest<'_>],
+    machines: &[MachineFinding],
+    blocks: u32,
+    is_merged: bool,
+) -> Vec<Remark> {
+    if machines.len() < 2 {
+        return Vec::new();
+    }
+    let mut remarks = Vec::new();
+    let places = MachineOfTrial::of(machines);
+    let ranked = contests.iter().filter(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case));
+    let others = ranked.flat_map(|contest| {
+        let others = contest.entries.iter().map(|entry| entry.case.spec.id.as_str());
+        others.filter(move |other| !in_two_guests(contest, case, other))
+    });
+    let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();
+    if !apart.is_empty() {
+        let words = "compared cases ran on different machines within a block: they are not paired there";
+        let own = format!("in {} it ran on a different machine than the cases it is compared with", block_list(&apart));
+        remarks.push(Remark::plain(Weight::Incomparable, words).alone(own));
+    }
+    let of_machine = |machine: &MachineFinding| {
+        let trials: BTreeSet<u32> = machine.trials.iter().filter(|key| key.case == case).map(|key| key.trial).collect();
+        (!trials.is_empty()).then(|| format!("{} ({})", short(&machine.host), block_list(&trials)))
+    };
+    let own: Vec<String> = machines.iter().filter_map(of_machine).collect();
+    // Blocks of a merged run are spread over machines on purpose.
+    if own.len() > 1 && !is_merged {
+        let own = format!("its trials ran on different machines: {}", own.join("; "));
+        remarks.push(Remark::plain(Weight::Unlike, "trials of a case ran on different machines").alone(own));
+    }
+    remarks
+}
+
+fn short(host: &HostFacts) -> String {
+    format!("{}, Linux {}, {} CPUs, {}", host.hostname, host.kernel, host.cpus, Bytes(host.memory_bytes))
+}
+
+fn block_list(blocks: &BTreeSet<u32>) -> String {
+    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
+    format!("{} {}", if numbers.len() == 1 { "block" } else { "blocks" }, numbers.join(", "))
+}

@@ -1,0 +1,18 @@
+//! Figures over all cases of a run: comparisons, ranks, durability, machines, what was not run.
+
+pub(crate) mod ageing;
+pub(crate) mod blocks;
+pub(crate) mod decided;
+pub(crate) mod disturbed;
+pub(crate) mod drives;
+pub(crate) mod durability;
+pub(crate) mod flush_share;
+pub(crate) mod full;
+pub(crate) mod in_memory;
+pub(crate) mod machines;
+pub(crate) mod not_run;
+pub(crate) mod percentiles;
+pub(crate) mod power_cuts;
+pub(crate) mod ranked;
+pub(crate) mod ranking;
+pub(crate) mod spread;

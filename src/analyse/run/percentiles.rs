@@ -1,0 +1,41 @@
+//! Percentiles of each case against those of its baseline.
+
+use crate::analyse::case::percentiles::Percentiles;
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::{CaseFinding, Estimate, PercentileRatio, Ranking};
+use crate::stats::ratio::ratio;
+
+/// Sets the percentiles of each ranked measure against those of its baseline.
+pub fn compare(rankings: &[Ranking], sums: &[CaseSums], found: &mut [CaseFinding]) {
+    let of = |case: &str, measure: &str| {
+        let case = sums.iter().find(|sums| sums.spec.id == case)?;
+        case.measures.iter().find(|sums| sums.name == measure).map(|measure| &measure.percentiles)
+    };
+    for ranking in rankings {
+        let rows = ranking.classes.iter().flat_map(|class| &class.rows);
+        for (case, baseline) in rows.filter_map(|row| Some((&row.case, &row.comparison.as_ref()?.baseline))) {
+            let Some((own, base)) = of(case, &ranking.measure).zip(of(baseline, &ranking.measure)) else { continue };
+            let found = found.iter_mut().filter(|found| found.id == *case).flat_map(|found| &mut found.measures);
+            let latency =
+                found.filter(|measure| measure.name == ranking.measure).filter_map(|found| found.latency.as_mut());
+            for percentile in latency.flat_map(|latency| &mut latency.percentiles) {
+                percentile.comparison = ratio_of(own, base, &percentile.name, baseline);
+            }
+        }
+    }
+}
+
+fn ratio_of(own: &Percentiles, base: &Percentiles, name: &str, baseline: &str) -> Option<PercentileRatio> {
+    let (own, base) = (own.trials(name)?, base.trials(name)?);
+    let found = ratio(&own, &base)?;
+    Some(PercentileRatio {
+        baseline: baseline.to_owned(),
+        ratio: Estimate {
+            value: found.value,
+            low: found.interval.map(|ends| ends.0),
+            high: found.interval.map(|ends| ends.1),
+            trials: u32::try_from(own.len().min(base.len())).unwrap_or(u32::MAX),
+        },
+        no_difference_seen: !found.tells_apart(),
+    })
+}

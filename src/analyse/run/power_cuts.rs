@@ -1,0 +1,108 @@
+//! What a power cut would cost: verdicts beside the cases, and what they do to durability classes.
+//!
+//! A class comes from facts, a verdict from a recording of commits. A verdict never makes a class better: it rests on
+//! pgstrata's own commits and on what lies above the recorded disks, and the arithmetic acquits too easily.
+
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::durability::class_word;
+use crate::analyse::findings::names::Axes;
+use crate::analyse::findings::remark::{Remark, Weight};
+use crate::analyse::findings::{Durability, DurabilityClass, PowerCut, names};
+use crate::record::verdict::{Verdict, VerdictRecord};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The class that facts gave, with the verdict taken in. A convicted case keeps no commits for certain, so it is ranked as
+/// one that loses everything; an expected loss is that of asynchronous commit.
+#[must_use]
+pub fn joined(facts: Durability, verdict: Option<&Verdict>) -> Durability {
+    let class = verdict.and_then(class_of).filter(|_| facts.class != DurabilityClass::NotApplicable);
+    match (class, verdict) {
+        (Some(class), Some(verdict)) if class > facts.class => {
+            let reason = format!("a power cut: {verdict}; by facts {}: {}", class_word(facts.class), facts.reason);
+            Durability { class, reason, otherwise: None }
+        }
+        _ => facts,
+    }
+}
+
+/// The best class that a verdict allows; `None` where it allows all.
+fn class_of(verdict: &Verdict) -> Option<DurabilityClass> {
+    match verdict {
+        verdict if verdict.convicts() => Some(DurabilityClass::Volatile),
+        Verdict::ExpectedLoss { .. } => Some(DurabilityClass::Delayed),
+        _ => None,
+    }
+}
+
+/// What must be said of a case whose class the facts alone would have made better.
+#[must_use]
+pub fn remark(facts: &Durability, verdict: Option<&Verdict>) -> Option<Remark> {
+    let verdict = verdict.filter(|verdict| verdict.convicts())?;
+    let is_news = joined(facts.clone(), Some(verdict)).class != facts.class;
+    let words = "convicted: a power cut loses acknowledged commits; ranked as volatile";
+    let own = format!("convicted: a power cut: {}; ranked as volatile", verdict.short());
+    is_news.then(|| Remark::plain(Weight::Unsafe, words).alone(own))
+}
+
+/// One finding for each verdict.
+#[must_use]
+pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> {
+    let labels = labels(records, cases);
+    let finding = |(record, label): (&VerdictRecord, String)| {
+        let each = |count: u64| (record.commits > 0).then(|| count as f64 / record.commits as f64);
+        PowerCut {
+            label,
+            cases: record.cases.clone(),
+            verdict: record.verdict.clone(),
+            clients: record.clients,
+            commits: record.commits,
+            writes_per_commit: each(record.writes),
+            flushes_per_commit: each(record.flushes),
+            bytes_per_commit: each(record.bytes),
+            states: record.states.clone(),
+            failing_share_max: record.failing_share_max(),
+            wal_ends_read: record.wal_ends_read,
+            recovered: record.recovered,
+            torn_pages: record.torn_pages,
+            torn_sectors: record.torn_sectors,
+            left_out: record.left_out.clone(),
+            devices: record.devices.clone(),
+            evidence: record.evidence.clone(),
+        }
+    };
+    records.iter().zip(labels).map(finding).collect()
+}
+
+/// What each verdict's cases are called together: by the axes that are not their workload's, as far as they differ.
+fn labels(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<String> {
+    let axes_of = |record: &VerdictRecord| -> Axes {
+        let case = record.cases.first().and_then(|id| cases.iter().find(|case| case.spec.id == *id));
+        let axes = case.into_iter().flat_map(|case| {
+            let is_ours = |(axis, _): &(&String, &String)| !case.spec.is_workload_axis(axis);
+            case.spec.axes.iter().filter(is_ours)
+        });
+        axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()
+    };
+    let all: Vec<(&str, Axes)> =
+        records.iter().filter_map(|record| Some((record.cases.first()?.as_str(), axes_of(record)))).collect();
+    let named: BTreeMap<String, String> = match all.as_slice() {
+        [(id, axes)] => BTreeMap::from([((*id).to_owned(), names::of_axes(axes, &["stack".to_owned()]))]),
+        _ => names::of_cases(all.iter().map(|(id, axes)| (*id, axes))),
+    };
+    let label = |record: &VerdictRecord| record.cases.first().and_then(|id| named.get(id)).cloned().unwrap_or_default();
+    records.iter().map(label).collect()
+}
+
+/// The verdict on a case, the last that names it.
+#[must_use]
+pub fn of_case<'r>(records: &'r [VerdictRecord], case: &str) -> Option<&'r Verdict> {
+    records.iter().rev().find(|record| record.cases.iter().any(|id| id == case)).map(|record| &record.verdict)
+}
+
+/// Ids that verdicts name and the run does not have: nothing is said of them.
+#[must_use]
+pub fn known(records: Vec<VerdictRecord>, cases: &[CaseSums]) -> Vec<VerdictRecord> {
+    let ids: BTreeSet<&str> = cases.iter().map(|case| case.spec.id.as_str()).collect();
+    let known = |record: &VerdictRecord| record.cases.iter().all(|id| ids.contains(id.as_str()));
+    records.into_iter().filter(known).collect()
+}

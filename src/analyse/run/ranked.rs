@@ -1,0 +1,117 @@
+//! What cases are ranked by: operations a second; where all keep to a rate, which is the same for every stack, how late
+//! they were.
+
+use crate::analyse::case::measures::MeasureSums;
+use crate::analyse::case::stages::StageSum;
+use crate::analyse::findings::estimate::{at_most, estimate, over_trials};
+use crate::analyse::findings::{Estimate, RankedBy};
+use crate::record::operation::Operation;
+use crate::stats::ratio::BlockMean;
+use crate::units::{Micros, significant};
+use std::cmp::Ordering;
+
+/// Percentiles that rank, the first for which every trial has enough operations.
+const RANKING_PERCENTILES: [&str; 3] = ["p99", "p95", "p50"];
+
+/// One figure of a measure that cases are ranked by.
+#[derive(Debug, Clone)]
+pub struct Ranked {
+    pub by: RankedBy,
+    /// In words that belong into a title; empty for operations a second.
+    pub title: String,
+    pub unit: String,
+    /// One for each trial.
+    pub values: Vec<BlockMean>,
+    pub figure: Estimate,
+}
+
+impl Ranked {
+    /// How two cases stand, the better one first.
+    #[must_use]
+    pub fn best_first(&self, other: &Ranked) -> Ordering {
+        let falling = other.figure.value.total_cmp(&self.figure.value);
+        if self.by.less_is_better() { falling.reverse() } else { falling }
+    }
+}
+
+impl Ranked {
+    /// The figure of some of its trials; `None` of none.
+    #[must_use]
+    pub fn figure_of(&self, values: &[BlockMean]) -> Option<Estimate> {
+        match self.by {
+            RankedBy::Rate | RankedBy::Capacity => estimate(values),
+            RankedBy::Latency | RankedBy::Time => over_trials(values),
+            RankedBy::InTime => Some(at_most(100.0, over_trials(values)?)),
+        }
+    }
+}
+
+impl RankedBy {
+    /// Whether a ratio of one case to another says that the first is better.
+    #[must_use]
+    pub fn is_better(self, ratio: f64) -> bool {
+        if self.less_is_better() { ratio < 1.0 } else { ratio > 1.0 }
+    }
+
+    #[must_use]
+    pub fn less_is_better(self) -> bool {
+        matches!(self, RankedBy::Latency | RankedBy::Time)
+    }
+}
+
+/// The figures that a case is ranked by in this measure, the most important first; empty where nothing was measured.
+#[must_use]
+pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranked> {
+    match operation.and_then(|operation| Some((operation, operation.rate?))) {
+        Some((operation, rate)) => at_rate(measure, operation, rate),
+        None => by_rate(measure, operation).into_iter().collect(),
+    }
+}
+
+/// The time of a stage; `None` of none.
+#[must_use]
+pub fn by_time(stage: &StageSum) -> Option<Ranked> {
+    Some(Ranked {
+        by: RankedBy::Time,
+        title: String::new(),
+        unit: "s".to_owned(),
+        values: stage.seconds.clone(),
+        figure: over_trials(&stage.seconds)?,
+    })
+}
+
+fn by_rate(measure: &MeasureSums, operation: Option<&Operation>) -> Option<Ranked> {
+    let limit_us = operation.filter(|operation| operation.is_searched).and_then(|operation| operation.latency_limit_us);
+    let title = limit_us.map(|limit_us| format!("rate with 99 % within {}", Micros(limit_us)));
+    Some(Ranked {
+        by: if title.is_some() { RankedBy::Capacity } else { RankedBy::Rate },
+        title: title.unwrap_or_default(),
+        unit: measure.unit.clone(),
+        values: measure.rates.clone(),
+        figure: measure.estimate()?,
+    })
+}
+
+fn at_rate(measure: &MeasureSums, operation: &Operation, rate: f64) -> Vec<Ranked> {
+    let at = format!("at {} {}", significant(rate), operation.unit);
+    // With a limit operations are skipped, and each case would come down to another percentile: the share in time decides.
+    let count = if operation.latency_limit_us.is_some() { 1 } else { RANKING_PERCENTILES.len() };
+    let percentile = RANKING_PERCENTILES[..count].iter().find_map(|name| {
+        let values = scaled(&measure.percentiles.trials(name)?, 1e-3);
+        let title = format!("{name} latency {at}");
+        Some(Ranked { by: RankedBy::Latency, title, unit: "ms".to_owned(), figure: over_trials(&values)?, values })
+    });
+    let in_time = operation.latency_limit_us.and_then(|limit_us| {
+        let values = scaled(&measure.in_time, 100.0);
+        let title = format!("{}s within {} {at}", operation.noun, Micros(limit_us));
+        let figure = at_most(100.0, over_trials(&values)?);
+        Some(Ranked { by: RankedBy::InTime, title, unit: "%".to_owned(), values, figure })
+    });
+    percentile.into_iter().chain(in_time).collect()
+}
+
+fn scaled(values: &[BlockMean], factor: f64) -> Vec<BlockMean> {
+    let mut values = values.to_vec();
+    values.iter_mut().for_each(|value| value.trial.mean *= factor);
+    values
+}

@@ -1,0 +1,335 @@
+//! Which cases compare, how, and in which order they stand inside their durability class.
+
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::durability::class_word;
+use crate::analyse::findings::{
+    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankTrial, RankedBy, Ranking,
+    names,
+};
+use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::decided::{Decided, class_intervals};
+use crate::analyse::run::ranked::{Ranked, by_time, ranked};
+use crate::stats::decisions::{Criticals, complete_blocks};
+use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// `wal_sync_method` of PostgreSQL on Linux.
+const DEFAULT_METHOD: &str = "fdatasync";
+
+/// Seed of the simulated designs that critical values are taken from: any number, always the same.
+const SEED: u64 = 17;
+
+/// One ranking with what is needed to compare any two of its cases.
+pub struct Contest<'a> {
+    pub ranking: Ranking,
+    /// What was decided inside each class.
+    decided: Vec<Decided>,
+    pub entries: Vec<ContestEntry<'a>>,
+    /// Whether its cases differ in their stack alone.
+    pub stacks_only: bool,
+}
+
+/// One case in a ranking.
+pub struct ContestEntry<'a> {
+    pub case: &'a CaseSums,
+    pub durability: &'a Durability,
+    /// What was measured: a measure, a stage.
+    measure: &'a str,
+    /// Whether a trial has several of them, each ranked by itself.
+    is_one_of_several: bool,
+    /// What it is ranked by.
+    ranked: Ranked,
+    /// Its trials in the blocks that all cases of the ranking have; all of them where those are too few.
+    used: Vec<BlockMean>,
+    /// The figure of these.
+    figure: Estimate,
+    label: String,
+}
+
+impl Contest<'_> {
+    /// What is ranked, of a case over that of another one, both by id.
+    #[must_use]
+    pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
+        let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
+        let mut found = ratio(&entry(case)?.used, &entry(other)?.used)?;
+        let repeated = self.decided(case, other).and_then(|all| all.repeated_interval(case, other));
+        found.interval = repeated.or(found.interval);
+        Some(found)
+    }
+
+    /// What was decided inside each class.
+    #[must_use]
+    pub fn of_classes(&self) -> &[Decided] {
+        &self.decided
+    }
+
+    /// What was decided of two cases of one class, by id.
+    #[must_use]
+    pub fn decided(&self, case: &str, other: &str) -> Option<&Decided> {
+        self.decided.iter().find(|decided| decided.has(case) && decided.has(other))
+    }
+
+    /// Whether a case was shown to be faster than another one of its class, both by id.
+    #[must_use]
+    pub fn faster(&self, case: &str, other: &str) -> bool {
+        self.decided(case, other).is_some_and(|decided| decided.faster(case, other))
+    }
+}
+
+/// All rankings, the most important first: workloads with a server, then those that write, then the plan's order, and
+/// the most clients before fewer (that is where stacks differ and where servers live).
+#[must_use]
+pub fn contests<'a>(
+    cases: &'a [CaseSums],
+    durability: &'a [Durability],
+    baseline: &BTreeMap<String, String>,
+    blocks: Blocks,
+) -> Vec<Contest<'a>> {
+    let mut compared: BTreeSet<&str> =
+        if baseline.is_empty() { BTreeSet::from(["stack"]) } else { baseline.keys().map(String::as_str).collect() };
+    if compared.contains("stack") {
+        let of_stacks = cases.iter().map(|case| &case.spec);
+        compared.extend(
+            of_stacks.flat_map(|spec| spec.axes.keys().filter(|axis| spec.is_of_stack(axis))).map(String::as_str),
+        );
+    }
+    let mut groups: Vec<(Shared, Vec<ContestEntry<'a>>)> = Vec::new();
+    for (case, durability) in cases.iter().zip(durability) {
+        let mut ranks = |measure: &'a str, is_one_of_several: bool, ranked: Ranked| {
+            let (used, figure) = (ranked.values.clone(), ranked.figure);
+            let label = String::new();
+            let entry = ContestEntry { case, durability, measure, is_one_of_several, ranked, used, figure, label };
+            let shared = Shared::of(&entry, &compared);
+            match groups.iter_mut().find(|(known, _)| *known == shared) {
+                Some((_, entries)) => entries.push(entry),
+                None => groups.push((shared, vec![entry])),
+            }
+        };
+        // Who does something once is ranked by its time; an emulated processor hides the storage.
+        let stages: Vec<_> = case.stages.ranked().filter(|_| !case.strata.emulated).collect();
+        for stage in &stages {
+            by_time(stage).into_iter().for_each(|ranked| ranks(&stage.name, true, ranked));
+        }
+        for (place, measure) in case.measures.iter().enumerate().filter(|_| stages.is_empty()) {
+            // Scripts of one mix share the main measure's time: ranking each again says nothing new.
+            // An emulated processor is so slow that it hides the storage.
+            let is_ranked = (place == 0 || measure.takes_turns) && !case.strata.emulated;
+            let figures = if is_ranked { ranked(measure, case.operation.as_ref()) } else { Vec::new() };
+            figures.into_iter().for_each(|ranked| ranks(&measure.name, measure.takes_turns, ranked));
+        }
+    }
+    let mut workloads: Vec<&str> = Vec::new();
+    for case in cases {
+        if !workloads.contains(&case.spec.workload.name.as_str()) {
+            workloads.push(&case.spec.workload.name);
+        }
+    }
+    groups.sort_by_key(|(shared, entries)| {
+        let spec = entries.first().map(|entry| &entry.case.spec);
+        let without_server = spec.is_none_or(|spec| spec.postgres.is_none());
+        let reads = entries.iter().all(|entry| entry.case.strata.read_only() == Some(true));
+        let workload = workloads.iter().position(|name| *name == shared.workload);
+        // Of the sync methods, the one that PostgreSQL on Linux uses by default.
+        let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
+        // A figure that a case lacks was too bad to have: the ranking with all cases comes first.
+        (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
+    });
+    let mut criticals = Criticals::seeded(SEED);
+    let contest = |(shared, entries): (Shared, Vec<ContestEntry<'a>>)| {
+        shared.contest(entries, &compared, baseline, blocks, &mut criticals)
+    };
+    groups.into_iter().map(contest).collect()
+}
+
+/// What all cases of a ranking have in common.
+#[derive(Debug, Clone, PartialEq)]
+struct Shared {
+    workload: String,
+    measure: String,
+    takes_turns: bool,
+    /// What is ranked, in words; empty for a rate.
+    by: String,
+    axes: BTreeMap<String, String>,
+}
+
+impl Shared {
+    fn of(entry: &ContestEntry<'_>, compared: &BTreeSet<&str>) -> Shared {
+        let axes = entry.case.spec.axes.iter().filter(|(axis, _)| !compared.contains(axis.as_str()));
+        Shared {
+            workload: entry.case.spec.workload.name.clone(),
+            measure: entry.measure.to_owned(),
+            takes_turns: entry.is_one_of_several,
+            by: entry.ranked.title.clone(),
+            axes: axes.map(|(axis, value)| (axis.clone(), value.clone())).collect(),
+        }
+    }
+
+    fn clients(&self) -> u64 {
+        self.axes.get("clients").and_then(|clients| clients.parse().ok()).unwrap_or(0)
+    }
+
+    /// "tpcb, clients=16"; "sync, fdatasync".
+    fn title(&self) -> String {
+        let measure = self.takes_turns.then(|| self.measure.clone());
+        let axes = self.axes.iter().filter(|(axis, _)| *axis != "workload");
+        let axes = axes.map(|(axis, value)| names::of_axis(axis, value));
+        let by = Some(self.by.clone()).filter(|by| !by.is_empty());
+        [self.workload.clone()].into_iter().chain(measure).chain(axes).chain(by).collect::<Vec<_>>().join(", ")
+    }
+
+    fn contest<'a>(
+        self,
+        mut entries: Vec<ContestEntry<'a>>,
+        compared: &BTreeSet<&str>,
+        baseline: &BTreeMap<String, String>,
+        blocks: Blocks,
+        criticals: &mut Criticals,
+    ) -> Contest<'a> {
+        let differing = differing(&entries, compared);
+        // After a look some cases have fewer blocks than others, which is no reason to leave trials out.
+        if blocks.rule.is_none() {
+            keep_complete_blocks(&mut entries);
+        }
+        for entry in &mut entries {
+            entry.label = names::of_axes(&entry.case.spec.axes, &differing);
+            if entry.label.is_empty() {
+                entry.label.clone_from(&entry.case.spec.stack.name);
+            }
+        }
+        entries.sort_by(|a, b| a.ranked.best_first(&b.ranked));
+        let is_baseline =
+            |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
+        let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
+        let by = entries.first().map_or(RankedBy::Rate, |entry| entry.ranked.by);
+        let (mut classes, mut decided) = (Vec::new(), Vec::new());
+        for (class, otherwise) in kinds(&entries) {
+            let same =
+                |entry: &&ContestEntry<'_>| (entry.durability.class, entry.durability.otherwise) == (class, otherwise);
+            let members: Vec<&ContestEntry<'_>> = entries.iter().filter(same).collect();
+            let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.used.clone()));
+            let of_class = Decided::of(cases, by, blocks, criticals);
+            let rows = rows(&members, base, &of_class);
+            classes.push(ClassRanking { class, decision: of_class.decision(&rows), rows });
+            decided.push(of_class);
+        }
+        let ranking = Ranking {
+            title: self.title(),
+            by,
+            unit: entries.first().map_or_else(String::new, |entry| entry.ranked.unit.clone()),
+            classes,
+            workload: self.workload,
+            measure: self.measure,
+            shared: self.axes,
+        };
+        Contest { ranking, decided, entries, stacks_only: differing.iter().all(|axis| axis == "stack") }
+    }
+}
+
+/// What the cases promise, the safest first: the class, and of *may tear* the class that it would be otherwise.
+fn kinds(entries: &[ContestEntry<'_>]) -> Vec<(DurabilityClass, Option<DurabilityClass>)> {
+    let found: BTreeSet<_> = entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();
+    found.into_iter().collect()
+}
+
+/// The compared axes in which the cases really differ; all of them where none does.
+fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<String> {
+    let value = |entry: &ContestEntry<'_>, axis: &str| entry.case.spec.axes.get(axis).cloned();
+    let differs = |axis: &&&str| {
+        let first = entries.first().and_then(|entry| value(entry, axis));
+        entries.iter().any(|entry| value(entry, axis) != first)
+    };
+    let mut axes: Vec<String> = compared.iter().filter(differs).map(|axis| (*axis).to_owned()).collect();
+    if axes.is_empty() {
+        axes = compared.iter().map(|axis| (*axis).to_owned()).collect();
+    }
+    // The stack first: it is what the question is about.
+    axes.sort_by_key(|axis| axis != "stack");
+    axes
+}
+
+/// Leaves out the trials whose block another case lacks, so that figures, ratios and ranks rest on the same trials; where
+/// too few blocks would be left, each keeps its own.
+fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
+    let all: Vec<Vec<BlockMean>> = entries.iter().map(|entry| entry.used.clone()).collect();
+    let Some(blocks) = complete_blocks(&all) else { return };
+    for entry in entries {
+        entry.used.retain(|trial| blocks.contains(&trial.block));
+        entry.figure = entry.ranked.figure_of(&entry.used).unwrap_or(entry.figure);
+    }
+}
+
+/// Rows of one class, the best first: by rank, then by figure. After looks the figures of two cases may rest on other blocks
+/// than their decision.
+fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided: &Decided) -> Vec<RankRow> {
+    let row = |entry: &&ContestEntry<'_>| {
+        let case = &entry.case.spec.id;
+        let other = base.filter(|base| base.case.spec.id != *case);
+        let trial = |of: &BlockMean| RankTrial {
+            trial: of.block,
+            rate: of.trial.mean,
+            used: entry.used.iter().any(|used| used.block == of.block),
+        };
+        RankRow {
+            rank: u32::try_from(decided.rank(case)).unwrap_or(u32::MAX),
+            case: case.clone(),
+            label: entry.label.clone(),
+            rate: class_intervals(entry.figure, decided.half_interval(case)),
+            trials: entry.ranked.values.iter().map(trial).collect(),
+            comparison: other.and_then(|base| compare(entry, base, decided)),
+            durability: entry.durability.clone(),
+            verdict: entry.case.verdict.clone(),
+        }
+    };
+    let mut rows: Vec<RankRow> = members.iter().map(row).collect();
+    rows.sort_by_key(|row| row.rank);
+    rows
+}
+
+fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {
+    let mut found = ratio(&entry.used, &base.used)?;
+    let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
+    let repeated = decided.repeated_interval(id, base_id);
+    found.interval = repeated.or(found.interval);
+    let trials = match found.method {
+        RatioMethod::Paired { blocks } => blocks,
+        RatioMethod::Unpaired { trials } | RatioMethod::BorrowedSpread { trials } => trials.0.min(trials.1),
+        RatioMethod::NoInterval => entry.used.len().min(base.used.len()),
+    };
+    let (class, base_class) = (entry.durability.class, base.durability.class);
+    let caveat = format!("different durability: {} vs. {}", class_word(class), class_word(base_class));
+    let inside = decided.has(base_id);
+    Some(BaselineComparison {
+        baseline: base_id.clone(),
+        ratio: Estimate {
+            value: found.value,
+            low: found.interval.map(|ends| ends.0),
+            high: found.interval.map(|ends| ends.1),
+            trials: u32::try_from(trials).unwrap_or(u32::MAX),
+        },
+        no_difference_seen: if inside { !decided.apart(id, base_id) } else { !found.tells_apart() },
+        would_have_shown: if inside {
+            decided.would_have_shown(id, base_id)
+        } else {
+            found.interval.map(|(low, high)| (high / low).sqrt())
+        },
+        method: method_words(&found, entry, base)
+            + if repeated.is_some() { ", an interval that holds over all looks" } else { "" },
+        caveat: (class != base_class).then_some(caveat),
+    })
+}
+
+fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>) -> String {
+    match found.method {
+        RatioMethod::Paired { blocks } => format!("paired over {blocks} blocks"),
+        RatioMethod::Unpaired { trials: (a, b) } => format!("from {a} and {b} trials without common blocks"),
+        RatioMethod::BorrowedSpread { trials: (a, b) } => {
+            format!("from {a} and {b} trials: variance of the {} used for both", a.max(b))
+        }
+        RatioMethod::NoInterval if entry.ranked.figure.value <= 0.0 || base.ranked.figure.value <= 0.0 => {
+            "no interval: one of the two had no operations".to_owned()
+        }
+        RatioMethod::NoInterval if entry.ranked.figure.trials < 2 => "no interval: a single trial each".to_owned(),
+        RatioMethod::NoInterval => "no interval: a trial had no operations".to_owned(),
+    }
+}

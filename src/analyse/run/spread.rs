@@ -1,0 +1,54 @@
+//! Blocks that are spread over machines: which of them a run has, and what that means for its reader.
+
+use crate::analyse::findings::Answer;
+use crate::analyse::findings::remark::{Remark, Weight};
+use crate::record::run::RunRecord;
+use std::collections::BTreeSet;
+
+/// Which blocks of its plan a run has, and where they come from; `None` for a run that has them all by itself.
+#[must_use]
+pub fn blocks_held(run: &RunRecord) -> Option<String> {
+    let held = run.blocks_held();
+    let of = format!("{} of {}", list(&held), run.blocks);
+    if let Some(share) = run.share {
+        return Some(format!("{of} (share {share})"));
+    }
+    let hosts: BTreeSet<&str> = run.merged.iter().flat_map(|source| &source.hosts).map(String::as_str).collect();
+    let from = counted(run.merged.len(), "run");
+    (!run.merged.is_empty()).then(|| format!("{of}, merged from {from} on {}", counted(hosts.len(), "host")))
+}
+
+/// What a reader should know of a run that has the plan's blocks in part.
+pub(crate) fn remark(run: &RunRecord) -> Option<Remark> {
+    let held = run.blocks_held();
+    if let Some(share) = run.share {
+        let what = format!(
+            "share {share} of the plan: {} of {} blocks; pgstrata merge joins the shares",
+            held.len(),
+            run.blocks
+        );
+        return Some(Remark::plain(Weight::Unfinished, what));
+    }
+    let missing: BTreeSet<u32> = (1..=run.blocks).filter(|block| !held.contains(block)).collect();
+    if run.merged.is_empty() || missing.is_empty() {
+        return None;
+    }
+    let what =
+        format!("no run has {} {} of the plan", if missing.len() == 1 { "block" } else { "blocks" }, list(&missing));
+    Some(Remark::plain(Weight::Missing, what))
+}
+
+/// A merged run tells of all its machines.
+pub(crate) fn name_machines(answer: &mut Answer, run: &RunRecord, machines: usize) {
+    if !run.merged.is_empty() && machines > 1 {
+        answer.question = answer.question.replacen("On this machine", &format!("On these {machines} machines"), 1);
+    }
+}
+
+fn list(blocks: &BTreeSet<u32>) -> String {
+    blocks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

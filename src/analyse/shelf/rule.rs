@@ -1,0 +1,25 @@
+//! A remark on published figures.
+
+use crate::analyse::shelf::findings::{Remark, Weight};
+use crate::analyse::shelf::select::Found;
+
+/// A rule that is put together.
+pub(crate) struct Rule {
+    pub(super) name: &'static str,
+    pub(super) weight: Weight,
+    pub(super) source: &'static str,
+}
+
+impl Rule {
+    /// What it says of rows, the first of which tells the case.
+    pub(super) fn says(&self, rows: &[Found<'_>], sentence: String) -> Option<Remark> {
+        Some(Remark {
+            rule: self.name.to_owned(),
+            weight: self.weight,
+            case: rows.first()?.case.name.clone(),
+            source: self.source.to_owned(),
+            sentence,
+            at: rows.iter().map(Found::at).collect(),
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! Stories about ranks and the figures beside them: cases whose every trial is given.
+
+use crate::analyse::findings::{ClassRanking, Findings, ProcedureKind, RankRow};
+use crate::analyse::stories::story::{Act, Story};
+use crate::record::trial::TrialRecord;
+
+/// Rates of one stack in its blocks.
+type Rates = (&'static str, [f64; 3]);
+
+/// A run of these stacks against ext4; `set` gives a trial its rate.
+fn told(rates: &[Rates], set: fn(&mut TrialRecord)) -> Findings {
+    let mut story = Story::of(3, Some("ext4"));
+    for (stack, [first, ..]) in rates {
+        let mut act = Act::on(stack).tps(*first).touched(set);
+        act.unsteady = 1e-6;
+        story = story.with(&act);
+    }
+    story.findings()
+}
+
+fn set(record: &mut TrialRecord, rates: &[Rates]) {
+    let (_, rates) = rates.iter().find(|(stack, _)| record.case.stack.name == *stack).unwrap();
+    let measure = &mut record.counts.as_mut().unwrap().measures[0];
+    measure.elapsed_us = 60_000_000;
+    measure.done = Some((rates[record.trial as usize - 1] * 60.0) as u64);
+}
+
+fn class(found: &Findings) -> &ClassRanking {
+    &found.rankings[0].classes[0]
+}
+
+fn row<'a>(found: &'a Findings, label: &str) -> &'a RankRow {
+    class(found).rows.iter().find(|row| row.label == label).unwrap()
+}
+
+const SCATTERED: [Rates; 4] = [
+    ("ext4", [1000.0, 1010.0, 990.0]),
+    ("xfs", [1110.0, 1250.0, 1080.0]),
+    ("btrfs", [705.0, 700.0, 690.0]),
+    ("zfs", [501.0, 495.0, 505.0]),
+];
+
+#[test]
+fn a_difference_that_only_all_pairs_together_show_is_explained() {
+    let found = told(&SCATTERED, |record| set(record, &SCATTERED));
+    let decision = class(&found).decision.as_ref().unwrap();
+    assert_eq!((decision.procedure, decision.blocks, decision.pairs), (ProcedureKind::Tukey, Some(3), 6));
+    let ranks: Vec<(u32, &str)> = class(&found).rows.iter().map(|row| (row.rank, row.label.as_str())).collect();
+    assert_eq!(ranks, [(1, "xfs"), (2, "ext4"), (3, "btrfs"), (4, "zfs")]);
+    let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
+    assert!(!comparison.no_difference_seen && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
+    assert_eq!(decision.remarks.len(), 1, "{:?}", decision.remarks);
+    assert!(decision.remarks[0].starts_with("xfs and ext4: this ratio's interval"), "{:?}", decision.remarks);
+    assert!(found.headline.contains("xfs is the fastest stack that flushes every commit: 1.1"), "{}", found.headline);
+    assert!(found.headline.contains("with the variance of all 4 cases"), "{}", found.headline);
+}
+
+const CLOSE: [Rates; 4] = [
+    ("ext4", [1000.0, 1001.0, 999.0]),
+    ("xfs", [1010.0, 1012.0, 1008.0]),
+    ("btrfs", [900.0, 1000.0, 950.0]),
+    ("zfs", [1020.0, 960.0, 930.0]),
+];
+
+#[test]
+fn an_interval_that_leaves_1_by_itself_makes_no_difference_of_a_ranking_and_is_explained() {
+    let found = told(&CLOSE, |record| set(record, &CLOSE));
+    let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
+    assert!(comparison.no_difference_seen && comparison.ratio.low.unwrap() > 1.0, "{comparison:?}");
+    assert!(comparison.would_have_shown.unwrap() > comparison.ratio.value);
+    let remarks = &class(&found).decision.as_ref().unwrap().remarks;
+    assert!(remarks[0].contains("as 1 interval in 20 does by chance"), "{remarks:?}");
+    assert!(remarks[0].contains("all 6 pairs"), "{remarks:?}");
+    assert!(class(&found).rows.iter().all(|row| row.rank == 1));
+    assert!(found.headline.contains("(smallest detectable difference: 1"), "{}", found.headline);
+}
+
+const NEARLY: [Rates; 2] = [("ext4", [1000.0, 1120.0, 900.0]), ("xfs", [1120.0, 1190.0, 1080.0])];
+
+#[test]
+fn the_command_that_adds_blocks_names_the_run() {
+    let found = told(&NEARLY, |record| set(record, &NEARLY));
+    let remarks = class(&found).decision.as_ref().unwrap().remarks.join("; ");
+    assert!(remarks.contains("would decide: pgstrata run --resume results/story --blocks "), "{remarks}");
+}
+
+#[test]
+fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_overlap_is_what_was_decided() {
+    for (rates, setter) in [
+        (SCATTERED, (|record: &mut TrialRecord| set(record, &SCATTERED)) as fn(&mut TrialRecord)),
+        (CLOSE, |record| set(record, &CLOSE)),
+    ] {
+        let found = told(&rates, setter);
+        let base = row(&found, "ext4");
+        for row in &class(&found).rows {
+            assert_eq!(row.trials.len(), 3);
+            assert!(row.trials.iter().all(|trial| trial.used));
+            let Some(comparison) = &row.comparison else { continue };
+            assert!((row.rate.value / base.rate.value / comparison.ratio.value - 1.0).abs() < 1e-9);
+            let overlap = row.rate.low < base.rate.high && base.rate.low < row.rate.high;
+            assert_eq!(overlap, comparison.no_difference_seen, "{row:?}");
+        }
+        let own = found.cases[0].measures[0].rate.unwrap();
+        assert!((own.value / base.rate.value - 1.0).abs() < 1e-9);
+        assert_ne!(own.low, base.rate.low, "its own interval is another one");
+    }
+}
+
+#[test]
+fn trials_in_blocks_that_another_case_lacks_are_shown_and_not_used() {
+    let found = Story::of(5, Some("ext4"))
+        .with(&Act::on("ext4"))
+        .with(&Act::on("xfs").tps(1200.0).trials(&[1, 2, 4, 5]))
+        .with(&Act::on("btrfs").tps(700.0))
+        .findings();
+    assert_eq!(class(&found).decision.as_ref().unwrap().blocks, Some(4));
+    let used = |label: &str| -> Vec<(u32, bool)> {
+        row(&found, label).trials.iter().map(|trial| (trial.trial, trial.used)).collect()
+    };
+    assert_eq!(used("ext4"), [(1, true), (2, true), (3, false), (4, true), (5, true)]);
+    assert_eq!(used("xfs").len(), 4);
+    assert_eq!((row(&found, "ext4").rate.trials, found.cases[0].measures[0].rate.unwrap().trials), (4, 5));
+    let ratio = row(&found, "btrfs").comparison.as_ref().unwrap().ratio;
+    assert!((row(&found, "btrfs").rate.value / row(&found, "ext4").rate.value / ratio.value - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_case_that_lacks_most_blocks_leaves_each_pair_to_itself_and_the_ranking_says_so() {
+    let found = Story::of(5, Some("ext4"))
+        .with(&Act::on("ext4"))
+        .with(&Act::on("xfs").tps(2000.0))
+        .with(&Act::on("btrfs").tps(700.0).trials(&[3]))
+        .findings();
+    let decision = class(&found).decision.as_ref().unwrap();
+    assert_eq!((decision.procedure, decision.blocks), (ProcedureKind::Holm, None));
+    assert!(decision.sentence.contains("too few blocks in common"), "{}", decision.sentence);
+    assert!(class(&found).rows.iter().flat_map(|row| &row.trials).all(|trial| trial.used));
+    assert_eq!(row(&found, "xfs").rank, 1);
+}
+
+const JUMPY: [Rates; 4] = [
+    ("ext4", [1000.0, 1001.0, 999.0]),
+    ("xfs", [1200.0, 1202.0, 1198.0]),
+    ("btrfs", [900.0, 1900.0, 300.0]),
+    ("zfs", [800.0, 801.0, 799.5]),
+];
+
+#[test]
+fn cases_of_different_noise_are_decided_pair_by_pair_and_the_ranking_says_so() {
+    let found = told(&JUMPY, |record| set(record, &JUMPY));
+    let decision = class(&found).decision.as_ref().unwrap();
+    assert_eq!((decision.procedure, decision.blocks), (ProcedureKind::Holm, None));
+    assert!(decision.sentence.contains("variances differ"), "{}", decision.sentence);
+    assert_eq!((row(&found, "xfs").rank, row(&found, "ext4").rank, row(&found, "zfs").rank), (1, 2, 3));
+    assert_eq!(row(&found, "btrfs").rank, 1, "nothing was shown to be faster");
+    let wide = row(&found, "btrfs").rate;
+    assert!(wide.high.unwrap() / wide.low.unwrap() > 3.0, "{wide:?}");
+}
+
+#[test]
+fn a_case_that_only_the_first_of_the_best_beats_is_slower_than_that_one() {
+    // Residuals that alternate: the margin lies between one step and two.
+    let by_turns = |story: Story, stack: &str, odd: f64, even: f64| {
+        let act = |tps: f64| Act::on(stack).tps(tps);
+        story.with(&act(odd).trials(&[1, 3])).also(&act(even).trials(&[2, 4]))
+    };
+    let story = by_turns(Story::of(4, None), "ext4", 1072.0, 932.0);
+    let story = by_turns(story, "xfs", 827.0, 951.0);
+    let found = by_turns(story, "btrfs", 787.0, 787.0).findings();
+    let ranks: Vec<u32> = found.rankings[0].classes[0].rows.iter().map(|row| row.rank).collect();
+    assert_eq!(ranks, [1, 1, 2]);
+    assert!(found.headline.contains("; btrfs is slower than ext4"), "{}", found.headline);
+}

@@ -1,0 +1,81 @@
+//! Runs whose clients keep to a rate: operations a second are the same for all, so latency decides. And runs so fast that
+//! not every operation is logged.
+
+use crate::analyse::findings::{Findings, RankedBy};
+use crate::analyse::stories::story::{Act, Story};
+
+/// tpcb at 500 transactions a second with a limit of 20 ms.
+fn at_rate(stack: &str, latency_us: u64) -> Act {
+    Act { latency_us, rate: Some((500.0, 20_000)), unsteady: 0.01, ..Act::on(stack).tps(500.0) }
+}
+
+fn order(found: &Findings, ranking: usize) -> Vec<(u32, &str)> {
+    found.rankings[ranking].classes[0].rows.iter().map(|row| (row.rank, row.label.as_str())).collect()
+}
+
+#[test]
+fn at_a_fixed_rate_the_lowest_p99_wins_and_equal_rates_are_no_news() {
+    let story = Story::of(3, Some("ext4")).with(&at_rate("ext4", 4_000)).with(&at_rate("xfs", 2_000));
+    let found = story.with(&at_rate("btrfs", 7_000)).findings();
+    let kinds: Vec<(RankedBy, &str)> =
+        found.rankings.iter().map(|ranking| (ranking.by, ranking.unit.as_str())).collect();
+    assert_eq!(kinds, [(RankedBy::Latency, "ms"), (RankedBy::InTime, "%")]);
+    assert_eq!(order(&found, 0), [(1, "xfs"), (2, "ext4"), (3, "btrfs")]);
+    let start = "On this machine (tpcb, clients=16, p99 latency at 500 tps) xfs has the lowest latency of the stacks that \
+                 flush every commit: 0.";
+    assert!(found.headline.starts_with(start), "{}", found.headline);
+    assert!(found.headline.ends_with("); btrfs is slower."), "{}", found.headline);
+    let xfs = &found.rankings[0].classes[0].rows[0];
+    assert!((3.9..4.2).contains(&xfs.rate.value) && xfs.comparison.as_ref().unwrap().ratio.value < 0.55, "{xfs:?}");
+    assert!(found.rankings[1].title.ends_with(", transactions within 20 ms at 500 tps"), "{}", found.rankings[1].title);
+    assert_eq!(order(&found, 1), [(1, "ext4"), (1, "xfs"), (1, "btrfs")]);
+    assert_eq!(found.rankings[1].classes[0].rows[0].rate.value, 100.0);
+}
+
+#[test]
+fn where_the_p99_is_among_the_skipped_the_share_in_time_decides() {
+    let swamped = Act { skipped: 0.05, ..at_rate("btrfs", 15_000) };
+    let found = Story::of(3, Some("ext4")).with(&at_rate("ext4", 4_000)).with(&swamped).findings();
+    assert_eq!(order(&found, 0), [(1, "ext4"), (2, "btrfs")]);
+    assert_eq!(found.rankings[0].by, RankedBy::InTime, "{}", found.headline);
+    let start = "On this machine (tpcb, clients=16, transactions within 20 ms at 500 tps) ext4 is in time most often of the \
+                 stacks that flush every commit: btrfs is at 0.93";
+    assert!(found.headline.starts_with(start), "{}", found.headline);
+    let btrfs = found.rankings[0].classes[0].rows[1].rate.value;
+    assert!((93.0..93.8).contains(&btrfs), "of 105 due 98 were done in time: {btrfs}");
+    assert_eq!(order(&found, 1), [(1, "ext4")], "btrfs has no p99");
+    let p99 = found.cases[1].measures[0].latency.as_ref().unwrap().percentile("p99").unwrap();
+    assert!(p99.over_trials.is_none() && p99.unavailable.as_ref().unwrap().starts_with("over the limit"));
+}
+
+#[test]
+fn a_stack_in_memory_is_faster_by_its_latency_and_pays_with_everything() {
+    let memory = Act { latency_us: 500, rate: Some((500.0, 20_000)), unsteady: 0.01, ..Act::in_memory().tps(500.0) };
+    let found = Story::of(3, None).with(&at_rate("ext4", 4_000)).with(&memory).findings();
+    assert!(
+        found.headline.contains(". tmpfs (0.1244 times ext4) is faster, but may lose everything"),
+        "{}",
+        found.headline
+    );
+}
+
+#[test]
+fn where_a_share_was_logged_counts_are_whole_and_the_slowest_is_not_known() {
+    let act = Act::on("ext4").touched(|record| {
+        record.operation.log_sample = Some(0.1);
+        let measure = &mut record.counts.as_mut().unwrap().measures[0];
+        measure.done = measure.done.map(|logged| logged * 10);
+    });
+    let found = Story::of(3, None).with(&act).findings();
+    let case = &found.cases[0];
+    let latency = case.measures[0].latency.as_ref().unwrap();
+    assert_eq!((case.log_sample, latency.max_us), (Some(0.1), None));
+    assert_eq!(case.steadiness.as_ref().unwrap().longest_stall_us, None);
+    assert!((9_500.0..10_500.0).contains(&case.measures[0].rate.unwrap().value), "{:?}", case.measures[0].rate);
+    assert_eq!(latency.percentile("p99").unwrap().over_trials.unwrap().trials, 3);
+    assert!(case.cautions.iter().any(|said| said.starts_with("latency was logged for 10 % of")), "{:?}", case.cautions);
+    let whole = Story::of(3, None).with(&Act::on("ext4")).findings();
+    assert!(
+        whole.cases[0].log_sample.is_none() && whole.cases[0].measures[0].latency.as_ref().unwrap().max_us.is_some()
+    );
+}

@@ -1,0 +1,228 @@
+//! What the windows of a run hold and lack: cycles, phases, trends, quiet, work that was not the same.
+
+use crate::analyse::findings::Findings;
+use crate::analyse::stories::story::{Act, Story};
+use crate::record::run::QuickOf;
+use crate::record::trial::TrialRecord;
+use crate::record::window::{
+    CheckpointDone, CheckpointRecord, Extent, SettleRecord, VacuumRecord, WindowEnd, WindowRecord,
+};
+use std::collections::BTreeMap;
+
+/// Wall clock at the first operation.
+const START: u64 = 1_700_000_000_000_000;
+
+fn second(at: f64) -> u64 {
+    (START as f64 + at * 1e6) as u64
+}
+
+fn checkpoint(start_s: f64, end_s: f64) -> CheckpointRecord {
+    let done = CheckpointDone { ended_us: second(end_s), wal_removed: 2, ..CheckpointDone::default() };
+    CheckpointRecord { started_us: second(start_s), cause: "time".to_owned(), done: Some(done) }
+}
+
+/// Three cycles of 20 s in a minute, checkpoints of 15 s.
+pub(crate) fn three_cycles(record: &mut TrialRecord) {
+    let begins = [-20.2, -0.2, 20.0, 40.0, 60.01];
+    record.window = Some(WindowRecord {
+        extent: Extent::Cycles { cycles: 3, limit_us: None },
+        limit_us: 120_000_000,
+        settings: BTreeMap::new(),
+        prefill: Some(crate::record::window::PrefillRecord { bytes: 1 << 30, wall_us: 1 }),
+        warm_up: vec![Default::default(), Default::default()],
+        settled: Some(true),
+        began_us: second(-0.1),
+        first_operation_us: START,
+        from_checkpoint: Some(1),
+        ended_us: second(60.05),
+        end: WindowEnd::Cycles,
+        wal_segments_before: Some(60),
+        wal_segments_after: Some(57),
+        checkpoints: begins.map(|begin| checkpoint(begin, begin + 15.0)).to_vec(),
+        vacuums: vec![VacuumRecord { ended_us: second(30.0), elapsed_us: 6_000_000, what: "vacuum".to_owned() }],
+    });
+    record.settle = Some(SettleRecord { quiet: true, ..SettleRecord::default() });
+}
+
+fn one_cycle_by_the_limit(record: &mut TrialRecord) {
+    three_cycles(record);
+    let window = record.window.as_mut().unwrap();
+    window.checkpoints.drain(3..);
+    (window.end, window.settled) = (WindowEnd::Time, Some(false));
+    record.settle = Some(SettleRecord::default());
+}
+
+fn no_checkpoint(record: &mut TrialRecord) {
+    three_cycles(record);
+    let window = record.window.as_mut().unwrap();
+    *window = WindowRecord {
+        extent: Extent::Span { span_us: 60_000_000 },
+        prefill: None,
+        warm_up: Vec::new(),
+        settled: None,
+        from_checkpoint: None,
+        end: WindowEnd::Time,
+        checkpoints: Vec::new(),
+        ..window.clone()
+    };
+}
+
+fn texts(found: &Findings) -> Vec<&str> {
+    found.cautions.iter().map(|caution| caution.text.as_str()).collect()
+}
+
+#[test]
+fn whole_cycles_go_from_the_checkpoint_that_ended_the_warm_up_to_the_last_that_began() {
+    let found = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles)).findings();
+    let window = found.trials[0].window.as_ref().unwrap();
+    assert_eq!((window.whole_cycles, window.asked_cycles, window.cut), (3, Some(3), false));
+    // The one before ended before the first operation; the last had only begun.
+    let starts: Vec<f64> = window.checkpoints.iter().map(|checkpoint| checkpoint.start_s).collect();
+    assert_eq!(starts, [-0.2, 20.0, 40.0, 60.01]);
+    // 60 segments became 57, but three checkpoints removed two each.
+    assert_eq!(window.wal_segments_new, Some(3));
+    assert_eq!((window.vacuums, window.vacuum_s), (1, 6.0));
+    let case = found.cases[0].window.as_ref().unwrap();
+    assert_eq!((case.whole_cycles, case.vacuum_share), ((3, 3), 0.1));
+    // Of each cycle 15 s lie in the checkpoint; the seconds in which one ends or begins are neither.
+    assert_eq!((case.inside.seconds, case.outside.seconds), (14 + 15 + 15, 5 + 5 + 5));
+    assert!(!texts(&found).iter().any(|text| text.contains("checkpoint cycle")), "{:?}", texts(&found));
+    assert!(texts(&found).contains(&"autovacuum ran during 10 % of the measured time"), "{:?}", texts(&found));
+}
+
+#[test]
+fn rates_in_checkpoints_and_outside_are_figures_of_their_own() {
+    let mut story = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles));
+    // 100 a second in checkpoints, 300 outside, and much in the seconds in which one begins or ends.
+    let in_second = |row: u64| match row {
+        1..=14 | 21..=35 | 41..=55 => 100,
+        16..=20 | 36..=40 | 56..=60 => 300,
+        _ => 9_000,
+    };
+    let done: Vec<u64> = (0..=60).map(in_second).collect();
+    story.trials[0].seconds.retain(|name| name != "client_done");
+    story.trials[0].seconds.push_counts("client_done", done, &[true; 61]);
+    let found = story.findings();
+    let case = found.cases[0].window.as_ref().unwrap();
+    assert_eq!((case.inside.rate, case.outside.rate), (Some(100.0), Some(300.0)));
+}
+
+#[test]
+fn a_last_cycle_unlike_the_first_is_a_trend_and_noise_is_none() {
+    let steady = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles));
+    let mut falling = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles));
+    let done: Vec<u64> = (0..=60u64).map(|row| 1000 - 5 * row + row * 7 % 11).collect();
+    falling.trials[0].seconds.retain(|name| name != "client_done");
+    falling.trials[0].seconds.push_counts("client_done", done, &[true; 61]);
+    let trend = |story: Story| {
+        let found = story.findings();
+        let said = texts(&found).iter().any(|text| text.starts_with("1 of 1 trials have a trend"));
+        (found.trials[0].window.as_ref().unwrap().trend.unwrap().seen, said)
+    };
+    assert_eq!(trend(steady), (false, false));
+    assert_eq!(trend(falling), (true, true));
+}
+
+#[test]
+fn in_a_plain_duration_the_last_third_is_set_against_the_first() {
+    let texts_of = |done: &dyn Fn(u64) -> u64, seconds: u64| {
+        let mut story = Story::of(1, None).with(&Act::on("ext4").touched(no_checkpoint));
+        let rows = seconds as usize + 1;
+        story.trials[0].seconds.retain(|name| name != "client_done");
+        story.trials[0].seconds.push_counts("client_done", (0..rows as u64).map(done).collect(), &vec![true; rows]);
+        let found = story.findings();
+        let told = texts(&found).iter().any(|text| text.contains("the last third of their window differs"));
+        (found.trials[0].window.as_ref().unwrap().trend.map(|trend| trend.seen), told)
+    };
+    assert_eq!(texts_of(&|row| 1000 - 5 * row + row * 7 % 11, 60), (Some(true), true));
+    assert_eq!(texts_of(&|row| 1000 + row * 7 % 11, 60), (Some(false), false));
+}
+
+#[test]
+fn a_window_too_short_for_the_noise_of_its_thirds_has_no_trend() {
+    assert_eq!(crate::analyse::trial::window::thirds(0, 29), None);
+    assert_eq!(crate::analyse::trial::window::thirds(5, 31), Some(((5, 10_000_005), (21_000_005, 31_000_005))));
+}
+
+#[test]
+fn what_a_window_lacks_is_said() {
+    let found = Story::of(2, None)
+        .with(&Act::on("ext4").touched(one_cycle_by_the_limit))
+        .with(&Act::on("xfs").touched(no_checkpoint))
+        .findings();
+    let texts = texts(&found);
+    for wanted in [
+        "no complete checkpoint cycle in the window of 2 of 2 trials",
+        "the time limit ended 2 of 2 trials before the requested checkpoint cycles",
+        "the warm-up of 2 of 2 trials ended before two checkpoint cycles agreed",
+        "the machine was not idle when 2 of 2 trials began",
+    ] {
+        assert!(texts.iter().any(|text| text.starts_with(wanted)), "{wanted}: {texts:?}");
+    }
+    assert!(!found.headline.contains("quick"), "{}", found.headline);
+}
+
+#[test]
+fn a_quick_run_begins_with_what_it_left_out() {
+    let headline = |quick: QuickOf| {
+        let mut story = Story::of(2, None).with(&Act::on("ext4").touched(no_checkpoint)).with(&Act::sync_on("ext4"));
+        story.input.run.quick = Some(quick);
+        story.findings().headline
+    };
+    let all = headline(QuickOf { cases: 2, blocks: 2, ..QuickOf::default() });
+    let wanted = "This was a quick run: its windows lack whole checkpoint cycles (checkpoint writes, and full-page images \
+                  at their usual share), recycled WAL segments and a warm-up until rates settle. On this machine";
+    assert!(all.starts_with(wanted), "{all}");
+    let part = headline(QuickOf { cases: 57, blocks: 3, set: [("loop".to_owned(), "2GiB".to_owned())].into() });
+    let wanted = "settle. It had 2 of the plan's 57 cases, 2 blocks instead of 3 and loop=2GiB. On this machine";
+    assert!(part.contains(wanted), "{part}");
+}
+
+#[test]
+fn no_winner_is_named_where_completed_cycles_differ_and_nothing_that_the_plan_sets_explains_it() {
+    let slow = Act::on("ext4").tps(500.0).touched(one_cycle_by_the_limit);
+    let fast = Act::on("xfs").tps(1000.0).touched(three_cycles);
+    let headline = Story::of(3, Some("ext4")).with(&slow).with(&fast).findings().headline;
+    let wanted = "no winner: the measured windows contain 3 whole checkpoint cycles of xfs and 1 whole checkpoint cycle \
+                  of ext4, which is different work";
+    assert!(headline.contains(wanted), "{headline}");
+    let equal = Story::of(3, Some("ext4")).with(&slow.clone().touched(three_cycles)).with(&fast).findings().headline;
+    assert!(equal.contains("xfs is the fastest"), "{equal}");
+    // A plan with a duration and checkpoints as it wants them has what it asked for.
+    fn by_time(record: &mut TrialRecord) {
+        three_cycles(record);
+        record.window.as_mut().unwrap().extent = Extent::Span { span_us: 60_000_000 };
+    }
+    let mut story = Story::of(3, Some("ext4")).with(&slow.touched(no_checkpoint)).with(&fast.touched(by_time));
+    for case in &mut story.input.run.cases {
+        let settings = &mut case.postgres.as_mut().unwrap().settings;
+        settings.insert("max_wal_size".to_owned(), "1GB".to_owned());
+    }
+    assert!(story.findings().headline.contains("xfs is the fastest"));
+}
+
+#[test]
+fn less_wal_for_a_commit_is_named_beside_the_comparison() {
+    let headline = |bytes: [u64; 2]| {
+        let slow = Act::on("ext4").tps(500.0).touched(three_cycles);
+        let fast = Act::on("xfs").tps(1000.0).touched(three_cycles);
+        let mut story = Story::of(3, Some("ext4")).with(&slow).with(&fast);
+        for trial in &mut story.trials {
+            let each = bytes[usize::from(trial.record.case.stack.name == "xfs")];
+            let done = trial.seconds.counts(&crate::record::columns::CLIENT_DONE).unwrap();
+            let sums: Vec<u64> = (0..done.rows())
+                .scan(0, |sum, row| {
+                    *sum += done.at(row).unwrap_or(0) * each;
+                    Some(*sum)
+                })
+                .collect();
+            let rows = sums.len();
+            trial.seconds.retain(|name| name != "pg_wal_bytes");
+            trial.seconds.push_counts("pg_wal_bytes", sums, &vec![true; rows]);
+        }
+        story.findings().headline
+    };
+    assert!(headline([1000, 750]).contains("; xfs also wrote 25 % less WAL per commit"), "{}", headline([1000, 750]));
+    assert!(headline([1000, 1100]).contains("; xfs also wrote 10 % more WAL per commit"));
+    assert!(!headline([1000, 980]).contains("WAL per commit"));
+}

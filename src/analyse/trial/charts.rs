@@ -1,0 +1,225 @@
+//! The series of one trial: the client's, and those of telemetry, each with its title, unit and group.
+//!
+//! Titles hold no number of a loop device, so that the same series of two trials or two stacks bears the same title.
+
+use crate::analyse::findings::Series;
+use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::analyse::trial::series::{Caption, Ticks, bucketed, rates, step};
+use crate::record::built::{Below, StackFacts};
+use crate::record::columns;
+use crate::record::columns::ColumnDef;
+use crate::record::promise::Claim;
+use crate::record::stack::GroundName;
+use crate::record::trial::TrialRecord;
+
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// What all series of a trial share.
+pub struct Charts<'a> {
+    seconds: &'a Seconds,
+    ticks: Ticks,
+    length: usize,
+    most: usize,
+    series: Vec<Series>,
+}
+
+/// Throughput and slowest operation of each whole second, in at most `most` buckets.
+#[must_use]
+pub fn client(seconds: &Seconds, whole: &[Option<u64>], most: usize, unit: &str) -> (Option<Series>, Option<Series>) {
+    let caption = Caption { title: "throughput", unit, group: "client" };
+    let throughput = bucketed(caption, whole.len(), most, |row| whole[row - 1].map(|done| done as f64));
+    let caption = Caption { title: "slowest operation", unit: "ms", group: "client" };
+    let slowest = seconds.counts(&columns::CLIENT_LATENCY_US_MAX);
+    let latency =
+        slowest.and_then(|us| bucketed(caption, whole.len(), most, |row| us.at(row).map(|us| us as f64 / 1e3)));
+    (throughput, latency)
+}
+
+/// Every telemetry series of a trial over `length` seconds, in at most `most` buckets each.
+#[must_use]
+pub fn telemetry(record: &TrialRecord, seconds: &Seconds, length: usize, most: usize) -> Vec<Series> {
+    let mut charts = Charts { seconds, ticks: Ticks::of(seconds), length, most, series: Vec::new() };
+    if let Some(stack) = &record.stack {
+        let data = if stack.wal.is_some() { "data on " } else { "" };
+        charts.devices(stack, stack.data.as_ref(), data);
+        charts.devices(stack, stack.wal.as_ref(), "pg_wal on ");
+    }
+    charts.latency();
+    charts.cpu();
+    charts.memory();
+    charts.pressure();
+    charts.postgres();
+    charts.series
+}
+
+impl Charts<'_> {
+    fn add(&mut self, caption: Caption<'_>, value: impl FnMut(usize) -> Option<f64>) {
+        self.series.extend(bucketed(caption, self.length, self.most, value));
+    }
+
+    /// A counter as a rate, each unit of it counting `factor`.
+    fn add_rate(&mut self, caption: Caption<'_>, counter: Option<CountSeries<'_>>, factor: f64) {
+        if let Some(counter) = counter {
+            let mut rate = rates(counter, &self.ticks);
+            let series = bucketed(caption, self.length, self.most, |row| rate(row).map(|rate| rate * factor));
+            self.series.extend(series);
+        }
+    }
+
+    /// The devices on which the filesystem stands and the last ones that can be seen.
+    fn devices(&mut self, stack: &StackFacts, ground: Option<&GroundName>, prefix: &str) {
+        let columns = stack.device_columns();
+        let column = |below: &Below<'_>| columns.iter().find(|(name, _, _)| *name == below.name()).map(|(_, it, _)| it);
+        let mut there: Vec<(Below<'_>, &String)> = Vec::new();
+        for below in stack.devices_below(ground) {
+            let writes =
+                |of: &&String| self.seconds.device_counts(of, &columns::DEVICE_WRITES).is_some_and(|c| c.any());
+            there.extend(column(&below).filter(writes).map(|of| (below, of)));
+        }
+        let depths: Vec<u32> = there.iter().map(|(below, _)| below.depth).collect();
+        let ends = [depths.iter().min().copied(), depths.iter().max().copied()];
+        for (below, of) in there.iter().filter(|(below, _)| ends.contains(&Some(below.depth))) {
+            let label = format!("{prefix}{}", below.name());
+            self.one_device(of, &label, below.node.promise(Claim::FlushesUncounted).is_none());
+        }
+    }
+
+    fn one_device(&mut self, prefix: &str, label: &str, counts_flushes: bool) {
+        let mut series = vec![
+            ("written", "MiB/s", "device_written", columns::DEVICE_WRITE_BYTES, 1.0 / MIB),
+            ("writes", "1/s", "device_writes", columns::DEVICE_WRITES, 1.0),
+            ("read", "MiB/s", "device_read", columns::DEVICE_READ_BYTES, 1.0 / MIB),
+            // Milliseconds a second to per cent.
+            ("busy", "%", "device_busy", columns::DEVICE_BUSY_MS, 0.1),
+            // Milliseconds of all requests a second to requests.
+            ("queue depth", "requests", "device_queue", columns::DEVICE_QUEUE_MS, 1e-3),
+        ];
+        let mut latencies = vec![
+            ("write latency", "device_write_latency", columns::DEVICE_WRITE_MS, columns::DEVICE_WRITES),
+            ("read latency", "device_read_latency", columns::DEVICE_READ_MS, columns::DEVICE_READS),
+        ];
+        if counts_flushes {
+            series.push(("flushes", "1/s", "device_flushes", columns::DEVICE_FLUSHES, 1.0));
+            let of = ("flush latency", "device_flush_latency", columns::DEVICE_FLUSH_MS, columns::DEVICE_FLUSHES);
+            latencies.push(of);
+        }
+        for (what, unit, group, column, factor) in series {
+            let title = format!("{label}: {what}");
+            let counter = self.seconds.device_counts(prefix, &column);
+            self.add_rate(Caption { title: &title, unit, group }, counter, factor);
+        }
+        for (what, group, time, number) in latencies {
+            let (time, number) =
+                (self.seconds.device_counts(prefix, &time), self.seconds.device_counts(prefix, &number));
+            let Some((time, number)) = time.zip(number) else { continue };
+            let title = format!("{label}: {what}");
+            self.add(Caption { title: &title, unit: "ms", group }, |row| mean_time(time, number, row));
+        }
+    }
+
+    /// Percentiles of the main measure's latency in each second.
+    fn latency(&mut self) {
+        let percentiles = [
+            ("p50", columns::CLIENT_LATENCY_US_P50),
+            ("p99", columns::CLIENT_LATENCY_US_P99),
+            ("p99.9", columns::CLIENT_LATENCY_US_P999),
+        ];
+        for (title, column) in percentiles {
+            if let Some(us) = self.seconds.counts(&column) {
+                let caption = Caption { title, unit: "ms", group: "latency" };
+                self.add(caption, |row| us.at(row).map(|us| us as f64 / 1e3));
+            }
+        }
+    }
+
+    fn cpu(&mut self) {
+        let states: Vec<CountSeries<'_>> =
+            columns::CPU_TIMES.iter().filter_map(|state| self.seconds.counts(state)).collect();
+        if states.len() < columns::CPU_TIMES.len() {
+            return;
+        }
+        let sum = |row: usize| states.iter().map(|state| step(*state, row)).sum::<Option<f64>>();
+        let totals: Vec<f64> = (0..self.seconds.rows()).map(|row| sum(row).unwrap_or(0.0)).collect();
+        let groups: [(&str, &[ColumnDef]); 4] = [
+            ("user", &[columns::CPU_USER_NS, columns::CPU_NICE_NS]),
+            ("system", &[columns::CPU_SYSTEM_NS, columns::CPU_IRQ_NS, columns::CPU_SOFTIRQ_NS]),
+            ("waiting for I/O", &[columns::CPU_IOWAIT_NS]),
+            ("stolen", &[columns::CPU_STEAL_NS]),
+        ];
+        for (title, members) in groups {
+            let members: Vec<CountSeries<'_>> = members.iter().filter_map(|state| self.seconds.counts(state)).collect();
+            self.add(Caption { title, unit: "%", group: "cpu" }, |row| {
+                let total = totals.get(row).copied().filter(|total| *total > 0.0)?;
+                let part: Option<f64> = members.iter().map(|state| step(*state, row)).sum();
+                part.map(|part| 100.0 * part / total)
+            });
+        }
+    }
+
+    fn memory(&mut self) {
+        let gauges = [
+            ("dirty", "memory_dirty", columns::MEM_DIRTY_BYTES),
+            ("under writeback", "memory_dirty", columns::MEM_WRITEBACK_BYTES),
+            ("page cache", "memory", columns::MEM_CACHED_BYTES),
+            ("available", "memory", columns::MEM_AVAILABLE_BYTES),
+        ];
+        for (title, group, column) in gauges {
+            if let Some(gauge) = self.seconds.counts(&column) {
+                let caption = Caption { title, unit: "MiB", group };
+                self.add(caption, |row| gauge.at(row).map(|bytes| bytes as f64 / MIB));
+            }
+        }
+    }
+
+    fn pressure(&mut self) {
+        let sources = [
+            ("some task waits for a CPU", columns::PSI_CPU_SOME_US),
+            ("some task waits for I/O", columns::PSI_IO_SOME_US),
+            ("all tasks wait for I/O", columns::PSI_IO_FULL_US),
+            ("some task waits for memory", columns::PSI_MEMORY_SOME_US),
+        ];
+        for (title, column) in sources {
+            // Microseconds a second to per cent.
+            self.add_rate(Caption { title, unit: "%", group: "pressure" }, self.seconds.counts(&column), 1e-4);
+        }
+    }
+
+    fn postgres(&mut self) {
+        let sources = [
+            ("WAL", "MiB/s", "wal", columns::PG_WAL_BYTES, 1.0 / MIB),
+            ("WAL syncs", "1/s", "wal_syncs", columns::PG_WAL_SYNCS, 1.0),
+            ("full-page images", "1/s", "wal_full_page_images", columns::PG_WAL_FPI, 1.0),
+            ("by checkpoints", "1/s", "buffers_written", columns::PG_BUFFERS_CHECKPOINT, 1.0),
+            ("by backends", "1/s", "buffers_written", columns::PG_BUFFERS_BACKEND, 1.0),
+            ("blocks read into shared_buffers", "1/s", "blocks_read", columns::PG_BLKS_READ, 1.0),
+            ("timed", "1/s", "checkpoints", columns::PG_CHECKPOINTS_TIMED, 1.0),
+            ("requested", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
+        ];
+        for (title, unit, group, column, factor) in sources {
+            self.add_rate(Caption { title, unit, group }, self.seconds.counts(&column), factor);
+        }
+    }
+}
+
+/// Mean time of the operations that ended in the second of a row, from two counters; `None` where none did.
+fn mean_time(time: CountSeries<'_>, number: CountSeries<'_>, row: usize) -> Option<f64> {
+    let number = step(number, row).filter(|number| *number > 0.0)?;
+    Some(step(time, row)? / number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_operation_is_that_of_its_second_and_absent_where_none_ended() {
+        let mut seconds = Seconds::new(4);
+        let all = [true, true, true, false];
+        seconds.push_counts(columns::DEVICE_WRITE_MS.name("dev_sda"), vec![5, 25, 25, 99], &all);
+        seconds.push_counts(columns::DEVICE_WRITES.name("dev_sda"), vec![1, 9, 9, 99], &all);
+        let of = |column| seconds.device_counts("dev_sda", &column).unwrap();
+        let (time, number) = (of(columns::DEVICE_WRITE_MS), of(columns::DEVICE_WRITES));
+        let found: Vec<_> = (0..4).map(|row| mean_time(time, number, row)).collect();
+        assert_eq!(found, [None, Some(2.5), None, None]);
+    }
+}

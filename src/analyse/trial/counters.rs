@@ -1,0 +1,199 @@
+//! What counters grew by over the usable part of a trial, and over how many operations of the client.
+
+use crate::analyse::trial::input::{CountSeries, Seconds};
+use crate::record::columns;
+
+/// Operations of the client up to each row, so that any stretch of rows can be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Operations {
+    done: Vec<u64>,
+    holes: Vec<u32>,
+}
+
+impl Operations {
+    /// From the client's column; without one, every stretch is unknown.
+    #[must_use]
+    pub fn of(seconds: &Seconds) -> Operations {
+        let Some(column) = seconds.counts(&columns::CLIENT_DONE) else { return Operations::default() };
+        let (mut done, mut holes) = (Vec::with_capacity(column.rows()), Vec::with_capacity(column.rows()));
+        let (mut sum, mut missing) = (0u64, 0u32);
+        for row in 0..column.rows() {
+            match column.at(row) {
+                Some(in_second) => sum += in_second,
+                // Row 0 is the start: nothing can be in it.
+                None if row > 0 => missing += 1,
+                None => {}
+            }
+            done.push(sum);
+            holes.push(missing);
+        }
+        Operations { done, holes }
+    }
+
+    /// Operations done after row `first` up to row `last`; `None` where a second of these is unknown.
+    #[must_use]
+    pub fn between(&self, first: usize, last: usize) -> Option<u64> {
+        if self.holes.get(last)? != self.holes.get(first)? {
+            return None;
+        }
+        self.done.get(last)?.checked_sub(*self.done.get(first)?)
+    }
+}
+
+/// What a counter grew by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterGrowth {
+    pub amount: u64,
+    /// First row with a reading.
+    pub first: usize,
+    /// Last row with a reading.
+    pub last: usize,
+}
+
+/// Growth between the first and the last reading; `None` below two readings, or where the counter fell: it was reset,
+/// and nobody knows what is missing.
+#[must_use]
+pub fn growth(column: CountSeries<'_>) -> Option<CounterGrowth> {
+    let first = (0..column.rows()).find(|row| column.at(*row).is_some())?;
+    let start = column.at(first)?;
+    let (mut last, mut before) = (first, start);
+    for row in first + 1..column.rows() {
+        if let Some(now) = column.at(row) {
+            if now < before {
+                return None;
+            }
+            (last, before) = (row, now);
+        }
+    }
+    (last > first).then_some(CounterGrowth { amount: before - start, first, last })
+}
+
+/// A counter's growth set against the client's operations, summed over trials.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Flow {
+    amount: f64,
+    operations: f64,
+}
+
+impl Flow {
+    /// Adds what a column grew by in one trial, where that and the operations are known.
+    pub fn add(&mut self, column: Option<CountSeries<'_>>, operations: &Operations) {
+        let Some(grown) = column.and_then(growth) else { return };
+        if let Some(done) = operations.between(grown.first, grown.last) {
+            self.amount += grown.amount as f64;
+            self.operations += done as f64;
+        }
+    }
+
+    /// The amount itself.
+    #[must_use]
+    pub fn amount(&self) -> f64 {
+        self.amount
+    }
+
+    /// The same without a part of it that is none of ours.
+    #[must_use]
+    pub fn without(&self, part: f64) -> Flow {
+        Flow { amount: (self.amount - part).max(0.0), ..*self }
+    }
+
+    /// Both amounts over the same operations: those of several devices.
+    #[must_use]
+    pub fn and(&self, other: &Flow) -> Flow {
+        Flow { amount: self.amount + other.amount, operations: self.operations.max(other.operations) }
+    }
+
+    /// Amount for each operation; `None` without operations.
+    #[must_use]
+    pub fn per_operation(&self) -> Option<f64> {
+        (self.operations > 0.0).then(|| self.amount / self.operations)
+    }
+
+    /// Amount for each unit of another flow over the same operations; `None` where that is zero.
+    #[must_use]
+    pub fn per(&self, other: &Flow) -> Option<f64> {
+        let other = other.per_operation().filter(|other| *other > 0.0)?;
+        Some(self.per_operation()? / other)
+    }
+
+    /// Operations that it rests on.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.operations as u64
+    }
+}
+
+/// Time between two rows by the wall clock, in seconds; their distance where the clock is absent or stepped.
+#[must_use]
+pub fn span_s(clock: Option<CountSeries<'_>>, first: usize, last: usize) -> f64 {
+    let nominal = last.saturating_sub(first) as f64;
+    let read = clock.and_then(|clock| Some(clock.at(last)?.checked_sub(clock.at(first)?)? as f64 / 1e6));
+    // A row is read late by a fraction of a second at most; anything else is a step of the clock.
+    read.filter(|read| (read - nominal).abs() <= 0.9).unwrap_or(nominal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::columns::ColumnDef;
+
+    fn seconds(columns: &[(ColumnDef, &[Option<u64>])]) -> Seconds {
+        let mut seconds = Seconds::new(columns[0].1.len());
+        for (column, values) in columns {
+            let present: Vec<bool> = values.iter().map(Option::is_some).collect();
+            seconds.push_counts(column.name, values.iter().map(|v| v.unwrap_or(0)).collect(), &present);
+        }
+        seconds
+    }
+
+    #[test]
+    fn growth_runs_from_the_first_to_the_last_reading_across_gaps() {
+        let s = seconds(&[(columns::PG_WAL_BYTES, &[None, Some(10), None, Some(25), None])]);
+        assert_eq!(
+            growth(s.counts(&columns::PG_WAL_BYTES).unwrap()),
+            Some(CounterGrowth { amount: 15, first: 1, last: 3 })
+        );
+    }
+
+    #[test]
+    fn a_counter_that_fell_or_was_read_once_has_no_growth() {
+        let s = seconds(&[
+            (columns::PG_WAL_FPI, &[Some(10), Some(5), Some(20)]),
+            (columns::PG_WAL_SYNCS, &[None, Some(5), None]),
+        ]);
+        assert_eq!(growth(s.counts(&columns::PG_WAL_FPI).unwrap()), None);
+        assert_eq!(growth(s.counts(&columns::PG_WAL_SYNCS).unwrap()), None);
+    }
+
+    #[test]
+    fn operations_are_counted_over_the_same_rows_as_the_counter() {
+        let s = seconds(&[
+            (columns::CLIENT_DONE, &[None, Some(100), Some(50), Some(50)]),
+            (columns::PG_WAL_RECORDS, &[None, Some(10), Some(60), Some(110)]),
+        ]);
+        let mut flow = Flow::default();
+        flow.add(s.counts(&columns::PG_WAL_RECORDS), &Operations::of(&s));
+        assert_eq!((flow.per_operation(), flow.operations()), (Some(1.0), 100));
+    }
+
+    #[test]
+    fn an_unknown_second_of_the_client_makes_the_flow_unknown() {
+        let s = seconds(&[
+            (columns::CLIENT_DONE, &[None, Some(100), None, Some(50)]),
+            (columns::PG_WAL_BYTES, &[Some(0), Some(1), Some(2), Some(3)]),
+        ]);
+        let mut flow = Flow::default();
+        flow.add(s.counts(&columns::PG_WAL_BYTES), &Operations::of(&s));
+        // This one is not there.
+        flow.add(s.counts(&columns::PG_BLKS_READ), &Operations::of(&s));
+        assert_eq!(flow.per_operation(), None);
+    }
+
+    #[test]
+    fn a_stepped_clock_is_not_believed() {
+        let s = seconds(&[(columns::TIME_US, &[Some(1_000_000), Some(2_200_000), Some(900_000_000)])]);
+        let clock = s.counts(&columns::TIME_US);
+        assert_eq!(span_s(clock, 0, 1), 1.2);
+        assert_eq!(span_s(clock, 0, 2), 2.0);
+    }
+}

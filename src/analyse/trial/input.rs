@@ -1,0 +1,271 @@
+//! What analysis is given: the run, then one trial after the other, as plain data.
+//!
+//! Whoever reads the run folder fills these types; trials are handed over one at a time so that memory holds the rows of
+//! one only. Absent on purpose: files and their formats.
+
+use crate::analyse::trial::reads;
+use crate::record::case::TrialKey;
+use crate::record::columns::{ColumnDef, DeviceColumn};
+use crate::record::merged::MergeRecord;
+use crate::record::run::RunRecord;
+use crate::record::trial::TrialRecord;
+use crate::record::verdict::VerdictRecord;
+use hdrhistogram::Histogram;
+
+/// A run without its trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunInput {
+    /// `run.json`.
+    pub run: RunRecord,
+    /// `plan.toml` as it was given.
+    pub plan_text: String,
+    /// Wall time of the whole run, microseconds; `None` for a run without an end.
+    pub wall_us: Option<u64>,
+    /// Of that, time in which a workload was measured.
+    pub measured_us: Option<u64>,
+    /// Path of the run folder, as a shell takes it.
+    pub folder: String,
+    /// What is missing of `events.jsonl`, in words.
+    pub lost_events: Option<String>,
+    /// Trials that have no record yet.
+    pub pending: Vec<TrialKey>,
+    /// Trials whose files cannot be believed, each with the reason.
+    pub damaged: Vec<(TrialKey, String)>,
+    /// What a power cut would cost, where that was asked for.
+    pub verdicts: Vec<VerdictRecord>,
+    /// What was merged into the run, where it was.
+    pub merge: Option<MergeRecord>,
+}
+
+/// One trial with everything that was recorded of it.
+#[derive(Debug, Clone)]
+pub struct TrialInput {
+    /// `trial.json`.
+    pub record: TrialRecord,
+    /// `seconds.parquet`; empty where the trial has none.
+    pub seconds: Seconds,
+    /// `latency.hist`: latencies of each measure, microseconds, by the measure's name.
+    pub latencies: Vec<(String, Histogram<u64>)>,
+    /// Latencies of the main measure by checkpoint.
+    pub phases: PhaseLatencies,
+    /// Latencies of the main measure interval by interval, coarsely.
+    pub heat: Vec<HeatInterval>,
+}
+
+/// Operations of one interval by the rows of a heatmap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeatInterval {
+    /// Where it begins, microseconds after the first operation began.
+    pub start_us: u64,
+    /// Rows that hold an operation, with how many, rising.
+    pub rows: Vec<(u32, u64)>,
+}
+
+/// Latencies of a trial's main measure in the intervals that lie wholly in a checkpoint, and in those wholly outside.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PhaseLatencies {
+    pub inside: Option<Histogram<u64>>,
+    pub outside: Option<Histogram<u64>>,
+}
+
+/// Marks a reading that is absent among whole numbers. No counter of a kernel or a server gets there.
+const ABSENT: u64 = u64::MAX;
+/// Marks an absent text among the codes of a dictionary.
+const ABSENT_CODE: u32 = u32::MAX;
+
+/// The rows of one trial, column by column, by name.
+///
+/// Row k is what was read after second k of the measurement, row 0 at its start; rows are dense, so a tick that was
+/// missed is a row whose readings are absent. Columns that analysis does not ask for ([`crate::analyse::trial::reads`]) need
+/// not be filled.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seconds {
+    rows: usize,
+    columns: Vec<(String, Data)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Data {
+    CountSeries(Vec<u64>),
+    Texts { words: Vec<String>, codes: Vec<u32> },
+}
+
+impl Seconds {
+    /// No columns yet, `rows` rows, row 0 included.
+    #[must_use]
+    pub fn new(rows: usize) -> Seconds {
+        Seconds { rows, columns: Vec::new() }
+    }
+
+    /// Number of rows, row 0 included.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds a column of whole numbers; `present[row]` says whether `values[row]` was read. Rows beyond the end of either
+    /// are absent, values beyond the last row are dropped.
+    pub fn push_counts(&mut self, name: impl Into<String>, mut values: Vec<u64>, present: &[bool]) {
+        values.resize(self.rows, ABSENT);
+        for (row, value) in values.iter_mut().enumerate() {
+            if !present.get(row).copied().unwrap_or(false) {
+                *value = ABSENT;
+            }
+        }
+        self.columns.push((name.into(), Data::CountSeries(values)));
+    }
+
+    /// Adds a column of texts, kept as a dictionary: a name that repeats costs four bytes.
+    #[cfg(test)]
+    pub fn push_texts<'t>(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Option<&'t str>>) {
+        let mut words: Vec<String> = Vec::new();
+        let mut known = std::collections::HashMap::new();
+        let mut codes = Vec::with_capacity(self.rows);
+        for value in values.into_iter().take(self.rows) {
+            codes.push(value.map_or(ABSENT_CODE, |text| match known.get(text) {
+                Some(code) => *code,
+                None => {
+                    let code = u32::try_from(words.len()).unwrap_or(ABSENT_CODE);
+                    words.push(text.to_owned());
+                    known.insert(text.to_owned(), code);
+                    code
+                }
+            }));
+        }
+        codes.resize(self.rows, ABSENT_CODE);
+        self.columns.push((name.into(), Data::Texts { words, codes }));
+    }
+
+    /// Keeps the columns whose names `keep` approves.
+    #[cfg(test)]
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.columns.retain(|(name, _)| keep(name));
+    }
+
+    /// Adds a column of texts that is a dictionary already: the place in `words` for each row.
+    pub fn push_words(&mut self, name: impl Into<String>, words: Vec<String>, codes: &[Option<u32>]) {
+        let mut codes: Vec<u32> = codes.iter().map(|code| code.unwrap_or(ABSENT_CODE)).collect();
+        codes.resize(self.rows, ABSENT_CODE);
+        self.columns.push((name.into(), Data::Texts { words, codes }));
+    }
+
+    /// The whole numbers of a column; `None` where there is no such column or it is of another type.
+    #[must_use]
+    pub fn counts(&self, column: &ColumnDef) -> Option<CountSeries<'_>> {
+        self.numbers(column.name)
+    }
+
+    /// The whole numbers of a device's column, as [`Seconds::counts`]; `prefix` is what
+    /// [`crate::record::built::StackFacts::device_columns`] gives the device.
+    #[must_use]
+    pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<CountSeries<'_>> {
+        self.numbers(&column.name(prefix))
+    }
+
+    fn numbers(&self, name: &str) -> Option<CountSeries<'_>> {
+        match self.column(name)? {
+            Data::CountSeries(values) => Some(CountSeries(values)),
+            Data::Texts { .. } => None,
+        }
+    }
+
+    /// The texts of a column; `None` where there is no such column or it is of another type.
+    #[must_use]
+    pub fn texts(&self, column: &ColumnDef) -> Option<Texts<'_>> {
+        match self.column(column.name)? {
+            Data::Texts { words, codes } => Some(Texts { words, codes }),
+            Data::CountSeries(_) => None,
+        }
+    }
+
+    fn column(&self, name: &str) -> Option<&Data> {
+        debug_assert!(reads::wanted(name), "analysis reads `{name}`, which `analyse::reads` does not list");
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, data)| data)
+    }
+}
+
+/// A column of whole numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct CountSeries<'a>(&'a [u64]);
+
+impl CountSeries<'_> {
+    /// Rows, present or not.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The reading of a row.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, row: usize) -> Option<u64> {
+        self.0.get(row).copied().filter(|value| *value != ABSENT)
+    }
+
+    /// Whether any row has a reading.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.0.iter().any(|value| *value != ABSENT)
+    }
+}
+
+/// A column of texts.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'a> {
+    words: &'a [String],
+    codes: &'a [u32],
+}
+
+impl<'a> Texts<'a> {
+    /// The text of a row.
+    #[must_use]
+    pub fn at(&self, row: usize) -> Option<&'a str> {
+        self.code(row).and_then(|code| self.words.get(code)).map(String::as_str)
+    }
+
+    /// Place of a row's text in [`Texts::words`].
+    #[inline]
+    #[must_use]
+    pub fn code(&self, row: usize) -> Option<usize> {
+        self.codes.get(row).filter(|code| **code != ABSENT_CODE).map(|code| *code as usize)
+    }
+
+    /// The different texts, in the order of their first row.
+    #[must_use]
+    pub fn words(&self) -> &'a [String] {
+        self.words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::columns;
+
+    #[test]
+    fn an_absent_reading_is_not_a_zero() {
+        let mut seconds = Seconds::new(4);
+        seconds.push_counts("client_done", vec![7, 0, 9], &[true, false, true]);
+        let n = seconds.counts(&columns::CLIENT_DONE).unwrap();
+        assert_eq!([n.at(0), n.at(1), n.at(2), n.at(3), n.at(4)], [Some(7), None, Some(9), None, None]);
+    }
+
+    #[test]
+    fn texts_come_back_as_they_were_given() {
+        let mut seconds = Seconds::new(4);
+        seconds.push_texts("others_name", [None, Some("postgres"), Some("kworker"), Some("postgres")]);
+        let name = seconds.texts(&columns::OTHERS_NAME).unwrap();
+        assert_eq!(
+            [name.at(0), name.at(1), name.at(2), name.at(3)],
+            [None, Some("postgres"), Some("kworker"), Some("postgres")]
+        );
+        assert_eq!(name.words().len(), 2);
+    }
+
+    #[test]
+    fn a_column_of_another_type_or_name_is_not_there() {
+        let mut seconds = Seconds::new(1);
+        seconds.push_counts("others_name", vec![1], &[true]);
+        assert!(seconds.texts(&columns::OTHERS_NAME).is_none() && seconds.counts(&columns::TIME_US).is_none());
+    }
+}

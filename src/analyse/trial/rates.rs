@@ -1,0 +1,35 @@
+//! Rates of one trial.
+
+use crate::record::counts::Measure;
+use crate::stats::autocorrelation::Within;
+use crate::stats::{autocorrelation, slices};
+
+/// Operations a second of one trial; `None` where it has none or no time.
+#[must_use]
+pub fn rate_of(measure: &Measure) -> Option<f64> {
+    let done = measure.done.filter(|_| measure.elapsed_us > 0)?;
+    Some(done as f64 / (measure.elapsed_us as f64 / 1e6))
+}
+
+/// Share of the operations that were due that were done, and not later than the limit. Those that failed, were skipped or
+/// never sent were due too.
+pub(crate) fn in_time(measure: &Measure) -> Option<f64> {
+    let done = measure.done?;
+    let due = done + measure.failed + measure.skipped + measure.never_sent();
+    (due > 0).then(|| done.saturating_sub(measure.late) as f64 / due as f64)
+}
+
+pub(crate) fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {
+    if measure.slices.is_empty() {
+        return seconds.and_then(autocorrelation::within);
+    }
+    within_slices(measure)
+}
+
+/// What the turns of a measure say of the error of its rate.
+#[must_use]
+pub fn within_slices(measure: &Measure) -> Option<Within> {
+    let turns: Vec<(u64, f64)> =
+        measure.slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect();
+    slices::within(&turns)
+}

@@ -1,0 +1,160 @@
+//! The window of one trial: whole checkpoint cycles, checkpoints, a trend from the first cycle to the last.
+
+use crate::analyse::findings::{CheckpointFinding, Trend, TrialWindow};
+use crate::analyse::trial::input::Seconds;
+use crate::record::columns;
+use crate::record::counts::Counts;
+use crate::record::trial::TrialRecord;
+use crate::record::window::{Extent, WindowEnd, WindowRecord};
+use crate::stats::autocorrelation;
+
+/// A trend is said when the first cycle and the last differ by more than this share ...
+const TREND_WORTH_SAYING: f64 = 0.05;
+
+/// ... and by more than so many standard errors (1 % of cycles without a trend, were they normal).
+const TREND_ERRORS: f64 = 2.58;
+
+/// Seconds that a third of a window must have to be set against another one: fewer do not tell their own noise.
+const LEAST_THIRD: usize = 10;
+
+/// Bytes of a page, PostgreSQL's default, for a server that told none.
+const PAGE: f64 = 8192.0;
+
+/// Whether a stretch of the measurement, in microseconds after its first operation, lies in a checkpoint: wholly, not at
+/// all, or (`None`) in part.
+#[must_use]
+pub fn in_checkpoint(window: &WindowRecord, start_us: u64, length_us: u64) -> Option<bool> {
+    let from = window.first_operation_us + start_us;
+    let to = from + length_us;
+    let mut touched = false;
+    for checkpoint in &window.checkpoints {
+        let end = checkpoint.done.as_ref().map_or(u64::MAX, |done| done.ended_us);
+        if checkpoint.started_us <= from && to <= end {
+            return Some(true);
+        }
+        touched |= checkpoint.started_us < to && from < end;
+    }
+    (!touched).then_some(false)
+}
+
+/// Starts of checkpoints between which whole cycles lie, wall clock.
+fn boundaries(window: &WindowRecord) -> Vec<u64> {
+    let in_window = |at: &u64| *at > window.began_us && *at <= window.ended_us;
+    let first = window.from_checkpoint.and_then(|place| window.checkpoints.get(place));
+    let starts = window.checkpoints.iter().map(|checkpoint| checkpoint.started_us).filter(in_window);
+    first.map(|checkpoint| checkpoint.started_us).into_iter().chain(starts).collect()
+}
+
+/// The window of a trial; `None` for a workload without a server.
+#[must_use]
+pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Option<TrialWindow> {
+    let window = record.window.as_ref()?;
+    let boundaries = boundaries(window);
+    let whole_cycles = boundaries.len().saturating_sub(1) as u64;
+    let asked_cycles = match window.extent {
+        Extent::Cycles { cycles, .. } => Some(cycles),
+        Extent::Span { .. } => None,
+    };
+    let after = |at: u64| (at as f64 - window.first_operation_us as f64) / 1e6;
+    let end_us = window.first_operation_us + counts.elapsed_us;
+    let touching = window.checkpoints.iter().filter(|checkpoint| {
+        checkpoint.started_us <= window.ended_us
+            && checkpoint.done.as_ref().is_none_or(|done| done.ended_us >= window.first_operation_us)
+    });
+    let checkpoints = touching.map(|checkpoint| CheckpointFinding {
+        start_s: after(checkpoint.started_us),
+        end_s: checkpoint.done.as_ref().map(|done| after(done.ended_us)),
+        cause: checkpoint.cause.clone(),
+        done: checkpoint.done.clone(),
+    });
+    let removed: u64 = window
+        .checkpoints
+        .iter()
+        .filter_map(|checkpoint| checkpoint.done.as_ref())
+        .filter(|done| done.ended_us > window.began_us && done.ended_us <= window.ended_us)
+        .map(|done| done.wal_removed)
+        .sum();
+    let segments = window.wal_segments_before.zip(window.wal_segments_after);
+    let vacuums = window
+        .vacuums
+        .iter()
+        .filter(|vacuum| vacuum.ended_us > window.first_operation_us && vacuum.ended_us <= window.ended_us);
+    let in_window = |(end, elapsed): (u64, u64)| {
+        end.min(end_us).saturating_sub((end - elapsed.min(end)).max(window.first_operation_us))
+    };
+    let vacuum_us: u64 = vacuums.clone().map(|vacuum| in_window((vacuum.ended_us, vacuum.elapsed_us))).sum();
+    Some(TrialWindow {
+        asked_cycles,
+        whole_cycles,
+        cut: window.end == WindowEnd::Time && asked_cycles.is_some_and(|asked| whole_cycles < asked),
+        length_s: counts.elapsed_us as f64 / 1e6,
+        warm_up_cycles: window.warm_up.len() as u64,
+        settled: window.settled,
+        prefilled: window.prefill.is_some(),
+        wal_segments_new: segments.map(|(before, after)| (after + removed).saturating_sub(before)),
+        checkpoints: checkpoints.collect(),
+        // The steps of a search differ in their rate, and so do its cycles.
+        trend: if counts.search.is_none() { trend(window, &boundaries, seconds) } else { None },
+        vacuums: vacuums.count() as u64,
+        vacuum_s: vacuum_us as f64 / 1e6,
+    })
+}
+
+/// First whole cycle against last, by their whole seconds; in a window without whole cycles, or of a given duration with
+/// fewer than two of them, the first third against the last.
+pub(crate) fn trend(window: &WindowRecord, boundaries: &[u64], seconds: &Seconds) -> Option<Trend> {
+    let done = seconds.counts(&columns::CLIENT_DONE)?;
+    let (first, last) = match boundaries {
+        [a, b, .., y, z] => ((*a, *b), (*y, *z)),
+        [a, b, c] => ((*a, *b), (*b, *c)),
+        [_, _] if matches!(window.extent, Extent::Cycles { .. }) => return None,
+        _ => thirds(window.first_operation_us, done.rows().saturating_sub(1))?,
+    };
+    let of = |(from, to): (u64, u64)| -> Vec<f64> {
+        let second = |row: usize| window.first_operation_us + (row as u64 - 1) * 1_000_000;
+        let whole = (1..done.rows()).filter(|row| second(*row) >= from && second(*row) + 1_000_000 <= to);
+        whole.filter_map(|row| done.at(row)).map(|done| done as f64).collect()
+    };
+    let (early, late) = (of(first), of(last));
+    let (early_error, late_error) = (autocorrelation::within(&early)?, autocorrelation::within(&late)?);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (first, last) = (mean(&early), mean(&late));
+    let error = early_error.standard_error.hypot(late_error.standard_error);
+    let differs = (last - first).abs();
+    let seen = differs > TREND_WORTH_SAYING * first.max(last) && differs > TREND_ERRORS * error;
+    Some(Trend { first, last, seen })
+}
+
+/// The first and the last third of so many seconds, wall clock.
+pub(crate) fn thirds(from_us: u64, seconds: usize) -> Option<((u64, u64), (u64, u64))> {
+    let third = seconds / 3;
+    let at = |second: usize| from_us + second as u64 * 1_000_000;
+    (third >= LEAST_THIRD).then(|| ((at(0), at(third)), (at(seconds - third), at(seconds))))
+}
+
+/// What the checkpoints of one trial did that ended in its window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CheckpointWork {
+    /// Pages that they wrote, bytes.
+    bytes: f64,
+    /// Time in their sync phases, microseconds.
+    sync_us: u64,
+}
+
+impl CheckpointWork {
+    /// `None` where no checkpoint that wrote a page ended in the window.
+    pub fn of(record: &TrialRecord) -> Option<CheckpointWork> {
+        let window = record.window.as_ref()?;
+        let done = window.checkpoints.iter().filter(|it| it.started_us <= window.ended_us);
+        let done = done.filter_map(|it| it.done.as_ref()).filter(|done| done.ended_us > window.first_operation_us);
+        let (pages, sync_us) = done.fold((0, 0), |(pages, us), done| (pages + done.buffers, us + done.sync_us));
+        let block_size = record.server.as_ref().and_then(|server| server.key_settings.get("block_size"));
+        let page = block_size.and_then(|bytes| bytes.parse().ok()).unwrap_or(PAGE);
+        (pages > 0).then_some(CheckpointWork { bytes: pages as f64 * page, sync_us })
+    }
+
+    /// Seconds of the sync phase for each GB (10^9 bytes) written.
+    pub fn sync_s_per_gb(&self) -> f64 {
+        self.sync_us as f64 / 1e6 / (self.bytes / 1e9)
+    }
+}

@@ -1,0 +1,360 @@
+//! What a reader should know before believing a figure.
+
+use crate::analyse::case::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::case::synced;
+use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::{CaseFinding, MachineFinding, TrialFinding};
+use crate::analyse::run::durability;
+use crate::analyse::run::power_cuts;
+use crate::analyse::trial::arc;
+use crate::record::built::{NodeFacts, StackFacts};
+use crate::record::facts::{DeviceFacts, Fits, HostFacts, MountFacts};
+use crate::record::promise::Claim;
+use crate::record::stack::GroundName;
+use crate::units::{Bytes, Micros};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Share of one CPU that telemetry may cost before that is said: the promise of the manual.
+const TELEMETRY_ALLOWANCE: f64 = 0.005;
+
+/// Of one case in a run of so many blocks, the most important first. `found` is its finding.
+#[must_use]
+pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark> {
+    if sums.trials.is_empty() {
+        return Vec::new();
+    }
+    let mut remarks = failures(found);
+    remarks.extend(checks(&sums.trials));
+    remarks.extend(found.synced.iter().flat_map(synced::remarks));
+    let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
+    remarks.extend(power_cuts::remark(&durability::judge(sums), sums.verdict.as_ref()));
+    remarks.extend(durability::unlogged(sums).map(|what| Remark::plain(Weight::Unsafe, what)));
+    remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
+    remarks.extend(trials(found, blocks));
+    remarks.extend(sums.capacity.remarks());
+    remarks.extend(sums.epochs.remarks());
+    remarks.extend(sums.ageing.remarks());
+    remarks.extend(missing_measures(sums));
+    remarks.extend(sums.drives.remarks());
+    remarks.extend(crate::analyse::words::window::remarks(found, sums));
+    remarks.extend(full_cpus(sums));
+    if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
+        let what = "{} of CPU time went to other guests of the hypervisor (steal)";
+        remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
+    }
+    remarks.extend(other_programs(sums));
+    remarks.extend(fits(found, sums));
+    if let Some(share) = sums.arc_holds {
+        let what = "the ARC can hold {} of what is read, and ZFS does not drop it: reads may come from memory; limit zfs_arc_max";
+        remarks.push(Remark::with(Weight::Cached, what, Number::Share(share)));
+    }
+    remarks.extend(sparse(&sums.trials));
+    remarks.extend(differing_facts(&sums.trials));
+    remarks.extend(age(&sums.trials));
+    remarks.extend(clock(sums));
+    remarks.extend(missed(&sums.trials));
+    if let Some(share) = found.log_sample {
+        let what = "latency was logged for {} of the operations: the slowest operation is unknown";
+        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(share)));
+    }
+    if sums.telemetry_share > TELEMETRY_ALLOWANCE {
+        let what = "telemetry used {} of one CPU";
+        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));
+    }
+    remarks
+}
+
+/// Filesystems of a trial's database that a power cut may cost as a whole.
+fn unjournaled(trial: &TrialFinding) -> Vec<String> {
+    let Some(stack) = &trial.stack else { return Vec::new() };
+    let found = stack.ends().into_iter().filter_map(|(_, ground)| stack.promise(Some(ground), Claim::Unjournaled));
+    found.map(|(_, promise)| promise.to_string()).collect()
+}
+
+/// A clock that was set while a trial was measured.
+fn clock(sums: &CaseSums) -> Option<Remark> {
+    let (trial, step_us) = sums.clock_step?;
+    let (by, way) = (Micros(step_us.unsigned_abs()), if step_us < 0 { "back" } else { "forward" });
+    let what = format!(
+        "the wall clock was set {way} by {by} while trial {trial} was measured, or is not the clients': times of \
+         checkpoints, vacuums and log lines may not match its seconds"
+    );
+    Some(Remark::plain(Weight::Unlike, what))
+}
+
+/// Full CPUs: the storage's share of the time says less then, as a stack also costs CPU time.
+fn full_cpus(sums: &CaseSums) -> Option<Remark> {
+    let cpu = sums.cpu.cpu().filter(|cpu: &CpuUse| cpu.is_full())?;
+    let (words, share) = if cpu.stolen < LOSS_WORTH_SAYING {
+        ("CPUs were {} busy: stacks may differ by their CPU cost", cpu.busy)
+    } else {
+        (
+            "CPUs were {} busy or taken by other guests (steal): stacks may differ by their CPU cost",
+            cpu.busy + cpu.stolen,
+        )
+    };
+    Some(Remark::with(Weight::Elsewhere, words, Number::Share(share)))
+}
+
+fn other_programs(sums: &CaseSums) -> Option<Remark> {
+    let share = sums.cpu.cpu().map(|cpu| cpu.others).filter(|others| *others >= LOSS_WORTH_SAYING)?;
+    let name = sums.cpu.other()?;
+    let words = format!("at least {{}} CPU used by other programs (busiest: {name})");
+    Some(Remark::with(Weight::Disturbed, words, Number::Share(share)))
+}
+
+fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
+    let mount = sums.trials.iter().find_map(|trial| trial.stack.as_ref()?.mount());
+    let why = match found.fits? {
+        Fits::SharedBuffers => "fit into shared_buffers: no reads reached storage",
+        Fits::Memory if mount.is_some_and(MountFacts::is_kept_by_arc) => {
+            "can be held by the ARC: reads may have come from it"
+        }
+        // Of a dataset whose `primarycache` is not `all` nothing keeps the pages.
+        Fits::Memory if mount.is_some_and(|mount| mount.fstype == "zfs") => return None,
+        // What the ARC holds of them has a caution of its own.
+        Fits::Memory if sums.operation.as_ref().is_some_and(arc::reads_cold) => return None,
+        Fits::Memory => "fit into memory: reads came from the page cache",
+        Fits::Neither => return None,
+    };
+    Some(match found.database_bytes {
+        Some(bytes) => Remark::with(Weight::Cached, format!("the data ({{}}) {why}"), Number::Bytes(bytes)),
+        None => Remark::plain(Weight::Cached, format!("the data {why}")),
+    })
+}
+
+/// Measures that some of the trials lack, and on an aged stack, whose charts show each, those that all of them lack.
+fn missing_measures(sums: &CaseSums) -> impl Iterator<Item = Remark> {
+    let is_aged = !sums.spec.age.is_empty();
+    sums.measures.iter().filter(move |measure| measure.is_partial() || is_aged).filter_map(|measure| {
+        let why = measure.missing()?;
+        Some(Remark::plain(Weight::Missing, format!("{} has no figure: {why}", measure.name)))
+    })
+}
+
+/// Too few trials, or trials without an interval.
+fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    if found.trials < blocks {
+        let measured = Number::Of(u64::from(found.trials), u64::from(blocks));
+        remarks.push(Remark::with(Weight::Unsure, "measured in {} blocks", measured));
+    }
+    let rate = found.measures.iter().find_map(|measure| measure.rate);
+    remarks.extend(rate.and_then(|rate| match (found.trials, rate.low) {
+        (1, Some(_)) => {
+            Some(Remark::plain(Weight::SingleTrial, "a single trial: its interval does not predict the next trial"))
+        }
+        (1, None) => Some(Remark::plain(Weight::SingleTrial, "a single trial, too short for an interval")),
+        (_, None) => Some(Remark::plain(Weight::Unsure, "no interval from its trials")),
+        (_, Some(_)) => None,
+    }));
+    remarks
+}
+
+fn failures(found: &CaseFinding) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for measure in &found.measures {
+        // A search goes beyond the capacity on purpose.
+        let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
+        let unsent =
+            "never sent (no client was free until the window had ended; latencies count their wait until then)";
+        let counts = [(measure.failed, "failed"), (skipped, "skipped (already late)"), (measure.unsent, unsent)];
+        for (count, what) in counts {
+            if count > 0 {
+                let number = Number::Of(count, measure.done + measure.failed + measure.skipped + measure.unsent);
+                let words = format!("{}: {{}} operations {what}", measure.name);
+                remarks.push(Remark::with(Weight::Wrong, words, number));
+            }
+        }
+    }
+    remarks
+}
+
+fn checks(trials: &[TrialFinding]) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for trial in trials {
+        for check in trial.checks.iter().filter(|check| !check.agrees) {
+            let (tool, own) = (in_full(check.tool), in_full(check.own));
+            let text = format!("trial {}, {}: tool reports {tool}, pgstrata counted {own}", trial.trial, check.what);
+            let words = format!("{}: the tool's figures differ from what pgstrata counted", check.what);
+            remarks.push(Remark::plain(Weight::Wrong, words).alone(text));
+        }
+    }
+    remarks
+}
+
+/// A figure with all the digits in which two of its kind may differ.
+fn in_full(value: f64) -> String {
+    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        crate::units::grouped(value as u64)
+    } else {
+        format!("{value:.4}")
+    }
+}
+
+/// Seconds that sources missed in the trials of a case.
+fn missed(trials: &[TrialFinding]) -> Vec<Remark> {
+    let mut missed: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+    for gap in trials.iter().flat_map(|trial| &trial.gaps).filter(|gap| gap.second.is_some()) {
+        missed.entry(&gap.source).or_insert((0, &gap.reason)).0 += gap.rows;
+    }
+    let remark = |(source, (count, reason)): (&str, (u64, &str))| {
+        Remark::with(Weight::Missing, format!("{source} missed {{}}: {reason}"), Number::Seconds(count))
+    };
+    missed.into_iter().map(remark).collect()
+}
+
+/// Sources that were absent altogether, once for the run: it is mostly the machine that lacks them. A stack in memory
+/// has no devices and a workload without a server no statistics of one: that is no gap.
+fn absent(cases: &[CaseSums]) -> Vec<Remark> {
+    let mut absent: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let trials = || cases.iter().flat_map(|case| &case.trials);
+    for trial in trials() {
+        for gap in trial.gaps.iter().filter(|gap| gap.second.is_none() && !is_of_course(&gap.source, trial)) {
+            *absent.entry((&gap.source, &gap.reason)).or_default() += 1;
+        }
+    }
+    let all = trials().count();
+    let which = |count: usize| if count == all { "any trial".to_owned() } else { format!("{count} of {all} trials") };
+    let text = |((source, why), count)| format!("no {source} in {}: {why}", which(count));
+    absent.into_iter().map(|absent| Remark::plain(Weight::Missing, text(absent))).collect()
+}
+
+/// Whether a source has nothing to read in a trial because of what the trial is.
+fn is_of_course(source: &str, trial: &TrialFinding) -> bool {
+    let in_memory = |stack: &StackFacts| {
+        stack.devices().is_empty() && stack.promise(stack.data.as_ref(), Claim::Volatile).is_some()
+    };
+    match source {
+        "diskstats" => trial.stack.as_ref().is_some_and(in_memory),
+        "postgres" => trial.server.is_none(),
+        _ => false,
+    }
+}
+
+/// Facts that should be the same in every trial and are not.
+fn differing_facts(trials: &[TrialFinding]) -> Vec<Remark> {
+    let mut seen: Vec<(String, Vec<String>)> = Vec::new();
+    for trial in trials {
+        for (what, value) in facts(trial) {
+            match seen.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, values)) if values.contains(&value) => {}
+                Some((_, values)) => values.push(value),
+                None => seen.push((what, vec![value])),
+            }
+        }
+    }
+    let differing = seen.into_iter().filter(|(_, values)| values.len() > 1);
+    let remark = |(what, values): (String, Vec<String>)| {
+        let own = format!("its trials differ in {what}: {}", values.join("; "));
+        Remark::plain(Weight::Unlike, format!("trials of a case differ in {what}")).alone(own)
+    };
+    differing.map(remark).collect()
+}
+
+fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    if let Some(stack) = &trial.stack {
+        for (ground, of) in [(&stack.data, "the data"), (&stack.wal, "pg_wal")] {
+            if let Some(ground) = ground {
+                stack_facts(stack, ground, of, &mut facts);
+            }
+        }
+    }
+    facts.extend(trial.knobs.iter().map(|(name, value)| (format!("the kernel's {name}"), value.clone())));
+    if let Some(server) = &trial.server {
+        facts.push(("the server's version".to_owned(), server.version.clone()));
+        facts.extend(server.key_settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+    }
+    facts
+}
+
+fn stack_facts(stack: &StackFacts, ground: &GroundName, of: &str, facts: &mut Vec<(String, String)>) {
+    if let Some(mount) = stack.mount_of(Some(ground)) {
+        facts.push((format!("the filesystem of {of}"), mount.fstype.clone()));
+        let options = mount.options.iter().chain(&mount.super_options).cloned();
+        facts.push((format!("the mount options of {of}"), options.collect::<Vec<_>>().join(",")));
+    }
+    for below in stack.devices_below(Some(ground)) {
+        let device = below.device;
+        let at = format!("of {} below {of}", below.name());
+        let mut add = |what: &str, value: Option<String>| {
+            facts.extend(value.map(|value| (format!("the {what} {at}"), value)));
+        };
+        add("write cache", device.write_cache.map(|cache| cache.word().to_owned()));
+        add("scheduler", device.scheduler.clone());
+        add("model", device.model.clone());
+        add("direct I/O", device.direct_io.map(|direct| direct.to_string()));
+        add("request queue", device_queue(device));
+        add("read-ahead", device.read_ahead_kb.map(|kb| format!("{kb} KiB")));
+    }
+}
+
+fn device_queue(device: &DeviceFacts) -> Option<String> {
+    device.nr_requests.map(|requests| requests.to_string())
+}
+
+/// Images whose blocks are allocated while the stack is measured.
+fn sparse(trials: &[TrialFinding]) -> Option<Remark> {
+    let mut stacks = trials.iter().filter_map(|trial| trial.stack.as_ref());
+    let what = "sparse image: the filesystem below allocated blocks during the measurement, more for stacks that write to \
+                new locations";
+    stacks.any(|stack| stack.nodes.iter().any(NodeFacts::is_sparse)).then(|| Remark::plain(Weight::Elsewhere, what))
+}
+
+/// Stacks that had served other trials before.
+fn age(trials: &[TrialFinding]) -> Option<Remark> {
+    let aged: Vec<u32> = trials
+        .iter()
+        .filter(|trial| trial.stack.as_ref().is_some_and(|stack| stack.trials_before > 0))
+        .map(|trial| trial.trial)
+        .collect();
+    let most = trials.iter().filter_map(|trial| Some(trial.stack.as_ref()?.trials_before)).max()?;
+    if aged.is_empty() {
+        return None;
+    }
+    let own = format!("{} ran on a used stack (earlier trials on it: up to {most})", trial_list(&aged));
+    Some(Remark::plain(Weight::Unlike, "trials ran on stacks used by earlier trials").alone(own))
+}
+
+/// Of the run as a whole.
+#[must_use]
+pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    if !finished {
+        remarks.push(Remark::plain(Weight::Unfinished, "the run is not complete: figures may change"));
+    }
+    let some = cases.iter().any(|case| !case.trials.is_empty());
+    if some && cases.iter().all(|case| case.trials.len() < 2) {
+        let what = "one trial per case cannot separate cases: set blocks to 5";
+        remarks.push(Remark::plain(Weight::SingleTrial, what));
+    }
+    remarks.extend(absent(cases));
+    for own in machines.iter().flat_map(|found| machine(&found.host)) {
+        if !remarks.contains(&own) {
+            remarks.push(own);
+        }
+    }
+    remarks
+}
+
+fn machine(host: &HostFacts) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    if let Some(used) = host.swap_used_bytes.filter(|used| *used > 0) {
+        let what = format!("{} of swap in use when the run began", Bytes(used));
+        remarks.push(Remark::plain(Weight::Machine, what));
+    }
+    if let Some(governor) =
+        host.governor.as_deref().filter(|governor| !governor.is_empty() && *governor != "performance")
+    {
+        let what = format!("the CPU governor is {governor}: clock frequencies may vary between trials");
+        remarks.push(Remark::plain(Weight::Machine, what));
+    }
+    remarks
+}
+
+fn trial_list(trials: &[u32]) -> String {
+    let numbers: Vec<String> = trials.iter().map(u32::to_string).collect();
+    if trials.len() == 1 { format!("trial {}", numbers[0]) } else { format!("trials {}", numbers.join(", ")) }
+}

@@ -1,0 +1,108 @@
+//! How many digits of a figure its interval carries: the same in sentences, tables and charts.
+
+use crate::analyse::findings::Estimate;
+use crate::units::grouped;
+
+/// Most digits of the upper end of an interval.
+const MOST_DIGITS: i32 = 5;
+/// Power of ten from which on an end is shown as one.
+const BEYOND_USE: i32 = 9;
+
+/// A figure with its interval, no more digits than the interval carries: the figure, and `1180–1290` or why there is
+/// none.
+#[must_use]
+pub fn estimate_text(estimate: &Estimate) -> (String, String) {
+    let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
+        let trials = if estimate.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", estimate.trials) };
+        return (rounded(estimate.value, last_digit(estimate.value, 0.0)), format!("no interval from {trials}"));
+    };
+    let last = last_digit(estimate.value, (high - low) / 2.0);
+    (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded_end(high, last)))
+}
+
+/// The upper end of an interval: to the digit of its figure, and no more than [`MOST_DIGITS`] of its own; one that is beyond
+/// any use, as from two trials that differ widely, as a power of ten.
+fn rounded_end(high: f64, last: i32) -> String {
+    let first = if high > 0.0 && high.is_finite() { high.log10().floor() as i32 } else { 0 };
+    if first >= BEYOND_USE {
+        return format!("{high:.0e}");
+    }
+    rounded(high, last.max(first - MOST_DIGITS + 1))
+}
+
+/// Power of ten of the last digit worth showing, by the half width of the interval as the Particle Data Group rounds:
+/// two of its digits while they are below 3.55, else one. Between 3 and 5 digits of the figure, and whole numbers from
+/// 100 to 9999.
+#[must_use]
+pub fn last_digit(value: f64, half_width: f64) -> i32 {
+    let power = |x: f64| if x > 0.0 && x.is_finite() { x.log10().floor() as i32 } else { 0 };
+    let first = power(value.abs());
+    if matches!(first, 2 | 3) {
+        return 0;
+    }
+    if half_width <= 0.0 {
+        return first - 2;
+    }
+    let leading = half_width / 10f64.powi(power(half_width));
+    let by_width = if leading < 3.55 { power(half_width) - 1 } else { power(half_width) };
+    by_width.clamp(first - 4, first - 2)
+}
+
+/// `value` rounded to the digit at 10^`last`, thousands apart.
+#[must_use]
+pub fn rounded(value: f64, last: i32) -> String {
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    if last < 0 {
+        return format!("{value:.*}", last.unsigned_abs() as usize);
+    }
+    let step = 10f64.powi(last);
+    let whole = (value / step).round() * step;
+    let sign = if whole < 0.0 { "-" } else { "" };
+    format!("{sign}{}", unbroken(&grouped(whole.abs() as u64)))
+}
+
+/// The same with blanks that no line ends at.
+fn unbroken(number: &str) -> String {
+    number.replace(' ', "\u{a0}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(value: f64, low: f64, high: f64) -> Estimate {
+        Estimate { value, low: Some(low), high: Some(high), trials: 3 }
+    }
+
+    #[test]
+    fn a_figure_shows_no_more_digits_than_its_interval_carries() {
+        let shown = |e: Estimate| {
+            let (value, interval) = estimate_text(&e);
+            format!("{value} ({interval})")
+        };
+        assert_eq!(shown(estimate(1234.56, 1180.2, 1290.7)), "1235 (1180–1291)");
+        assert_eq!(shown(estimate(212.34, 205.9, 218.8)), "212 (206–219)");
+        assert_eq!(shown(estimate(12_345.6, 12_344.0, 12_347.0)), "12\u{a0}346 (12\u{a0}344–12\u{a0}347)");
+        assert_eq!(shown(estimate(1.017, 0.973, 1.061)), "1.02 (0.97–1.06)");
+        assert_eq!(shown(estimate(1.017, 1.007, 1.027)), "1.017 (1.007–1.027)");
+        assert_eq!(shown(estimate(402_123.0, 394_000.0, 410_200.0)), "402\u{a0}000 (394\u{a0}000–410\u{a0}000)");
+        assert_eq!(shown(estimate(0.0123, 0.0119, 0.0127)), "0.0123 (0.0119–0.0127)");
+        assert_eq!(shown(estimate(0.0, 0.0, 0.0)), "0.00 (0.00–0.00)");
+    }
+
+    #[test]
+    fn an_interval_from_two_trials_that_differ_widely_has_no_more_digits_than_others() {
+        let interval = |value, low, high| estimate_text(&estimate(value, low, high)).1;
+        assert_eq!(interval(15.3, 0.000_001, 173_070_513.61), "0.0–173\u{a0}070\u{a0}000");
+        assert_eq!(interval(4.2, 0.0, 17_230_724_758.59), "0.00–2e10");
+        assert_eq!(interval(11.4, 0.0, 9_876.54), "0.0–9876.5");
+    }
+
+    #[test]
+    fn a_figure_without_interval_says_so() {
+        let one = Estimate { value: 812.4, low: None, high: None, trials: 1 };
+        assert_eq!(estimate_text(&one), ("812".to_owned(), "no interval from 1 trial".to_owned()));
+    }
+}

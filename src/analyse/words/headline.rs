@@ -1,0 +1,369 @@
+//! The answer in words, from the most important ranking. It says no more than the intervals carry.
+
+use crate::analyse::case::backend_time::storage_clause;
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::{
+    Answer, CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, RankRow, RankedBy, names,
+};
+use crate::analyse::run::ranking::Contest;
+use crate::analyse::words::digits::estimate_text;
+use crate::analyse::words::work;
+use crate::stats::ratio::Ratio;
+use crate::units::{beyond, significant};
+
+/// Most of a failed trial's reason in a headline, characters.
+const REASON_CHARS: usize = 160;
+/// Other rankings with another winner that are named.
+const OTHERS_NAMED: usize = 2;
+
+/// The answer over all rankings, the first of which decides.
+#[must_use]
+pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> Answer {
+    let Some(main) = contests.first() else { return nothing_measured(not_run, cases) };
+    let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run, cases) };
+    let sentence = HeadlineSentence { main, head };
+    let mut notes: Vec<String> = sentence.others_classes().into_iter().map(|clause| format!("{clause}.")).collect();
+    notes.extend(held(head, cases));
+    notes.extend(storage(head, cases));
+    notes.extend(others(contests, head));
+    let question = format!("On this machine ({})", main.ranking.title);
+    Answer { question, answer: format!("{}.", sentence.sentence()), notes }
+}
+
+/// The answer of a run on an emulated processor, where nothing is ranked.
+#[must_use]
+pub fn emulated() -> Answer {
+    let note = "Writes, bytes and flushes per operation, durability classes and failures are valid.";
+    Answer {
+        question: String::new(),
+        answer: "Emulated CPU (QEMU TCG): speed is not comparable, and nothing is ranked.".to_owned(),
+        notes: vec![note.to_owned()],
+    }
+}
+
+impl Answer {
+    /// Everything as one paragraph.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let parts = [&self.question, &self.answer].into_iter().chain(&self.notes).filter(|part| !part.is_empty());
+        parts.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The reason in one line: the rest stands with the trials that were not run.
+fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
+    let failed = not_run.iter().find(|entry| entry.step.is_some());
+    let (answer, notes) = match failed {
+        Some(entry) => {
+            let names = names::of_cases(cases.iter().map(|case| (case.id.as_str(), &case.axes)));
+            let name = names.get(&entry.case).unwrap_or(&entry.case);
+            let line = entry.reason.lines().next().unwrap_or_default();
+            let short: String = line.chars().take(REASON_CHARS).collect();
+            let end = if short.len() < line.len() { " ..." } else { "" };
+            let short = short.trim_end_matches(['.', ':']);
+            ("Nothing was measured.", vec![format!("First reason ({name}): {short}{end}.")])
+        }
+        None if not_run.is_empty() => ("Nothing was measured: the run has no trials.", Vec::new()),
+        None => ("Nothing has been measured yet: no trial has run.", Vec::new()),
+    };
+    Answer { question: String::new(), answer: answer.to_owned(), notes }
+}
+
+/// The rate that the best case holds, where that was searched for.
+fn held(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
+    let best = head.rows.first()?;
+    let capacity = cases.iter().find(|case| case.id == best.case)?.capacity.as_ref()?;
+    capacity.holds.as_ref()?;
+    Some(format!("{} {}.", best.label, capacity.sentence))
+}
+
+/// What part of the best case's time storage was.
+fn storage(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
+    let best = head.rows.first()?;
+    let time = cases.iter().find(|case| case.id == best.case)?.backend_time.as_ref()?;
+    Some(format!("{}: {}.", best.label, storage_clause(time)?))
+}
+
+/// Rankings of the same workload in which somebody else wins.
+fn others(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
+    let Some(main) = contests.first() else { return Vec::new() };
+    let winners = |class: &ClassRanking| {
+        class.rows.iter().filter(|row| row.rank == 1).map(|row| row.label.clone()).collect::<Vec<_>>()
+    };
+    let ours = winners(head);
+    let same = |contest: &&Contest<'_>| {
+        let (ours, other) = (&main.ranking, &contest.ranking);
+        // At a fixed rate a workload has rankings of the same trials by several figures.
+        other.workload == ours.workload && (other.by == ours.by || other.shared == ours.shared)
+    };
+    let same_workload = contests.iter().skip(1).filter(same);
+    let theirs = same_workload.filter_map(|contest| {
+        let class = contest.ranking.classes.iter().find(|class| class.class == head.class)?;
+        let winners = winners(class);
+        winners.iter().all(|label| !ours.contains(label)).then(|| (contest.ranking.title.clone(), winners))
+    });
+    let ahead = |(title, winners): (String, Vec<String>)| {
+        format!("{title}: {} {} ahead.", names::equal(&winners), are(winners.len()))
+    };
+    theirs.take(OTHERS_NAMED).map(ahead).collect()
+}
+
+/// The sentence about one ranking.
+struct HeadlineSentence<'a> {
+    main: &'a Contest<'a>,
+    head: &'a ClassRanking,
+}
+
+impl HeadlineSentence<'_> {
+    fn sentence(&self) -> String {
+        let mut text = match self.head.rows.as_slice() {
+            [] => String::new(),
+            [only] if self.main.entries.len() == 1 => {
+                return format!("only {} was measured: {}; nothing to compare it with", only.label, self.rate(only));
+            }
+            [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
+            rows => self.unequal_work(rows).unwrap_or_else(|| self.among(rows)),
+        };
+        if self.head.class == DurabilityClass::Volatile {
+            text.push_str("; a power cut may lose everything, and nothing safer was measured");
+        }
+        text
+    }
+
+    /// A clause for each group of cases that promise less.
+    fn others_classes(&self) -> Vec<String> {
+        let classes = self.main.ranking.classes.iter().skip(1);
+        classes.flat_map(|class| self.less_safe(class)).collect()
+    }
+
+    /// Two rows or more of the safest class.
+    fn among(&self, rows: &[RankRow]) -> String {
+        let best: Vec<&RankRow> = rows.iter().filter(|row| row.rank == 1).collect();
+        let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
+        if best.len() == rows.len() {
+            let without = rows.iter().all(|row| row.rate.trials < 2);
+            let why = if without { ": one trial per case has no interval".to_owned() } else { self.beyond(&best) };
+            return format!("{}: no difference seen between these {}{why}", names::equal(&labels), self.kind(2));
+        }
+        let first = &rows[0];
+        let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
+        if best.len() > 1 {
+            let leads = self.leads(labels.len());
+            let text = format!("{} {leads}, with no difference seen between them", names::equal(&labels));
+            let of_all = |row: &&RankRow| best.iter().all(|one| self.main.faster(&one.case, &row.case));
+            let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) = slower.into_iter().partition(of_all);
+            let than = format!(" than {}", first.label);
+            return text + &self.beyond(&best) + &self.list_slower(&of_all, "") + &self.list_slower(&of_first, &than);
+        }
+        let baseline = rows.iter().find(|row| row.comparison.is_none() && self.has_baseline());
+        let reference = baseline.filter(|base| base.case != first.case).unwrap_or(&rows[1]);
+        let against = match self.main.ratio(&first.case, &reference.case) {
+            Some(ratio) if self.main.faster(&first.case, &reference.case) => {
+                let only = self.together_only(&ratio, first, reference);
+                let aside = self.wal_aside(first, reference);
+                format!(": {}{only}{aside}", quoted_ratio(&ratio, first, reference))
+            }
+            _ => format!(", but no difference from {} was seen{}", reference.label, self.wal_aside(first, reference)),
+        };
+        let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
+        format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest, ""))
+    }
+
+    /// Which difference would have been seen between these.
+    fn beyond(&self, rows: &[&RankRow]) -> String {
+        let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+        let decided = cases.first().zip(cases.last()).and_then(|(first, last)| self.main.decided(first, last));
+        let ratio = decided.and_then(|decided| decided.would_have_shown_among(&cases));
+        ratio.map(|ratio| format!(" (smallest detectable difference: {})", beyond(ratio))).unwrap_or_default()
+    }
+
+    /// Why the two differ, where the interval of their ratio holds 1.
+    fn together_only(&self, ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
+        let decided = self.main.decided(&first.case, &reference.case).filter(|_| !ratio.tells_apart());
+        decided.map(|decided| format!(" ({})", decided.together_only())).unwrap_or_default()
+    }
+
+    fn case(&self, row: &RankRow) -> Option<&CaseSums> {
+        self.main.entries.iter().map(|entry| entry.case).find(|case| case.spec.id == row.case)
+    }
+
+    fn unequal_work(&self, rows: &[RankRow]) -> Option<String> {
+        let cases: Vec<(&str, &CaseSums)> =
+            rows.iter().filter_map(|row| Some((row.label.as_str(), self.case(row)?))).collect();
+        work::unequal_cycles(&cases)
+    }
+
+    fn wal_aside(&self, first: &RankRow, reference: &RankRow) -> String {
+        let cases = self.case(first).zip(self.case(reference));
+        cases.map_or_else(String::new, |(case, other)| work::wal_aside(&first.label, case, other))
+    }
+
+    /// `than`: whom alone they were shown to be slower than, where that is not each of the best.
+    fn list_slower(&self, rows: &[&RankRow], than: &str) -> String {
+        if rows.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
+        match self.main.ranking.by {
+            RankedBy::Rate | RankedBy::Latency | RankedBy::Time => {
+                format!("; {} {} slower{than}", list(&names), are(names.len()))
+            }
+            RankedBy::Capacity => format!("; {} {} lower{than}", list(&names), are(names.len())),
+            RankedBy::InTime => format!("; {} {} late more often{than}", list(&names), are(names.len())),
+        }
+    }
+
+    /// "is the fastest stack that flushes every commit", "has the lowest latency of the stacks that flush every commit".
+    fn leads(&self, count: usize) -> String {
+        let have = if count == 1 { "has" } else { "have" };
+        match self.main.ranking.by {
+            RankedBy::Rate => format!("{} the fastest {}", are(count), self.kind(count)),
+            RankedBy::Latency => format!("{have} the lowest latency of the {}", self.kind(2)),
+            RankedBy::Time if count == 1 => format!("takes the least time of the {}", self.kind(2)),
+            RankedBy::Time => format!("take the least time of the {}", self.kind(2)),
+            RankedBy::Capacity if count == 1 => format!("sustains the highest rate of the {}", self.kind(2)),
+            RankedBy::Capacity => format!("sustain the highest rate of the {}", self.kind(2)),
+            RankedBy::InTime => format!("{} in time most often of the {}", are(count), self.kind(2)),
+        }
+    }
+
+    /// A class that promises less, against the best of the safest one.
+    fn less_safe(&self, class: &ClassRanking) -> Vec<String> {
+        let Some(best) = self.head.rows.first() else { return Vec::new() };
+        let by = self.main.ranking.by;
+        let (mut faster, mut unproven, mut not_faster) = (Vec::new(), Vec::new(), Vec::new());
+        for row in &class.rows {
+            match self.main.ratio(&row.case, &best.case) {
+                Some(ratio) if ratio.tells_apart() && by.is_better(ratio.value) => {
+                    faster.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
+                }
+                Some(ratio) if ratio.interval.is_none() && by.is_better(ratio.value) => {
+                    unproven.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
+                }
+                _ => not_faster.push(row.label.clone()),
+            }
+        }
+        let groups = match by {
+            RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity | RankedBy::Time => [
+                (faster, "faster, but"),
+                (unproven, "faster in a single trial, but"),
+                (not_faster, "not shown to be faster and"),
+            ],
+            RankedBy::InTime => [
+                (faster, "in time more often, but"),
+                (unproven, "in time more often in a single trial, but"),
+                (not_faster, "not shown to be in time more often and"),
+            ],
+        };
+        let named = groups.into_iter().filter(|(names, _)| !names.is_empty());
+        named
+            .map(|(names, how)| {
+                format!("{} {} {how} {}", list(&names), are(names.len()), price(class.class, names.len()))
+            })
+            .collect()
+    }
+
+    /// "2.36 times ext4": the ratio that the table has, against the baseline; without one, against `best`.
+    fn quoted_value(&self, ratio: &Ratio, row: &RankRow, best: &RankRow) -> String {
+        let rows = || self.main.ranking.classes.iter().flat_map(|class| &class.rows);
+        let base = row
+            .comparison
+            .as_ref()
+            .and_then(|against| Some((&against.ratio, rows().find(|other| other.case == against.baseline)?)));
+        match base {
+            Some((ratio, base)) => format!("{} times {}", estimate_text(ratio).0, base.label),
+            None => format!("{} times {}", estimate_text(&estimate(ratio)).0, best.label),
+        }
+    }
+
+    fn has_baseline(&self) -> bool {
+        let mut rows = self.main.ranking.classes.iter().flat_map(|class| &class.rows);
+        rows.any(|row| row.comparison.is_some())
+    }
+
+    fn rate(&self, row: &RankRow) -> String {
+        let ends = row.rate.low.zip(row.rate.high);
+        let interval = ends.map(|(low, high)| format!(" ({} to {})", significant(low), significant(high)));
+        format!("{} {}{}", significant(row.rate.value), self.main.ranking.unit, interval.unwrap_or_default())
+    }
+
+    /// "stack that flushes every commit".
+    fn kind(&self, count: usize) -> String {
+        let one = count == 1;
+        let what = match (self.main.stacks_only, one) {
+            (true, true) => "stack",
+            (true, false) => "stacks",
+            (false, true) => "case",
+            (false, false) => "cases",
+        };
+        let of = match (self.head.class, one) {
+            (DurabilityClass::NotApplicable, _) => "for reads only".to_owned(),
+            (DurabilityClass::Flushed, true) => format!("that flushes every {}", self.operation()),
+            (DurabilityClass::Flushed, false) => format!("that flush every {}", self.operation()),
+            (DurabilityClass::DeclaredStable, true) => "whose device declares its writes stable".to_owned(),
+            (DurabilityClass::DeclaredStable, false) => "whose devices declare their writes stable".to_owned(),
+            (DurabilityClass::MayTear, _) => "whose pages a power cut may tear beyond repair".to_owned(),
+            (DurabilityClass::Delayed, true) => "that acknowledges commits before they are written".to_owned(),
+            (DurabilityClass::Delayed, false) => "that acknowledge commits before they are written".to_owned(),
+            (DurabilityClass::Volatile, _) => "without durability".to_owned(),
+            (DurabilityClass::Unknown, _) => "whose durability is unknown".to_owned(),
+        };
+        format!("{what} {of}")
+    }
+
+    fn operation(&self) -> &'static str {
+        let with_server = self.main.entries.first().is_some_and(|entry| entry.case.spec.postgres.is_some());
+        if with_server { "commit" } else { "sync" }
+    }
+}
+
+/// What a class costs.
+fn price(class: DurabilityClass, count: usize) -> &'static str {
+    match (class, count) {
+        (DurabilityClass::NotApplicable, _) => "only read",
+        (DurabilityClass::Volatile, _) => "may lose everything on power loss",
+        (DurabilityClass::Delayed, 1) => "loses the last commits on power loss",
+        (DurabilityClass::Delayed, _) => "lose the last commits on power loss",
+        (DurabilityClass::DeclaredStable, 1) => "relies on its device's claim",
+        (DurabilityClass::DeclaredStable, _) => "rely on their devices' claim",
+        (DurabilityClass::MayTear, _) => "may be left with torn pages by a power cut",
+        (DurabilityClass::Unknown, _) => "of unknown durability",
+        (DurabilityClass::Flushed, 1) => "flushes every commit",
+        (DurabilityClass::Flushed, _) => "flush every commit",
+    }
+}
+
+/// "1.19 times ext4 (1.10 to 1.29)", as the table has it: where `first` is the baseline, the other one against it.
+fn quoted_ratio(ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
+    let table = |row: &RankRow, base: &RankRow| {
+        row.comparison.as_ref().filter(|against| against.baseline == base.case).map(|against| against.ratio)
+    };
+    match table(reference, first) {
+        Some(found) => format!("{} is at {}", reference.label, times(&found, &first.label)),
+        None => times(&table(first, reference).unwrap_or_else(|| estimate(ratio)), &reference.label),
+    }
+}
+
+fn times(ratio: &Estimate, base: &str) -> String {
+    let (value, ends) = estimate_text(ratio);
+    let ends = if ratio.low.is_some() { format!(" ({})", ends.replace('\u{2013}', " to ")) } else { String::new() };
+    format!("{value} times {base}{ends}")
+}
+
+fn estimate(ratio: &Ratio) -> Estimate {
+    let ends = ratio.interval;
+    Estimate { value: ratio.value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), trials: 0 }
+}
+
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+/// "a", "a and b", "a, b and c".
+fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

@@ -1,0 +1,128 @@
+//! Windows in words: what is to be remarked on those of a case, and the first words on a quick run.
+
+use crate::analyse::case::sums::CaseSums;
+use crate::analyse::findings::remark::{Number, Remark, Weight};
+use crate::analyse::findings::{CaseFinding, TrialWindow};
+use crate::record::operation::Writes;
+use crate::record::run::{QuickOf, RunRecord};
+
+/// Autovacuum's share of the time that is worth a remark.
+const VACUUM_WORTH_SAYING: f64 = 0.01;
+
+/// Whether checkpoints belong to what a case does: it is not known to write nothing.
+fn writes(sums: &CaseSums) -> bool {
+    let never = sums.operation.as_ref().is_none_or(|operation| operation.writes == Writes::Never);
+    !never && sums.strata.read_only() != Some(true)
+}
+
+/// What is to be remarked on the windows of a case.
+pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let loud =
+        sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count() as u64;
+    let all = sums.trials.len() as u64;
+    if loud > 0 {
+        let words = "the machine was not idle when {} trials began: the wait for an idle machine timed out";
+        remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud, all)));
+    }
+    let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
+    remarks.extend(without_wal(sums, &windows));
+    let Some(window) = found.window.as_ref().filter(|_| writes(sums)) else {
+        remarks.extend(thirds_differ(&windows));
+        return remarks;
+    };
+    let count = |wanted: fn(&TrialWindow) -> bool| windows.iter().filter(|window| wanted(window)).count() as u64;
+    let short = |words: &str, trials: u64| {
+        (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
+    };
+    remarks.extend(short(
+        "no complete checkpoint cycle in the window of {} trials: figures exclude the cost of checkpoints and of \
+         full-page images averaged over a cycle",
+        count(|window| window.whole_cycles == 0),
+    ));
+    remarks.extend(short(
+        "the time limit ended {} trials before the requested checkpoint cycles",
+        count(|window| window.cut && window.whole_cycles > 0),
+    ));
+    remarks.extend(short(
+        "the warm-up of {} trials ended before two checkpoint cycles agreed: measured unsettled",
+        count(|window| window.settled == Some(false)),
+    ));
+    remarks.extend(short(
+        "{} trials have a trend: their last checkpoint cycle differs from the first",
+        count(|window| window.whole_cycles >= 2 && window.trend.is_some_and(|trend| trend.seen)),
+    ));
+    remarks.extend(thirds_differ(&windows));
+    if sums
+        .operation
+        .as_ref()
+        .and_then(|operation| operation.settings.get("autovacuum"))
+        .is_some_and(|is| is == "deferred")
+    {
+        remarks.push(Remark::plain(Weight::Short, "autovacuum was deferred: figures exclude its cost"));
+    }
+    if window.vacuum_share >= VACUUM_WORTH_SAYING {
+        let words = "autovacuum ran during {} of the measured time";
+        remarks.push(Remark::with(Weight::Machine, words, Number::Share(window.vacuum_share.min(1.0))));
+    }
+    remarks
+}
+
+/// Trials whose rate moved in a window that is not made of checkpoint cycles.
+fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
+    let moved = |window: &&&TrialWindow| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen);
+    let moved = windows.iter().filter(moved).count() as u64;
+    let words = "{} trials have a trend: the last third of their window differs from the first";
+    (moved > 0).then(|| Remark::with(Weight::Short, words, Number::Of(moved, windows.len() as u64)))
+}
+
+/// A script that was to be measured over checkpoint cycles, and brought none.
+fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
+    let idle = |window: &&&TrialWindow| window.asked_cycles.is_some() && window.checkpoints.is_empty();
+    let idle: Vec<&&TrialWindow> = windows.iter().filter(idle).collect();
+    let longest = idle.iter().map(|window| window.length_s).fold(0.0, f64::max);
+    let words = format!(
+        "the scripts wrote no WAL, so there was no checkpoint: measured for {longest:.0} s instead of checkpoint cycles"
+    );
+    (sums.strata.read_only() == Some(true) && !idle.is_empty()).then(|| Remark::plain(Weight::Short, words))
+}
+
+/// The first words on a run that was made with `--quick`: what its windows lack, and what of the plan was left out.
+#[must_use]
+pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> String {
+    let windows = || {
+        let writing = cases.iter().filter(|case| writes(case));
+        writing.flat_map(|case| &case.trials).filter_map(|trial| trial.window.as_ref())
+    };
+    let lacks = [
+        (
+            windows().any(|window| window.whole_cycles == 0),
+            "whole checkpoint cycles (checkpoint writes, and full-page images at their usual share)",
+        ),
+        (windows().any(|window| !window.prefilled), "recycled WAL segments"),
+        (windows().any(|window| window.warm_up_cycles == 0), "a warm-up until rates settle"),
+    ];
+    let lacks: Vec<&str> = lacks.into_iter().filter(|(lacking, _)| *lacking).map(|(_, what)| what).collect();
+    let words = match lacks.split_last() {
+        None => "This was a quick run.".to_owned(),
+        Some((only, [])) => format!("This was a quick run: its windows lack {only}."),
+        Some((last, first)) => format!("This was a quick run: its windows lack {} and {last}.", first.join(", ")),
+    };
+    match part_of_plan(run, whole) {
+        Some(part) => format!("{words} {part}"),
+        None => words,
+    }
+}
+
+/// "It had 13 of the plan's 171 cases, 1 block instead of 3, and loop=2GiB."; `None` where nothing was left out.
+fn part_of_plan(run: &RunRecord, whole: &QuickOf) -> Option<String> {
+    let cases = run.cases.len();
+    let fewer = (cases < whole.cases as usize).then(|| format!("{cases} of the plan's {} cases", whole.cases));
+    let blocks = if run.blocks == 1 { "block" } else { "blocks" };
+    let shorter = (run.blocks < whole.blocks).then(|| format!("{} {blocks} instead of {}", run.blocks, whole.blocks));
+    let set: Vec<String> = whole.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let set = (!set.is_empty()).then(|| set.join(", "));
+    let parts: Vec<String> = fewer.into_iter().chain(shorter).chain(set).collect();
+    let (last, first) = parts.split_last()?;
+    Some(if first.is_empty() { format!("It had {last}.") } else { format!("It had {} and {last}.", first.join(", ")) })
+}

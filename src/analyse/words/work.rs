@@ -1,0 +1,70 @@
+//! Whether cases that are compared did the same work: WAL for a commit, and whole checkpoint cycles.
+
+use crate::analyse::case::sums::CaseSums;
+use crate::record::case::CaseSpec;
+
+/// Difference of the WAL for a commit that is named beside a comparison.
+const WAL_WORTH_SAYING: f64 = 0.05;
+
+/// Settings that decide when a checkpoint comes.
+const CHECKPOINT_SETTINGS: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
+
+/// "; xfs also wrote 25 % less WAL per commit", where the case of this label wrote so much less or more than the one that it is
+/// compared with; empty otherwise. It names its subject, since either of the two may be that of the sentence before it.
+#[must_use]
+pub fn wal_aside(label: &str, case: &CaseSums, other: &CaseSums) -> String {
+    let wal = |of: &CaseSums| of.strata.wal_bytes.per_operation().filter(|bytes| *bytes > 0.0);
+    let writes = |of: &CaseSums| of.strata.read_only() != Some(true);
+    let (Some(own), Some(theirs)) = (wal(case), wal(other)) else { return String::new() };
+    let share = own / theirs - 1.0;
+    if share.abs() < WAL_WORTH_SAYING || !writes(case) || !writes(other) {
+        return String::new();
+    }
+    let than = if share < 0.0 { "less" } else { "more" };
+    format!("; {label} also wrote {:.0} % {than} WAL per commit", 100.0 * share.abs())
+}
+
+/// Why no winner is named: the windows of these cases hold different numbers of whole checkpoint cycles, and nothing that
+/// the plan sets makes them. `None` where they hold the same, or the plan has checkpoints as it wants them.
+#[must_use]
+pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
+    let cycles = |case: &CaseSums| {
+        let windows: Vec<_> = case.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
+        let sum: u64 = windows.iter().map(|window| window.whole_cycles).sum();
+        (!windows.is_empty()).then(|| sum as f64 / windows.len() as f64)
+    };
+    let asked = |case: &CaseSums| {
+        case.trials.iter().filter_map(|trial| trial.window.as_ref()).any(|w| w.asked_cycles.is_some())
+    };
+    // Every step of a search has its own cycle, and how many there are is no part of what it finds.
+    let searched = |case: &CaseSums| case.operation.as_ref().is_some_and(|operation| operation.is_searched);
+    let known: Vec<(&str, f64, &CaseSums)> = cases
+        .iter()
+        .filter(|(_, case)| !searched(case))
+        .filter_map(|(label, case)| Some((*label, cycles(case)?, *case)))
+        .collect();
+    let fewest = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let most = known.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let explained = |case: &CaseSums| !asked(case) && sets_checkpoints(&case.spec);
+    if most.1 - fewest.1 < 1.0 || explained(most.2) || explained(fewest.2) {
+        return None;
+    }
+    Some(format!(
+        "no winner: the measured windows contain {} of {} and {} of {}, which is different work",
+        counted(most.1),
+        most.0,
+        counted(fewest.1),
+        fewest.0
+    ))
+}
+
+fn sets_checkpoints(spec: &CaseSpec) -> bool {
+    let names = spec.postgres.iter().flat_map(|postgres| postgres.settings.keys());
+    names.into_iter().any(|name| CHECKPOINT_SETTINGS.iter().any(|known| known.eq_ignore_ascii_case(name)))
+}
+
+/// "2 whole checkpoint cycles"; "0.4 whole checkpoint cycles" as a mean over trials.
+fn counted(cycles: f64) -> String {
+    let number = crate::units::significant(cycles);
+    format!("{number} whole checkpoint cycle{}", if number == "1" { "" } else { "s" })
+}
