@@ -213,8 +213,7 @@ pub(super) fn percentile_text(ms: &Estimate) -> (String, String) {
 
 /// Microseconds to milliseconds.
 pub(super) fn in_ms(us: &Estimate) -> Estimate {
-    let ms = |us: f64| us / 1e3;
-    Estimate { value: ms(us.value), low: us.low.map(ms), high: us.high.map(ms), trials: us.trials }
+    us.map(|us| us / 1e3)
 }
 
 fn us_cell(value: Option<u64>) -> Cell {

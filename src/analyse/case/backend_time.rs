@@ -107,13 +107,7 @@ impl BackendSums {
 
     fn storage(&self) -> Option<Estimate> {
         let found = mean_over_trials(&self.storage)?;
-        let within_all = |share: f64| share.clamp(0.0, 1.0);
-        Some(Estimate {
-            value: within_all(found.mean),
-            low: found.ends.map(|ends| within_all(ends.0)),
-            high: found.ends.map(|ends| within_all(ends.1)),
-            trials: u32::try_from(self.storage.len()).unwrap_or(u32::MAX),
-        })
+        Some(Estimate::of(found.mean, found.ends, self.storage.len()).map(|share| share.clamp(0.0, 1.0)))
     }
 }
 
@@ -180,12 +174,7 @@ fn doing(class: &str, event: &str) -> Doing {
 fn if_free(share: &Estimate) -> Option<Estimate> {
     let gain = |share: f64| Some(1.0 / (1.0 - share)).filter(|gain| gain.is_finite());
     let ends = share.low.and_then(gain).zip(share.high.and_then(gain));
-    Some(Estimate {
-        value: gain(share.value)?,
-        low: ends.map(|ends| ends.0),
-        high: ends.map(|ends| ends.1),
-        trials: share.trials,
-    })
+    Some(Estimate::of(gain(share.value)?, ends, share.trials as usize))
 }
 
 /// "storage is 39 % of backend time (36 to 42): at most 1.6x if storage were free".

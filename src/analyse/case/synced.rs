@@ -118,12 +118,7 @@ impl RowSums {
     fn rate(&self) -> Option<Estimate> {
         let trials: Vec<TrialMean> = self.rates.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
         let found = mean_over_trials(&trials)?;
-        Some(Estimate {
-            value: found.mean,
-            low: found.ends.map(|ends| ends.0),
-            high: found.ends.map(|ends| ends.1),
-            trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
-        })
+        Some(Estimate::of(found.mean, found.ends, trials.len()))
     }
 }
 

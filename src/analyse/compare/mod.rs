@@ -128,12 +128,11 @@ fn family_rank(family: &str) -> usize {
 
 pub(crate) fn estimate(measure: &Measure) -> Estimate {
     let trials = match &measure.spread {
-        Spread::Trials { means, .. } => u32::try_from(means.len()).unwrap_or(u32::MAX),
-        Spread::Together { trials, .. } => u32::try_from(*trials).unwrap_or(u32::MAX),
+        Spread::Trials { means, .. } => means.len(),
+        Spread::Together { trials, .. } => *trials,
         Spread::Slices(_) | Spread::None => 1,
     };
-    let (low, high) = (measure.ends.map(|ends| ends.0), measure.ends.map(|ends| ends.1));
-    Estimate { value: measure.value, low, high, trials }
+    Estimate::of(measure.value, measure.ends, trials)
 }
 
 /// The figures of two runs: an interval from two says less than the two.

@@ -16,17 +16,28 @@ pub struct Estimate {
     pub trials: u32,
 }
 
+impl Estimate {
+    /// A value with the ends of its interval, where it has one.
+    #[must_use]
+    pub fn of(value: f64, ends: Option<(f64, f64)>, trials: usize) -> Estimate {
+        let trials = u32::try_from(trials).unwrap_or(u32::MAX);
+        Estimate { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), trials }
+    }
+
+    /// The same figure on another scale, which must not fall.
+    #[must_use]
+    pub fn map(self, scale: impl Fn(f64) -> f64) -> Estimate {
+        let (low, high) = (self.low.map(&scale), self.high.map(&scale));
+        Estimate { value: scale(self.value), low, high, ..self }
+    }
+}
+
 /// Mean of a figure of each trial that spreads by factors.
 #[must_use]
 pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
     let plain: Vec<f64> = values.iter().map(|value| value.trial.mean).collect();
     let found = geometric::over_trials(&plain)?;
-    Some(Estimate {
-        value: found.mean,
-        low: found.ends.map(|ends| ends.0),
-        high: found.ends.map(|ends| ends.1),
-        trials: u32::try_from(values.len()).unwrap_or(u32::MAX),
-    })
+    Some(Estimate::of(found.mean, found.ends, values.len()))
 }
 
 /// Mean rate over trials with its interval.
@@ -34,17 +45,11 @@ pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
 pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
     let trials: Vec<TrialMean> = rates.iter().map(|rate| rate.trial).collect();
     let found = mean_over_trials(&trials)?;
-    Some(Estimate {
-        value: found.mean,
-        low: found.ends.map(|ends| ends.0),
-        high: found.ends.map(|ends| ends.1),
-        trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
-    })
+    Some(Estimate::of(found.mean, found.ends, trials.len()))
 }
 
 /// An interval of a share on the logarithm may reach beyond the whole.
 #[must_use]
 pub fn at_most(whole: f64, share: Estimate) -> Estimate {
-    let cut = |value: f64| value.min(whole);
-    Estimate { value: cut(share.value), low: share.low.map(cut), high: share.high.map(cut), trials: share.trials }
+    share.map(|value| value.min(whole))
 }

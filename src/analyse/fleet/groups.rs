@@ -178,12 +178,7 @@ fn comparison(
         (from..).zip(hosts).map(mean).collect()
     };
     let found = ratio(&means(members, 1 + count(others)), &means(others, 1))?;
-    let ratio = Estimate {
-        value: found.value,
-        low: found.interval.map(|(low, _)| low),
-        high: found.interval.map(|(_, high)| high),
-        trials: count(members) + count(others),
-    };
+    let ratio = Estimate::of(found.value, found.interval, members.len() + others.len());
     let method = match found.method {
         RatioMethod::Paired { blocks } => format!("paired over {blocks} hosts"),
         RatioMethod::Unpaired { .. } => "unpaired".to_owned(),

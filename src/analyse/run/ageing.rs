@@ -89,12 +89,7 @@ impl Group<'_> {
         let slope = trend::slope(&tracked);
         let sentence = self.sentence(&points, slope, trend::course(&tracked));
         let trials = points.iter().filter_map(|point| point.aged).map(|aged| aged.trials).max().unwrap_or(0);
-        let slope = slope.map(|slope| Estimate {
-            value: slope.value,
-            low: slope.interval.map(|ends| ends.0),
-            high: slope.interval.map(|ends| ends.1),
-            trials,
-        });
+        let slope = slope.map(|slope| Estimate::of(slope.value, slope.interval, trials as usize));
         Ageing {
             name: self.name.clone(),
             axis: self.axis.to_owned(),
@@ -172,12 +167,7 @@ pub(crate) fn point(x: f64, aged: &[BlockMean], fresh: &[BlockMean]) -> AgeingPo
         x,
         aged: estimate(aged),
         fresh: estimate(fresh),
-        ratio: found.map(|found| Estimate {
-            value: found.value,
-            low: found.interval.map(|ends| ends.0),
-            high: found.interval.map(|ends| ends.1),
-            trials: u32::try_from(aged.len().min(fresh.len())).unwrap_or(u32::MAX),
-        }),
+        ratio: found.map(|found| Estimate::of(found.value, found.interval, aged.len().min(fresh.len()))),
         told_apart: found
             .filter(|found| found.interval.is_some())
             .map(|found| found.tells_apart() && (found.value - 1.0).abs() >= LEAST_DIFFERENCE),

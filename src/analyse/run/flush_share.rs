@@ -49,12 +49,8 @@ fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estima
     let value = commits.value / syncs.value;
     let end = |end: f64| value * end / compared.value;
     let interval = compared.interval.map(|(low, high)| (end(low), end(high)));
-    (value.is_finite() && compared.value > 0.0).then(|| Estimate {
-        value,
-        low: interval.map(|ends| ends.0),
-        high: interval.map(|ends| ends.1),
-        trials: commits.trials.min(syncs.trials),
-    })
+    (value.is_finite() && compared.value > 0.0)
+        .then(|| Estimate::of(value, interval, commits.trials.min(syncs.trials) as usize))
 }
 
 /// What an operation is called, where it is known to write.

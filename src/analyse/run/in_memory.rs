@@ -24,12 +24,7 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
     found.in_memory = Some(InMemory {
         case: memory.spec.id.clone(),
         stack,
-        ratio: Estimate {
-            value: gain.value,
-            low: gain.interval.map(|ends| ends.0),
-            high: gain.interval.map(|ends| ends.1),
-            trials: u32::try_from(case.trials.len().min(memory.trials.len())).unwrap_or(u32::MAX),
-        },
+        ratio: Estimate::of(gain.value, gain.interval, case.trials.len().min(memory.trials.len())),
     });
 }
 

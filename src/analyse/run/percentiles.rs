@@ -30,12 +30,7 @@ fn ratio_of(own: &Percentiles, base: &Percentiles, name: &str, baseline: &str) -
     let found = ratio(&own, &base)?;
     Some(PercentileRatio {
         baseline: baseline.to_owned(),
-        ratio: Estimate {
-            value: found.value,
-            low: found.interval.map(|ends| ends.0),
-            high: found.interval.map(|ends| ends.1),
-            trials: u32::try_from(own.len().min(base.len())).unwrap_or(u32::MAX),
-        },
+        ratio: Estimate::of(found.value, found.interval, own.len().min(base.len())),
         no_difference_seen: !found.tells_apart(),
     })
 }

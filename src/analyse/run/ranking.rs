@@ -301,12 +301,7 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
     let inside = decided.has(base_id);
     Some(BaselineComparison {
         baseline: base_id.clone(),
-        ratio: Estimate {
-            value: found.value,
-            low: found.interval.map(|ends| ends.0),
-            high: found.interval.map(|ends| ends.1),
-            trials: u32::try_from(trials).unwrap_or(u32::MAX),
-        },
+        ratio: Estimate::of(found.value, found.interval, trials),
         no_difference_seen: if inside { !decided.apart(id, base_id) } else { !found.tells_apart() },
         would_have_shown: if inside {
             decided.would_have_shown(id, base_id)

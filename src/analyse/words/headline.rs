@@ -351,8 +351,7 @@ fn times(ratio: &Estimate, base: &str) -> String {
 }
 
 fn estimate(ratio: &Ratio) -> Estimate {
-    let ends = ratio.interval;
-    Estimate { value: ratio.value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), trials: 0 }
+    Estimate::of(ratio.value, ratio.interval, 0)
 }
 
 fn are(count: usize) -> &'static str {

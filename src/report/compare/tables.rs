@@ -44,7 +44,7 @@ pub(super) fn family_title(family: &str, rows: &[&Row]) -> String {
 
 /// A figure and its interval, where it has one; of two runs both figures.
 pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
-    let plain = |value: &f64| estimate_text(&Estimate { value: *value, low: None, high: None, trials: 1 }).0;
+    let plain = |value: &f64| estimate_text(&Estimate::of(*value, None, 1)).0;
     if !runs.is_empty() {
         return (runs.iter().map(plain).collect::<Vec<_>>().join(", "), String::new());
     }
