@@ -8,11 +8,12 @@
 use pgstrata::analyse::{load, trial_table};
 use pgstrata::host::time::now;
 use pgstrata::record::case::{CaseSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::column::{Column, ColumnType};
 use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::facts::HostFacts;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::run::{self, RunRecord};
-use pgstrata::record::seconds::{Column, ColumnType, Row, Value, client_columns, key_columns};
+use pgstrata::record::seconds::{Row, Value, client_columns, key_columns};
 use pgstrata::record::stack::StackSpec;
 use pgstrata::record::trial::{self, Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;

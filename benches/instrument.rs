@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench is a program for developers")]
 
 use pgstrata::cluster::install::{self, Installation};
-use pgstrata::cluster::server::{self, DATABASE, PORT, ROLE, Server, ServerSpec};
+use pgstrata::cluster::server::{self, DATABASE, PORT, ROLE, Server};
+use pgstrata::cluster::spec::ServerSpec;
 use pgstrata::host::command::Command;
 use pgstrata::host::signals::Interrupt;
 use pgstrata::host::{Host, files, machine, users};

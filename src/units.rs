@@ -168,6 +168,13 @@ fn scale(number: &str, factor: u64, text: &str) -> Result<u64, String> {
     if scaled >= u64::MAX as f64 { Err(too_large()) } else { Ok(scaled.round() as u64) }
 }
 
+/// A number with its noun: `1 trial`, `4 trials`.
+#[must_use]
+pub fn count<N: fmt::Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
+    let plural = if n == 1.into() { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

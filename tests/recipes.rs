@@ -2,12 +2,13 @@
 
 use hdrhistogram::Histogram;
 use pgstrata::record::case::{CaseSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::column::{Column, ColumnType};
 use pgstrata::record::columns;
 use pgstrata::record::facts::{DeviceFacts, HostFacts};
 use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::run::{self, RunRecord};
-use pgstrata::record::seconds::{Column, ColumnType, Row, Value, client_columns, key_columns};
+use pgstrata::record::seconds::{Row, Value, client_columns, key_columns};
 use pgstrata::record::stack::{GroundName, StackSpec};
 use pgstrata::record::trial::{self, Outcome, TrialRecord, WaitCount, WaitFigures, WaitSecond};
 use pgstrata::store::folder::Writer;

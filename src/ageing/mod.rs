@@ -13,7 +13,7 @@ mod pgbench;
 mod spree;
 
 use crate::cluster::check;
-use crate::cluster::server::ServerSpec;
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;

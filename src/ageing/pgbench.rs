@@ -2,7 +2,8 @@
 
 use super::Subject;
 use crate::cluster::client::Client;
-use crate::cluster::server::{self, Server, ServerSpec};
+use crate::cluster::server::{self, Server};
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::{micros, now};

@@ -72,7 +72,7 @@ pub fn look(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<State> {
     // Without a compiler nothing is known of the key; without git nothing of a checkout.
     if programs_are_there && let Some(source) = Source::known(host, shelf, spec)? {
         let recipe = Recipe::of(host, shelf, spec, &source)?;
-        if let Some(built) = shelf.find(&recipe) {
+        if let Some(built) = shelf.find(&recipe.place) {
             return Ok(State::Built(built));
         }
     }
@@ -131,7 +131,7 @@ impl Task<'_> {
         }
         let recipe = Recipe::of(host, shelf, spec, &source)?;
         // Another build of the plan may have brought the source of this one.
-        if let Some(built) = shelf.find(&recipe) {
+        if let Some(built) = shelf.find(&recipe.place) {
             return Ok(built);
         }
         let log = shelf.log();
@@ -149,7 +149,7 @@ impl Task<'_> {
             configure: recipe.configure.clone(),
         };
         files::write_whole(&compile.installed().join(shelf::NOTE), &shelf::to_json(&kept)?)?;
-        shelf.take(&compile.installed(), &recipe)
+        shelf.take(&compile.installed(), &recipe.place)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Where builds lie: `builds/KEY` in the cache, `builds/source-KEY` for fetched packages.
 
 use super::Built;
-use super::recipe::Recipe;
 use crate::error::{Error, Result};
 use crate::guest::cache::{Cache, bytes_below};
 use crate::guest::steps::key;
@@ -108,20 +107,20 @@ impl Shelf {
         Ok(folders::list(&self.0)?.into_iter().filter_map(named).collect())
     }
 
-    /// What a recipe makes, where that has been made.
-    pub(super) fn find(&self, recipe: &Recipe) -> Option<Built> {
-        let kept = read(&recipe.place)?;
-        Some(Built { bin: recipe.place.join("bin"), made_from: kept.made_from })
+    /// The build in a place, where it is whole.
+    pub(super) fn find(&self, place: &Path) -> Option<Built> {
+        let kept = read(place)?;
+        Some(Built { bin: place.join("bin"), made_from: kept.made_from })
     }
 
     /// Puts a finished build into its place.
-    pub(super) fn take(&self, installed: &Path, recipe: &Recipe) -> Result<Built> {
-        if paths::exists(&recipe.place) {
+    pub(super) fn take(&self, installed: &Path, place: &Path) -> Result<Built> {
+        if paths::exists(place) {
             // One without its note is none.
-            folders::remove_all(&recipe.place)?;
+            folders::remove_all(place)?;
         }
-        folders::rename(installed, &recipe.place)?;
-        self.find(recipe).ok_or_else(|| Error::bug("a finished build is not found"))
+        folders::rename(installed, place)?;
+        self.find(place).ok_or_else(|| Error::bug("a finished build is not found"))
     }
 
     /// Where the package of a version lies once it is fetched.

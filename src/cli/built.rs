@@ -1,7 +1,6 @@
 //! The servers that a plan has built from source: which are there, and making the others before a run.
 
 use super::out;
-use super::progress::count;
 use crate::builds::{self, Progress, Shelf, State};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -9,6 +8,7 @@ use crate::host::signals::Interrupt;
 use crate::record::build::{BuildSpec, UNBUILT};
 use crate::record::case::CaseSpec;
 use crate::units::Micros;
+use crate::units::count;
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::PathBuf;

@@ -1,12 +1,12 @@
 //! `pgstrata check`: whether a run keeps limits against a baseline.
 
-use super::out;
-use super::places::{PlaceArgs, folder_and_case};
-use super::rerun::{self, Rerun};
-use crate::analyse::compare::from_run::{self, RunSource};
-use crate::analyse::compare::side::Side;
-use crate::analyse::limits::{self, Checked, Limit, Outcome};
-use crate::analyse::load;
+use crate::analyse::compare::from_run;
+use crate::analyse::compare::from_run::RunSource;
+use crate::analyse::limits::{Limit, Outcome};
+use crate::analyse::{limits, load};
+use crate::cli::places::{PlaceArgs, folder_and_case};
+use crate::cli::rerun::{Read, Rerun};
+use crate::cli::{out, rerun};
 use crate::error::{Context, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::foreign::nearest;
 use crate::host::files;
@@ -69,32 +69,6 @@ pub struct Args {
 
 /// Heading of what belongs to a rerun.
 const RERUN: &str = "Measuring again";
-
-/// A run with the sides that were asked for.
-pub(super) struct Read {
-    pub label: String,
-    pub source: RunSource,
-    pub sides: Vec<Side>,
-    pub wall_us: Option<u64>,
-    /// The plan in its folder.
-    pub plan: String,
-    /// Ids of the cases of each side.
-    pub ids: Vec<Vec<String>>,
-}
-
-impl Read {
-    pub fn checked(&self) -> Checked<'_> {
-        let run = &self.source.findings.run;
-        Checked {
-            label: &self.label,
-            id: &self.source.run.id,
-            started: &self.source.run.started,
-            wall_us: self.wall_us,
-            trials: (run.trials_planned, run.trials_measured),
-            sides: &self.sides,
-        }
-    }
-}
 
 /// Checks and prints.
 ///

@@ -2,11 +2,11 @@
 
 use super::out;
 use super::places::StateArgs;
-use super::progress::count;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
-use crate::report::terminal::paragraph;
+use crate::report::text::paragraph;
 use crate::run::clean::{self, Leftover};
+use crate::units::count;
 
 /// Clean up after a killed run
 #[derive(Debug, clap::Args)]

@@ -2,25 +2,27 @@
 
 mod outputs;
 
-use super::out;
-use super::places::folder_and_case;
-use super::probe::{ProbeProgress, interrupt, seconds};
-use super::siblings::Grouping;
+use crate::analyse::compare;
 use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
-use crate::analyse::compare::{self, from_import, from_probe, from_run, single};
+use crate::analyse::compare::{from_import, from_probe, from_run, single};
+use crate::cli::out;
+use crate::cli::page::{page, refuse_to_overwrite};
+use crate::cli::places::folder_and_case;
+use crate::cli::probe::{ProbeProgress, interrupt, seconds};
+use crate::cli::siblings::Grouping;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
-use crate::foreign::{self, shelf};
+use crate::foreign::shelf;
+use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
-use crate::host::{Host, files};
-use crate::probe::{self, Request, RowChoice, WAL_BLOCK};
+use crate::probe::{Request, RowChoice, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
 use crate::record::probe::ProbeRecord;
-use crate::report;
 use crate::store::folder::RunFolder;
 use crate::store::import::ImportFolder;
+use crate::{foreign, probe, report};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -128,44 +130,6 @@ pub fn run(args: &Args) -> Result<u8> {
         page(path, &report::compare::page(&findings, None)?, args.json)?;
     }
     Ok(if findings.compared_anything() { 0 } else { EXIT_INCOMPLETE })
-}
-
-/// Writes the page of `--html`, and says where it is unless JSON is printed.
-pub(super) fn page(path: &Path, page: &str, json: bool) -> Result<()> {
-    let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
-    files::write_output(&whole, page.as_bytes())?;
-    match json {
-        true => Ok(()),
-        false => out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string()))),
-    }
-}
-
-/// A page takes the place of an earlier page, and of nothing else: a measurement may be the only one of its kind.
-fn refuse_to_overwrite(path: &Path) -> Result<()> {
-    use std::io::Read;
-    const BEGINNING_BYTES: u64 = 4096;
-    let Ok(facts) = std::fs::metadata(path) else {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        return match folder.is_dir() {
-            true => Ok(()),
-            false => Err(Error::user(format!(
-                "the folder {} for --html {} does not exist",
-                folder.display(),
-                path.display()
-            ))
-            .hint("create it, or choose another file")),
-        };
-    };
-    let mut beginning = Vec::new();
-    if facts.is_file() {
-        let opened = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
-        opened.or_user(|| format!("stat {}", path.display()))?;
-    }
-    match String::from_utf8_lossy(&beginning).contains("name=\"generator\" content=\"pgstrata") {
-        true => Ok(()),
-        false => Err(Error::user(format!("{} exists and is not a pgstrata page", path.display()))
-            .hint("choose another file for --html, or remove this one")),
-    }
 }
 
 /// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round: what

@@ -12,7 +12,7 @@ use crate::host::signals::Interrupt;
 use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::report::layout::TextTable;
 use crate::report::power_cuts::bound;
-use crate::report::terminal::paragraph;
+use crate::report::text::paragraph;
 use crate::run::forecast::recheck;
 use crate::run::session::give_to_person;
 use crate::store::folder::RunFolder;

@@ -4,7 +4,7 @@ use super::out;
 use super::places::PlaceArgs;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
-use crate::report::terminal::paragraph;
+use crate::report::text::paragraph;
 use crate::run::doctor::{self, Diagnosis};
 use crate::run::io_uring::{IoUring, Obstacle};
 use crate::units::Bytes;

@@ -9,10 +9,10 @@ use crate::host::users;
 use crate::plan::{self, Plan, drawing};
 use crate::record::built::StackFacts;
 use crate::record::case::TrialKey;
-use crate::record::promise::Claim;
+use crate::record::claim::Claim;
 use crate::record::stack::{GroundName, Role};
 use crate::record::trial::Outcome;
-use crate::run::session::{self, Places};
+use crate::run::session::Places;
 use crate::store::folder::RunFolder;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -122,9 +122,10 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
         format!("{text}\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
     let places = Places { results: place.path().join("results"), state: place.path().join("state"), guest: None };
     let plan = plan::check(&text, Path::new("/"), &catalogue()).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let ending =
-        session::start(&host, &plan, &places, &Interrupt::never(), &|_, _| (), &|_| panic!("no verdict was asked for"))
-            .unwrap();
+    let ending = crate::run::opening::start(&host, &plan, &places, &Interrupt::never(), &|_, _| (), &|_| {
+        panic!("no verdict was asked for")
+    })
+    .unwrap();
     let folder = RunFolder::open(&ending.folder).unwrap();
     let stacks = stacks_of(&folder);
     assert_eq!(stacks.len(), 12);

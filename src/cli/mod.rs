@@ -26,6 +26,7 @@ mod man;
 mod merge;
 mod on;
 pub(crate) mod out;
+mod page;
 mod places;
 mod plan;
 mod plans;

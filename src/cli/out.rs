@@ -4,11 +4,13 @@
 //! the work goes on. Absent on purpose: what is printed.
 
 use crate::error::{Error, Result};
-use crate::host::terminal::{self, Columns};
-use crate::report::terminal::paragraph;
-use crate::report::{json, layout};
+use crate::host::terminal;
+use crate::host::terminal::Columns;
+use crate::report::json;
+use crate::report::text::paragraph;
 use serde::Serialize;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::ErrorKind;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
 /// Widest line that is filled on a terminal that is wider still: longer ones are hard to read.
@@ -28,7 +30,7 @@ pub fn width() -> u16 {
 fn width_of(columns: Columns, asked: Option<u16>) -> u16 {
     match columns {
         Columns::OfTerminal(columns) => columns.unwrap_or(USUAL).clamp(*SENSIBLE.start(), WIDEST),
-        Columns::NoTerminal => asked.filter(|asked| SENSIBLE.contains(asked)).unwrap_or(layout::COLUMNS),
+        Columns::NoTerminal => asked.filter(|asked| SENSIBLE.contains(asked)).unwrap_or(crate::report::text::COLUMNS),
     }
 }
 
@@ -37,7 +39,7 @@ fn width_of(columns: Columns, asked: Option<u16>) -> u16 {
 /// # Errors
 /// As [`bytes`].
 pub fn fitted(text: impl FnOnce() -> String) -> Result<()> {
-    bytes(layout::at_width(width(), text).as_bytes())
+    bytes(crate::report::text::at_width(width(), text).as_bytes())
 }
 
 /// When to colour.
@@ -131,7 +133,7 @@ fn folded(text: &str, columns: usize) -> String {
     let fold = |line: &str| match line.chars().count() > usize::from(columns) {
         true => {
             let indent = &line[..line.len() - line.trim_start().len()];
-            layout::at_width(columns, || paragraph(indent, line))
+            crate::report::text::at_width(columns, || paragraph(indent, line))
         }
         false => format!("{line}\n"),
     };
@@ -230,6 +232,12 @@ fn colour_sequence(text: &str) -> Option<usize> {
     let (codes, _) = inside.split_once('m')?;
     let known = |code: &str| matches!(code, "" | "0" | "1" | "22" | "39" | "91" | "92" | "93" | "94" | "95" | "96");
     codes.split(';').all(known).then_some("\u{1b}[m".len() + codes.len())
+}
+
+/// The text after `lead`, foreign parts made harmless, wrapped with an indent as wide as the lead.
+pub(crate) fn wrapped(lead: &str, text: &str) -> String {
+    let mark = lead.trim_start_matches('\n');
+    format!("{}{}", &lead[..lead.len() - mark.len()], paragraph(mark, &harmless(text)))
 }
 
 #[cfg(test)]

@@ -3,27 +3,26 @@
 mod design;
 pub(super) mod guests;
 
-use super::built::{self, BuildLine};
-use super::on;
-use super::out::{self, harmless};
-use super::places::PlaceArgs;
-use super::prepared;
-use super::progress::count;
+use crate::cli::built::BuildLine;
+use crate::cli::out::{harmless, wrapped};
+use crate::cli::places::PlaceArgs;
+use crate::cli::{built, on, out, prepared};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::plan;
 use crate::plan::forecast::{CaseUnmet, Forecast};
 use crate::plan::pointed::{Refusal, Spot};
-use crate::plan::{self, Paint, Plan, drawing, pointed, shipped};
+use crate::plan::{Paint, Plan, drawing, pointed, shipped};
 use crate::record::case::{CaseSpec, TrialKey, by_stack_and_server};
 use crate::record::options::Options;
 use crate::record::stack::StackSpec;
 use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
-use crate::report::terminal::paragraph;
-use crate::run::check::{self, Checked, ServerLine, check};
+use crate::run::check::{Checked, ServerLine, check};
 use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
-use crate::run::verdicts;
+use crate::run::{check, verdicts};
 use crate::units::Micros;
+use crate::units::count;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -241,14 +240,14 @@ fn shown(plan: &Plan, checked: &Checked, builds: &[BuildLine], forecast: &Foreca
     let mut text = format!(
         "Plan {}: {} x {} = {}, seed {}\n",
         plan.name,
-        counted(plan.cases.len(), "case"),
+        count(plan.cases.len(), "case"),
         match plan.at_least {
             Some(least) => format!("{least} to {} blocks", plan.blocks),
-            None => counted(plan.blocks as usize, "block"),
+            None => count(plan.blocks as usize, "block"),
         },
         match plan.at_least {
             Some(least) => format!("{} to {} trials", plan.cases.len() * least as usize, plan.order.len()),
-            None => counted(plan.order.len(), "trial"),
+            None => count(plan.order.len(), "trial"),
         },
         plan.seed
     );
@@ -277,7 +276,7 @@ fn shown(plan: &Plan, checked: &Checked, builds: &[BuildLine], forecast: &Foreca
 /// What the run does to find out what a power cut would cost.
 fn power_cuts_shown(plan: &Plan) -> String {
     let Some(check) = plan.durability else { return String::new() };
-    let stacks = counted(by_stack_and_server(&plan.cases).len(), "stack");
+    let stacks = count(by_stack_and_server(&plan.cases).len(), "stack");
     let time = Micros(verdicts::expected_us(Some(check), &plan.cases));
     wrapped("Power cuts: ", &format!("{stacks} recorded and judged before the first trial, about {time}"))
 }
@@ -423,16 +422,6 @@ fn unmet_by_what<'f>(forecast: &'f Forecast, number: &HashMap<&str, usize>) -> V
         }
     }
     all
-}
-
-/// The text after `lead`, foreign parts made harmless, wrapped with an indent as wide as the lead.
-pub(super) fn wrapped(lead: &str, text: &str) -> String {
-    let mark = lead.trim_start_matches('\n');
-    format!("{}{}", &lead[..lead.len() - mark.len()], paragraph(mark, &harmless(text)))
-}
-
-pub(super) fn counted(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! `pgstrata plans`: the plans that the program carries.
 
 use super::out;
-use super::progress::count;
 use crate::error::{Error, Result};
 use crate::host::machine;
 use crate::plan::shipped::{self, Shipped};
 use crate::plan::{self, Plan, did_you_mean};
-use crate::report::terminal::paragraph;
+use crate::report::text::paragraph;
 use crate::run::forecast::{expected_without_images, make_quick};
+use crate::units::count;
 use crate::units::{Bytes, Micros};
 use serde::Serialize;
 use std::path::Path;

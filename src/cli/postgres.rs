@@ -6,7 +6,7 @@ use crate::builds::{Kept, Shelf};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::report::terminal::paragraph;
+use crate::report::text::paragraph;
 use crate::units::Bytes;
 use clap::Subcommand;
 use serde::Serialize;

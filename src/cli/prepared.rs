@@ -1,8 +1,8 @@
 //! What a plan shows of images and drives that it prepares once, before anything is measured on them.
 
-use super::plan::{counted, wrapped};
+use crate::cli::out::wrapped;
 use crate::plan::forecast::{DriveLine, Forecast};
-use crate::units::{Bytes, Micros};
+use crate::units::{Bytes, Micros, count};
 
 /// A paragraph for each: what is written, and how long that takes.
 pub fn shown(forecast: &Forecast) -> String {
@@ -12,7 +12,7 @@ pub fn shown(forecast: &Forecast) -> String {
 fn images(forecast: &Forecast) -> String {
     let mut text = String::new();
     for line in &forecast.images {
-        let (images, bytes) = (counted(line.images, "image"), line.bytes);
+        let (images, bytes) = (count(line.images, "image"), line.bytes);
         let time = match (line.expected_us, line.bytes_per_s) {
             (Some(us), Some(speed)) => {
                 format!("at least {}, included above (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))

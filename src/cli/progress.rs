@@ -5,7 +5,7 @@ use super::out;
 use crate::host::time::{time_of_day, wall_us};
 use crate::record::case::TrialKey;
 use crate::record::event::{CaseStopped, Event, Stamped, Step};
-use crate::units::{Bytes, Micros, grouped, significant};
+use crate::units::{Bytes, Micros, count, grouped, significant};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -172,12 +172,6 @@ impl Now {
         let of = current.step_expected_us.map(|us| us.div_ceil(1_000_000)).filter(|of| *of >= seconds);
         of.map_or_else(|| format!("{} {seconds} s", self.doing), |of| format!("{} {seconds} of {of} s", self.doing))
     }
-}
-
-/// A number with its noun: `1 trial`, `4 trials`.
-#[must_use]
-pub fn count(n: u32, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// ", about 12 min"; empty where nothing is expected.

@@ -5,7 +5,7 @@ use crate::analyse;
 use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::report::{self, layout};
+use crate::report;
 use crate::store::import::ImportFolder;
 use std::path::{Path, PathBuf};
 
@@ -117,5 +117,5 @@ fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// When standard output takes no more.
 pub fn print(findings: &Findings, format: &str) -> Result<()> {
-    out::bytes(&layout::at_width(out::width(), || render(findings, format))?)
+    out::bytes(&crate::report::text::at_width(out::width(), || render(findings, format))?)
 }

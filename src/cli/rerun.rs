@@ -1,21 +1,21 @@
 //! `pgstrata check --rerun-baseline`: the cases of two runs measured again, interleaved in one run, and that run checked.
 
-use super::blocks;
-use super::check::Read;
-use super::follow::Follower;
-use super::out;
-use super::run::{self, Task, Watched};
-use crate::analyse::compare::from_run::{self, RunSource};
+use crate::analyse::compare::from_run;
+use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
-use crate::analyse::limits::{self, Checked, Limit, LimitFindings};
-use crate::analyse::load;
+use crate::analyse::limits::{Checked, Limit, LimitFindings};
+use crate::analyse::{limits, load};
+use crate::cli::follow::Follower;
+use crate::cli::run::{Task, Watched};
+use crate::cli::{blocks, out, run};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
-use crate::plan::Plan;
-use crate::plan::joined::{self, Half, Matched};
+use crate::plan::joined::{Half, Matched};
+use crate::plan::{Plan, joined};
 use crate::record::case::CaseSpec;
 use crate::run::forecast;
-use crate::run::session::{self, Continuing, Places};
+use crate::run::opening::Continuing;
+use crate::run::session::Places;
 use crate::store::folder::{RunFolder, StoredTrial};
 use std::path::PathBuf;
 
@@ -175,7 +175,7 @@ impl Part {
 fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>> {
     let task = match blocks::of_plan(&places.results, &plan).pop() {
         Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
-        Some(folder) => Task::Resume(Box::new(session::stored(folder.path(), None)?)),
+        Some(folder) => Task::Resume(Box::new(crate::run::opening::stored(folder.path(), None)?)),
         None => Task::Joined(Box::new(plan)),
     };
     let follower = Follower::new(false);
@@ -204,4 +204,30 @@ fn is_complete(folder: &RunFolder) -> Result<bool> {
         }
     }
     Ok(!folder.is_live())
+}
+
+/// A run with the sides that were asked for.
+pub(crate) struct Read {
+    pub label: String,
+    pub source: RunSource,
+    pub sides: Vec<Side>,
+    pub wall_us: Option<u64>,
+    /// The plan in its folder.
+    pub plan: String,
+    /// Ids of the cases of each side.
+    pub ids: Vec<Vec<String>>,
+}
+
+impl Read {
+    pub fn checked(&self) -> Checked<'_> {
+        let run = &self.source.findings.run;
+        Checked {
+            label: &self.label,
+            id: &self.source.run.id,
+            started: &self.source.run.started,
+            wall_us: self.wall_us,
+            trials: (run.trials_planned, run.trials_measured),
+            sides: &self.sides,
+        }
+    }
 }

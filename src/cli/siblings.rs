@@ -1,8 +1,8 @@
 //! `pgstrata compare --group-by`: machines beside each other, hosts being the units.
 
-use super::compare::page;
 use super::out;
 use crate::analyse::fleet::{self, GroupBy};
+use crate::cli::page::page;
 use crate::error::{EXIT_INCOMPLETE, Error, Result};
 use crate::report;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::estimate::{Estimate, rounded};
 use super::out;
-use super::progress::{count, named};
+use super::progress::named;
 use crate::analyse::run::spread::blocks_held;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
@@ -10,6 +10,7 @@ use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::trial::TrialRecord;
 use crate::store::folder::RunFolder;
+use crate::units::count;
 use crate::units::{Micros, significant};
 use serde::Serialize;
 use std::collections::BTreeSet;

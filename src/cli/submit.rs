@@ -3,7 +3,6 @@
 use super::engines::EngineArgs;
 use super::out;
 use super::plan::guests;
-use super::progress::count;
 use crate::analyse::fleet::shares;
 use crate::analyse::fleet::shares::{ShareState, State};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
@@ -13,9 +12,9 @@ use crate::host::{Host, files};
 use crate::plan::Plan;
 use crate::record::run::Share;
 use crate::record::submitted::{FORMAT, Submission};
-use crate::run::session;
 use crate::store::folder::RunFolder;
 use crate::submit::{self, Engine, LOGS, PLAN, PROGRAM, RESULTS};
+use crate::units::count;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -332,7 +331,7 @@ fn write_job(told: &Told, engine: &dyn Engine) -> Result<()> {
     files::write_whole(&told.folder.join(name), text.as_bytes())?;
     let json = serde_json::to_string_pretty(&submission).map_err(|e| Error::bug(e.to_string()))?;
     files::write_whole(&told.folder.join(SUBMISSION), json.as_bytes())?;
-    session::give_to_person(&told.folder)
+    crate::run::session::give_to_person(&told.folder)
 }
 
 fn tell(told: &Told, with_shares: bool) -> Result<()> {

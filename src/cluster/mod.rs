@@ -11,6 +11,7 @@ pub mod install;
 pub(crate) mod log;
 pub mod server;
 pub(crate) mod setting;
+pub mod spec;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod undo;

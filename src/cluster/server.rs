@@ -3,19 +3,17 @@
 //! `postgres` is our own child, not `pg_ctl`'s: we see it die, and its log is a file of the run. Whoever starts one
 //! enters it into the ledger first; [`super::undo`] finds it again by its working folder.
 
-use super::client::{ANSWER_LIMIT, Client, ServerAddress};
-use super::install::Installation;
-use super::{conf, undo};
+use crate::cluster::client::{ANSWER_LIMIT, Client, ServerAddress};
+use crate::cluster::spec::ServerSpec;
+use crate::cluster::{conf, undo};
 use crate::error::{Context, Error, Kind, Result};
 use crate::host::command::{Command, last_lines};
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
-use crate::host::users::User;
 use crate::host::{Host, files, paths};
 use crate::record::durability;
 use crate::record::facts::{FoundSetting, ServerFacts};
 use rustix::process::Signal;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -66,26 +64,6 @@ const KEY_SETTINGS: [&str; 11] = [
     "wal_segment_size",
     "data_checksums",
 ];
-
-/// What is needed to make and run a server.
-#[derive(Debug, Clone)]
-pub struct ServerSpec {
-    pub install: Installation,
-    /// As whom it runs.
-    pub user: User,
-    /// Data folder; its parent belongs to `user`.
-    pub data: PathBuf,
-    /// Folder for pg_wal on another stack, where there is one; not there yet, or empty.
-    pub wal: Option<PathBuf>,
-    /// Private folder for the socket; its path is short (a socket's path has at most 107 bytes). Made when not there.
-    pub socket_folder: PathBuf,
-    /// File that the server logs to; outside the stack.
-    pub log: PathBuf,
-    /// Settings of the plan, on top of what pgstrata needs.
-    pub settings: BTreeMap<String, String>,
-    /// Further arguments of initdb.
-    pub initdb: Vec<String>,
-}
 
 #[derive(Debug)]
 pub struct Server {
@@ -477,6 +455,7 @@ fn pair(row: Vec<Option<String>>) -> Result<(String, String)> {
 mod tests {
     use super::*;
     use crate::cluster::testing::{server_in, some_installation, spec_in};
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_server_starts_answers_tells_its_settings_and_stops() {

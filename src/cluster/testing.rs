@@ -1,7 +1,8 @@
 //! A real server for the tests of this room and of workloads.
 
 use super::install::{self, Installation};
-use super::server::{self, Server, ServerSpec};
+use super::server::{self, Server};
+use crate::cluster::spec::ServerSpec;
 use crate::host::signals::Interrupt;
 use crate::host::users::{self, User};
 use crate::host::{Host, files};

@@ -8,7 +8,7 @@ use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
 use crate::host::{files, machine};
 use crate::record::case::CaseSpec;
-use crate::run::forecast::memory_of;
+use crate::run::case::memory_of;
 use crate::units::Bytes;
 use crate::workload::pgbench::{self, Pgbench};
 use crate::workload::{Memory, Place, Workload};

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
 use crate::provision::Ground;
-use crate::provision::stack::Grounds;
+use crate::provision::facts::Grounds;
 use crate::record::stack::{NodeSpec, Role, StackSpec};
 use std::path::Path;
 

@@ -15,10 +15,10 @@ use super::record::{RECORDED, data_folder, postgres_of, server_spec, site, wal_f
 use super::server_check::{self, Ended};
 use super::session::Session;
 use super::wal::{self, WalReader};
-use crate::cluster::server::ServerSpec;
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::{files, loops, paths};
-use crate::provision::stack::Grounds;
+use crate::provision::facts::Grounds;
 use crate::provision::{Ground, Site, layer};
 use crate::record::case::CaseSpec;
 use crate::record::stack::GroundName;

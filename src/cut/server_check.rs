@@ -5,7 +5,8 @@
 
 use super::invariants::Found;
 use crate::cluster::client::Client;
-use crate::cluster::server::{DATABASE, Server, ServerSpec};
+use crate::cluster::server::{DATABASE, Server};
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Kind, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;

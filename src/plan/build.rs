@@ -2,8 +2,9 @@
 
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Key, Node, Value, get};
+use super::tree::{Node, Value, get};
 use super::values::{Choice, ValueRefusal, proper_text, read};
+use crate::plan::limits::Key;
 use crate::record::build::BuildSpec;
 use crate::record::options::{OptionKind, OptionValue};
 use std::path::Path;

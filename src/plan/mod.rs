@@ -15,6 +15,7 @@ pub(crate) mod forecast;
 mod guest;
 mod ids;
 pub(crate) mod joined;
+mod limits;
 mod machine;
 mod matrix;
 mod names;
@@ -346,7 +347,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {
     match get(root, "name").map(|(_, node)| node) {
         Some(Node { value: Value::Text(name), span }) => {
-            let key = tree::Key { text: name.clone(), span: span.clone() };
+            let key = crate::plan::limits::Key { text: name.clone(), span: span.clone() };
             names::check(&key, "plan", problems);
             name.clone()
         }

@@ -5,8 +5,9 @@
 
 use super::CatalogueEntry;
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::tree::{Key, Node, Pair, Span, Value};
+use super::tree::{Node, Pair, Value};
 use super::values::{Choice, ValueRefusal, describe, is_scalar, read};
+use crate::plan::limits::{Key, Span};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::HashMap;
 use std::path::Path;

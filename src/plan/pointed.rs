@@ -4,9 +4,10 @@ use super::Plan;
 use super::postgres::{INITDB, flatten};
 use super::problem::{Paint, Problem, Problems};
 use super::stacks::AGE;
-use super::tree::{self, Node, Pair, Span, Value, get};
+use super::tree::{self, Node, Pair, Value, get};
 use super::values::on_off;
 use crate::error::Error;
+use crate::plan::limits::Span;
 use std::path::Path;
 
 /// What of a plan is refused.

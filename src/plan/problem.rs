@@ -2,8 +2,8 @@
 //!
 //! Owns the rendering of problems as snippets of the file. All of a plan's problems are collected and shown at once.
 
-use super::tree::{Key, Span};
 use crate::error::Error;
+use crate::plan::limits::{Key, MAX_COMBINATIONS, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::collections::HashSet;
 
@@ -78,9 +78,6 @@ pub struct Problems {
     /// Combinations of options that were handed to a check.
     combinations: usize,
 }
-
-/// Most combinations of options that are checked for a plan: one each for ten layers of every case.
-const MAX_COMBINATIONS: usize = 10 * super::matrix::MAX_CASES;
 
 impl Problems {
     /// Adds one, unless the same is there already.

@@ -4,8 +4,9 @@ use super::guest::GUEST;
 use super::matrix::CaseCandidate;
 use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
-use super::tree::{Key, Node, Pair, Span, Value, get};
+use super::tree::{Node, Pair, Value, get};
 use super::values::identities;
+use crate::plan::limits::{Key, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most tables `[[exclude]]`.

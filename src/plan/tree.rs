@@ -3,35 +3,9 @@
 //! Owns the step from the `toml` crate's tables to ours: in the order of the document, with integers and fractions read.
 //! Absent on purpose: what any key means.
 
-use super::problem::{Problem, Problems};
-use std::ops::Range;
+use crate::plan::limits::{Key, MAX_DEPTH, MAX_ITEMS, MAX_KEY_PARTS, MAX_KEYS, MAX_TEXT, Span};
+use crate::plan::problem::{Problem, Problems};
 use toml::de::{DeTable, DeValue};
-
-/// Where something stands in the text, in bytes.
-pub(super) type Span = Range<usize>;
-
-/// Deepest nesting of tables and lists that a plan may have; a plan needs six.
-const MAX_DEPTH: usize = 32;
-
-/// Most values of a list: as many as a plan may have cases.
-const MAX_ITEMS: usize = super::matrix::MAX_CASES;
-
-/// Longest text, bytes. A program takes 128 KiB as an argument.
-const MAX_TEXT: usize = 64 << 10;
-
-/// Most keys of a table: stacks, workloads, settings. PostgreSQL has 400 settings.
-const MAX_KEYS: usize = 1000;
-
-/// Most parts of a dotted key that the TOML parser is trusted with.
-const MAX_KEY_PARTS: usize = 1000;
-
-/// A key with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
-    /// The key, unquoted.
-    pub text: String,
-    pub span: Span,
-}
 
 /// A value with its place.
 #[derive(Debug, Clone)]

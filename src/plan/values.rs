@@ -4,7 +4,8 @@
 //! (`1GiB` and `1024MiB`). Absent on purpose: which options there are.
 
 use super::problem::suggestion;
-use super::tree::{Node, Span, Value};
+use super::tree::{Node, Value};
+use crate::plan::limits::Span;
 use crate::record::options::{LEAVE, OptionKind, OptionValue};
 use crate::units::{Bytes, Micros};
 

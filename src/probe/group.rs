@@ -6,7 +6,6 @@
 //! Only the time while all writers are active counts: from the end of the first sync, which serves whoever came first, to the
 //! moment at which the first writer leaves.
 
-use super::operation::{flags, sync, write_at};
 use super::site::ProbeSite;
 use super::tape::{Failed, Tape};
 use super::walk::RECYCLED;
@@ -14,6 +13,7 @@ use crate::host::files::File;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, now};
+use crate::probe::synced::{flags, sync, write_at};
 use crate::record::probe::{RowSpec, Way};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,13 +1,14 @@
 //! How long a sync takes after how much was written: an honest volatile cache shows a cost that grows.
 
 use super::counters::{Counters, growth};
-use super::operation::{FILE, sync, write_at};
+use super::operation::FILE;
 use super::row::words;
 use super::site::ProbeSite;
 use super::tape::Failed;
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::time::{Instant, micros, now};
+use crate::probe::synced::{sync, write_at};
 use crate::record::facts::DeviceFacts;
 use crate::record::probe::{Failure, Growth, Way};
 use rustix::fs::OFlags;

@@ -15,6 +15,7 @@ mod row;
 mod rows;
 mod schedule;
 mod site;
+mod synced;
 pub mod tape;
 mod walk;
 

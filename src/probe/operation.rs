@@ -1,19 +1,18 @@
 //! The operations of the rows that have one writer: each exactly the system calls that it is named after.
 
-use super::rows;
-use super::site::ProbeSite;
-use super::tape::{Failed, Tape};
-use super::walk::Walk;
 use crate::host::linux;
 use crate::host::mapped::Mapped;
 use crate::host::ring::Ring;
 use crate::host::signals::Interrupt;
-use crate::host::syncs;
+use crate::probe::rows;
+use crate::probe::site::ProbeSite;
+use crate::probe::synced::{flags, sync, whole, write_at};
+use crate::probe::tape::{Failed, Tape};
+use crate::probe::walk::Walk;
 use crate::record::probe::{Family, RowSpec, Way};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::fs::File;
-use std::io;
 use std::time::Duration;
 
 /// Name of the file that all rows but those of the WAL write, as pg_test_fsync has one for all.
@@ -161,46 +160,6 @@ impl<'a> Overwrite<'a> {
         }
         sync(&self.file, self.way)
     }
-}
-
-/// Flags with which a row's file is opened.
-pub(super) fn flags(spec: &RowSpec) -> OFlags {
-    let by_way = match spec.way {
-        Way::OpenDatasync => OFlags::DSYNC,
-        Way::OpenSync => OFlags::SYNC,
-        _ => OFlags::empty(),
-    };
-    if spec.direct { by_way | syncs::DIRECT.unwrap_or(OFlags::empty()) } else { by_way }
-}
-
-#[inline]
-pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Failed> {
-    let written = rustix::io::pwrite(file, bytes, offset).map_err(Failed::of("write"))?;
-    whole("write", written, bytes.len())
-}
-
-/// The sync that a way asks for beside its write; none where the file was opened to sync by itself.
-#[inline]
-pub(super) fn sync(file: &File, way: Way) -> Result<(), Failed> {
-    match way {
-        Way::Fdatasync => syncs::fdatasync(file).map_err(|error| Failed { call: "fdatasync", error }),
-        Way::Fsync => rustix::fs::fsync(file).map_err(Failed::of("fsync")),
-        Way::FsyncWritethrough => {
-            syncs::fsync_writethrough(file).map_err(|error| Failed { call: "fcntl(F_FULLFSYNC)", error })
-        }
-        _ => Ok(()),
-    }
-}
-
-#[inline]
-fn whole(call: &'static str, written: usize, wanted: usize) -> Result<(), Failed> {
-    if written == wanted { Ok(()) } else { Err(short(call, written, wanted)) }
-}
-
-#[cold]
-fn short(call: &'static str, written: usize, wanted: usize) -> Failed {
-    let words = format!("short write: {written} of {wanted} bytes");
-    Failed { call, error: io::Error::new(io::ErrorKind::WriteZero, words) }
 }
 
 fn reopened(site: &ProbeSite) -> Result<File, Failed> {

@@ -1,9 +1,9 @@
 //! One writer that goes through WAL segments as the server does: block after block, then on to the next segment.
 
-use super::operation::{flags, sync, write_at};
 use super::site::{Fill, ProbeSite};
 use super::tape::Failed;
 use crate::host::time::{micros, now};
+use crate::probe::synced::{flags, sync, write_at};
 use crate::record::probe::{RowSpec, Segment, Way};
 use rustix::fs::OFlags;
 use std::fs::File;

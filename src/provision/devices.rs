@@ -4,14 +4,16 @@
 //! device mapper and md through `slaves/`, btrfs to all its members, ZFS to the devices of the pool, overlays to what holds
 //! their upper folder. Where it goes no further, it says why.
 
-use super::sysfs::{self, DeviceNumber};
-use super::{guard, mount, zfs_tools};
 use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::diskstats;
 use crate::parse::mountinfo::Mount;
+use crate::provision::identity::{Identity, turns_per_minute};
+use crate::provision::sysfs::DeviceNumber;
+use crate::provision::{mount, sysfs, zfs_tools};
+use crate::record::claim::{Claim, Promise};
 use crate::record::facts::{DeviceFacts, WriteCache};
-use crate::record::promise::{self, Claim, Promise};
+use crate::record::promise;
 use crate::record::stack::Role;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -86,9 +88,12 @@ pub(super) struct Tops {
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
 pub fn below(host: &Host, folder: &Path) -> Result<DevicesBelow> {
-    if !host.exists(mount::TABLE) {
+    if !host.exists(crate::provision::mount_table::TABLE) {
         paths::resolve(folder)?;
-        let promise = Promise::new(Claim::HiddenBelow, format!("there is no mount table ({})", mount::TABLE));
+        let promise = Promise::new(
+            Claim::HiddenBelow,
+            format!("there is no mount table ({})", crate::provision::mount_table::TABLE),
+        );
         return Ok(DevicesBelow { ends: vec![WayEnd { under: None, promise }], ..DevicesBelow::default() });
     }
     let mut walk = DeviceWalk::new(host)?;
@@ -109,7 +114,12 @@ impl<'a> DeviceWalk<'a> {
     /// # Errors
     /// When the mount table cannot be read.
     pub fn new(host: &'a Host) -> Result<DeviceWalk<'a>> {
-        Ok(DeviceWalk { host, table: mount::table(host)?, below: DevicesBelow::default(), overlays: 0 })
+        Ok(DeviceWalk {
+            host,
+            table: crate::provision::mount_table::table(host)?,
+            below: DevicesBelow::default(),
+            overlays: 0,
+        })
     }
 
     /// Goes down from a folder or file.
@@ -130,7 +140,7 @@ impl<'a> DeviceWalk<'a> {
 
     /// The devices of the filesystem that holds `path`.
     fn file(&mut self, path: &Path, depth: u32, under: Option<usize>) -> Vec<usize> {
-        let mount = match mount::holding(&self.table, path) {
+        let mount = match crate::provision::mount_table::holding(&self.table, path) {
             Ok(mount) => mount,
             Err(e) => {
                 let promise = Promise::new(Claim::HiddenBelow, e.to_string());
@@ -175,7 +185,7 @@ impl<'a> DeviceWalk<'a> {
         let mut tops = Vec::new();
         for (path, role) in found {
             let path = Path::new(&path);
-            let places = match guard::BlockDevice::find(path) {
+            let places = match crate::provision::identity::BlockDevice::find(path) {
                 Ok(device) => vec![self.device(device.node, depth)],
                 // A pool may stand on a file.
                 Err(_) => self.file(path, depth + 1, under),
@@ -201,7 +211,7 @@ impl<'a> DeviceWalk<'a> {
             vec![self.device(disk, depth + 1)]
         } else if let Some(file) = node.backing_file(self.host) {
             // A loop device may stand on a block device instead of a file.
-            match guard::BlockDevice::find(Path::new(&file)) {
+            match crate::provision::identity::BlockDevice::find(Path::new(&file)) {
                 Ok(device) => vec![self.device(device.node, depth + 1)],
                 Err(_) => self.file(Path::new(&file), depth + 1, Some(place)),
             }
@@ -350,50 +360,6 @@ fn counts_flushes(host: &Host, node: DeviceNumber) -> Option<bool> {
     let own = [node.major.to_string(), node.minor.to_string()];
     let line = table.lines().find(|line| line.split_whitespace().take(2).eq(own.iter().map(String::as_str)))?;
     Some(line.split_whitespace().count() >= COLUMNS_WITH_FLUSHES)
-}
-
-/// What a device says it is. A partition has its disk's model, serial and WWN, and a size of its own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub model: Option<String>,
-    pub serial: Option<String>,
-    pub wwn: Option<String>,
-    pub size_bytes: Option<u64>,
-}
-
-impl Identity {
-    /// Reads it where the drivers put it: NVMe, SCSI and SATA, virtio, MMC, and udev's database for the rest.
-    pub fn of(host: &Host, node: DeviceNumber) -> Identity {
-        let disk = node.whole_disk(host).unwrap_or(node);
-        let first = |names: &[&str]| names.iter().find_map(|name| disk.attribute(host, name));
-        let udev = host.read_optional(format!("/run/udev/data/b{}:{}", disk.major, disk.minor)).unwrap_or_default();
-        let from_udev = |key: &str| udev.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
-        Identity {
-            // A mapping of the device mapper has a name and no model.
-            model: first(&["device/model", "device/name"]),
-            serial: first(&["device/serial", "serial"])
-                .or_else(|| disk.bytes(host, "device/vpd_pg80").and_then(|page| unit_serial(&page)))
-                .or_else(|| from_udev("E:ID_SERIAL_SHORT=")),
-            wwn: first(&["wwid", "device/wwid"]).or_else(|| from_udev("E:ID_WWN=")),
-            // The kernel counts 512-byte sectors here whatever the device's own are (block/genhd.c).
-            size_bytes: node.number::<u64>(host, "size").map(|sectors| sectors.saturating_mul(512)),
-        }
-    }
-}
-
-/// SCSI's vital product data page 0xb1: bytes 4 and 5 are the turns per minute, 0 for "not told" and 1 for "does not
-/// rotate" (SBC, Block Device Characteristics).
-fn turns_per_minute(page: &[u8]) -> Option<u32> {
-    let rate = u16::from_be_bytes([*page.get(4)?, *page.get(5)?]);
-    // Reserved below 401, and 0xffff.
-    (page.get(1) == Some(&0xb1) && (0x0401..0xffff).contains(&rate)).then_some(u32::from(rate))
-}
-
-/// SCSI's vital product data page 0x80: four bytes of header, the last two the length, then the serial in ASCII.
-fn unit_serial(page: &[u8]) -> Option<String> {
-    let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
-    let text = String::from_utf8_lossy(page.get(4..4 + length)?).trim().to_owned();
-    (page.get(1) == Some(&0x80) && !text.is_empty()).then_some(text)
 }
 
 #[cfg(test)]

@@ -9,13 +9,14 @@ mod found;
 
 pub use found::{FoundDisk, found};
 
-use super::devices::Identity;
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, drives, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
+use crate::provision::identity::BlockDevice;
+use crate::provision::identity::Identity;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -48,8 +49,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("false"),
         doc: "Use the device even if it holds data; the run shows the data and asks first. A device in use is never used.",
     },
-    drives::PRECONDITION,
-    drives::PRECONDITION_ROUND,
+    crate::provision::precondition::PRECONDITION,
+    crate::provision::precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -109,7 +110,7 @@ impl Layer for Disk {
             return Err(OptionProblem::at("disk", format!("`{path}` is not the full path of a device"))
                 .help("write it as /dev/disk/by-id/..., as shown by `ls -l /dev/disk/by-id`"));
         }
-        drives::check(options)?;
+        crate::provision::precondition::check(options)?;
         let given = |key: &str| options.text(key).is_some_and(|text| !text.trim().is_empty());
         if given("serial") || given("wwn") {
             Ok(())

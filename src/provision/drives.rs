@@ -4,66 +4,18 @@
 //! written to it is not here. While a stack stands on such a drive the kernel sends it no discards: mkfs would empty it again
 //! ([ADR 37](../../docs/adr/0037-drives-in-their-steady-state.md)).
 
-use super::devices::Identity;
-use super::guard::BlockDevice;
-use super::stack::{self, stand_alone};
-use super::sysfs::DeviceNumber;
-use super::{Ground, Site, disk, images, knobs, layer};
 use crate::error::{Error, Result};
 use crate::host::files::File;
 use crate::host::{Host, paths};
-use crate::record::drive::SNIA_ROUND_US;
-use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::provision::identity::{BlockDevice, Identity};
+use crate::provision::precondition::{KEY, ROUND, asked};
+use crate::provision::stack::stand_alone;
+use crate::provision::sysfs::DeviceNumber;
+use crate::provision::{Ground, Site, disk, images, layer, stack};
 use crate::record::stack::{GroundName, NodeSpec, StackSpec};
 use crate::units::{Bytes, Micros};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-const KEY: &str = "precondition";
-const ROUND: &str = "precondition_round";
-
-/// Whether a device is to be brought to its steady state; an option of layers whose device outlives a trial.
-pub const PRECONDITION: OptionSpec = OptionSpec {
-    key: KEY,
-    kind: OptionKind::Boolean,
-    required: false,
-    default: Some("false"),
-    doc: "Bring the device to its steady state once per run, before stacks are built on it: purge, 2 x its size in 128 KiB \
-          sequential writes, then up to 25 rounds of 4 KiB random writes until SNIA's rule holds. HOURS ON A LARGE DRIVE, and \
-          it wears.",
-};
-
-/// Length of a round.
-pub const PRECONDITION_ROUND: OptionSpec = OptionSpec {
-    key: ROUND,
-    kind: OptionKind::Span,
-    required: false,
-    default: Some("60s"),
-    doc: "Length of a round of `precondition`. Shorter ones are not SNIA's, and reports say so.",
-};
-
-/// What is asked of the drive of a node; `None` where nothing is.
-fn asked(options: &Options) -> Option<Micros> {
-    let round = || options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US));
-    (options.boolean(KEY) == Some(true)).then(round)
-}
-
-/// Whether a node's drive is to be brought to its steady state.
-pub(super) fn is_asked(options: &Options) -> bool {
-    asked(options).is_some()
-}
-
-/// Checks both options of a layer.
-///
-/// # Errors
-/// The key and what is wrong with it.
-pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
-    match (asked(options), options.span(ROUND)) {
-        (Some(Micros(0)), _) => Err(OptionProblem::at(ROUND, "a round must be longer than 0")),
-        (None, Some(_)) => Err(OptionProblem::at(ROUND, "there are no rounds without `precondition = true`")),
-        _ => Ok(()),
-    }
-}
 
 /// A drive that a stack wants in its steady state.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,7 +82,7 @@ fn drive_of(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<String> {
 }
 
 /// By what a run knows the device of a node again; `None` where it does not outlive a trial.
-fn key(spec: &StackSpec, node: &NodeSpec) -> Option<String> {
+pub(crate) fn key(spec: &StackSpec, node: &NodeSpec) -> Option<String> {
     if let Some(image) = images::of_stack(spec).into_iter().find(|image| image.node == node.name) {
         let kept = if spec.reuse { format!(", kept for {}", spec.name) } else { String::new() };
         return Some(format!("{} in {}{kept}", image.place(), image.folder.display()));
@@ -232,24 +184,4 @@ impl WantedDrive {
     pub fn bytes(&self, host: &Host) -> Option<Bytes> {
         stack::size(host, &self.alone, self.alone.node(&self.node)?)
     }
-}
-
-/// Keeps discards away from what a node offers, where its drive was brought to its steady state. Returns how that is seen.
-///
-/// # Errors
-/// When the kernel refuses.
-pub(super) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) -> Result<Option<&'static str>> {
-    if !is_asked(options) {
-        return Ok(None);
-    }
-    let is_off = knobs::without_discards(site.host, site.ledger, grounds)?;
-    Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
-}
-
-/// Whether discards are still kept away, once everything stands on the drive.
-///
-/// # Errors
-/// With what the kernel shows instead.
-pub(super) fn still_full(host: &Host, grounds: &[Ground], options: &Options) -> Result<()> {
-    if is_asked(options) { knobs::still_without_discards(host, grounds) } else { Ok(()) }
 }

@@ -96,7 +96,7 @@ fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, 
 #[cfg(test)]
 mod tests {
     use crate::provision::test_site::{TestPlace, mkfs, mounted};
-    use crate::record::promise::Claim;
+    use crate::record::claim::Claim;
 
     const SIZE: &str = "128MiB";
 

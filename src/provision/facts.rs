@@ -1,13 +1,13 @@
 //! What is there once a stack stands: a graph of its nodes and of the devices below them that were there already.
 
-use super::devices::{DeviceWalk, DevicesBelow, Tops};
-use super::guard::BlockDevice;
-use super::stack::Grounds;
-use super::{Built, Ground, mount};
 use crate::error::Result;
 use crate::host::{Host, files};
+use crate::provision::devices::{DeviceWalk, DevicesBelow, Tops};
+use crate::provision::identity::BlockDevice;
+use crate::provision::{Built, Ground};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
-use crate::record::promise::{self, Promise};
+use crate::record::claim::Promise;
+use crate::record::promise;
 use crate::record::stack::{End, GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -167,7 +167,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
                 }
             }
             Ground::Folder(path) => {
-                let mount = mount::mount_of(host, path)?;
+                let mount = crate::provision::mount::mount_of(host, path)?;
                 promises.extend(promise::of_mount(&mount));
                 if node.inputs.is_empty() {
                     let ends = found.sights.get(name).into_iter().flat_map(|tops| &tops.ends);
@@ -188,3 +188,6 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
         promises,
     })
 }
+
+/// What the nodes of a stack offer, by name.
+pub type Grounds = BTreeMap<GroundName, Ground>;

@@ -4,7 +4,7 @@
 //! before mkfs runs; undoing wipes its signature from the device only if that UUID is found there, so that the next
 //! trial finds a disk blank and no foreign data are ever touched.
 
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
@@ -15,6 +15,7 @@ use crate::host::command::{Command, Output, last_lines};
 use crate::host::time::sleep;
 use crate::host::{Host, files, paths};
 use crate::parse::wipefs::Signature;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -412,8 +413,8 @@ fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Resul
 pub(super) fn wipe_all(host: &Host, path: &Path) -> Result<()> {
     for attempt in 0.. {
         match wipe_once(host, path) {
-            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount::BUSY_PAUSE),
+            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
             Ok(()) => break,
         }
     }

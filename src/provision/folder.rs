@@ -4,7 +4,6 @@
 //! mounted in or below it.
 
 use super::ledger::{Ledger, Thing};
-use super::mount;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths, users};
 use std::path::{Path, PathBuf};
@@ -58,7 +57,9 @@ pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
         return Err(Error::host(format!("{} is not the folder that pgstrata created", path.display())));
     }
     let real = paths::resolve(path)?;
-    if let Some(mounted) = mount::table(host)?.iter().find(|mount| Path::new(&mount.target).starts_with(&real)) {
+    if let Some(mounted) =
+        crate::provision::mount_table::table(host)?.iter().find(|mount| Path::new(&mount.target).starts_with(&real))
+    {
         return Err(Error::host(format!("{} is still mounted on {}", mounted.source, mounted.target))
             .hint("stop what uses it, then run `pgstrata clean`"));
     }

@@ -1,12 +1,13 @@
 //! Stacks of several devices, built for real; and stacks opened again. Need root, and say so where it lacks.
 
 use super::ledger::{Death, Ledger};
-use super::stack::{self, Grounds};
+use super::stack;
 use super::test_site::{TestPlace, mounted, options_of, text};
 use super::undo::{Undoers, undo_from};
 use super::{Ground, mount};
+use crate::provision::facts::Grounds;
+use crate::record::claim::Claim;
 use crate::record::options::{OptionValue, Options};
-use crate::record::promise::Claim;
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::fs;
 
@@ -47,7 +48,7 @@ fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
         assert!(undo_from(place.ledger(), first_wiped, &Undoers::new(), &place.host).is_empty());
         for ground in built.grounds.values() {
             let Ground::Device(path) = ground else { continue };
-            let device = super::guard::BlockDevice::find(path).unwrap();
+            let device = super::identity::BlockDevice::find(path).unwrap();
             assert_eq!(super::guard::signatures(&place.host, &device).unwrap(), [], "{layer} on {}", path.display());
         }
         place.clean();

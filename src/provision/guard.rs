@@ -2,48 +2,20 @@
 //!
 //! Owns the checks alone; [`super::disk`] decides by them. Everything here only reads.
 
-use super::devices::Identity;
-use super::mount;
-use super::sysfs::{self, DeviceNumber};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::host::command::Command;
-use crate::host::{Host, files, folders, loops, paths};
-use crate::parse::wipefs::{self, Signature};
-use crate::parse::{mountinfo, swaps};
+use crate::host::{Host, files, folders, loops};
+use crate::parse::wipefs::Signature;
+use crate::parse::{mountinfo, swaps, wipefs};
+use crate::provision::identity::{BlockDevice, Identity};
+use crate::provision::sysfs;
+use crate::provision::sysfs::DeviceNumber;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
-use sha2::{Digest, Sha256};
-use std::io::Write;
+use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
+use sha2::Digest as _;
+use sha2::Sha256;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-
-/// A block device that is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BlockDevice {
-    /// Path without symlinks: `/dev/nvme0n1`.
-    pub path: PathBuf,
-    pub node: DeviceNumber,
-}
-
-impl BlockDevice {
-    /// The block device that a path leads to.
-    ///
-    /// # Errors
-    /// When there is nothing, or it is no block device.
-    pub fn find(path: &Path) -> Result<BlockDevice> {
-        let real = paths::resolve(path)?;
-        let found = paths::look_at(&real)?;
-        if found.kind != paths::Kind::BlockDevice {
-            return Err(Error::user(format!("{} is not a block device", path.display())));
-        }
-        let (major, minor) = found.device;
-        Ok(BlockDevice { path: real, node: DeviceNumber { major, minor } })
-    }
-
-    /// It and its partitions.
-    fn nodes(&self, host: &Host) -> Vec<DeviceNumber> {
-        std::iter::once(self.node).chain(self.node.partitions(host)).collect()
-    }
-}
 
 /// What does not fit between the device and the serial or WWN that a plan gives; `None` when all that is given fits.
 /// A device that does not tell its serial never fits one.
@@ -285,7 +257,7 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
 
 /// Mounts of the device or its partitions, by number and by source.
 fn mounts(host: &Host, device: &BlockDevice, nodes: &[DeviceNumber]) -> Result<Vec<String>> {
-    let table = mount::table(host)?;
+    let table = crate::provision::mount_table::table(host)?;
     let holds = |mount: &&mountinfo::Mount| {
         let own = DeviceNumber { major: mount.major, minor: mount.minor };
         nodes.contains(&own) || Path::new(&mount.source) == device.path || leads_to(&mount.source, nodes)

@@ -4,15 +4,16 @@
 //! Inside, each node takes a disk of its bus and size that no other holds, finds it by its serial number and empties it. The
 //! only thing in the ledger is the `used` disk, by that number. Absent on purpose: making files, QEMU.
 
-use super::devices::Identity;
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, mount, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths};
+use crate::provision::identity::BlockDevice;
+use crate::provision::identity::Identity;
 use crate::record::guest_disk::{self, BUSES, Bus, DiskKind, GuestDisk};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, StackSpec};
@@ -205,7 +206,7 @@ fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
 
 /// The device with this serial number, for which a driver may take a moment after boot.
 fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
-    for _ in 0..mount::BUSY_TRIES {
+    for _ in 0..crate::provision::mount_table::BUSY_TRIES {
         site.interrupt.check()?;
         let names = site.host.names_in("/sys/block").into_iter();
         let has_it = |name: &String| {
@@ -217,7 +218,7 @@ fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
             [name] if paths::exists(&Path::new("/dev").join(name)) => {
                 return BlockDevice::find(&Path::new("/dev").join(name));
             }
-            [] | [_] => sleep(mount::BUSY_PAUSE),
+            [] | [_] => sleep(crate::provision::mount_table::BUSY_PAUSE),
             several => return Err(Error::host(format!("{} have the serial {serial}", several.join(" and ")))),
         }
     }

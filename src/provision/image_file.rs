@@ -3,18 +3,19 @@
 //! An image is open from when it is made to when it goes: whoever may rename things in its folder gets nothing else written.
 //! What is written can neither be compressed nor shared ([`Noise`]). One write is a [`CHUNK`]: an interrupt waits for one at most.
 
-use super::ledger::Ledger;
-use super::mount;
-use super::sysfs::DeviceNumber;
 use crate::error::{Context, Error, Result};
-use crate::host::extents::{self, FileRange};
-use crate::host::files::{self, File};
+use crate::host::extents::FileRange;
+use crate::host::files::File;
 use crate::host::noise::{CHUNK, Noise, STAMPED};
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
-use crate::host::{Host, loops, paths};
+use crate::host::{Host, extents, files, folders, handles, loops, paths};
+use crate::provision::ledger::{Ledger, Thing};
+use crate::provision::sysfs::DeviceNumber;
+use crate::provision::{Site, folder, sysfs};
 use crate::units::Bytes;
-use std::io::{self, ErrorKind};
+use std::io;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +54,7 @@ pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)>
         match files::open_regular(&path).and_then(|file| Ok((paths::look_at_open(&file, &path)?, file))) {
             Ok((found, file)) if (found.filesystem, found.inode) == identity => return Ok((file, path)),
             // It may have got another name between the two looks.
-            _ if attempt < LOOKS => sleep(mount::BUSY_PAUSE),
+            _ if attempt < LOOKS => sleep(crate::provision::mount_table::BUSY_PAUSE),
             other => {
                 let replaced =
                     || Error::host(format!("{} is not the image behind {}", path.display(), device.display()));
@@ -200,6 +201,99 @@ pub(super) fn try_speed(folder: &Path) -> Option<f64> {
     file.sync_data().ok()?;
     (at > 0).then(|| at as f64 / begun.elapsed().as_secs_f64())
 }
+
+/// Marks of the image by which it and its loop device are known.
+const FILESYSTEM: &str = "filesystem";
+
+pub(crate) const INODE: &str = "inode";
+
+/// A thing with the marks by which its image is known.
+pub(crate) fn known_by(thing: Thing, found: &paths::PathFacts) -> Thing {
+    thing.with(FILESYSTEM, found.filesystem.to_string()).with(INODE, found.inode.to_string())
+}
+
+/// Filesystem and inode of the image of a thing.
+pub(crate) fn known(thing: &Thing) -> Option<(u64, u64)> {
+    let number = |mark: &str| thing.marks.get(mark)?.parse().ok();
+    Some((number(FILESYSTEM)?, number(INODE)?))
+}
+
+/// Mark in the ledger of an image that is written in full.
+pub(crate) const WRITTEN: &str = "written";
+
+/// Makes an empty image file, which is going to be written in full or not, entered into the ledger first and again once its
+/// inode is known: by that it is removed, and its folder is found by a handle whatever it is called by then.
+pub(crate) fn make_file(site: &Site<'_>, place: &Path, name: &str, written: bool) -> Result<PathBuf> {
+    if place == Path::new(DEFAULT_FOLDER) {
+        folders::make_passable(place)?;
+    }
+    let (folder, real) = folders::open_trusted(place)?;
+    let image = real.join(name);
+    if paths::exists(&image) {
+        return Err(Error::host(format!("the image {} already exists", image.display())));
+    }
+    let mut thing = Thing::new("loop", "image").with_path("path", &image)?;
+    if written {
+        thing = thing.with(WRITTEN, "in full");
+    }
+    // Some filesystems have no handles: then it is looked for by its path.
+    if let Ok(handle) = handles::of(&folder) {
+        thing = thing.with(MOUNT, crate::provision::mount::mount_of(site.host, &real)?.target).with(FOLDER, handle);
+    }
+    let first = site.ledger.enter(thing.clone())?;
+    let file = folders::create_in(&folder, name).or_host(|| format!("create the image {}", image.display()))?;
+    if let Ok(handle) = handles::of(&file) {
+        thing = thing.with(HANDLE, handle);
+    }
+    let entry =
+        site.ledger.enter(crate::provision::image_file::known_by(thing, &paths::look_at_open(&file, &image)?))?;
+    site.ledger.hold(entry, file);
+    site.ledger.undone(first)?;
+    Ok(image)
+}
+
+const MOUNT: &str = "mount";
+
+const FOLDER: &str = "folder";
+
+const HANDLE: &str = "handle";
+
+/// Removes an image of the ledger, whatever it and its folder are called by now. Does nothing when it is gone.
+///
+/// # Errors
+/// When something else has its name, or it was moved to where it is not found.
+pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
+    let image = Path::new(thing.mark("path")?);
+    let (above, name) = (image.parent().unwrap_or(Path::new("/")), image.file_name().and_then(|name| name.to_str()));
+    let name = name.filter(|name| image.is_absolute() && name.starts_with(folder::PREFIX) && name.ends_with(".img"));
+    let name = name.ok_or_else(|| Error::bug(format!("{} is not the name of a pgstrata image", image.display())))?;
+    if sysfs::loops(host).iter().any(|(_, file)| Path::new(file) == image) {
+        return Err(Error::host(format!("the image {} still has a loop device", image.display())));
+    }
+    let known = crate::provision::image_file::known(thing);
+    let by_handle = |mark: &str| Some(handles::open(Path::new(thing.marks.get(MOUNT)?), thing.marks.get(mark)?));
+    let folders = [folders::open(above).ok(), by_handle(FOLDER).and_then(Result::ok)];
+    for folder in folders.into_iter().flatten() {
+        if folders::remove_known(folder, name, known).or_host(|| format!("remove {}", image.display()))? {
+            return Ok(());
+        }
+    }
+    match by_handle(HANDLE) {
+        Some(Ok(moved)) if paths::look_at_open(&moved, image)?.names > 0 => {
+            let (mount, inode) = (thing.mark(MOUNT)?, thing.mark(crate::provision::image_file::INODE)?);
+            Err(Error::host(format!("the image {} was moved to another folder", image.display())).hint(format!(
+                "`find {mount} -xdev -inum {inode}` shows where it is: remove it, then run `pgstrata clean`"
+            )))
+        }
+        _ if paths::look_for(image)?.is_some() => {
+            Err(Error::host(format!("{} is not the file that pgstrata created", image.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where images lie when the plan does not say.
+pub(crate) const DEFAULT_FOLDER: &str = "/var/lib/pgstrata";
 
 #[cfg(test)]
 mod tests {

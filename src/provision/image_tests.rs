@@ -130,7 +130,8 @@ fn trials_use_the_same_image_one_after_another_and_find_nothing_of_the_one_befor
         let wish = LoopWish { direct_io: false, discards: true, sector: None };
         let again = place.ledger().mark();
         let device = attach(&place.site("look"), &image, &wish).unwrap();
-        let found = guard::signatures(&place.host, &guard::BlockDevice::find(&device).unwrap()).unwrap();
+        let found =
+            guard::signatures(&place.host, &crate::provision::identity::BlockDevice::find(&device).unwrap()).unwrap();
         assert_eq!(found, [], "{name}");
         let target = place.path().join("mounted");
         fs::create_dir(&target).unwrap();

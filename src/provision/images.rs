@@ -4,14 +4,13 @@
 //! two. A stack that is kept for all its trials has images of its own. They lie in the ledger below everything of a
 //! trial and go with the run; a run that goes on makes them again ([ADR 18](../../docs/adr/0018-images-written-in-full.md)).
 
-use super::devices::DeviceWalk;
-use super::guard::BlockDevice;
-use super::image_file::{self, Refilled};
-use super::ledger::Thing;
-use super::sysfs::{self, DeviceNumber};
-use super::{Site, Space, folder, layer, loop_image, mount, needs};
 use crate::error::{Context, Error, Result};
-use crate::host::{Host, files, folders, handles, paths};
+use crate::host::{files, paths};
+use crate::provision::devices::DeviceWalk;
+use crate::provision::identity::BlockDevice;
+use crate::provision::image_file::{Refilled, WRITTEN, make_file};
+use crate::provision::sysfs::DeviceNumber;
+use crate::provision::{Site, Space, folder, image_file, layer, needs};
 use crate::record::stack::StackSpec;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -125,77 +124,6 @@ impl Images {
     }
 }
 
-/// Mark in the ledger of an image that is written in full.
-const WRITTEN: &str = "written";
-
-/// Makes an empty image file, which is going to be written in full or not, entered into the ledger first and again once its
-/// inode is known: by that it is removed, and its folder is found by a handle whatever it is called by then.
-pub(super) fn make_file(site: &Site<'_>, place: &Path, name: &str, written: bool) -> Result<PathBuf> {
-    if place == Path::new(loop_image::DEFAULT_FOLDER) {
-        folders::make_passable(place)?;
-    }
-    let (folder, real) = folders::open_trusted(place)?;
-    let image = real.join(name);
-    if paths::exists(&image) {
-        return Err(Error::host(format!("the image {} already exists", image.display())));
-    }
-    let mut thing = Thing::new("loop", "image").with_path("path", &image)?;
-    if written {
-        thing = thing.with(WRITTEN, "in full");
-    }
-    // Some filesystems have no handles: then it is looked for by its path.
-    if let Ok(handle) = handles::of(&folder) {
-        thing = thing.with(MOUNT, mount::mount_of(site.host, &real)?.target).with(FOLDER, handle);
-    }
-    let first = site.ledger.enter(thing.clone())?;
-    let file = folders::create_in(&folder, name).or_host(|| format!("create the image {}", image.display()))?;
-    if let Ok(handle) = handles::of(&file) {
-        thing = thing.with(HANDLE, handle);
-    }
-    let entry = site.ledger.enter(loop_image::known_by(thing, &paths::look_at_open(&file, &image)?))?;
-    site.ledger.hold(entry, file);
-    site.ledger.undone(first)?;
-    Ok(image)
-}
-
-const MOUNT: &str = "mount";
-const FOLDER: &str = "folder";
-const HANDLE: &str = "handle";
-
-/// Removes an image of the ledger, whatever it and its folder are called by now. Does nothing when it is gone.
-///
-/// # Errors
-/// When something else has its name, or it was moved to where it is not found.
-pub(super) fn remove(host: &Host, thing: &Thing) -> Result<()> {
-    let image = Path::new(thing.mark("path")?);
-    let (above, name) = (image.parent().unwrap_or(Path::new("/")), image.file_name().and_then(|name| name.to_str()));
-    let name = name.filter(|name| image.is_absolute() && name.starts_with(folder::PREFIX) && name.ends_with(".img"));
-    let name = name.ok_or_else(|| Error::bug(format!("{} is not the name of a pgstrata image", image.display())))?;
-    if sysfs::loops(host).iter().any(|(_, file)| Path::new(file) == image) {
-        return Err(Error::host(format!("the image {} still has a loop device", image.display())));
-    }
-    let known = loop_image::known(thing);
-    let by_handle = |mark: &str| Some(handles::open(Path::new(thing.marks.get(MOUNT)?), thing.marks.get(mark)?));
-    let folders = [folders::open(above).ok(), by_handle(FOLDER).and_then(Result::ok)];
-    for folder in folders.into_iter().flatten() {
-        if folders::remove_known(folder, name, known).or_host(|| format!("remove {}", image.display()))? {
-            return Ok(());
-        }
-    }
-    match by_handle(HANDLE) {
-        Some(Ok(moved)) if paths::look_at_open(&moved, image)?.names > 0 => {
-            let (mount, inode) = (thing.mark(MOUNT)?, thing.mark(loop_image::INODE)?);
-            Err(Error::host(format!("the image {} was moved to another folder", image.display())).hint(format!(
-                "`find {mount} -xdev -inum {inode}` shows where it is: remove it, then run `pgstrata clean`"
-            )))
-        }
-        _ if paths::look_for(image)?.is_some() => {
-            Err(Error::host(format!("{} is not the file that pgstrata created", image.display())))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Writes again what mkfs has left without a written block in the run's own written images below some devices. Nobody
 /// may write to them meanwhile.
 ///
@@ -204,7 +132,8 @@ pub(super) fn remove(host: &Host, thing: &Thing) -> Result<()> {
 pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &'d Path>) -> Result<Refilled> {
     let things = site.ledger.open_things().into_iter().map(|(_, thing)| thing);
     let written = things.filter(|thing| thing.kind == "image" && thing.marks.contains_key(WRITTEN));
-    let written: BTreeSet<(u64, u64)> = written.filter_map(|thing| loop_image::known(&thing)).collect();
+    let written: BTreeSet<(u64, u64)> =
+        written.filter_map(|thing| crate::provision::image_file::known(&thing)).collect();
     let mut walk = DeviceWalk::new(site.host)?;
     for top in tops {
         // What mkfs wrote must be in the image before that is read.
@@ -233,6 +162,9 @@ pub fn try_speed(folder: &Path) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Host;
+    use crate::provision::image_file::remove;
+    use crate::provision::ledger::Thing;
     use std::fs;
 
     #[test]

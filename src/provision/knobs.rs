@@ -4,6 +4,7 @@
 //! [`setting`]'s. The list is short on purpose: what people tune for PostgreSQL.
 
 pub(super) mod modules;
+mod parameter;
 mod setting;
 #[cfg(test)]
 mod tests;
@@ -11,14 +12,14 @@ mod tests;
 pub use setting::{OWNER, strayed};
 pub(super) use setting::{boot, undo};
 
-use super::guard::BlockDevice;
 use super::ledger::Ledger;
 use super::{Ground, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::provision::identity::BlockDevice;
+use crate::record::claim::{Claim, Promise};
 use crate::record::facts::WriteCache;
 use crate::record::options::{LEAVE, OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
-use crate::record::promise::{Claim, Promise};
 use crate::units::Bytes;
 use setting::{KnobOwner, set};
 use std::collections::BTreeMap;

@@ -3,13 +3,13 @@
 //! The only thing in the ledger is the `mapping`, by its name and UUID. Nothing is written to the device below, so that it can be
 //! opened again by making the same mapping.
 
-use super::guard::BlockDevice;
+use super::knobs;
 use super::ledger::Thing;
 use super::size::Size;
 use super::{Built, GivenGround, Layer, Site, Unmet, devices_for, kernel_module, mapper};
-use super::{drives, knobs};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -45,8 +45,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: None,
         doc: "Size of the part: 20GiB, or a share of the device: 10%.",
     },
-    drives::PRECONDITION,
-    drives::PRECONDITION_ROUND,
+    crate::provision::precondition::PRECONDITION,
+    crate::provision::precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -100,7 +100,7 @@ impl Layer for Linear {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        drives::check(options)?;
+        crate::provision::precondition::check(options)?;
         let (start, size) = part(options)?;
         for (key, asked) in [(START, start), (SIZE, size)] {
             if matches!(asked, Size::Bytes(bytes) if bytes % STEP != 0) {

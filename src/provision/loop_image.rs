@@ -7,16 +7,16 @@
 //! would punch a hole into the file is refused by the driver, zeroing included (drivers/block/loop.c, `lo_fallocate`). The
 //! kernel takes no other value for the rest of the device's life.
 
-use super::ledger::Thing;
-use super::sysfs::DeviceNumber;
-use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, drives, guard, image_file, images, knobs, mount,
-    needs, recorded,
-};
 use crate::error::{Context, Error, Result};
 use crate::host::files::File;
 use crate::host::time::sleep;
 use crate::host::{Host, files, folders, loops, paths, users};
+use crate::provision::image_file::{DEFAULT_FOLDER, known, known_by};
+use crate::provision::ledger::Thing;
+use crate::provision::sysfs::DeviceNumber;
+use crate::provision::{
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, guard, image_file, knobs, needs, recorded,
+};
 use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
@@ -24,9 +24,6 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// Where images lie when the plan does not say.
-pub(super) const DEFAULT_FOLDER: &str = "/var/lib/pgstrata";
 
 pub struct LoopImage;
 
@@ -59,8 +56,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("true"),
         doc: "Bypass the page cache of the filesystem below (O_DIRECT); an error if that filesystem does not support it.",
     },
-    drives::PRECONDITION,
-    drives::PRECONDITION_ROUND,
+    crate::provision::precondition::PRECONDITION,
+    crate::provision::precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -90,7 +87,7 @@ impl Layer for LoopImage {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        drives::check(options)?;
+        crate::provision::precondition::check(options)?;
         match options.size("loop") {
             Some(Bytes(bytes)) if bytes < 1 << 20 || bytes % 4096 != 0 => {
                 Err(OptionProblem::at("loop", "an image must be at least 1 MiB and a multiple of 4 KiB"))
@@ -164,14 +161,16 @@ impl Layer for LoopImage {
     /// What the filesystem made of the image and of the device.
     fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
         let Some((_, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };
-        let node = guard::BlockDevice::find(Path::new(device))?.node;
+        let node = crate::provision::identity::BlockDevice::find(Path::new(device))?.node;
         let (file, image) = image_file::behind(host, node)?;
         let holes = match image_file::unwritten(&file, &image)? {
             Some(holes) => match holes.iter().map(|hole| hole.bytes).sum() {
                 0 => "0".to_owned(),
                 bytes => format!("{} ({})", holes.len(), Bytes(bytes)),
             },
-            None => format!("unknown: {} does not report extents", mount::mount_of(host, &image)?.fstype),
+            None => {
+                format!("unknown: {} does not report extents", crate::provision::mount::mount_of(host, &image)?.fstype)
+            }
         };
         let discards = match node.number::<u64>(host, "queue/discard_max_bytes") {
             Some(0) => "off",
@@ -186,7 +185,7 @@ impl Layer for LoopImage {
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
-            "image" => images::remove(host, thing),
+            "image" => crate::provision::image_file::remove(host, thing),
             "device" => remove_device(host, thing),
             kind => Err(Error::host(format!("this version of pgstrata makes no {kind} of the layer `loop`"))
                 .hint("clean up with the version that created it")),
@@ -209,7 +208,7 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} free", place.display()))
             .hint("use a smaller image or another folder, or free some space"));
     }
-    let image = images::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
+    let image = crate::provision::image_file::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
     let file = image_file::opened(site.ledger, &image)?;
     if sparse {
         let making = || format!("create the image {} of {size}", image.display());
@@ -263,7 +262,7 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
         false => e,
     };
     let (device, is_own) = configured(site, image, &file, wish).map_err(refused)?;
-    let node = guard::BlockDevice::find(&device)?.node;
+    let node = crate::provision::identity::BlockDevice::find(&device)?.node;
     let discards = node.path_of("queue/discard_max_bytes");
     // It would stay so after this run on a device that is not of our own making, until the machine boots. What came of it is
     // read back once the stack stands.
@@ -284,22 +283,8 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
 
 /// Loop devices that may be tried before it is said that none can be had.
 const MOST_TRIES: u32 = 64;
-/// Marks of the image by which it and its loop device are known.
-const FILESYSTEM: &str = "filesystem";
-pub(super) const INODE: &str = "inode";
 /// Mark of a loop device that we make and remove.
 const MADE: &str = "made";
-
-/// A thing with the marks by which its image is known.
-pub(super) fn known_by(thing: Thing, found: &paths::PathFacts) -> Thing {
-    thing.with(FILESYSTEM, found.filesystem.to_string()).with(INODE, found.inode.to_string())
-}
-
-/// Filesystem and inode of the image of a thing.
-pub(super) fn known(thing: &Thing) -> Option<(u64, u64)> {
-    let number = |mark: &str| thing.marks.get(mark)?.parse().ok();
-    Some((number(FILESYSTEM)?, number(INODE)?))
-}
 
 /// A loop device on an image, entered into the ledger first, and whether it is of our own making: one beyond all others, so
 /// that whoever looks for a free one finds another. Where this machine makes none (a container with a `/dev` of its own), one
@@ -353,7 +338,8 @@ fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
         let Some(node) = DeviceNumber::named(host, &format!("loop{number}")) else { return Ok(()) };
         let done = match node.backing_file(host) {
             Some(file) if is_on(&path, &file, thing)? => {
-                if let Some(user) = in_use(host, &guard::BlockDevice { path: path.clone(), node })? {
+                if let Some(user) = in_use(host, &crate::provision::identity::BlockDevice { path: path.clone(), node })?
+                {
                     return Err(Error::host(format!("{} on {file} is in use: {user}", path.display())));
                 }
                 // Its file goes with the last one that has it open: look again.
@@ -364,13 +350,13 @@ fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
         };
         match done {
             Ok(()) => break,
-            Err(e) if attempt >= mount::BUSY_TRIES => {
+            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => {
                 return Err(Error::host(format!("{} cannot be removed: {e}", path.display()))
                     .hint(format!("`fuser -v {}` shows who has it open", path.display())));
             }
             Err(_) if attempt == 0 => {}
             // Somebody looks at it: udev does, after each change.
-            Err(_) => sleep(mount::BUSY_PAUSE),
+            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
         }
     }
     Ok(())
@@ -398,10 +384,10 @@ fn on(flag: bool) -> &'static str {
 const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
 
 fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, String>> {
-    let node = guard::BlockDevice::find(device)?.node;
+    let node = crate::provision::identity::BlockDevice::find(device)?.node;
     let (file, image) = image_file::behind(host, node)?;
     let found = paths::look_at_open(&file, &image)?;
-    let below = mount::mount_of(host, &image)?;
+    let below = crate::provision::mount::mount_of(host, &image)?;
     let direct_io = node.flag(host, "loop/dio").map_or("unknown", on);
     let sector =
         node.attribute(host, "queue/logical_block_size").map_or("unknown".to_owned(), |size| format!("{size} B"));
@@ -423,7 +409,7 @@ fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, St
     Ok(details)
 }
 
-fn in_use(host: &Host, device: &guard::BlockDevice) -> Result<Option<String>> {
+fn in_use(host: &Host, device: &crate::provision::identity::BlockDevice) -> Result<Option<String>> {
     if guard::is_mounted(host, device)? {
         return Ok(Some("it is mounted".to_owned()));
     }

@@ -7,13 +7,14 @@
 #[cfg(test)]
 mod tests;
 
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::knobs;
 use super::ledger::Thing;
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;

@@ -10,17 +10,16 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
-use super::{
-    Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, mount, needs,
-};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::lvm;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -301,8 +300,8 @@ fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
         // A member that is gone takes its volumes with it: what is left of the group goes as well.
         let remove = command("vgremove", &there).args(["--force", "--force", "--yes", group]);
         match host.run(&remove) {
-            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount::BUSY_PAUSE),
+            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
             Ok(_) => break,
         }
     }

@@ -137,8 +137,8 @@ impl MachineCrash {
         for attempt in 0.. {
             match self.host.run(&Command::new("umount").arg(&found.target)) {
                 Ok(_) => break,
-                Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
-                Err(_) => sleep(mount::BUSY_PAUSE),
+                Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
+                Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
             }
         }
         Ok(())
@@ -146,7 +146,7 @@ impl MachineCrash {
 
     /// A mount of ours: nothing else may be stopped.
     fn mounted(&self, target: &str) -> Result<Mount> {
-        let table = mount::table(&self.host)?;
+        let table = crate::provision::mount_table::table(&self.host)?;
         let found = table.into_iter().rev().find(|mount| mount.target == target);
         let ours = found.filter(|mount| folder::has_our_name(Path::new(&mount.target)));
         ours.ok_or_else(|| {

@@ -3,7 +3,6 @@
 //! A mapping is known by its name, which bears the run's id, and by its UUID, whose beginning says who made it.
 
 use super::ledger::Thing;
-use super::mount;
 use super::sysfs::DeviceNumber;
 use super::{Ground, Site, Unmet, needs};
 use crate::error::{Error, Result};
@@ -134,8 +133,8 @@ pub(super) fn remove(host: &Host, name: &str, uuid: &str) -> Result<()> {
         }
         // Somebody may look at it for a moment: udev does, after each change.
         match host.run(&Command::new("dmsetup").args(["remove", name])) {
-            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount::BUSY_PAUSE),
+            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
             Ok(_) => {}
         }
     }

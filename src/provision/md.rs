@@ -10,17 +10,16 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{
-    Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, mount, needs,
-};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::mdadm;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -252,8 +251,8 @@ fn stop_all(host: &Host, left: impl Fn() -> Vec<DeviceNumber>) -> Result<()> {
             return Err(Error::host(format!("{} is still mounted", path.display())));
         }
         match host.run(&Command::new("mdadm").arg("--stop").arg(&path)) {
-            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount::BUSY_PAUSE),
+            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
             Ok(_) => {}
         }
     }

@@ -3,29 +3,21 @@
 //! Owns the mount of a stack: its entry in the ledger, the check that what is mounted there is ours, and which mount
 //! options a plan may not use because they tell mount(8) to do something that the ledger would not know.
 
-use super::guard::BlockDevice;
-use super::ledger::Thing;
-use super::options_kept::{self, KeepRule};
-use super::sysfs::DeviceNumber;
-use super::{Site, folder, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths, processes};
-use crate::parse::mountinfo::{self, Mount};
+use crate::parse::mountinfo::Mount;
+use crate::provision::identity::BlockDevice;
+use crate::provision::ledger::Thing;
+use crate::provision::mount_table::{BUSY_PAUSE, BUSY_TRIES, holding, table};
+use crate::provision::options_kept::KeepRule;
+use crate::provision::sysfs::DeviceNumber;
+use crate::provision::{Site, folder, options_kept, zfs_tools};
 use crate::record::facts::MountFacts;
 use crate::record::options::{OptionProblem, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// The mounts that this process sees, proc(5).
-pub(super) const TABLE: &str = "/proc/self/mountinfo";
-
-/// How long a mount or a device may stay busy after the last process that used it has ended.
-pub(super) const BUSY_TRIES: u32 = 50;
-/// Pause between two tries.
-pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Options that are instructions to mount(8) or to other tools, or that defeat the purpose; by start of the option.
 const REFUSED: &[(&str, &str)] = &[
@@ -195,30 +187,6 @@ fn who_uses(host: &Host, target: &Path) -> String {
     }
 }
 
-/// The kernel's mount table.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn table(host: &Host) -> Result<Vec<Mount>> {
-    mountinfo::parse(&host.read(TABLE)?)
-}
-
-/// The mount that holds a folder or file.
-///
-/// # Errors
-/// When the path does not exist or the table cannot be read.
-pub fn mount_of(host: &Host, path: &Path) -> Result<MountFacts> {
-    holding(&table(host)?, &paths::resolve(path)?).map(|mount| facts(host, mount))
-}
-
-/// The mount with the longest target above `path` (which has no symlinks); of several on one target, the last.
-pub(super) fn holding<'a>(table: &'a [Mount], path: &Path) -> Result<&'a Mount> {
-    let above = table.iter().filter(|mount| path.starts_with(&mount.target));
-    above
-        .max_by_key(|mount| Path::new(&mount.target).components().count())
-        .ok_or_else(|| Error::host(format!("no mount in the mount table contains {}", path.display())))
-}
-
 /// What is known of a mount of the table.
 pub(super) fn facts(host: &Host, mount: &Mount) -> MountFacts {
     MountFacts {
@@ -270,9 +238,19 @@ fn kernel_lines<'a>(log: &'a str, begun_s: f64, device: &str, fstype: &str) -> V
     log.lines().filter_map(line).collect()
 }
 
+/// The mount that holds a folder or file.
+///
+/// # Errors
+/// When the path does not exist or the table cannot be read.
+pub fn mount_of(host: &Host, path: &Path) -> Result<MountFacts> {
+    holding(&table(host)?, &paths::resolve(path)?).map(|mount| facts(host, mount))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::mountinfo;
+    use crate::provision::mount_table::holding;
     use crate::record::options::OptionValue;
 
     fn mount_options(list: &[&str]) -> Options {

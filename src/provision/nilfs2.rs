@@ -79,7 +79,7 @@ fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, 
 mod tests {
     use super::*;
     use crate::provision::test_site::{TestPlace, mounted};
-    use crate::record::promise::Claim;
+    use crate::record::claim::Claim;
 
     const SIZE: &str = "160MiB";
 

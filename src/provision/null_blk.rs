@@ -2,15 +2,15 @@
 //!
 //! The only thing in the ledger is the `device`, by the name of its folder in configfs, which bears the run's id.
 
-use super::guard::BlockDevice;
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper, mount, needs,
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
+use crate::provision::identity::BlockDevice;
+use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::promise::{Claim, Promise};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
@@ -78,7 +78,8 @@ impl Layer for NullBlk {
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let driver = kernel_module::unmet(host, "null_blk", MODULE, |host| host.exists(CONFIGFS));
-        let mounted = mount::table(host).is_ok_and(|table| table.iter().any(|mount| mount.target == CONFIG));
+        let mounted = crate::provision::mount_table::table(host)
+            .is_ok_and(|table| table.iter().any(|mount| mount.target == CONFIG));
         let configfs = (!mounted).then(|| Unmet {
             what: format!("configfs on {CONFIG}, where null_blk takes its options"),
             hint: format!("mount -t configfs none {CONFIG}"),

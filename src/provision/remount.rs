@@ -5,12 +5,13 @@
 //! mounts are entered into the ledger once, for as long as this lives: a mount that is not there needs no undoing.
 
 use super::ledger::Thing;
-use super::stack::{BuiltStack, Grounds};
+use super::stack::BuiltStack;
 use super::undo::{Undoers, undo_from};
-use super::{Ground, Site, folder, mount, stack};
+use super::{Ground, Site, folder, stack};
 use crate::error::{Error, Result};
 use crate::host::mounts::{self, MountOptions};
 use crate::host::time::{now, sleep};
+use crate::provision::facts::Grounds;
 use crate::record::facts::MountFacts;
 use crate::record::stack::{End, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ impl Remounts {
                 return self.unmount().map(|()| false);
             }
         }
-        let table = mount::table(site.host)?;
+        let table = crate::provision::mount_table::table(site.host)?;
         let is_same = |one: &Remount| {
             let found = table.iter().rev().find(|mount| Path::new(&mount.target) == one.target);
             found.is_some_and(|found| {

@@ -3,14 +3,15 @@
 //! The disk comes and goes with the module, whose parameters it is made by, so that there can be one on a machine at a
 //! time. The only thing in the ledger is the `module`; its vendor's name is the run's id, by which it is known to be ours.
 
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::knobs;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, mount, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -165,7 +166,7 @@ fn parameter(host: &Host, name: &str) -> String {
 
 /// The disk of this vendor, for which the kernel takes a moment.
 fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
-    for _ in 0..mount::BUSY_TRIES {
+    for _ in 0..crate::provision::mount_table::BUSY_TRIES {
         site.interrupt.check()?;
         let disks = site.host.names_in("/sys/block").into_iter();
         let mut ours = disks.filter(|name| {
@@ -175,7 +176,7 @@ fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
         if let Some(name) = ours.next().filter(|name| site.host.exists(format!("/dev/{name}"))) {
             return Ok(Path::new("/dev").join(name));
         }
-        sleep(mount::BUSY_PAUSE);
+        sleep(crate::provision::mount_table::BUSY_PAUSE);
     }
     Err(Error::host("the kernel shows no disk after loading scsi_debug")
         .hint("it also needs the driver for SCSI disks (module sd_mod)"))
@@ -195,8 +196,8 @@ fn unload(host: &Host, vendor: &str) -> Result<()> {
             }
         }
         match host.run(&Command::new("rmmod").arg(MODULE)) {
-            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount::BUSY_PAUSE),
+            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
             Ok(_) => {}
         }
     }

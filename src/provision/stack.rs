@@ -3,12 +3,14 @@
 //! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
-use super::images::Images;
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, layer};
-use super::{disk, drives, facts, knobs, zfs_places, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::extents::Pieces;
+use crate::provision::facts::Grounds;
+use crate::provision::images::Images;
+use crate::provision::{
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, disk, facts, knobs, layer, zfs_places, zfs_tools,
+};
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
 use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
@@ -120,9 +122,6 @@ fn pool_name(ground: &Ground) -> Option<&str> {
     }
 }
 
-/// What the nodes of a stack offer, by name.
-pub type Grounds = BTreeMap<GroundName, Ground>;
-
 /// Builds a stack bottom-up and reads back what is there.
 ///
 /// # Errors
@@ -166,7 +165,7 @@ fn stand_up(
         let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
         known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
         knobs::still_set(site.host, &built.grounds, &node.options).map_err(doing)?;
-        drives::still_full(site.host, &built.grounds, &node.options).map_err(doing)?;
+        crate::provision::precondition::still_full(site.host, &built.grounds, &node.options).map_err(doing)?;
     }
     let folders = folders(spec, &grounds)?;
     let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;
@@ -212,7 +211,7 @@ fn raise<'n>(
         }
         let promises = knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
         built.promises.extend(promises);
-        let discards = drives::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
+        let discards = crate::provision::precondition::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
         built.details.extend(discards.map(|seen| ("discards".to_owned(), seen.to_owned())));
         grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
         nodes.push((node, built));

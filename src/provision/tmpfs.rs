@@ -109,7 +109,7 @@ impl Layer for Tmpfs {
             in_force,
         };
         let target = mount::mount(site, &wanted)?;
-        let limit = limit(&mount::mount_of(site.host, &target)?.super_options);
+        let limit = limit(&crate::provision::mount::mount_of(site.host, &target)?.super_options);
         match limit {
             Some(limit) if (size.0..size.0.saturating_add(LARGEST_PAGE_BYTES)).contains(&limit) => {
                 let details = [("limit".to_owned(), Bytes(limit).to_string())].into();

@@ -2,7 +2,7 @@
 
 use super::Site;
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, OnDevice, Recipe};
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
@@ -12,6 +12,7 @@ use crate::host::command::Command;
 use crate::host::{Host, files};
 use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::Options;
 use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;

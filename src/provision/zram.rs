@@ -4,14 +4,15 @@
 //! before the device gets its size, the `device` with the kernel's number for this very one (`diskseq`). An unused device
 //! has no size: it is removed by its number alone; one with a size only if it is the very one.
 
-use super::guard::{self, BlockDevice};
+use super::guard;
 use super::knobs;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, mount, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::sleep;
+use crate::provision::identity::BlockDevice;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -179,11 +180,11 @@ fn remove(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
 
 /// Tries again while somebody looks at the device: udev does, after each change.
 fn again(act: impl Fn() -> Result<()>) -> Result<()> {
-    for _ in 0..mount::BUSY_TRIES {
+    for _ in 0..crate::provision::mount_table::BUSY_TRIES {
         if act().is_ok() {
             return Ok(());
         }
-        sleep(mount::BUSY_PAUSE);
+        sleep(crate::provision::mount_table::BUSY_PAUSE);
     }
     act()
 }

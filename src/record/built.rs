@@ -1,9 +1,9 @@
 //! A stack as it was found after it was built: the nodes of the plan, and the devices below them that were there already.
 
 use super::facts::{DeviceFacts, MountFacts};
-use super::promise::{Claim, Promise};
 use super::seconds::device_prefixes;
 use super::stack::{End, GroundName, Input, Role};
+use crate::record::claim::{Claim, Promise};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

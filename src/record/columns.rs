@@ -17,7 +17,7 @@ pub use waits::axes;
 pub(crate) use waits::waits;
 pub use zfs::*;
 
-use super::seconds::{Column, ColumnKind, ColumnType};
+use crate::record::column::{Column, ColumnKind, ColumnType};
 
 /// The definition of one column, as [`Column`] has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! classes and verdicts; what follows from a claim is for `analyse`.
 
 use super::facts::{DeviceFacts, MountFacts, WriteCache};
-use super::promise::{Claim, Promise};
+use crate::record::claim::{Claim, Promise};
 use std::fmt;
 
 /// Names that a row holds for.

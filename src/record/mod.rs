@@ -10,6 +10,8 @@ pub mod age;
 pub mod build;
 pub mod built;
 pub mod case;
+pub mod claim;
+pub mod column;
 pub mod columns;
 pub mod counts;
 pub mod drive;

@@ -2,7 +2,8 @@
 //! are computed from this, and can be computed again.
 
 use super::facts::{DeviceFacts, MountFacts};
-use super::promise::{self, Promise};
+use super::promise;
+use crate::record::claim::Promise;
 use serde::{Deserialize, Serialize};
 
 /// Version of the record. 1: the first.

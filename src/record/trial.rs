@@ -11,8 +11,8 @@ use super::full::FullRecord;
 use super::operation::Operation;
 use super::options::Options;
 use super::probe::DeviceCounts;
-use super::seconds::Column;
 use super::window::{SettleRecord, WindowRecord};
+use crate::record::column::Column;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -3,12 +3,9 @@
 //! A table gets its columns from what stands in them: no word and no number is broken, and where that cannot be, or below
 //! 80 columns, each row becomes a card of `name: value` lines. Absent on purpose: asking the terminal, which `cli` does.
 
-use super::terminal::{paragraph, width};
-use std::cell::Cell;
+use crate::report::text::{NO_BREAK, columns, joined, paragraph, width};
 use std::collections::BTreeSet;
 
-/// Columns where nobody says otherwise: files, pipes.
-pub const COLUMNS: u16 = 100;
 /// Columns below which rows become cards.
 const FEWEST_FOR_A_TABLE: usize = 80;
 /// Columns that a table is set in by.
@@ -17,25 +14,6 @@ const INDENT: usize = 2;
 const GAP: usize = 2;
 /// Longest text in a column of numbers that is kept on one line before other columns grow: a rate with its interval.
 const NUMBER: usize = 32;
-/// Keeps the groups of a number together while lines are broken.
-const NO_BREAK: char = '\u{a0}';
-
-thread_local! {
-    static CHOSEN: Cell<u16> = const { Cell::new(COLUMNS) };
-}
-
-/// Does `work`, the text of which may be `columns` wide.
-pub fn at_width<T>(columns: u16, work: impl FnOnce() -> T) -> T {
-    let before = CHOSEN.replace(columns);
-    let done = work();
-    CHOSEN.set(before);
-    done
-}
-
-/// Columns that a line may have.
-pub(super) fn columns() -> usize {
-    usize::from(CHOSEN.get())
-}
 
 /// Whether rows are to be tables at all.
 pub(super) fn takes_tables() -> bool {
@@ -194,19 +172,10 @@ fn folded(cell: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The text with the groups of its numbers joined, and their per cent: `12 345` is one word, and `65 %`.
-pub(super) fn joined(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let digit = |at: usize| chars.get(at).is_some_and(char::is_ascii_digit);
-    let is_group = |at: usize| at > 0 && digit(at - 1) && (1..=3).all(|ahead| digit(at + ahead)) && !digit(at + 4);
-    let is_share = |at: usize| at > 0 && digit(at - 1) && chars.get(at + 1) == Some(&'%');
-    let joins = |at: usize| is_group(at) || is_share(at);
-    chars.iter().enumerate().map(|(at, c)| if *c == ' ' && joins(at) { NO_BREAK } else { *c }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::text::at_width;
 
     fn table() -> TextTable {
         let mut table = TextTable::default();
@@ -270,6 +239,6 @@ mod tests {
 
     #[test]
     fn the_width_holds_for_the_work_alone() {
-        assert_eq!((at_width(81, columns), columns()), (81, usize::from(COLUMNS)));
+        assert_eq!((at_width(81, columns), columns()), (81, usize::from(crate::report::text::COLUMNS)));
     }
 }

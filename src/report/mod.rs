@@ -35,6 +35,7 @@ mod snapshots;
 mod stages;
 mod table;
 pub(crate) mod terminal;
+pub mod text;
 mod trials;
 mod windows;
 mod words;

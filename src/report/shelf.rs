@@ -1,11 +1,12 @@
 //! The shelf for a terminal, plain UTF-8 without colours: what lies on it, and one publication with its
 //! conclusions beside what its own figures support. Every text from outside goes through `printable`.
 
-use super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use super::terminal::{align_right, indented, plain_table};
 use crate::analyse::shelf::findings::{
     CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
 };
 use crate::analyse::shelf::words::rate;
+use crate::report::text::{paragraph, printable};
 use std::collections::BTreeSet;
 
 /// Facts that differ between cases and have a column of their own, at most.

@@ -3,25 +3,25 @@
 //! Plain UTF-8 without colours, so that it reads the same in a log, a mail and a pager. Every text from outside goes
 //! through [`printable`]: a terminal obeys control characters.
 
-use super::backend_time::{gain_words, storage_words};
-use super::capacity::{Capacities, NOTE};
-use super::cases::{Cases, flush_share};
-use super::device_work::device_work;
-use super::environment::each_machine;
-use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing, percentile_text};
-use super::layout::{TextTable, columns, joined};
-use super::rankings::{kinds, ranking_tables, side_by_side};
-use super::snapshots::{self, SnapshotTable};
-use super::stages::{self, Stages};
-use super::table::{Cell, Table};
-use super::words::{
-    case_labels, caution_cases, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
-};
-use super::{Renderer, ageing, drives, full, power_cuts};
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
 use crate::error::{Context, Result};
+use crate::report::backend_time::{gain_words, storage_words};
+use crate::report::capacity::{Capacities, NOTE};
+use crate::report::cases::{Cases, flush_share};
+use crate::report::device_work::device_work;
+use crate::report::environment::each_machine;
+use crate::report::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing, percentile_text};
+use crate::report::layout::TextTable;
+use crate::report::rankings::{kinds, ranking_tables, side_by_side};
+use crate::report::snapshots::SnapshotTable;
+use crate::report::stages::Stages;
+use crate::report::table::{Cell, Table};
+use crate::report::text::{paragraph, printable};
+use crate::report::words::{
+    case_labels, caution_cases, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
+};
+use crate::report::{Renderer, ageing, drives, full, power_cuts, snapshots, stages};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write;
 
 /// `--format txt`.
@@ -411,74 +411,10 @@ pub(super) fn indented(table: &TextTable) -> String {
     table.shown()
 }
 
-/// Text folded at the width, the first line behind `mark`, the others below its text. Words and numbers stay whole; what
-/// is longer than a line (a path) goes on behind one of its slashes where it has one.
-pub fn paragraph(mark: &str, text: &str) -> String {
-    let mut folded = String::new();
-    let mut line = mark.to_owned();
-    let indent = " ".repeat(width(mark).min(columns() / 2));
-    let room = columns();
-    let text = joined(&printable(text));
-    for word in text.split([' ', '\n', '\t']).filter(|word| !word.is_empty()) {
-        let mut word = word;
-        let is_begun = width(&line) > indent.len() && line != mark;
-        if is_begun && width(&line) + 1 + width(word) > room {
-            push_line(&mut folded, &line);
-            line.clone_from(&indent);
-        } else if is_begun {
-            line.push(' ');
-        }
-        while width(&line) + width(word) > room {
-            let cut = cut(word, room.saturating_sub(width(&line)).max(1));
-            push_line(&mut folded, &format!("{line}{}", &word[..cut]));
-            line.clone_from(&indent);
-            word = &word[cut..];
-        }
-        line.push_str(word);
-    }
-    push_line(&mut folded, &line);
-    folded
-}
-
-/// Where a word that is longer than `room` characters is cut.
-fn cut(word: &str, room: usize) -> usize {
-    let most = word.char_indices().nth(room).map_or(word.len(), |(at, _)| at);
-    word[..most].rfind('/').map(|at| at + 1).filter(|at| *at < word.len()).unwrap_or(most)
-}
-
-fn push_line(text: &mut String, line: &str) {
-    text.push_str(line.replace('\u{a0}', " ").trim_end());
-    text.push('\n');
-}
-
-/// Characters, which is columns for all that we print ourselves.
-pub(super) fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// Text that a terminal shows and does not obey: control characters (escape sequences, C1, backspace) and those that
-/// reorder or hide text (bidirectional controls, zero-width ones) become their code; line ends and tabs, blanks.
-pub(super) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(' '),
-            c if c.is_control() || is_invisible(c) => drop(write!(shown, "{{U+{:04X}}}", c as u32)),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Characters without a shape of their own that change what is seen: zero-width ones, line separators, bidirectional
-/// marks, embeddings, overrides and isolates (Unicode Standard Annex 9), byte order mark, tags.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::text::width;
 
     #[test]
     fn escape_sequences_are_shown_and_not_obeyed() {

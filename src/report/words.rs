@@ -1,9 +1,9 @@
 //! The words and number formats that all renderers share.
 
-use super::terminal::is_invisible;
 use crate::analyse::findings::{BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, names};
 pub(super) use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::digits::{last_digit, rounded};
+use crate::report::text::is_invisible;
 use crate::units::{Micros, beyond, significant};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};

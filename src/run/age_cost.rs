@@ -1,11 +1,11 @@
 //! What ageing takes of time and space, estimated.
 
-use super::forecast::{EMPTY_CLUSTER, memory_of, workload};
 use crate::ageing;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::provision;
 use crate::record::case::CaseSpec;
+use crate::run::case::{EMPTY_CLUSTER, memory_of, workload};
 use crate::units::Bytes;
 
 /// Bytes of random pages that are read and written back in a second by a disk of no special speed.

@@ -1,6 +1,5 @@
 //! What the server and the kernel say of a plan before anything is built: versions, settings, mount options.
 
-use super::forecast::workload;
 use super::io_uring;
 use crate::ageing;
 use crate::cluster::check::{self, RefusedSetting, Values};
@@ -17,6 +16,7 @@ use crate::provision::{same_bytes, snapshots};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
+use crate::run::case::workload;
 use crate::telemetry;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,8 @@
 //! What others took of the CPUs during a measurement: counted while its rows pass, stored with the trial.
 
+use crate::record::column::Column;
 use crate::record::columns::{CPU_STEAL_NS, CPU_TIMES, OTHERS_CPU_NS};
-use crate::record::seconds::{Column, Row, Value};
+use crate::record::seconds::{Row, Value};
 use crate::record::trial::CpuTaken;
 use crate::stats::disturbance::Taken;
 

@@ -1,7 +1,8 @@
 //! A program outside of the run that takes CPU time while a trial is measured: said while it happens, once per trial.
 
+use crate::record::column::Column;
 use crate::record::columns;
-use crate::record::seconds::{Column, Row, Value};
+use crate::record::seconds::{Row, Value};
 
 /// Seconds over which its CPU time is taken.
 const OVER_US: u64 = 5_000_000;

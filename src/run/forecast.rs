@@ -1,22 +1,22 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
-use super::{age_cost, drives, io_uring, verdicts, warnings, window};
-use crate::ageing;
-use crate::cluster::{install, server, setting};
+use crate::cluster::{install, server};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, DriveLine, Forecast, ImagesLine, SpaceLine};
-use crate::provision::images::{self, Images};
-use crate::provision::{self, Space, Unmet, knobs};
+use crate::provision::images::Images;
+use crate::provision::{Space, Unmet, images, knobs};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
 use crate::record::window::Extent;
+use crate::run::case::{EMPTY_CLUSTER, memory_of, workload};
+use crate::run::{age_cost, drives, io_uring, verdicts, warnings, window};
 use crate::stats::disturbance::most_repeats;
 use crate::units::Bytes;
-use crate::workload::{self, Memory, Workload};
+use crate::{ageing, provision};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -27,27 +27,9 @@ const TRIAL_OVERHEAD_US: u64 = 4_000_000;
 const COPY_BYTES_PER_S: u64 = 200 << 20;
 /// Bytes a second at which pgbench loads its tables, cautiously. Only for the estimate.
 const LOAD_BYTES_PER_S: u64 = 40 << 20;
-/// What an empty cluster takes with its first WAL segments and catalogs.
-pub(super) const EMPTY_CLUSTER: u64 = 64 << 20;
-/// `shared_buffers` where a plan does not set it.
-const DEFAULT_SHARED_BUFFERS: u64 = 128 << 20;
-/// What a `shared_buffers` without a unit counts.
-const BUFFER_BYTES: u64 = 8192;
 /// Share of a stack's capacity that data may take at the start: what is left is for WAL (max_wal_size is 1 GB by
 /// default), growth and the filesystem's own structures.
 const DATA_SHARE: f64 = 0.8;
-
-/// The workload of this kind. The plan has checked that there is one.
-///
-/// # Errors
-/// A fault of ours otherwise, or a run folder from a pgstrata with more workloads.
-pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
-    workload::ALL
-        .iter()
-        .copied()
-        .find(|w| w.name() == kind)
-        .ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
-}
 
 /// Leaves what a quick run has of the plan, and gives every case a short window, whatever it then lacks.
 ///
@@ -318,16 +300,6 @@ fn refuse_age(case: &CaseSpec) -> Result<()> {
     let message =
         format!("run.json ages the stack of {}, which is reused, an existing folder, or has tablespaces", case.id);
     Err(Error::user(message).hint("plans that ask for this are refused, so run.json was edited: run the plan again"))
-}
-
-/// What the sizes of a case's data refer to on a machine with so much memory.
-#[must_use]
-pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
-    let set = case.postgres.as_ref().map(|postgres| {
-        let value = postgres.asked("shared_buffers");
-        value.and_then(|value| setting::bytes(value, BUFFER_BYTES)).unwrap_or(DEFAULT_SHARED_BUFFERS)
-    });
-    Memory { total, shared_buffers: Bytes(set.unwrap_or(0)) }
 }
 
 /// Microseconds that one trial of a case should take, its template not counted.

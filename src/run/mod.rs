@@ -4,6 +4,7 @@
 //! formats, HTML, printing.
 
 mod age_cost;
+pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod clean;
 mod cpu_taken;
@@ -19,6 +20,7 @@ mod guests;
 pub(crate) mod io_uring;
 mod looks;
 pub(crate) mod measure;
+pub mod opening;
 mod repeats;
 pub(crate) mod session;
 mod share;

@@ -1,40 +1,27 @@
 //! A run from its first trial to its last, in one sitting or several.
 
-use super::crashed::Crashed;
-use super::died::Died;
-use super::drives;
-use super::events::{Events, Watcher};
-use super::forecast;
-use super::guests;
-use super::looks;
-use super::repeats;
-use super::share;
-use super::sitting::{Progress, case_of, count};
-use super::template::Templates;
-use super::undo;
-use super::verdicts::Judge;
-use crate::cluster::install;
 use crate::error::{Error, Kind, Result};
 use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
-use crate::host::time::{self, micros, now};
-use crate::host::users::{self, User};
-use crate::host::{Host, files, machine};
-use crate::plan::{self, Plan};
+use crate::host::users::User;
+use crate::host::{Host, files, time, users};
 use crate::provision::folder;
 use crate::provision::images::Images;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::drive::DriveRecord;
-use crate::record::event::{CaseLeft, Event};
 use crate::record::facts::HostFacts;
-use crate::record::run::{self, RunRecord};
+use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
-use crate::stats::disturbance::most_repeats;
-use crate::store::folder::{RunFolder, StoredTrial, Writer};
+use crate::run::crashed::Crashed;
+use crate::run::died::Died;
+use crate::run::events::{Events, Watcher};
+use crate::run::undo;
+use crate::store::folder::Writer;
 use crate::units::Bytes;
 use crate::workload::Memory;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -135,258 +122,6 @@ pub struct KeptStack {
     pub trials: u32,
 }
 
-/// Starts a run of a plan.
-///
-/// # Errors
-/// Before anything is built: when sizes don't fit, or a folder cannot be written. Later: when the run folder cannot be
-/// written, or something built cannot be undone. A trial that fails is no error of the run.
-pub fn start(
-    host: &Host,
-    plan: &Plan,
-    places: &Places,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
-    let guest = places.guest.as_deref();
-    let forecast = forecast::forecast(host, plan, guest, &places.state)?;
-    forecast::must_fit(&forecast)?;
-    forecast::must_run(plan, &forecast)?;
-    let record = RunRecord {
-        format: run::FORMAT,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        id: files::random_id()?,
-        name: plan.name.clone(),
-        plan_sha256: plan.sha256.clone(),
-        seed: plan.seed,
-        blocks: plan.blocks,
-        baseline: plan.baseline.clone(),
-        quick: plan.quick.clone(),
-        at_least: plan.at_least,
-        durability: plan.durability,
-        extended: Vec::new(),
-        share: plan.share,
-        merged: Vec::new(),
-        started: time::rfc3339(time::wall_us()),
-        cases: settled(host, &plan.cases, guest),
-        order: plan.order.clone(),
-    };
-    let ledger = Ledger::create(&places.ledgers(), &record.id)
-        .map_err(|e| e.hint("choose another folder for ledgers and templates with --state DIR"))?;
-    let writer = match Writer::create(&places.results, record, &plan.text) {
-        Ok(writer) => writer,
-        Err(e) => {
-            ledger.close()?;
-            return Err(e);
-        }
-    };
-    let machine = machine::facts(host);
-    let mut cases = BTreeMap::new();
-    for case in &plan.cases {
-        let expected_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
-        cases.insert(case.id.clone(), CaseLeft { trials: plan.blocks_here(), expected_us });
-    }
-    let started = Event::RunStarted {
-        run: writer.folder().record().id.clone(),
-        trials: count(plan.order.len()),
-        expected_us: forecast.expected_us,
-        most_repeats: most_repeats(count(plan.order.len())),
-        cases,
-    };
-    let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
-    let opening = std::iter::once(started).chain(warnings).collect();
-    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening, judge)
-}
-
-/// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run. What it
-/// means in another guest is found there.
-fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec> {
-    let mut cases = cases.to_vec();
-    let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
-    let here = cases.iter_mut().filter(|case| case.guest.as_deref() == guest);
-    for postgres in here.filter_map(|case| case.postgres.as_mut()) {
-        let find = || install::find(host, &postgres.bin).ok().map(|install| install.bin.display().to_string());
-        // Where none is found, each of its trials says so.
-        if let Some(bin) = found.entry(postgres.bin.clone()).or_insert_with(find) {
-            postgres.bin.clone_from(bin);
-        }
-    }
-    cases
-}
-
-/// Opens a run that stopped. What is left to do stands in its record: the plan is not read again, since another
-/// pgstrata, or one called from elsewhere, could read it differently. `given` is a plan file that must be the same one.
-///
-/// # Errors
-/// When `folder` is not a run folder, or its copy of the plan or `given` is not the plan that the run began with.
-pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
-    let stored = RunFolder::open(folder)?;
-    let same = |what: &str, bytes: &[u8]| {
-        if plan::sha256(bytes) == stored.record().plan_sha256 {
-            return Ok(());
-        }
-        Err(Error::user(format!("{what} is not the one that {} began with", folder.display()))
-            .hint("a run keeps its plan to its end; start a new run for the changed plan"))
-    };
-    same("the plan in the run folder", stored.plan_text()?.as_bytes())?;
-    if let Some(path) = given {
-        let what = format!("the plan {}", path.display());
-        same(&what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
-    }
-    Ok(stored)
-}
-
-/// How a run goes on.
-#[derive(Debug, Default)]
-pub struct Continuing {
-    /// With more blocks than it was planned with.
-    pub blocks: Option<u32>,
-    /// By itself, without these trials, under which a guest died: the next guest was booted. `None`: a person resumes it.
-    pub died: Option<Vec<Died>>,
-    /// In the middle of a trial that asked for the crash of its guest.
-    pub crashed: Option<Crashed>,
-}
-
-impl Continuing {
-    /// The run folder, without what was in flight; a trial that goes on stays.
-    fn writer(&self, folder: &Path) -> Result<Writer> {
-        match &self.crashed {
-            Some(crashed) => Writer::resume_within(folder, &crashed.trial),
-            None => Writer::resume(folder),
-        }
-    }
-
-    /// The ledger, with everything in it undone; for a trial that goes on, as it is.
-    fn ledger(&self, host: &Host, folder: &Path, run: &str) -> Result<Ledger> {
-        let ledger = Ledger::open_for_resume(folder, run)?;
-        if self.crashed.is_none() {
-            undo::undo(&ledger, 0, host)?;
-        }
-        Ok(ledger)
-    }
-}
-
-/// Goes on with a run that [`stored`] has opened.
-///
-/// # Errors
-/// As [`start`].
-pub fn resume(
-    host: &Host,
-    stored: &RunFolder,
-    more: Continuing,
-    places: &Places,
-    interrupt: &Interrupt,
-    watcher: Watcher<'_>,
-    judge: Judge<'_>,
-) -> Result<Ending> {
-    forecast::recheck(&stored.record().cases)?;
-    let mut writer = more.writer(stored.path())?;
-    let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
-    let machine = machine::facts(host);
-    let (mut done, mut left, mut expected_us) = (0, 0, 0);
-    let mut cases: BTreeMap<String, CaseLeft> = BTreeMap::new();
-    let mut elsewhere = Elsewhere::default();
-    let (mut damaged, mut stacks, mut whole) = (Vec::new(), Vec::new(), Vec::new());
-    let record = writer.folder().record();
-    let events = writer.folder().events()?;
-    let next_guest = places.guest.clone().filter(|_| more.died.is_some());
-    let tried = if next_guest.is_some() { guests::tried(&events) } else { BTreeSet::new() };
-    let again = share::begun_elsewhere(writer.folder(), &machine)?;
-    // What the extension opens again is due, too.
-    let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
-    for key in &due {
-        let stored = writer.folder().stored(key)?;
-        if let StoredTrial::Damaged(why) = &stored {
-            let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
-            damaged.push(Event::Warning { message });
-        }
-        if matches!(stored, StoredTrial::Whole(_)) {
-            whole.push(key);
-        }
-        match &stored {
-            StoredTrial::Whole(trial) if trial.is_result() && !again.contains(key) => {
-                done += 1;
-                // Another guest is another machine on purpose, and so may be another whole block of a share.
-                if trial.case.guest == places.guest && record.share.is_none() {
-                    elsewhere.add(&trial.host, &machine);
-                }
-            }
-            _ if tried.contains(key) => {}
-            _ => {
-                left += 1;
-                let case = case_of(record, key)?;
-                let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
-                expected_us += trial_us;
-                let of_case = CaseLeft { trials: 0, expected_us: trial_us };
-                cases.entry(key.case.clone()).or_insert(of_case).trials += 1;
-                if case.guest == places.guest {
-                    stacks.push(&case.stack);
-                }
-            }
-        }
-    }
-    let lost = RunFolder::lost_events(&events, whole.into_iter()).map(|message| Event::Warning { message });
-    // Images go with a sitting: what is left needs them anew.
-    expected_us += forecast::images_us(stacks.iter().copied());
-    expected_us += drives::expected_us(host, stacks.into_iter(), &drives::earlier(&events))?;
-    let most_repeats = repeats::left(writer.folder())?;
-    let resumed =
-        Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };
-    damaged.extend(share::warning(&again));
-    let ledger = more.ledger(host, &places.ledgers(), &record.id)?;
-    let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
-    let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
-    (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
-    (session.again, session.earlier_drives) = (again, drives::earlier(&events));
-    session.run(opening, judge)
-}
-
-/// Trials of earlier sittings that ran on another machine than this one.
-#[derive(Debug, Default)]
-struct Elsewhere {
-    trials: u32,
-    /// In what that machine, or each of them, differs from this one.
-    differences: BTreeSet<String>,
-}
-
-impl Elsewhere {
-    fn add(&mut self, there: &HostFacts, here: &HostFacts) {
-        let differences = there.differences(here);
-        self.trials += u32::from(!differences.is_empty());
-        self.differences.extend(differences);
-    }
-
-    fn warning(self) -> Option<Event> {
-        let differences = self.differences.into_iter().collect::<Vec<_>>().join("; ");
-        let message = format!(
-            "resumed on another machine: {} of the trials there already differ from what follows in {differences}",
-            self.trials
-        );
-        (self.trials > 0).then_some(Event::Warning { message })
-    }
-}
-
-/// Gives a run folder to the person behind sudo: results in somebody's own folder should not be root's. Does nothing
-/// where nobody stands behind sudo.
-///
-/// # Errors
-/// When the filesystem does not take it.
-pub fn give_to_person(folder: &Path) -> Result<()> {
-    users::behind_sudo().map_or(Ok(()), |person| files::give_tree_to(folder, &person))
-}
-
-/// What went wrong in a sitting: why it ended early, what could not be undone, or both. An interrupt is nothing wrong.
-fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
-    let trials = match trials {
-        Err(e) if e.kind() == Kind::Interrupted => Ok(()),
-        Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
-            Err(e.hint(format!("fix that, then: pgstrata run --resume {}", folder.display())))
-        }
-        other => other,
-    };
-    both(trials, undone)
-}
-
 /// What went wrong, and what could not be undone after it.
 ///
 /// # Errors
@@ -403,7 +138,7 @@ pub fn both(done: Result<()>, undone: Result<()>) -> Result<()> {
 }
 
 impl<'a> Session<'a> {
-    fn open(
+    pub(super) fn open(
         host: &Host,
         machine: HostFacts,
         ledger: Ledger,
@@ -458,7 +193,7 @@ impl<'a> Session<'a> {
     /// What the sizes of a case's data refer to.
     #[must_use]
     pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
-        forecast::memory_of(case, self.memory())
+        crate::run::case::memory_of(case, self.memory())
     }
 
     /// Whether a stack is kept for all its trials and stands already.
@@ -478,76 +213,40 @@ impl<'a> Session<'a> {
             self.stuck.get_or_insert(e);
         }
     }
+}
 
-    /// Tells how the sitting begins, runs what is left, then undoes everything, whatever happened.
-    fn run(mut self, opening: Vec<Event>, judge: Judge<'_>) -> Result<Ending> {
-        let begun = now();
-        let mut progress = Progress::default();
-        let nothing_left =
-            opening.iter().any(|event| matches!(event, Event::RunResumed { left: 0, most_repeats: 0, .. }));
-        let trials = self.trials(opening, judge, &mut progress);
-        let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
-        // A run folder that takes no more must keep nothing from being undone.
-        let told = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
-        self.undo_from(0);
-        let counted = self.count_trials();
-        let folder = self.events.writer().folder().path().to_path_buf();
-        let Session { events, ledger, stuck, cut_short, .. } = self;
-        let undone = stuck.map_or_else(|| ledger.close(), Err);
-        if let Err(e) = give_to_person(&folder) {
-            // A run folder that takes no more has its own error.
-            drop(events.emit(Event::Warning { message: e.to_string() }));
-        }
-        settle(trials, undone, &folder)?;
-        told?;
-        let (done, not_run) = counted?;
-        let wall_us = micros(begun.elapsed());
-        let Progress { measured_us, stopped, handed_over } = progress;
-        match &handed_over {
-            Some(guest) => events.emit(Event::HandedOver { guest: guest.clone() })?,
-            None if !interrupted && stopped.is_none() => {
-                events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
-            }
-            None => {}
-        }
-        Ok(Ending {
-            folder,
-            done,
-            not_run,
-            cut_short,
-            nothing_left,
-            wall_us,
-            measured_us,
-            interrupted,
-            stopped,
-            handed_over,
-        })
+/// A cleanly stopped cluster with its data.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Template {
+    pub data: PathBuf,
+    /// Seconds that making it took.
+    pub seconds: f64,
+    /// Size of its database.
+    pub database_bytes: u64,
+}
+
+/// The templates of a sitting.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Templates {
+    pub(super) state: PathBuf,
+    pub(super) run: String,
+    pub(super) folder: Option<PathBuf>,
+    pub(super) made: BTreeMap<String, Template>,
+}
+
+impl Templates {
+    /// None made yet; they will lie in a folder of the run below `state`.
+    #[must_use]
+    pub fn new(state: &Path, run: &str) -> Templates {
+        Templates { state: state.to_path_buf(), run: run.to_owned(), folder: None, made: BTreeMap::new() }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_that_goes_on_elsewhere_says_what_differs_and_one_that_stays_says_nothing() {
-        let here = HostFacts {
-            hostname: "old".to_owned(),
-            kernel: "6.1.0".to_owned(),
-            cpus: 4,
-            memory_bytes: 8 << 30,
-            ..HostFacts::default()
-        };
-        let told = |there: &[HostFacts]| {
-            let mut elsewhere = Elsewhere::default();
-            there.iter().for_each(|host| elsewhere.add(host, &here));
-            elsewhere.warning()
-        };
-        let rebooted = HostFacts { memory_bytes: (8 << 30) - 4096, swap_used_bytes: Some(1), ..here.clone() };
-        assert_eq!(told(&[here.clone(), rebooted]), None);
-        let other = HostFacts { kernel: "6.12.9".to_owned(), memory_bytes: 16 << 30, ..here.clone() };
-        let message = "resumed on another machine: 2 of the trials there already differ from what follows in kernel 6.12.9 \
-                       and 6.1.0; memory 16 GiB and 8 GiB";
-        assert_eq!(told(&[other.clone(), here.clone(), other]), Some(Event::Warning { message: message.to_owned() }));
-    }
+/// Gives a run folder to the person behind sudo: results in somebody's own folder should not be root's. Does nothing
+/// where nobody stands behind sudo.
+///
+/// # Errors
+/// When the filesystem does not take it.
+pub fn give_to_person(folder: &Path) -> Result<()> {
+    users::behind_sudo().map_or(Ok(()), |person| files::give_tree_to(folder, &person))
 }

@@ -1,7 +1,6 @@
 //! A share of a plan that goes on on another machine: cases compare only inside a machine, so a block that another machine
 //! has begun is measured again as a whole.
 
-use super::sitting::has_result;
 use crate::error::Result;
 use crate::record::case::TrialKey;
 use crate::record::event::Event;
@@ -59,4 +58,9 @@ pub(super) fn stands(folder: &RunFolder, key: &TrialKey, again: &BTreeSet<TrialK
         StoredTrial::Whole(trial) => trial.is_result() && trial.host.differences(here).is_empty(),
         StoredTrial::Missing | StoredTrial::Damaged(_) => false,
     })
+}
+
+/// Whether a trial has its result; one that was not run is tried again on resume.
+pub(crate) fn has_result(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
+    Ok(folder.stored(key)?.is_result())
 }

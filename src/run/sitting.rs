@@ -1,19 +1,19 @@
 //! A sitting of a run: what is left of its trials, in their order, until nothing is, or they fail alike, or the next ones run in
 //! another guest.
 
-use super::fail_fast::FailFast;
-use super::guests::Guests;
-use super::looks::Looks;
-use super::repeats;
-use super::session::Session;
-use super::share;
-use super::trial;
-use super::verdicts::Judge;
 use crate::error::{Error, Kind, Result};
+use crate::host::time::{micros, now};
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::Event;
 use crate::record::run::RunRecord;
-use crate::store::folder::RunFolder;
+use crate::run::fail_fast::FailFast;
+use crate::run::guests::Guests;
+use crate::run::looks::Looks;
+use crate::run::session::{Ending, Session, both, give_to_person};
+use crate::run::share::has_result;
+use crate::run::verdicts::Judge;
+use crate::run::{repeats, share, trial};
+use std::path::Path;
 
 /// How far a sitting has come.
 #[derive(Default)]
@@ -22,6 +22,53 @@ pub(super) struct Progress {
     pub(super) measured_us: u64,
     pub(super) stopped: Option<(Kind, String)>,
     pub(super) handed_over: Option<String>,
+}
+
+impl Session<'_> {
+    /// Tells how the sitting begins, runs what is left, then undoes everything, whatever happened.
+    pub(super) fn run(mut self, opening: Vec<Event>, judge: Judge<'_>) -> Result<Ending> {
+        let begun = now();
+        let mut progress = Progress::default();
+        let nothing_left =
+            opening.iter().any(|event| matches!(event, Event::RunResumed { left: 0, most_repeats: 0, .. }));
+        let trials = self.trials(opening, judge, &mut progress);
+        let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
+        // A run folder that takes no more must keep nothing from being undone.
+        let told = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
+        self.undo_from(0);
+        let counted = self.count_trials();
+        let folder = self.events.writer().folder().path().to_path_buf();
+        let Session { events, ledger, stuck, cut_short, .. } = self;
+        let undone = stuck.map_or_else(|| ledger.close(), Err);
+        if let Err(e) = give_to_person(&folder) {
+            // A run folder that takes no more has its own error.
+            drop(events.emit(Event::Warning { message: e.to_string() }));
+        }
+        settle(trials, undone, &folder)?;
+        told?;
+        let (done, not_run) = counted?;
+        let wall_us = micros(begun.elapsed());
+        let Progress { measured_us, stopped, handed_over } = progress;
+        match &handed_over {
+            Some(guest) => events.emit(Event::HandedOver { guest: guest.clone() })?,
+            None if !interrupted && stopped.is_none() => {
+                events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
+            }
+            None => {}
+        }
+        Ok(Ending {
+            folder,
+            done,
+            not_run,
+            cut_short,
+            nothing_left,
+            wall_us,
+            measured_us,
+            interrupted,
+            stopped,
+            handed_over,
+        })
+    }
 }
 
 impl Session<'_> {
@@ -146,11 +193,6 @@ impl Session<'_> {
     }
 }
 
-/// Whether a trial has its result; one that was not run is tried again on resume.
-pub(super) fn has_result(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
-    Ok(folder.stored(key)?.is_result())
-}
-
 pub(super) fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
     let found = record.cases.iter().find(|case| case.id == key.case);
     found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
@@ -158,4 +200,16 @@ pub(super) fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r C
 
 pub(super) fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// What went wrong in a sitting: why it ended early, what could not be undone, or both. An interrupt is nothing wrong.
+fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
+    let trials = match trials {
+        Err(e) if e.kind() == Kind::Interrupted => Ok(()),
+        Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
+            Err(e.hint(format!("fix that, then: pgstrata run --resume {}", folder.display())))
+        }
+        other => other,
+    };
+    both(trials, undone)
 }

@@ -2,47 +2,21 @@
 //!
 //! Every stack starts from the same bytes, and loading is paid once. `docs/adr/0004-template-copy.md` has what it saves.
 
-use super::session::Session;
-use super::undo;
 use crate::cluster::install::Installation;
-use crate::cluster::server::{self, Server, ServerSpec};
+use crate::cluster::server;
+use crate::cluster::server::Server;
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::CacheState;
+use crate::run::session::{Session, Template};
+use crate::run::undo;
 use crate::workload::{Place, Workload};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// A cleanly stopped cluster with its data.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Template {
-    pub data: PathBuf,
-    /// Seconds that making it took.
-    pub seconds: f64,
-    /// Size of its database.
-    pub database_bytes: u64,
-}
-
-/// The templates of a sitting.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Templates {
-    state: PathBuf,
-    run: String,
-    folder: Option<PathBuf>,
-    made: BTreeMap<String, Template>,
-}
-
-impl Templates {
-    /// None made yet; they will lie in a folder of the run below `state`.
-    #[must_use]
-    pub fn new(state: &Path, run: &str) -> Templates {
-        Templates { state: state.to_path_buf(), run: run.to_owned(), folder: None, made: BTreeMap::new() }
-    }
-}
 
 /// Settings under which a template is loaded: nothing of it has to survive a power cut, and little WAL is left over to
 /// be copied.

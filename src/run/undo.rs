@@ -1,7 +1,7 @@
 //! Who undoes what: the layers, and the owners that no layer is.
 
 use crate::cluster;
-use crate::cluster::server::ServerSpec;
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::processes::{self, cgroup, orphans};
 use crate::host::time::now;

@@ -1,6 +1,5 @@
 //! What a person should know of a plan before the run, beside what its workloads say.
 
-use super::forecast::workload;
 use crate::cluster::{install, server};
 use crate::error::Result;
 use crate::host::Host;
@@ -9,6 +8,7 @@ use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::Writes;
 use crate::record::stack::NodeSpec;
 use crate::record::window::Extent;
+use crate::run::case::workload;
 use crate::units::Micros;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,6 @@
 //! What a window of whole checkpoint cycles needs: settings under which checkpoints come by time alone, and how long it
 //! will take. Values of the plan win. Why: `docs/adr/0020-windows-of-whole-checkpoint-cycles.md`.
 
-use super::forecast;
 use crate::cluster::setting;
 use crate::error::Result;
 use crate::record::case::{CaseSpec, PostgresSpec};
@@ -60,7 +59,7 @@ pub fn limit_us(extent: Extent, timeout_us: u64) -> u64 {
 /// # Errors
 /// For a workload that this program does not have.
 pub fn expected_us(case: &CaseSpec) -> Result<(u64, u64)> {
-    let window = forecast::workload(&case.workload.kind)?.window(&case.workload.options);
+    let window = crate::run::case::workload(&case.workload.kind)?.window(&case.workload.options);
     let timeout_us = timeout_us(case, window.extent);
     Ok(match window.extent {
         Extent::Span { span_us } => (window.warm_up.unwrap_or_default().0, span_us),
@@ -79,7 +78,7 @@ pub fn expected_us(case: &CaseSpec) -> Result<(u64, u64)> {
 /// # Errors
 /// For a workload that this program does not have.
 pub fn described(case: &CaseSpec) -> Result<String> {
-    let window = forecast::workload(&case.workload.kind)?.window(&case.workload.options);
+    let window = crate::run::case::workload(&case.workload.kind)?.window(&case.workload.options);
     let timeout = Micros(timeout_us(case, window.extent));
     Ok(match (window.extent, window.warm_up) {
         (Extent::Span { span_us }, warm_up) => match warm_up.unwrap_or_default() {

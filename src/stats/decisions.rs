@@ -8,17 +8,13 @@
 //! - Where Hartley's test ([`super::noise`]) says that the cases are not equally noisy, or blocks are not complete: each pair by its own
 //!   ratio, with Holm's correction (S. Holm, Scand. J. Statist. 6 (1979) 65).
 
-use super::interval::{CONFIDENCE, Component};
-use super::noise;
-use super::nominal;
-use super::ratio::{BlockMean, Contrast};
-use super::sequence::Sequence;
-use super::student;
-use super::studentized::StudentizedRange;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Probability of any false difference among the pairs.
-pub(super) const LEVEL: f64 = 1.0 - CONFIDENCE;
+use crate::stats::criticals::Criticals;
+use crate::stats::interval::{CONFIDENCE, Component};
+use crate::stats::nominal::LEVEL;
+use crate::stats::ratio::{BlockMean, Contrast};
+use crate::stats::sequence::{Relation, Rule, Sequence};
+use crate::stats::{noise, student};
+use std::collections::BTreeSet;
 
 /// How pairs were decided.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,45 +38,6 @@ pub enum Procedure {
     Anytime,
 }
 
-/// Critical values that were needed so far: they depend on the shape of a design alone.
-#[derive(Debug, Clone)]
-pub struct Criticals {
-    seed: u64,
-    ranges: BTreeMap<(usize, u64, u64), f64>,
-    noises: BTreeMap<(usize, usize), f64>,
-    levels: BTreeMap<(usize, u32, u32), f64>,
-}
-
-impl Criticals {
-    /// None yet; `seed` is that of the simulated designs.
-    #[must_use]
-    pub fn seeded(seed: u64) -> Criticals {
-        Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new(), levels: BTreeMap::new() }
-    }
-
-    pub(super) fn range(&mut self, cases: usize, degrees: f64, confidence: f64) -> f64 {
-        let new = || StudentizedRange::new(cases, degrees).quantile(confidence);
-        *self.ranges.entry((cases, degrees.to_bits(), confidence.to_bits())).or_insert_with(new)
-    }
-
-    /// The nominal level of looks after each block from `first` to `last`.
-    pub(super) fn level(&mut self, cases: usize, first: u32, last: u32) -> f64 {
-        let seed = self.seed;
-        *self.levels.entry((cases, first, last)).or_insert_with(|| nominal::level(cases, first, last, seed))
-    }
-
-    /// Another level than the one that keeps the error.
-    #[cfg(test)]
-    pub(super) fn set_level(&mut self, cases: usize, first: u32, last: u32, level: f64) {
-        self.levels.insert((cases, first, last), level);
-    }
-
-    pub(super) fn noise(&mut self, cases: usize, blocks: usize) -> f64 {
-        let seed = self.seed;
-        *self.noises.entry((cases, blocks)).or_insert_with(|| noise::critical_value(cases, blocks, seed))
-    }
-}
-
 /// What was decided of some cases, which are known by their place.
 #[derive(Debug, Clone)]
 pub struct Decisions {
@@ -92,6 +49,29 @@ pub struct Decisions {
     halves: Vec<Option<f64>>,
     /// The looks that it rests on, where there were several.
     pub(super) sequence: Option<Sequence>,
+}
+
+impl Sequence {
+    /// As decisions, which ranks come from.
+    #[must_use]
+    pub fn decisions(self) -> Decisions {
+        let k = self.cases;
+        let faster = self.relations.iter().map(|relation| *relation == Relation::Larger).collect();
+        let margins: Vec<Option<f64>> = self.pairs.iter().map(|pair| pair.map(|pair| pair.margin)).collect();
+        let half = |case: usize| {
+            let own = (0..k).filter_map(|other| self.pairs[case * k + other]);
+            own.max_by_key(|pair| pair.blocks).map(|pair| pair.margin / 2.0)
+        };
+        let halves = (0..k).map(half).collect();
+        let procedure = match self.rule {
+            _ if self.looks == 0 => Procedure::Nothing,
+            Rule::Planned { first, last } => Procedure::Looks { first, last },
+            Rule::Anytime => Procedure::Anytime,
+        };
+        let mut found = Decisions::new(procedure, faster, Margins::Pairs(margins), halves);
+        found.sequence = Some(self);
+        found
+    }
 }
 
 /// Logarithm of the smallest ratio that tells two cases apart.

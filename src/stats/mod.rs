@@ -5,10 +5,12 @@
 
 mod anytime;
 pub(crate) mod autocorrelation;
+pub mod criticals;
 pub mod decisions;
 pub mod disturbance;
 pub(crate) mod geometric;
 pub mod interval;
+mod line;
 pub(crate) mod moments;
 pub(crate) mod noise;
 mod nominal;

@@ -6,9 +6,9 @@
 //! all looks and pairs hold together in 95 % of runs, whatever the reason to stop (C. Jennison, B. W. Turnbull, J. R. Stat.
 //! Soc. B 51 (1989) 305).
 
-use super::decisions::LEVEL;
-use super::noise::normal;
-use rand::SeedableRng;
+use crate::stats::interval::CONFIDENCE;
+use crate::stats::noise::normal;
+use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 /// Trials to simulate in all; a design of 8 cases in 12 blocks takes a tenth of a second.
@@ -70,6 +70,9 @@ fn simulate(cases: usize, first: u32, by_look: &mut [Vec<f64>], rng: &mut ChaCha
         by_look[look].push((high - low).powi(2) / residual.max(f64::MIN_POSITIVE));
     }
 }
+
+/// Probability of any false difference among the pairs.
+pub(crate) const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 #[cfg(test)]
 mod tests {

@@ -3,9 +3,10 @@
 //! The bounds of these tests are the promises of `docs/adr/0017-ranks-are-decided-together.md`. Runs are simulated with
 //! blocks that drift together by 10 %, which pairing must take out.
 
-use super::decisions::{Criticals, Decisions, Procedure};
+use super::decisions::{Decisions, Procedure};
 use super::ratio::{BlockMean, ratio};
 use super::simulation::{Noise, numbered_blocks};
+use crate::stats::criticals::Criticals;
 
 /// A run to simulate: what each case's rate is, and the standard deviation of its trials' logarithms.
 struct Run {

@@ -7,11 +7,12 @@
 //! one pair divided by the number of pairs. A pair keeps what was decided first.
 
 use super::anytime;
-use super::decisions::{Criticals, Decisions, LEVEL, Margins, Procedure};
+use super::criticals::Criticals;
 use super::interval::Component;
 use super::noise;
 use super::ratio::BlockMean;
 use super::student;
+use crate::stats::nominal::LEVEL;
 
 /// Cases within this ratio of each other count as the same.
 pub const SAME: f64 = 1.05;
@@ -48,27 +49,27 @@ pub enum Relation {
 /// The looks at one group of cases.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    rule: Rule,
-    cases: usize,
+    pub(super) rule: Rule,
+    pub(super) cases: usize,
     /// `relations[i * cases + j]`: of i against j.
-    relations: Vec<Relation>,
+    pub(super) relations: Vec<Relation>,
     /// The block after which each pair was decided; 0 where it is open.
-    decided_at: Vec<u32>,
+    pub(super) decided_at: Vec<u32>,
     /// The last look of each pair.
-    pairs: Vec<Option<LookedAt>>,
-    looks: u32,
+    pub(super) pairs: Vec<Option<LookedAt>>,
+    pub(super) looks: u32,
 }
 
 /// A pair at its last look.
 #[derive(Debug, Clone, Copy)]
-struct LookedAt {
-    blocks: usize,
+pub(super) struct LookedAt {
+    pub(super) blocks: usize,
     /// Logarithm of the ratio, and the smallest one that would have shown.
-    log: f64,
-    margin: f64,
+    pub(super) log: f64,
+    pub(super) margin: f64,
     /// Variance of the ratio's logarithm in one block, and its degrees of freedom for each further block.
-    variance: f64,
-    degrees: f64,
+    pub(super) variance: f64,
+    pub(super) degrees: f64,
 }
 
 impl Sequence {
@@ -169,27 +170,6 @@ impl Sequence {
     pub fn more_blocks(&self, case: usize, other: usize) -> Option<u32> {
         let pairs = self.cases * (self.cases - 1) / 2;
         more_blocks(self.pairs[case * self.cases + other]?, pairs)
-    }
-
-    /// As decisions, which ranks come from.
-    #[must_use]
-    pub fn decisions(self) -> Decisions {
-        let k = self.cases;
-        let faster = self.relations.iter().map(|relation| *relation == Relation::Larger).collect();
-        let margins: Vec<Option<f64>> = self.pairs.iter().map(|pair| pair.map(|pair| pair.margin)).collect();
-        let half = |case: usize| {
-            let own = (0..k).filter_map(|other| self.pairs[case * k + other]);
-            own.max_by_key(|pair| pair.blocks).map(|pair| pair.margin / 2.0)
-        };
-        let halves = (0..k).map(half).collect();
-        let procedure = match self.rule {
-            _ if self.looks == 0 => Procedure::Nothing,
-            Rule::Planned { first, last } => Procedure::Looks { first, last },
-            Rule::Anytime => Procedure::Anytime,
-        };
-        let mut found = Decisions::new(procedure, faster, Margins::Pairs(margins), halves);
-        found.sequence = Some(self);
-        found
     }
 }
 

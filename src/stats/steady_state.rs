@@ -7,7 +7,7 @@
 //! *either* side, and `iops_slope:10%` is 10 % of the mean for each sample, four times SNIA's over five.
 
 use super::moments;
-use super::trend::Line;
+use crate::stats::line::Line;
 
 /// Rounds of a window.
 pub const WINDOW: usize = 5;

@@ -7,14 +7,14 @@
 //! Steady is SNIA's rule ([`steady_state`]) over the last points. SNIA looks at five equal rounds; here there may be as few as
 //! three points, and their distances differ.
 
-use super::interval::mean_of_differences;
-use super::{moments, steady_state, student};
+use crate::stats::interval::mean_of_differences;
+use crate::stats::line::Line;
+use crate::stats::{moments, steady_state};
 
 /// Smallest change between the last two amounts that is one, of the logarithm.
 const LEAST_CHANGE: f64 = 0.02;
 /// Fewest points that can be steady.
 const LEAST_POINTS: usize = 3;
-const CONFIDENCE: f64 = super::interval::CONFIDENCE;
 
 /// A figure at an amount of work, in one block.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,32 +108,6 @@ fn blocks(points: &[Point]) -> Vec<Vec<Point>> {
 
 fn logs(block: &[Point]) -> Vec<(f64, f64)> {
     block.iter().map(|point| (point.x, point.y.ln())).collect()
-}
-
-/// A line by least squares.
-pub(super) struct Line {
-    pub slope: f64,
-    /// Standard error of the slope and its degrees of freedom, where more than two points lie around it.
-    error: Option<(f64, f64)>,
-}
-
-impl Line {
-    pub fn through(points: &[(f64, f64)]) -> Option<Line> {
-        let n = points.len() as f64;
-        let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-        let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
-        if points.len() < 2 || spread <= 0.0 {
-            return None;
-        }
-        let slope = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum::<f64>() / spread;
-        let rest: f64 = points.iter().map(|point| (point.1 - y - slope * (point.0 - x)).powi(2)).sum();
-        let error = (points.len() > 2).then(|| ((rest / (n - 2.0) / spread).sqrt(), n - 2.0));
-        Some(Line { slope, error })
-    }
-
-    fn half_width(&self) -> Option<f64> {
-        self.error.map(|(error, degrees)| error * student::two_sided_quantile(CONFIDENCE, degrees))
-    }
 }
 
 #[cfg(test)]

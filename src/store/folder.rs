@@ -1,16 +1,19 @@
 //! The run folder: making one, opening one, its events, which trials are complete.
 
-use super::staging::{Staging, check_files};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
-use crate::record::run::{self, RunRecord};
-use crate::record::trial::{self, Outcome, TrialRecord};
-use serde::de::DeserializeOwned;
+use crate::record::run::RunRecord;
+use crate::record::trial::{Outcome, TrialRecord};
+use crate::record::{run, trial};
+use crate::store::checked::{is_real_folder, is_there, json, must_have, read_text, read_versioned};
+use crate::store::staging::{Staging, check_files};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs;
+use std::fs::File;
+use std::io::SeekFrom;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 const PLAN: &str = "plan.toml";
@@ -346,16 +349,6 @@ fn place(folder: &str, key: &TrialKey) -> PathBuf {
     Path::new(folder).join(&key.case).join(key.trial.to_string())
 }
 
-/// Whether anything has this name, be it a link that leads nowhere.
-pub(super) fn is_there(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok()
-}
-
-/// Whether this is a folder and no symlink to one.
-pub(super) fn is_real_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
-}
-
 /// Whether this is the name of a trial in flight: `.3.part`, `.3.old`.
 fn is_unfinished(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -430,61 +423,6 @@ fn cut_partial_line(file: &mut File) -> std::io::Result<()> {
     file.read_to_end(&mut text)?;
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     if whole < text.len() { file.set_len(whole as u64) } else { Ok(()) }
-}
-
-/// A document as bytes.
-///
-/// # Errors
-/// When a value has no form in JSON: a fault of ours.
-pub(super) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(document).map_err(|e| Error::bug(format!("cannot be written: {e}")))?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
-/// Largest document of a run folder that is read whole: a record of 100 000 trials has some 50 MB.
-const MOST_BYTES: u64 = 256 << 20;
-
-/// Reads a file of bounded size; `None` where it is not there.
-fn read_text(folder: &Path, name: impl AsRef<Path>) -> Result<Option<String>> {
-    let reading = || format!("read {}", folder.join(&name).display());
-    let Some(mut file) = files::open_within(folder, &name)? else { return Ok(None) };
-    if file.metadata().or_store(reading)?.len() > MOST_BYTES {
-        return Err(Error::store("it is larger than any run writes").while_doing(reading()));
-    }
-    let mut text = String::new();
-    file.read_to_string(&mut text).or_store(reading)?;
-    Ok(Some(text))
-}
-
-/// What a run always writes; else it is gone.
-pub(super) fn must_have<T>(found: Option<T>, path: &Path) -> Result<T> {
-    found.ok_or_else(|| Error::store(format!("{} is missing", path.display())))
-}
-
-/// Reads a document whose `format` must not be newer than `known`; `None` where it is not there.
-pub(super) fn read_versioned<T: DeserializeOwned>(
-    folder: &Path,
-    name: impl AsRef<Path>,
-    known: u32,
-) -> Result<Option<T>> {
-    #[derive(serde::Deserialize)]
-    struct Version {
-        format: u32,
-    }
-    let path = folder.join(&name);
-    let Some(text) = read_text(folder, name)? else { return Ok(None) };
-    let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
-    if version.format > known {
-        return Err(Error::store(format!(
-            "{} has format version {}; this pgstrata ({}) reads up to {known}",
-            path.display(),
-            version.format,
-            env!("CARGO_PKG_VERSION")
-        ))
-        .hint("use the pgstrata that wrote it, or a newer one"));
-    }
-    serde_json::from_str(&text).map(Some).or_store(|| format!("read {}", path.display()))
 }
 
 #[cfg(test)]

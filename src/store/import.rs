@@ -11,11 +11,12 @@
 //! nobody holds was left by an import that was killed, and the next one clears it. Making one with its lock, and clearing,
 //! are done under a lock on the folder of results, so that none is seen before it is locked.
 
-use super::folder::{folder_name, is_there, json, read_versioned};
+use super::folder::folder_name;
 use super::staging::sync_tree;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::imported::{self, ImportRecord};
+use crate::store::checked::{is_there, json, read_versioned};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};

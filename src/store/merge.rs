@@ -1,6 +1,6 @@
 //! Writing a merged run folder: trials of several runs, byte for byte as they were stored.
 
-use super::folder::{RunFolder, is_real_folder, json, must_have, read_versioned};
+use super::folder::RunFolder;
 use super::staging::sync_tree;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -9,6 +9,7 @@ use crate::record::event::Stamped;
 use crate::record::merged::{self, MergeRecord};
 use crate::record::run::RunRecord;
 use crate::record::verdict::VerdictRecord;
+use crate::store::checked::{is_real_folder, json, must_have, read_versioned};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;

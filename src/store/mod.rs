@@ -13,6 +13,7 @@
 //! A trial is written beside its place, synced, and renamed into it: a trial folder without a leading dot is complete.
 //! A run folder is made the same way. A format version newer than this program's is refused, never guessed.
 
+mod checked;
 pub mod folder;
 pub(crate) mod import;
 pub mod latency;

@@ -4,11 +4,12 @@
 //! Whole numbers are stored as signed INT64, so that a difference of two counters cannot overflow in other people's SQL.
 //! A row group holds up to [`ROWS_IN_GROUP`] rows: memory does not grow with the length of a trial.
 
-use super::folder::must_have;
 use super::staging::SECONDS;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::record::seconds::{Column, ColumnType, Row, Value};
+use crate::record::column::{Column, ColumnType};
+use crate::record::seconds::{Row, Value};
+use crate::store::checked::must_have;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::column::writer::ColumnWriter;

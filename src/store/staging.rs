@@ -1,9 +1,9 @@
 //! A trial on its way into the run folder: written beside its place, synced, renamed into it.
 
-use super::folder::{is_real_folder, is_there, json, must_have};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::trial::{FileMark, TrialRecord};
+use crate::store::checked::{is_real_folder, is_there, json, must_have};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{self, Read};

@@ -1,9 +1,10 @@
 //! What a power cut would cost the cases of a run: `verdicts/<case>.json`, a file for each stack with one server.
 
-use super::folder::{RunFolder, json, read_versioned};
+use super::folder::RunFolder;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::verdict::{self, VerdictRecord};
+use crate::store::checked::{json, read_versioned};
 use std::fs;
 use std::path::{Path, PathBuf};
 

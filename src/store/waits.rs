@@ -5,8 +5,9 @@
 use super::seconds::{ColumnData, SecondsWriter, read_file};
 use super::staging::WAITS;
 use crate::error::{Error, Result};
+use crate::record::column::Column;
 use crate::record::columns;
-use crate::record::seconds::{Column, Value};
+use crate::record::seconds::Value;
 use crate::record::trial::{WaitFigures, WaitSecond};
 use std::collections::BTreeMap;
 use std::path::Path;

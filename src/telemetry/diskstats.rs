@@ -7,9 +7,10 @@ use super::{ColumnSource, OpenSampler, Sampler, Target, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::diskstats::{self, DiskStats};
+use crate::record::column::Column;
 use crate::record::columns::{self, DeviceColumn};
 use crate::record::facts::DeviceFacts;
-use crate::record::seconds::{Column, Value, device_prefixes};
+use crate::record::seconds::{Value, device_prefixes};
 
 /// The source `diskstats`.
 pub struct Diskstats;

@@ -5,8 +5,9 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::parse::meminfo::{self, Meminfo};
 use crate::parse::vmstat::{self, Vmstat};
+use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::seconds::{Column, Value};
+use crate::record::seconds::Value;
 
 /// The source `memory`.
 pub struct Memory;

@@ -26,8 +26,9 @@ pub(crate) mod zfs;
 use crate::cluster::client::{Client, ServerAddress};
 use crate::error::Result;
 use crate::host::Host;
+use crate::record::column::Column;
 use crate::record::facts::DeviceFacts;
-use crate::record::seconds::{Column, Value};
+use crate::record::seconds::Value;
 use crate::record::stack::GroundName;
 use std::time::Duration;
 

@@ -17,7 +17,8 @@ use crate::cluster::client::ServerAddress;
 use crate::cluster::client::{Client, TextRow};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::record::seconds::{Column, Value};
+use crate::record::column::Column;
+use crate::record::seconds::Value;
 use statistics::STATISTICS;
 
 /// The source `postgres`.

@@ -4,8 +4,9 @@ use super::{OpenSampler, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::pressure;
+use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::seconds::{Column, Value};
+use crate::record::seconds::Value;
 
 /// The source `pressure`.
 pub struct Pressure;

@@ -17,8 +17,9 @@ use super::{OpenSampler, Sampler, Target};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::processes::{Named, cpu_times, named};
+use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef, TOP};
-use crate::record::seconds::{Column, Value};
+use crate::record::seconds::Value;
 use std::collections::HashMap;
 
 /// The source `processes`.

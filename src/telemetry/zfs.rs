@@ -8,8 +8,9 @@ use super::{ColumnSource, OpenSampler, Sampler, Target, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
+use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::seconds::{Column, Value};
+use crate::record::seconds::Value;
 use std::collections::BTreeMap;
 
 /// The source `zfs`.

@@ -2,12 +2,13 @@
 
 use pgstrata::record::built::{GroundFacts, NodeFacts, StackFacts};
 use pgstrata::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::column::{Column, ColumnKind, ColumnType};
 use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::promise;
 use pgstrata::record::run::{RunRecord, Share};
-use pgstrata::record::seconds::{Column, ColumnKind, ColumnType, Value};
+use pgstrata::record::seconds::Value;
 use pgstrata::record::stack::{GroundName, Input, Role, StackSpec};
 use pgstrata::record::trial::{Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;

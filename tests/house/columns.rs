@@ -4,9 +4,10 @@
 //! Works on the definitions (`record::columns`), not on the sources' text.
 
 use pgstrata::analyse::trial::reads;
+use pgstrata::record::column::Column;
 use pgstrata::record::columns::{self, ColumnDef, DeviceColumn};
 use pgstrata::record::facts::DeviceFacts;
-use pgstrata::record::seconds::{Column, client_columns, device_prefixes, key_columns};
+use pgstrata::record::seconds::{client_columns, device_prefixes, key_columns};
 use pgstrata::record::stack::GroundName;
 use pgstrata::telemetry::{ALL, Target};
 

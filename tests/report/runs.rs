@@ -2,11 +2,11 @@
 
 use crate::report::facts::stack_facts;
 use pgstrata::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::column::{Column, ColumnKind, ColumnType};
 use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::facts::{HostFacts, ServerFacts};
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::run::RunRecord;
-use pgstrata::record::seconds::{Column, ColumnKind, ColumnType};
 use pgstrata::record::stack::StackSpec;
 use pgstrata::record::trial::{Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;

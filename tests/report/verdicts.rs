@@ -2,7 +2,7 @@
 
 use crate::report::{rendered, sample};
 use pgstrata::analyse::findings::{DeviceVerdict, Findings, PowerCut, StatesTried, Verdict};
-use pgstrata::report::layout::at_width;
+use pgstrata::report::text::at_width;
 
 /// What a power cut would cost a stack of the sample.
 pub fn verdict(stack: &str) -> Option<Verdict> {

@@ -3,8 +3,8 @@
 use crate::analyse::compare::findings::FactDifference;
 use crate::analyse::compare::side::{Medium, Side};
 use crate::record::built::StackFacts;
+use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
-use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
 use crate::record::{durability, promise};
 use crate::units::Bytes;

@@ -1,6 +1,6 @@
 //! What commits of a case survive: classes, and what follows from a promise alone.
 
-use crate::record::promise::{Claim, Promise};
+use crate::record::claim::{Claim, Promise};
 use serde::{Deserialize, Serialize};
 
 /// What a commit costs a case when the power goes, as far as facts read back can tell; ordered from what is known to be

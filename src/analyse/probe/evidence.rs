@@ -3,9 +3,10 @@
 use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Way};
 use super::work::SEEN;
 use crate::analyse::findings::durability::virtual_disk;
+use crate::record::claim::{Claim, Promise};
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::ProbeRecord;
-use crate::record::promise::{self, Claim, Promise};
+use crate::record::promise;
 
 /// Operations below which counters for an operation say nothing: the uncounted one at a slice's beginning would weigh.
 const FEWEST_OPERATIONS: u64 = 5;

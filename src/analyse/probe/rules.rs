@@ -5,9 +5,9 @@ use crate::analyse::probe::evidence::Evidence;
 use crate::analyse::probe::findings::FiredRule;
 use crate::analyse::probe::rule::rule;
 use crate::analyse::probe::{rules_flush, rules_speed};
+use crate::record::claim::Claim;
 use crate::record::durability;
 use crate::record::durability::memory_filesystem;
-use crate::record::promise::Claim;
 
 /// The name of the rule about a mount option that holds flushes back.
 pub(crate) const MOUNT_OPTION: &str = "mount_option";

@@ -6,9 +6,10 @@ use super::find;
 use super::findings::{FiredRule, ProbeFindings};
 use super::sample::{all_at, counted, device, failure, find as row_of, honest, paced, without_devices};
 use crate::analyse::findings::CredibilityKind;
+use crate::record::claim::{Claim, Promise};
 use crate::record::facts::WriteCache;
 use crate::record::probe::{DeviceCounts, ProbeRecord};
-use crate::record::promise::{self, Claim, Promise};
+use crate::record::promise;
 use std::collections::BTreeSet;
 
 fn found(record: &ProbeRecord) -> ProbeFindings {

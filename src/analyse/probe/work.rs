@@ -5,9 +5,9 @@
 //! flush that carries no data is counted as a write of no bytes too: growth shows whether it is here, and it is taken off.
 
 use super::findings::{DeviceWork, IdleTraffic};
+use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, Slice, Way};
-use crate::record::promise::Claim;
 use crate::units::{Bytes, significant};
 
 /// Flushes, or writes, for an operation that count as "there was one": the kernel merges flushes that are due at the

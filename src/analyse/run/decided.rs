@@ -2,7 +2,8 @@
 
 use crate::analyse::findings::{Decision, Estimate, ProcedureKind, RankRow, RankedBy, Ranking};
 use crate::analyse::run::blocks::Blocks;
-use crate::stats::decisions::{Criticals, Decisions, Procedure};
+use crate::stats::criticals::Criticals;
+use crate::stats::decisions::{Decisions, Procedure};
 use crate::stats::ratio::BlockMean;
 use crate::stats::sequence::{Relation, SAME, Sequence};
 use crate::units::{beyond, significant};

@@ -27,10 +27,10 @@ use crate::analyse::run::power_cuts;
 use crate::analyse::trial::counters::Flow;
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
+use crate::record::claim::{Claim, Promise};
 use crate::record::durability as table;
 use crate::record::facts::{DeviceFacts, FoundSetting, MountFacts, ServerFacts};
 use crate::record::operation::{Operation, Writes};
-use crate::record::promise::{Claim, Promise};
 use crate::record::stack::{End, GroundName};
 use crate::units::significant;
 

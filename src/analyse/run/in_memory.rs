@@ -3,7 +3,7 @@
 use crate::analyse::case::backend_time::storage_clause;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{BackendTime, Estimate, InMemory, TrialFinding};
-use crate::record::promise::Claim;
+use crate::record::claim::Claim;
 use crate::stats::ratio::ratio;
 use std::collections::BTreeMap;
 

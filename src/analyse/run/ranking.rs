@@ -9,7 +9,8 @@ use crate::analyse::findings::{
 use crate::analyse::run::blocks::Blocks;
 use crate::analyse::run::decided::{Decided, class_intervals};
 use crate::analyse::run::ranked::{Ranked, by_time, ranked};
-use crate::stats::decisions::{Criticals, complete_blocks};
+use crate::stats::criticals::Criticals;
+use crate::stats::decisions::complete_blocks;
 use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

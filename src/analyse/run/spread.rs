@@ -3,6 +3,7 @@
 use crate::analyse::findings::Answer;
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::record::run::RunRecord;
+use crate::units::count;
 use std::collections::BTreeSet;
 
 /// Which blocks of its plan a run has, and where they come from; `None` for a run that has them all by itself.
@@ -14,8 +15,8 @@ pub fn blocks_held(run: &RunRecord) -> Option<String> {
         return Some(format!("{of} (share {share})"));
     }
     let hosts: BTreeSet<&str> = run.merged.iter().flat_map(|source| &source.hosts).map(String::as_str).collect();
-    let from = counted(run.merged.len(), "run");
-    (!run.merged.is_empty()).then(|| format!("{of}, merged from {from} on {}", counted(hosts.len(), "host")))
+    let from = count(run.merged.len(), "run");
+    (!run.merged.is_empty()).then(|| format!("{of}, merged from {from} on {}", count(hosts.len(), "host")))
 }
 
 /// What a reader should know of a run that has the plan's blocks in part.
@@ -47,8 +48,4 @@ pub(crate) fn name_machines(answer: &mut Answer, run: &RunRecord, machines: usiz
 
 fn list(blocks: &BTreeSet<u32>) -> String {
     blocks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

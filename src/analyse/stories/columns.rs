@@ -5,9 +5,9 @@ use crate::analyse::stories::story::{Act, Story, disk};
 use crate::analyse::stories::windows::three_cycles;
 use crate::analyse::trial::input::{PhaseLatencies, Seconds, TrialInput};
 use crate::analyse::trial::reads;
+use crate::record::column::{ColumnKind, ColumnType};
 use crate::record::columns;
 use crate::record::columns::ColumnDef;
-use crate::record::seconds::{ColumnKind, ColumnType};
 use crate::record::trial::{TrialRecord, WaitCount, WaitFigures};
 
 /// The devices of the trials, from top to bottom.

@@ -3,11 +3,11 @@
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
 use crate::analyse::stories::story::{Act, Floor, Story, disk};
+use crate::record::claim::{Claim, Promise};
 use crate::record::facts::{DeviceFacts, FoundSetting, WriteCache};
 use crate::record::operation::Writes;
 use crate::record::probe::DeviceCounts;
 use crate::record::promise;
-use crate::record::promise::{Claim, Promise};
 use crate::record::stack::GroundName;
 use crate::record::trial::{IdleTraffic, TrialRecord};
 

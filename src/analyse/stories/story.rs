@@ -6,6 +6,7 @@ use crate::analyse::look::Look;
 use crate::analyse::trial::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
+use crate::record::claim::Promise;
 use crate::record::counts::{Counts, Measure, MeasureSlice};
 use crate::record::event::Step;
 use crate::record::facts::{
@@ -14,7 +15,6 @@ use crate::record::facts::{
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::promise;
-use crate::record::promise::Promise;
 use crate::record::run::RunRecord;
 use crate::record::stack::{GroundName, Input, Role, StackSpec};
 use crate::record::trial::{Outcome, TrialRecord, WaitFigures};

@@ -4,7 +4,7 @@ use crate::analyse::findings::DurabilityClass;
 use crate::analyse::probe::sample;
 use crate::analyse::stories::durability::{assert_judged, lazy_script, on_loop};
 use crate::analyse::stories::story::{Act, Story, disk};
-use crate::record::promise::{Claim, Promise};
+use crate::record::claim::{Claim, Promise};
 use crate::record::trial::TrialRecord;
 
 /// So many WAL syncs in the load of each trial, and so many flushes for each at each device.

@@ -4,12 +4,12 @@ use crate::analyse::compare::{from_import, from_probe};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
 use crate::analyse::stories::story::{Act, Story, disk};
+use crate::record::claim::Claim;
 use crate::record::durability::{DurabilityRow, Fact, Name, TABLE};
 use crate::record::facts::{DeviceFacts, MountFacts};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 use crate::record::probe::ProbeRecord;
 use crate::record::promise;
-use crate::record::promise::Claim;
 
 /// What is expected of a claim. Nothing that is counted can lift it: each story below flushes once for each commit.
 /// `None` for a claim that changes no class and is only said.

@@ -1,8 +1,8 @@
 //! The page of a fleet on the server: which runs, grouped by what.
 
-use super::runs::PlanRuns;
-use super::{HOME, encoded};
-use crate::analyse::fleet::{self, GroupBy};
+use crate::analyse::fleet;
+use crate::analyse::fleet::GroupBy;
+use crate::cli::serve::{HOME, encoded};
 use crate::error::{Error, Result};
 use crate::report;
 use crate::report::fleet::Grouping;
@@ -59,4 +59,12 @@ pub(super) fn page(results: &Results, plan: &PlanRuns, by: &[GroupBy]) -> Result
     };
     let all = std::iter::once(USUAL.to_vec()).chain(GroupBy::ALL.map(|by| vec![by]));
     report::fleet::page(&findings, Some(HOME), &all.map(other).collect::<Vec<_>>())
+}
+
+/// The runs of one plan.
+pub(crate) struct PlanRuns {
+    pub(super) name: String,
+    pub(super) key: String,
+    /// Names of the runs, the first first; merged ones last, since the runs that they come from count.
+    pub(super) runs: Vec<String>,
 }

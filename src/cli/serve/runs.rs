@@ -3,8 +3,9 @@
 //! A run is read when a row or a search needs it, and again only when it was changed. Of runs that are not shown the list
 //! needs `run.json` alone.
 
-use super::super::status::{Status, status};
-use super::{encoded, fleet, state_word};
+use crate::cli::serve::fleet::PlanRuns;
+use crate::cli::serve::{encoded, fleet, state_word};
+use crate::cli::status::{Status, status};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
 use crate::record::run::RunRecord;
@@ -52,14 +53,6 @@ struct Row {
     hosts: String,
     /// Hosts, kernels and servers, in lower case.
     words: String,
-}
-
-/// The runs of one plan.
-pub(super) struct PlanRuns {
-    pub(super) name: String,
-    pub(super) key: String,
-    /// Names of the runs, the first first; merged ones last, since the runs that they come from count.
-    pub(super) runs: Vec<String>,
 }
 
 impl Runs {

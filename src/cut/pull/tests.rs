@@ -4,8 +4,9 @@ use super::*;
 use crate::cluster::testing::some_installation;
 use crate::cut::record;
 use crate::cut::tests::{can_record, case, places};
+use crate::provision::facts::Grounds;
 use crate::provision::recorded;
-use crate::provision::stack::{Grounds, build_stack, reopen_stack};
+use crate::provision::stack::{build_stack, reopen_stack};
 use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
 use std::sync::Arc;
 

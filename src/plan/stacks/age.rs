@@ -2,10 +2,11 @@
 
 use super::super::options::{Axis, Entered, options, read_options};
 use super::super::problem::{Problem, Problems};
-use super::super::tree::{Key, Pair, Value, get};
+use super::super::tree::{Pair, Value, get};
 use super::super::values::Choice;
 use super::super::{Catalogue, CatalogueEntry};
 use super::FOLDER;
+use crate::plan::limits::Key;
 use crate::record::options::Options;
 use std::path::Path;
 

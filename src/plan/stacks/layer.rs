@@ -2,8 +2,9 @@
 //! `{ name = { option = ... } }`; and which of its keys name what it stands on.
 
 use super::super::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
-use super::super::tree::{Key, Node, Pair, Value};
+use super::super::tree::{Node, Pair, Value};
 use super::super::{Catalogue, CatalogueEntry};
+use crate::plan::limits::Key;
 use crate::record::stack::GroundKind;
 
 /// Where a layer is written, which says what layers may stand there.

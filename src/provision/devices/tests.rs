@@ -1,11 +1,12 @@
 //! Tests of the way down from a folder to its devices, on fake trees as the kernel lays them out.
 
-use super::{DeviceWalk, DevicesBelow, Identity, WayEnd, unit_serial};
+use super::{DeviceWalk, DevicesBelow, WayEnd};
 use crate::host::Host;
 use crate::parse::mountinfo;
+use crate::provision::identity::{Identity, unit_serial};
 use crate::provision::sysfs::{DeviceNumber, chosen};
+use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, WriteCache};
-use crate::record::promise::Claim;
 use crate::record::stack::Role;
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,9 +1,10 @@
 //! The disks of this machine, as a plan names them: `pgstrata doctor`.
 
-use super::super::devices::Identity;
-use super::super::guard::{self, BlockDevice};
+use super::super::guard;
 use super::super::sysfs::{self, DeviceNumber};
 use crate::host::{Host, folders, paths};
+use crate::provision::identity::BlockDevice;
+use crate::provision::identity::Identity;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

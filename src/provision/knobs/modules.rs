@@ -3,23 +3,17 @@
 //! There are hundreds, and each version has others, so that there is no list of them here. A parameter is a knob like
 //! others: noted in the ledger, read back, put back.
 
-use super::setting;
-use super::{Drags, Knob, knob, wanted};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
+use crate::provision::knobs::parameter::{MODULES, folder, is_name};
+use crate::provision::knobs::{setting, wanted};
 use crate::provision::ledger::Ledger;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::BTreeMap;
 
 /// Key of the parameters.
 pub const KEY: &str = "module";
-
-/// The modules that make up ZFS, those of versions before 2.2 among them.
-const MODULES: [&str; 4] = ["zfs", "spl", "icp", "zcommon"];
-
-/// Stands for every parameter; its file is in the ledger alone.
-pub(super) static PARAMETER: Knob = knob("module parameter", "", Drags::Nothing);
 
 /// Parameters as an option of a layer.
 pub const PARAMETERS: OptionSpec = OptionSpec {
@@ -29,19 +23,6 @@ pub const PARAMETERS: OptionSpec = OptionSpec {
     default: None,
     doc: "Parameters of the ZFS module by name, set for the trial and restored afterwards: { zfs_arc_max = \"2GiB\" }.",
 };
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-}
-
-/// Whether a path is the file of a parameter of one of these modules: a ledger must not make root write elsewhere.
-pub(super) fn is_parameter(path: &str) -> bool {
-    MODULES.iter().any(|module| path.strip_prefix(&folder(module)).is_some_and(is_name))
-}
-
-fn folder(module: &str) -> String {
-    format!("/sys/module/{module}/parameters/")
-}
 
 /// The file of a parameter.
 fn path_of(host: &Host, name: &str) -> Option<String> {
@@ -142,6 +123,7 @@ pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<BTreeMa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provision::knobs::parameter::is_parameter;
     use crate::provision::undo::{Undoers, undo_from};
     use crate::record::options::LEAVE;
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::provision::test_site::{TestPlace, options_of, stack, stands_and_dies, text};
+use crate::record::claim::Claim;
 use crate::record::options::OptionValue;
-use crate::record::promise::Claim;
 
 #[test]
 fn sizes_that_no_disk_can_have_are_refused() {

@@ -3,13 +3,14 @@
 
 use super::*;
 use crate::parse::kstat;
+use crate::provision::facts::Grounds;
 use crate::provision::ledger::{Death, Ledger};
-use crate::provision::stack::{self, BuiltStack, Grounds};
+use crate::provision::stack::{self, BuiltStack};
 use crate::provision::test_site::{TestPlace, options_of, text};
 use crate::provision::undo::{Undoers, undo_from};
 use crate::provision::{mount, zfs_tools};
+use crate::record::claim::Claim;
 use crate::record::options::OptionValue;
-use crate::record::promise::Claim;
 use crate::record::stack::{GroundName, Input, NodeSpec, StackSpec};
 use std::fs;
 use std::os::unix::fs::FileExt;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::provision::test_site::{TestPlace, options_of, stack, stands_and_dies, text};
-use crate::record::promise::Claim;
+use crate::record::claim::Claim;
 
 fn spec(_: &TestPlace) -> crate::record::stack::StackSpec {
     stack("zram", vec![("zram", options_of(&[("zram", text("128MiB"))])), ("ext4", Options::default())])

@@ -1,7 +1,7 @@
 //! Columns of `waits.parquet` after those that say which trial it is, and the columns of a case's axes.
 
 use super::{ColumnDef, SECOND, gauge, interval};
-use crate::record::seconds::{Column, ColumnKind, ColumnType};
+use crate::record::column::{Column, ColumnKind, ColumnType};
 use std::collections::BTreeMap;
 
 const TIME_US: ColumnDef =

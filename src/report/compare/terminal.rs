@@ -1,9 +1,10 @@
 //! A comparison for a terminal, plain UTF-8 without colours. Every text from outside goes through
 //! `printable`: a terminal obeys control characters.
 
-use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use super::super::terminal::{align_right, indented, plain_table};
 use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
 use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
+use crate::report::text::{paragraph, printable};
 
 /// The whole report.
 #[must_use]

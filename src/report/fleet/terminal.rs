@@ -1,7 +1,8 @@
 //! Machines beside each other, for a terminal.
 
-use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use super::super::terminal::{align_right, indented, plain_table};
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostFinding, HostGroup};
+use crate::report::text::{paragraph, printable};
 
 /// Hosts of a group that are shown: the slowest.
 const SHOWN: usize = 20;

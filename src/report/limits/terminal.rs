@@ -1,8 +1,9 @@
 //! Limits for a terminal, plain UTF-8 without colours. Every text from outside goes through `printable`.
 
-use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use super::super::terminal::{align_right, indented, plain_table};
 use super::{change, summary, word};
 use crate::analyse::limits::{LimitFinding, LimitFindings};
+use crate::report::text::{paragraph, printable};
 use crate::units::significant;
 
 /// The whole report.

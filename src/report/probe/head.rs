@@ -1,11 +1,12 @@
 //! The answer in six lines: how fast PostgreSQL's own WAL writing is here, what it is worth, what to set, where it stands.
 
-use super::super::terminal::{paragraph, printable};
 use super::numbers::{half_width, rate};
-use super::sections::{spoken, title};
+use super::sections::title;
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{FiredRule, ProbeFindings, RowFinding};
 use crate::analyse::probe::requirements::{Outcome, RequirementFinding};
+use crate::report::probe::time::spoken;
+use crate::report::text::{paragraph, printable};
 use crate::units::Micros;
 
 /// The six lines; a device or folder with a long name may need more.

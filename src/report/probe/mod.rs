@@ -9,6 +9,7 @@ mod sections;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod time;
 
 pub use csv::csv;
 pub use head::requirement;

@@ -1,11 +1,12 @@
 //! The table of rows.
 
 use super::super::cases::section_title;
-use super::super::layout::{columns, takes_tables};
-use super::super::terminal::{paragraph, printable, width};
+use super::super::layout::takes_tables;
 use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
-use super::sections::spoken;
 use crate::analyse::probe::findings::{DeviceWork, Family, ProbeFindings, RowFinding};
+use crate::report::probe::time::spoken;
+use crate::report::text::columns;
+use crate::report::text::{paragraph, printable, width};
 use crate::units::{Micros, significant};
 
 /// Columns that all of them fill: row, rate, its interval, four latencies, histogram, device work, a blank between them and

@@ -1,12 +1,13 @@
 //! What follows the table: devices, growth, stalls, credibility, recommendation, where the folder stands, caveats.
 
-use super::super::terminal::{paragraph, printable, width};
-use super::numbers::{rate, span};
-use super::rows::shown_device;
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
     Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
 };
+use crate::report::probe::numbers::{rate, span};
+use crate::report::probe::rows::shown_device;
+use crate::report::probe::time::spoken;
+use crate::report::text::{paragraph, printable, width};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
 
@@ -70,13 +71,6 @@ fn growth_words(growth: &GrowthFinding) -> String {
     let written =
         if growth.written_bytes == 0 { "nothing".to_owned() } else { Bytes(growth.written_bytes).to_string() };
     format!("{written} took {}{per_s}", spoken(growth.sync_ns))
-}
-
-/// A time as prose has it: `1.5 ms`.
-pub(super) fn spoken(ns: u64) -> String {
-    let text = span(ns);
-    let unit = text.find(|c: char| c.is_ascii_alphabetic()).filter(|unit| *unit > 0);
-    unit.map_or_else(|| text.clone(), |unit| format!("{} {}", &text[..unit], &text[unit..]))
 }
 
 /// The slowest operations that were stalls, with their time.

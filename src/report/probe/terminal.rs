@@ -1,11 +1,11 @@
 //! A probe's findings for a terminal, the answer in its first six lines; plain UTF-8 without colours. Every text from outside goes through
 //! `printable`: a terminal obeys control characters.
 
-use super::super::terminal::paragraph;
 use super::super::words::moment;
 use super::{head, rows, sections};
 use crate::analyse::probe::findings::{MountFacts, ProbeFindings};
 use crate::analyse::probe::requirements::RequirementFinding;
+use crate::report::text::paragraph;
 use crate::units::{Bytes, Micros};
 
 /// The whole report.

@@ -3,13 +3,13 @@
 use super::{csv, pg_test_fsync};
 use crate::analyse::probe::findings::ProbeFindings;
 use crate::analyse::probe::{find, sample};
+use crate::record::claim::{Claim, Promise};
 use crate::record::facts::{DeviceFacts, MountFacts};
 use crate::record::probe::{
     DeviceCounts, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord, RowSpec, SecondLatencies, Segment,
     Slice, Slow, Way,
 };
-use crate::record::promise::{Claim, Promise};
-use crate::report::layout::at_width;
+use crate::report::text::at_width;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};

@@ -3,15 +3,17 @@
 
 use super::{Ran, Trial, cluster, concluded};
 use crate::cluster::install;
-use crate::cluster::server::{Server, ServerSpec};
+use crate::cluster::server::Server;
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::command::CommandLog;
 use crate::host::processes;
 use crate::host::time::{self, Instant, micros, now, sleep};
+use crate::provision::facts::Grounds;
 use crate::provision::guest_disk;
 use crate::provision::images::Images;
 use crate::provision::knobs;
-use crate::provision::stack::{Grounds, reopen_stack};
+use crate::provision::stack::reopen_stack;
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Step};
 use crate::record::latency::LatencyInterval;
@@ -21,7 +23,7 @@ use crate::record::trial::{Gap, StepTime, TrialRecord};
 use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::session::Session;
-use crate::run::template::Templates;
+use crate::run::session::Templates;
 use crate::run::{sitting, undo};
 use crate::units::Micros;
 use crate::workload::{ClientSecond, Crash, GuestIsBack, Listener, Place, Progress, Until};
@@ -192,8 +194,8 @@ fn open(trial: &mut Trial<'_, '_>, hand_over: &HandOver) -> Result<(Instant, u64
     let (session, spec) = (&trial.session, &trial.case.stack);
     knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)
         .map_err(|e| e.while_doing("set the knobs of the kernel"))?;
-    let name = super::stack::name_of(session, spec, &trial.key.trial.to_string());
-    let site = super::stack::site(session, name, &hand_over.images_of_stack);
+    let name = super::site::name_of(session, spec, &trial.key.trial.to_string());
+    let site = super::site::site(session, name, &hand_over.images_of_stack);
     let before = session.host.command_log().len();
     let built = reopen_stack(&site, spec, Grounds::new())
         .map_err(|e| e.while_doing(format!("open the stack {} after the crash", spec.name)))?;

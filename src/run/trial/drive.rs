@@ -2,7 +2,7 @@
 //!
 //! Each stands alone for it, behind the checks that formatting it has, and is released again.
 
-use super::{Trial, stack};
+use super::{Trial, site};
 use crate::ageing::drive::{BLOCK, DEPTH, Doing, Done, Drive, precondition};
 use crate::error::{Error, Result};
 use crate::host::time::wall_us;
@@ -62,9 +62,9 @@ fn one(trial: &mut Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
 
 fn write(trial: &Trial<'_, '_>, wanted: &WantedDrive) -> Result<DriveRecord> {
     let (session, spec) = (&*trial.session, &trial.case.stack);
-    let name = stack::name_of(session, spec, &trial.key.trial.to_string());
+    let name = site::name_of(session, spec, &trial.key.trial.to_string());
     let images = session.images.by_node(spec);
-    let standing = wanted.stand(&stack::site(session, name, &images))?;
+    let standing = wanted.stand(&site::site(session, name, &images))?;
     let StandingDrive { path, model, bytes, .. } = &standing;
     let (began_us, Micros(round_us)) = (wall_us(), wanted.round);
     let most_rounds = u32::try_from(MOST_ROUNDS).unwrap_or(u32::MAX);

@@ -11,6 +11,7 @@ mod drive;
 mod full;
 mod idle;
 mod settle;
+mod site;
 mod stack;
 mod store;
 mod window;
@@ -20,10 +21,11 @@ use super::died::Died;
 use super::fail_fast::Failure;
 use super::forecast;
 use super::session::Session;
-use super::template::{self, Template};
+use super::template;
 use super::window::expected_us;
 use crate::cluster::install::{self, Installation};
-use crate::cluster::server::{Server, ServerSpec};
+use crate::cluster::server::Server;
+use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{self, micros, now};
 use crate::provision::images;
@@ -33,6 +35,7 @@ use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::{Event, Step};
 use crate::record::options::Options;
 use crate::record::trial::{self as record, Outcome, StepTime, TrialRecord};
+use crate::run::session::Template;
 use crate::store::staging::Staging;
 use crate::workload::Workload;
 use std::collections::BTreeMap;
@@ -159,7 +162,7 @@ fn ends_the_run(e: &Error) -> bool {
 
 impl<'s, 'a> Trial<'s, 'a> {
     fn new(session: &'s mut Session<'a>, case: &'s CaseSpec, key: &'s TrialKey) -> Result<Trial<'s, 'a>> {
-        let workload = forecast::workload(&case.workload.kind)?;
+        let workload = crate::run::case::workload(&case.workload.kind)?;
         let record = TrialRecord {
             format: record::FORMAT,
             run: session.record.id.clone(),
@@ -206,7 +209,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         record: TrialRecord,
         staging: Staging,
     ) -> Result<Trial<'s, 'a>> {
-        let workload = forecast::workload(&case.workload.kind)?;
+        let workload = crate::run::case::workload(&case.workload.kind)?;
         Ok(Trial {
             session,
             key,

@@ -3,18 +3,17 @@
 //! The step `build`: the knobs of the kernel, then the stack of a trial, fresh, or the one that is kept for all of them,
 //! with its age; then a look at what others do to its devices.
 
-use super::{Trial, drive, idle};
 use crate::error::Result;
 use crate::host::time::now;
-use crate::provision::Site;
-use crate::provision::knobs;
-use crate::provision::stack::{self, BuiltStack};
+use crate::provision::stack::BuiltStack;
+use crate::provision::{knobs, stack};
 use crate::record::event::Event;
 use crate::record::stack::StackSpec;
 use crate::run::session::{KeptStack, Session};
+use crate::run::trial::site::{name_of, site};
+use crate::run::trial::{Trial, drive, idle};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Writes the images that the stack needs and the run does not have yet. They stay for the trials that follow.
 pub(super) fn write_images(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -84,24 +83,4 @@ fn of_spec(session: &Session<'_>, spec: &StackSpec, trial: &str) -> Result<Built
     let images = session.images.by_node(spec);
     stack::build_stack(&site(session, name, &images), spec)
         .map_err(|e| e.while_doing(format!("build the stack {}", spec.name)))
-}
-
-/// What everything of a stack is named by.
-pub(super) fn name_of(session: &Session<'_>, spec: &StackSpec, trial: &str) -> String {
-    // Stacks of one name that differ in an option may be kept at the same time.
-    let alike = session.kept.iter().filter(|(kept, _)| kept.name == spec.name).count();
-    let number = if alike == 0 { String::new() } else { format!("{alike}") };
-    format!("pgstrata-{}-{trial}{number}.{}", session.record.id, spec.name)
-}
-
-pub(super) fn site<'s>(session: &'s Session<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
-    Site {
-        host: &session.host,
-        ledger: &session.ledger,
-        name,
-        folder: session.folder.clone(),
-        images,
-        image: None,
-        interrupt: &session.interrupt,
-    }
 }

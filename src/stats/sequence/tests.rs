@@ -1,5 +1,6 @@
 //! The whole procedure of adaptive blocks on runs whose truth is known: what it gets wrong, and what it saves.
 
+use super::super::decisions::{Decisions, Procedure};
 use super::*;
 use crate::stats::simulation::{Noise, numbered_blocks};
 

@@ -5,7 +5,6 @@
 
 use super::drive;
 use super::options::{self, Settings};
-use super::read::TRANSACTIONS;
 use super::seconds::Tally;
 use super::shifted::Shifted;
 use super::{Pgbench, settings};
@@ -19,6 +18,7 @@ use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
 use crate::stats::search::{self, Counted, Try};
 use crate::units::Micros;
+use crate::workload::pgbench::seconds::TRANSACTIONS;
 use crate::workload::{DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
 use std::path::Path;
 use std::sync::OnceLock;

@@ -106,7 +106,7 @@ impl Workload for Pgbench {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        scripts::check_files(&Settings::from(options)?)
+        crate::workload::pgbench::options::check_files(&Settings::from(options)?)
     }
 
     fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {

@@ -1,10 +1,11 @@
 //! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
 
-use super::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, writes};
+use crate::host::paths;
 use crate::record::operation::Writes;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
+use crate::workload::pgbench::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, writes};
 use crate::workload::{Memory, Window};
 use std::sync::LazyLock;
 
@@ -367,6 +368,23 @@ fn whole_seconds(options: &Options, key: &'static str) -> Result<Option<Micros>,
         Some(span) if span.0 / 1_000_000 > MOST => Err(OptionProblem::at(key, format!("must be at most {MOST}s"))),
         span => Ok(span),
     }
+}
+
+/// Names each file of a script or of `setup` that is not there.
+///
+/// # Errors
+/// The first such file.
+pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
+    let scripts = settings.scripts.iter().map(|script| ("script", &script.source));
+    for (key, source) in scripts.chain(settings.setup.iter().map(|setup| ("setup", setup))) {
+        if let ScriptSource::File(path) = source
+            && !paths::is_file(path)
+        {
+            return Err(OptionProblem::at(key, format!("the file {} does not exist", path.display()))
+                .help("relative paths start at the plan's folder"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

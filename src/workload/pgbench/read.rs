@@ -1,14 +1,12 @@
 //! What was counted from the log and what pgbench says itself, as a record has it. Pure.
 
-use super::options::Settings;
-use super::seconds::{ScriptTally, Tally};
-use super::unsent;
 use crate::error::{Error, Result};
-use crate::parse::pgbench_summary::{self, Summary};
+use crate::parse::pgbench_summary;
+use crate::parse::pgbench_summary::Summary;
 use crate::record::counts::{Counts, Measure, Reported, StatementFigures};
-
-/// Name of the measure of all scripts together.
-pub const TRANSACTIONS: &str = "transactions";
+use crate::workload::pgbench::options::Settings;
+use crate::workload::pgbench::seconds::{ScriptTally, TRANSACTIONS, Tally};
+use crate::workload::pgbench::unsent;
 
 /// The counts of one measurement. `summary` is what pgbench printed at its end, where it came to one.
 pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Result<Counts> {

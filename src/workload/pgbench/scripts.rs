@@ -1,8 +1,7 @@
 //! The scripts of a pgbench workload: built in, in files, or in the plan itself.
 
-use super::options::Settings;
 use crate::error::Error;
-use crate::host::{files, paths};
+use crate::host::files;
 use crate::record::operation::Writes;
 use crate::record::options::{OptionProblem, OptionValue, Options};
 use std::path::{Path, PathBuf};
@@ -53,23 +52,6 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
     }
 }
 
-/// Names each file of a script or of `setup` that is not there.
-///
-/// # Errors
-/// The first such file.
-pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
-    let scripts = settings.scripts.iter().map(|script| ("script", &script.source));
-    for (key, source) in scripts.chain(settings.setup.iter().map(|setup| ("setup", setup))) {
-        if let ScriptSource::File(path) = source
-            && !paths::is_file(path)
-        {
-            return Err(OptionProblem::at(key, format!("the file {} does not exist", path.display()))
-                .help("relative paths start at the plan's folder"));
-        }
-    }
-    Ok(())
-}
-
 /// The scripts of a plan, with their weights.
 ///
 /// # Errors
@@ -91,7 +73,7 @@ pub fn scripts(options: &Options) -> Result<Vec<Script>, OptionProblem> {
     Ok(scripts)
 }
 
-fn script(text: &str) -> Result<Script, OptionProblem> {
+pub(crate) fn script(text: &str) -> Result<Script, OptionProblem> {
     let (what, weight) = match text.rsplit_once('@') {
         Some((what, weight)) if !weight.is_empty() && weight.bytes().all(|b| b.is_ascii_digit()) => {
             let weight: u32 = weight.parse().unwrap_or(0);
@@ -176,7 +158,9 @@ pub fn writes(scripts: &[Script]) -> Writes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::Settings;
     use super::*;
+    use crate::workload::pgbench::options::check_files;
 
     fn options(pairs: &[(&str, OptionValue)]) -> Options {
         let mut options = Options::default();

@@ -3,15 +3,14 @@
 //! Only seconds that are still open are held: a second is reported as soon as every stream has passed it. Telling goes
 //! through a channel, so that no reader of a pipe, and with it pgbench, ever waits for a listener.
 
-use super::super::{ClientSecond, empty_histogram};
-use super::due::{Due, DueTally};
-use super::idle::{Idle, Marks};
-use super::read::TRANSACTIONS;
-use super::unsent::{FixedRate, LastOnes};
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::counts::Unsent;
 use crate::record::latency::LatencyInterval;
+use crate::workload::pgbench::due::{Due, DueTally};
+use crate::workload::pgbench::idle::{Idle, Marks};
+use crate::workload::pgbench::unsent::{FixedRate, LastOnes};
+use crate::workload::{ClientSecond, empty_histogram};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -371,6 +370,9 @@ impl Bin {
         latencies.record(latency_us).map_err(|e| Error::bug(format!("cannot record a latency of {latency_us} us: {e}")))
     }
 }
+
+/// Name of the measure of all scripts together.
+pub const TRANSACTIONS: &str = "transactions";
 
 #[cfg(test)]
 mod tests {

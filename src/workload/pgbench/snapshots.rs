@@ -4,7 +4,6 @@
 //! stack makes snapshots, figures.
 
 use super::capacity::of_pgbench;
-use super::read::TRANSACTIONS;
 use super::seconds::Tally;
 use super::{Pgbench, drive, reflinks, settings};
 use crate::cluster::server::Server;
@@ -19,6 +18,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
+use crate::workload::pgbench::seconds::TRANSACTIONS;
 use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, SnapshotActions, Until, Window, Workload};
 use std::collections::BTreeSet;
 use std::path::Path;

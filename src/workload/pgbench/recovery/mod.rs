@@ -7,7 +7,6 @@ mod outage;
 mod witness;
 
 use super::capacity::of_pgbench;
-use super::read::TRANSACTIONS;
 use super::seconds::Tally;
 use super::shifted::Shifted;
 use super::{Pgbench, drive, settings};
@@ -22,6 +21,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
+use crate::workload::pgbench::seconds::TRANSACTIONS;
 use crate::workload::{ClientSecond, Crash, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,0 +1,48 @@
+//! One synced write: its flags, the write, the sync.
+
+use crate::host::syncs;
+use crate::probe::tape::Failed;
+use crate::record::probe::{RowSpec, Way};
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io;
+
+/// Flags with which a row's file is opened.
+pub(crate) fn flags(spec: &RowSpec) -> OFlags {
+    let by_way = match spec.way {
+        Way::OpenDatasync => OFlags::DSYNC,
+        Way::OpenSync => OFlags::SYNC,
+        _ => OFlags::empty(),
+    };
+    if spec.direct { by_way | syncs::DIRECT.unwrap_or(OFlags::empty()) } else { by_way }
+}
+
+#[inline]
+pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Failed> {
+    let written = rustix::io::pwrite(file, bytes, offset).map_err(Failed::of("write"))?;
+    whole("write", written, bytes.len())
+}
+
+/// The sync that a way asks for beside its write; none where the file was opened to sync by itself.
+#[inline]
+pub(crate) fn sync(file: &File, way: Way) -> Result<(), Failed> {
+    match way {
+        Way::Fdatasync => syncs::fdatasync(file).map_err(|error| Failed { call: "fdatasync", error }),
+        Way::Fsync => rustix::fs::fsync(file).map_err(Failed::of("fsync")),
+        Way::FsyncWritethrough => {
+            syncs::fsync_writethrough(file).map_err(|error| Failed { call: "fcntl(F_FULLFSYNC)", error })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+pub(crate) fn whole(call: &'static str, written: usize, wanted: usize) -> Result<(), Failed> {
+    if written == wanted { Ok(()) } else { Err(short(call, written, wanted)) }
+}
+
+#[cold]
+fn short(call: &'static str, written: usize, wanted: usize) -> Failed {
+    let words = format!("short write: {written} of {wanted} bytes");
+    Failed { call, error: io::Error::new(io::ErrorKind::WriteZero, words) }
+}

@@ -1,0 +1,75 @@
+//! The options of a disk that is brought to its steady state before trials.
+
+use crate::error::Result;
+use crate::host::Host;
+use crate::provision::{Ground, Site, knobs};
+use crate::record::drive::SNIA_ROUND_US;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::units::Micros;
+
+pub(crate) const KEY: &str = "precondition";
+
+pub(crate) const ROUND: &str = "precondition_round";
+
+/// Whether a device is to be brought to its steady state; an option of layers whose device outlives a trial.
+pub const PRECONDITION: OptionSpec = OptionSpec {
+    key: KEY,
+    kind: OptionKind::Boolean,
+    required: false,
+    default: Some("false"),
+    doc: "Bring the device to its steady state once per run, before stacks are built on it: purge, 2 x its size in 128 KiB \
+          sequential writes, then up to 25 rounds of 4 KiB random writes until SNIA's rule holds. HOURS ON A LARGE DRIVE, and \
+          it wears.",
+};
+
+/// Length of a round.
+pub const PRECONDITION_ROUND: OptionSpec = OptionSpec {
+    key: ROUND,
+    kind: OptionKind::Span,
+    required: false,
+    default: Some("60s"),
+    doc: "Length of a round of `precondition`. Shorter ones are not SNIA's, and reports say so.",
+};
+
+/// What is asked of the drive of a node; `None` where nothing is.
+pub(crate) fn asked(options: &Options) -> Option<Micros> {
+    let round = || options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US));
+    (options.boolean(KEY) == Some(true)).then(round)
+}
+
+/// Whether a node's drive is to be brought to its steady state.
+pub(crate) fn is_asked(options: &Options) -> bool {
+    asked(options).is_some()
+}
+
+/// Checks both options of a layer.
+///
+/// # Errors
+/// The key and what is wrong with it.
+pub(crate) fn check(options: &Options) -> Result<(), OptionProblem> {
+    match (asked(options), options.span(ROUND)) {
+        (Some(Micros(0)), _) => Err(OptionProblem::at(ROUND, "a round must be longer than 0")),
+        (None, Some(_)) => Err(OptionProblem::at(ROUND, "there are no rounds without `precondition = true`")),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps discards away from what a node offers, where its drive was brought to its steady state. Returns how that is seen.
+///
+/// # Errors
+/// When the kernel refuses.
+pub(crate) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) -> Result<Option<&'static str>> {
+    if !is_asked(options) {
+        return Ok(None);
+    }
+    let is_off = knobs::without_discards(site.host, site.ledger, grounds)?;
+    Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
+}
+
+/// Whether discards are still kept away, once everything stands on the drive.
+///
+/// # Errors
+/// With what the kernel shows instead.
+pub(crate) fn still_full(host: &Host, grounds: &[Ground], options: &Options) -> Result<()> {
+    if is_asked(options) { knobs::still_without_discards(host, grounds) } else { Ok(()) }
+}

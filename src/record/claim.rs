@@ -1,0 +1,53 @@
+//! What a node claims of flushes and caches.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a promise says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// It keeps what is written in memory only.
+    Volatile,
+    /// It acknowledges a sync without sending what was written, or a flush, down.
+    HoldsFlushesBack,
+    /// It acknowledges a commit before it asks for the sync, which follows within a known time.
+    AcknowledgesEarly,
+    /// It writes pages without a copy from which one that a power cut tore could be repaired.
+    MayTear,
+    /// It declares what it acknowledged stable, so that the kernel sends it no flushes.
+    DeclaredStable,
+    /// Flushes pass it without being counted.
+    FlushesUncounted,
+    /// What it stands on cannot be seen from here.
+    HiddenBelow,
+    /// It keeps no journal: a power cut may cost the filesystem itself.
+    Unjournaled,
+}
+
+/// One of them, with what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    /// What it says.
+    pub claim: Claim,
+    /// What was read and where, for the report: `mount option barrier=0`.
+    pub source: String,
+    /// Why that means the claim: `the filesystem sends no flushes`. Empty where the source says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+impl Promise {
+    /// A promise whose source says all.
+    pub fn new(claim: Claim, source: impl Into<String>) -> Promise {
+        Promise { claim, source: source.into(), why: String::new() }
+    }
+}
+
+impl fmt::Display for Promise {
+    /// `mount option barrier=0: the filesystem sends no flushes`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)?;
+        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.why) }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a case asks of its workload and of memory.
+
+use crate::cluster::setting;
+use crate::error::{Error, Result};
+use crate::record::case::CaseSpec;
+use crate::units::Bytes;
+use crate::workload;
+use crate::workload::{Memory, Workload};
+
+/// What an empty cluster takes with its first WAL segments and catalogs.
+pub(crate) const EMPTY_CLUSTER: u64 = 64 << 20;
+
+/// The workload of this kind. The plan has checked that there is one.
+///
+/// # Errors
+/// A fault of ours otherwise, or a run folder from a pgstrata with more workloads.
+pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
+    workload::ALL
+        .iter()
+        .copied()
+        .find(|w| w.name() == kind)
+        .ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
+}
+
+/// What the sizes of a case's data refer to on a machine with so much memory.
+#[must_use]
+pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
+    let set = case.postgres.as_ref().map(|postgres| {
+        let value = postgres.asked("shared_buffers");
+        value.and_then(|value| setting::bytes(value, BUFFER_BYTES)).unwrap_or(DEFAULT_SHARED_BUFFERS)
+    });
+    Memory { total, shared_buffers: Bytes(set.unwrap_or(0)) }
+}
+
+/// `shared_buffers` where a plan does not set it.
+pub(crate) const DEFAULT_SHARED_BUFFERS: u64 = 128 << 20;
+
+/// What a `shared_buffers` without a unit counts.
+pub(crate) const BUFFER_BYTES: u64 = 8192;

@@ -1,0 +1,284 @@
+//! The beginning of a run, and of each further sitting of it.
+
+use crate::cluster::install;
+use crate::error::{Error, Result};
+use crate::host::signals::Interrupt;
+use crate::host::{Host, files, machine, time};
+use crate::plan;
+use crate::plan::Plan;
+use crate::provision::ledger::Ledger;
+use crate::record::case::CaseSpec;
+use crate::record::event::{CaseLeft, Event};
+use crate::record::facts::HostFacts;
+use crate::record::run;
+use crate::record::run::RunRecord;
+use crate::run::crashed::Crashed;
+use crate::run::died::Died;
+use crate::run::events::Watcher;
+use crate::run::session::{Ending, Places, Session};
+use crate::run::sitting::{case_of, count};
+use crate::run::verdicts::Judge;
+use crate::run::{drives, forecast, guests, looks, repeats, share, undo};
+use crate::stats::disturbance::most_repeats;
+use crate::store::folder::{RunFolder, StoredTrial, Writer};
+use crate::units::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Starts a run of a plan.
+///
+/// # Errors
+/// Before anything is built: when sizes don't fit, or a folder cannot be written. Later: when the run folder cannot be
+/// written, or something built cannot be undone. A trial that fails is no error of the run.
+pub fn start(
+    host: &Host,
+    plan: &Plan,
+    places: &Places,
+    interrupt: &Interrupt,
+    watcher: Watcher<'_>,
+    judge: Judge<'_>,
+) -> Result<Ending> {
+    let guest = places.guest.as_deref();
+    let forecast = forecast::forecast(host, plan, guest, &places.state)?;
+    forecast::must_fit(&forecast)?;
+    forecast::must_run(plan, &forecast)?;
+    let record = RunRecord {
+        format: run::FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        id: files::random_id()?,
+        name: plan.name.clone(),
+        plan_sha256: plan.sha256.clone(),
+        seed: plan.seed,
+        blocks: plan.blocks,
+        baseline: plan.baseline.clone(),
+        quick: plan.quick.clone(),
+        at_least: plan.at_least,
+        durability: plan.durability,
+        extended: Vec::new(),
+        share: plan.share,
+        merged: Vec::new(),
+        started: time::rfc3339(time::wall_us()),
+        cases: settled(host, &plan.cases, guest),
+        order: plan.order.clone(),
+    };
+    let ledger = Ledger::create(&places.ledgers(), &record.id)
+        .map_err(|e| e.hint("choose another folder for ledgers and templates with --state DIR"))?;
+    let writer = match Writer::create(&places.results, record, &plan.text) {
+        Ok(writer) => writer,
+        Err(e) => {
+            ledger.close()?;
+            return Err(e);
+        }
+    };
+    let machine = machine::facts(host);
+    let mut cases = BTreeMap::new();
+    for case in &plan.cases {
+        let expected_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+        cases.insert(case.id.clone(), CaseLeft { trials: plan.blocks_here(), expected_us });
+    }
+    let started = Event::RunStarted {
+        run: writer.folder().record().id.clone(),
+        trials: count(plan.order.len()),
+        expected_us: forecast.expected_us,
+        most_repeats: most_repeats(count(plan.order.len())),
+        cases,
+    };
+    let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
+    let opening = std::iter::once(started).chain(warnings).collect();
+    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening, judge)
+}
+
+/// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run. What it
+/// means in another guest is found there.
+fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec> {
+    let mut cases = cases.to_vec();
+    let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let here = cases.iter_mut().filter(|case| case.guest.as_deref() == guest);
+    for postgres in here.filter_map(|case| case.postgres.as_mut()) {
+        let find = || install::find(host, &postgres.bin).ok().map(|install| install.bin.display().to_string());
+        // Where none is found, each of its trials says so.
+        if let Some(bin) = found.entry(postgres.bin.clone()).or_insert_with(find) {
+            postgres.bin.clone_from(bin);
+        }
+    }
+    cases
+}
+
+/// Opens a run that stopped. What is left to do stands in its record: the plan is not read again, since another
+/// pgstrata, or one called from elsewhere, could read it differently. `given` is a plan file that must be the same one.
+///
+/// # Errors
+/// When `folder` is not a run folder, or its copy of the plan or `given` is not the plan that the run began with.
+pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
+    let stored = RunFolder::open(folder)?;
+    let same = |what: &str, bytes: &[u8]| {
+        if plan::sha256(bytes) == stored.record().plan_sha256 {
+            return Ok(());
+        }
+        Err(Error::user(format!("{what} is not the one that {} began with", folder.display()))
+            .hint("a run keeps its plan to its end; start a new run for the changed plan"))
+    };
+    same("the plan in the run folder", stored.plan_text()?.as_bytes())?;
+    if let Some(path) = given {
+        let what = format!("the plan {}", path.display());
+        same(&what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
+    }
+    Ok(stored)
+}
+
+/// How a run goes on.
+#[derive(Debug, Default)]
+pub struct Continuing {
+    /// With more blocks than it was planned with.
+    pub blocks: Option<u32>,
+    /// By itself, without these trials, under which a guest died: the next guest was booted. `None`: a person resumes it.
+    pub died: Option<Vec<Died>>,
+    /// In the middle of a trial that asked for the crash of its guest.
+    pub crashed: Option<Crashed>,
+}
+
+impl Continuing {
+    /// The run folder, without what was in flight; a trial that goes on stays.
+    fn writer(&self, folder: &Path) -> Result<Writer> {
+        match &self.crashed {
+            Some(crashed) => Writer::resume_within(folder, &crashed.trial),
+            None => Writer::resume(folder),
+        }
+    }
+
+    /// The ledger, with everything in it undone; for a trial that goes on, as it is.
+    fn ledger(&self, host: &Host, folder: &Path, run: &str) -> Result<Ledger> {
+        let ledger = Ledger::open_for_resume(folder, run)?;
+        if self.crashed.is_none() {
+            undo::undo(&ledger, 0, host)?;
+        }
+        Ok(ledger)
+    }
+}
+
+/// Goes on with a run that [`stored`] has opened.
+///
+/// # Errors
+/// As [`start`].
+pub fn resume(
+    host: &Host,
+    stored: &RunFolder,
+    more: Continuing,
+    places: &Places,
+    interrupt: &Interrupt,
+    watcher: Watcher<'_>,
+    judge: Judge<'_>,
+) -> Result<Ending> {
+    forecast::recheck(&stored.record().cases)?;
+    let mut writer = more.writer(stored.path())?;
+    let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
+    let machine = machine::facts(host);
+    let (mut done, mut left, mut expected_us) = (0, 0, 0);
+    let mut cases: BTreeMap<String, CaseLeft> = BTreeMap::new();
+    let mut elsewhere = Elsewhere::default();
+    let (mut damaged, mut stacks, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    let record = writer.folder().record();
+    let events = writer.folder().events()?;
+    let next_guest = places.guest.clone().filter(|_| more.died.is_some());
+    let tried = if next_guest.is_some() { guests::tried(&events) } else { BTreeSet::new() };
+    let again = share::begun_elsewhere(writer.folder(), &machine)?;
+    // What the extension opens again is due, too.
+    let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
+    for key in &due {
+        let stored = writer.folder().stored(key)?;
+        if let StoredTrial::Damaged(why) = &stored {
+            let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
+            damaged.push(Event::Warning { message });
+        }
+        if matches!(stored, StoredTrial::Whole(_)) {
+            whole.push(key);
+        }
+        match &stored {
+            StoredTrial::Whole(trial) if trial.is_result() && !again.contains(key) => {
+                done += 1;
+                // Another guest is another machine on purpose, and so may be another whole block of a share.
+                if trial.case.guest == places.guest && record.share.is_none() {
+                    elsewhere.add(&trial.host, &machine);
+                }
+            }
+            _ if tried.contains(key) => {}
+            _ => {
+                left += 1;
+                let case = case_of(record, key)?;
+                let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+                expected_us += trial_us;
+                let of_case = CaseLeft { trials: 0, expected_us: trial_us };
+                cases.entry(key.case.clone()).or_insert(of_case).trials += 1;
+                if case.guest == places.guest {
+                    stacks.push(&case.stack);
+                }
+            }
+        }
+    }
+    let lost = RunFolder::lost_events(&events, whole.into_iter()).map(|message| Event::Warning { message });
+    // Images go with a sitting: what is left needs them anew.
+    expected_us += forecast::images_us(stacks.iter().copied());
+    expected_us += drives::expected_us(host, stacks.into_iter(), &drives::earlier(&events))?;
+    let most_repeats = repeats::left(writer.folder())?;
+    let resumed =
+        Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases, next_guest };
+    damaged.extend(share::warning(&again));
+    let ledger = more.ledger(host, &places.ledgers(), &record.id)?;
+    let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
+    let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
+    (session.died, session.tried, session.crashed) = (more.died.unwrap_or_default(), tried, more.crashed);
+    (session.again, session.earlier_drives) = (again, drives::earlier(&events));
+    session.run(opening, judge)
+}
+
+/// Trials of earlier sittings that ran on another machine than this one.
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere {
+    trials: u32,
+    /// In what that machine, or each of them, differs from this one.
+    differences: BTreeSet<String>,
+}
+
+impl Elsewhere {
+    fn add(&mut self, there: &HostFacts, here: &HostFacts) {
+        let differences = there.differences(here);
+        self.trials += u32::from(!differences.is_empty());
+        self.differences.extend(differences);
+    }
+
+    fn warning(self) -> Option<Event> {
+        let differences = self.differences.into_iter().collect::<Vec<_>>().join("; ");
+        let message = format!(
+            "resumed on another machine: {} of the trials there already differ from what follows in {differences}",
+            self.trials
+        );
+        (self.trials > 0).then_some(Event::Warning { message })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_goes_on_elsewhere_says_what_differs_and_one_that_stays_says_nothing() {
+        let here = HostFacts {
+            hostname: "old".to_owned(),
+            kernel: "6.1.0".to_owned(),
+            cpus: 4,
+            memory_bytes: 8 << 30,
+            ..HostFacts::default()
+        };
+        let told = |there: &[HostFacts]| {
+            let mut elsewhere = Elsewhere::default();
+            there.iter().for_each(|host| elsewhere.add(host, &here));
+            elsewhere.warning()
+        };
+        let rebooted = HostFacts { memory_bytes: (8 << 30) - 4096, swap_used_bytes: Some(1), ..here.clone() };
+        assert_eq!(told(&[here.clone(), rebooted]), None);
+        let other = HostFacts { kernel: "6.12.9".to_owned(), memory_bytes: 16 << 30, ..here.clone() };
+        let message = "resumed on another machine: 2 of the trials there already differ from what follows in kernel 6.12.9 \
+                       and 6.1.0; memory 16 GiB and 8 GiB";
+        assert_eq!(told(&[other.clone(), here.clone(), other]), Some(Event::Warning { message: message.to_owned() }));
+    }
+}

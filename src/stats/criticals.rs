@@ -1,0 +1,44 @@
+//! Critical values of tests, each found once.
+
+use crate::stats::studentized::StudentizedRange;
+use crate::stats::{noise, nominal};
+use std::collections::BTreeMap;
+
+/// Critical values that were needed so far: they depend on the shape of a design alone.
+#[derive(Debug, Clone)]
+pub struct Criticals {
+    seed: u64,
+    ranges: BTreeMap<(usize, u64, u64), f64>,
+    noises: BTreeMap<(usize, usize), f64>,
+    levels: BTreeMap<(usize, u32, u32), f64>,
+}
+
+impl Criticals {
+    /// None yet; `seed` is that of the simulated designs.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Criticals {
+        Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new(), levels: BTreeMap::new() }
+    }
+
+    pub(super) fn range(&mut self, cases: usize, degrees: f64, confidence: f64) -> f64 {
+        let new = || StudentizedRange::new(cases, degrees).quantile(confidence);
+        *self.ranges.entry((cases, degrees.to_bits(), confidence.to_bits())).or_insert_with(new)
+    }
+
+    /// The nominal level of looks after each block from `first` to `last`.
+    pub(super) fn level(&mut self, cases: usize, first: u32, last: u32) -> f64 {
+        let seed = self.seed;
+        *self.levels.entry((cases, first, last)).or_insert_with(|| nominal::level(cases, first, last, seed))
+    }
+
+    /// Another level than the one that keeps the error.
+    #[cfg(test)]
+    pub(super) fn set_level(&mut self, cases: usize, first: u32, last: u32, level: f64) {
+        self.levels.insert((cases, first, last), level);
+    }
+
+    pub(super) fn noise(&mut self, cases: usize, blocks: usize) -> f64 {
+        let seed = self.seed;
+        *self.noises.entry((cases, blocks)).or_insert_with(|| noise::critical_value(cases, blocks, seed))
+    }
+}

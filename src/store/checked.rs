@@ -1,0 +1,73 @@
+//! Files of a run folder, read as what nobody vouches for.
+
+use crate::error::{Context, Error, Result};
+use crate::host::files;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+/// Whether anything has this name, be it a link that leads nowhere.
+pub(crate) fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+/// Whether this is a folder and no symlink to one.
+pub(crate) fn is_real_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// A document as bytes.
+///
+/// # Errors
+/// When a value has no form in JSON: a fault of ours.
+pub(crate) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(document).map_err(|e| Error::bug(format!("cannot be written: {e}")))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Largest document of a run folder that is read whole: a record of 100 000 trials has some 50 MB.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Reads a file of bounded size; `None` where it is not there.
+pub(crate) fn read_text(folder: &Path, name: impl AsRef<Path>) -> Result<Option<String>> {
+    let reading = || format!("read {}", folder.join(&name).display());
+    let Some(mut file) = files::open_within(folder, &name)? else { return Ok(None) };
+    if file.metadata().or_store(reading)?.len() > MOST_BYTES {
+        return Err(Error::store("it is larger than any run writes").while_doing(reading()));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).or_store(reading)?;
+    Ok(Some(text))
+}
+
+/// What a run always writes; else it is gone.
+pub(crate) fn must_have<T>(found: Option<T>, path: &Path) -> Result<T> {
+    found.ok_or_else(|| Error::store(format!("{} is missing", path.display())))
+}
+
+/// Reads a document whose `format` must not be newer than `known`; `None` where it is not there.
+pub(crate) fn read_versioned<T: DeserializeOwned>(
+    folder: &Path,
+    name: impl AsRef<Path>,
+    known: u32,
+) -> Result<Option<T>> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let path = folder.join(&name);
+    let Some(text) = read_text(folder, name)? else { return Ok(None) };
+    let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
+    if version.format > known {
+        return Err(Error::store(format!(
+            "{} has format version {}; this pgstrata ({}) reads up to {known}",
+            path.display(),
+            version.format,
+            env!("CARGO_PKG_VERSION")
+        ))
+        .hint("use the pgstrata that wrote it, or a newer one"));
+    }
+    serde_json::from_str(&text).map(Some).or_store(|| format!("read {}", path.display()))
+}
