@@ -9,6 +9,7 @@ pub(crate) mod case;
 pub mod compare;
 pub mod findings;
 pub mod fleet;
+pub mod imported;
 pub(crate) mod limits;
 pub mod load;
 pub mod look;

@@ -3,7 +3,7 @@
 use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
-use crate::cut::session::{Cuts, cut};
+use crate::cut::case::{Cuts, cut};
 use crate::cut::{Attachment, CaseResult, Cutting, Told, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;

@@ -4,25 +4,12 @@
 //! since then was durable before the mark, the commit could have been lost. This convicts no stack wrongly; a stack that it
 //! acquits may still fail on states.
 
-use super::history::{Acknowledgement, History};
-use super::pages::Content;
+use crate::cut::history::{Acknowledgement, History, Loss};
+use crate::cut::pages::Content;
 use crate::provision::layer;
 use crate::record::options::OptionValue;
 use crate::record::stack::{End, NodeSpec, StackSpec};
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
-
-/// The worst moment for a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loss {
-    /// Acknowledged commits that are lost.
-    pub commits: usize,
-    /// Microseconds from the first of their acknowledgements to the cut.
-    pub us: u64,
-    /// Acknowledged commits that are lost at some moment.
-    pub uncovered: usize,
-    /// Whether all of them are asynchronous, and may be missing ([`History::promised`]).
-    pub is_expected: bool,
-}
 
 /// The requests that acknowledgements rest on.
 pub struct Evidence<'a> {

@@ -3,30 +3,20 @@
 //! Its data are there before the recording begins, so they are part of the base: the log has room for what the load writes, and
 //! no acknowledgement rests on the filling.
 
-use super::session::Session;
 use crate::cluster::server::Server;
+use crate::cut::session::Session;
 use crate::error::{Error, Kind, Result};
 use crate::host::{files, machine};
 use crate::record::case::CaseSpec;
 use crate::run::case::memory_of;
 use crate::units::Bytes;
-use crate::workload::pgbench::{self, Pgbench};
-use crate::workload::{Memory, Place, Workload};
-use serde::{Deserialize, Serialize};
+use crate::workload::pgbench::Pgbench;
+use crate::workload::{Memory, Place, Workload, pgbench};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The kind of workload that runs beside the clients.
 pub const KIND: &str = "pgbench";
-
-/// What ran beside the clients, for whoever reads the verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ran {
-    /// Name of the workload in the plan.
-    pub workload: String,
-    /// Commits in WAL that are not the clients': the workload's, and a few of the sessions that move files.
-    pub commits: usize,
-}
 
 /// Why a case was not recorded.
 #[derive(Debug)]

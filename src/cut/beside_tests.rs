@@ -2,9 +2,11 @@
 
 use super::beside::Failed;
 use super::record::record;
-use super::session::{self, CaseResult, Cutting, Session, cut_case};
+use super::session::Session;
 use super::tests::{can_record, case, options, places};
 use super::{Verdict, beside};
+use crate::cut::case::cut_case;
+use crate::cut::cutting::{CaseResult, Cutting};
 use crate::error::{Kind, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -99,7 +101,7 @@ fn what_was_found_before_a_script_failed_stands() {
     };
     let cases = [with(&["simple-update"], &["barrier=0"]), bad("bad"), bad("never")];
     let cutting = Cutting { clients: 2, workload: true, keeps_evidence: false, ..Cutting::default() };
-    let cuts = session::cut(&Host::this(), &cases, &places, cutting, &interrupt, &|_| ()).unwrap();
+    let cuts = crate::cut::case::cut(&Host::this(), &cases, &places, cutting, &interrupt, &|_| ()).unwrap();
     assert_eq!((cuts.results.len(), cuts.left), (1, 2));
     assert!(matches!(cuts.results[0].verdict, Verdict::Loses { .. }), "{}", cuts.results[0].verdict);
     let ended_by = cuts.ended_by.unwrap().chain();

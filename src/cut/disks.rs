@@ -2,23 +2,14 @@
 //!
 //! Both fill the same log. A loop device has no FUA, and needs FUSE alone; an NBD device passes FUA on, and needs its driver.
 
-use super::session::Session;
+use crate::cut::cutting::Attachment;
+use crate::cut::session::Session;
 use crate::error::Result;
 use crate::host::paths;
 use crate::provision::recorded;
 use crate::recorder::{Exports, NbdServer, Recorder, open};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// How recorded disks are attached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Attachment {
-    /// Loop devices on files shown through FUSE: without FUA.
-    #[default]
-    Loop,
-    /// The kernel's NBD client: with FUA.
-    Nbd,
-}
 
 impl Attachment {
     /// What this machine lacks for it.

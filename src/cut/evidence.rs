@@ -1,13 +1,13 @@
 //! What a conviction leaves behind: the recording, the state that failed, and what it takes to see it fail again.
 
-use super::disks;
-use super::history::History;
-use super::invariants::Found;
-use super::ladder::{Checked, Checker, End, Finding, Recovery};
-use super::record::Recorded;
-use super::second::{Second, SecondCut};
-use super::session::{Cutting, Session};
-use super::tried::Kept;
+use crate::cut::cutting::{Cutting, Found};
+use crate::cut::disks;
+use crate::cut::history::History;
+use crate::cut::ladder::{Checked, Checker, End, Finding, Recovery};
+use crate::cut::record::{RECORDED_LOG, Recorded};
+use crate::cut::session::Session;
+use crate::cut::trying::Kept;
+use crate::cut::trying::{Second, SecondCut};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders, paths};
@@ -24,8 +24,6 @@ const FORMAT: u32 = 5;
 pub const FILE: &str = "evidence.json";
 /// The log beside it.
 const LOG: &str = "log";
-/// What the server says that clients commit on.
-pub const RECORDED_LOG: &str = "recorded-server.log";
 /// What the server of the last check says.
 pub const SERVER_LOG: &str = "server.log";
 /// The same of the state that a conviction rests on.

@@ -1,12 +1,11 @@
 //! What clients committed and when they were told so, in places of the recorder's sequence.
 
-use super::arithmetic::Loss;
-use super::wal::{Lsn, WalShape};
+use crate::cut::wal::{Lsn, WalShape};
 use crate::recorder::Seq;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
 
 /// A commit that the server acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,6 +159,19 @@ pub fn link(before: &str, client: u16, number: u64) -> String {
         write!(text, "{byte:02x}").unwrap_or_default();
         text
     })
+}
+
+/// The worst moment for a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// Acknowledged commits that are lost.
+    pub commits: usize,
+    /// Microseconds from the first of their acknowledgements to the cut.
+    pub us: u64,
+    /// Acknowledged commits that are lost at some moment.
+    pub uncovered: usize,
+    /// Whether all of them are asynchronous, and may be missing ([`History::promised`]).
+    pub is_expected: bool,
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What must be true of the tables after recovery, whatever the power cut left.
 
-use super::arithmetic::Loss;
-use super::commits::ROWS;
-use super::history::{History, PREPARED, link};
-use super::server_check::is_of_the_machine;
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
+use crate::cut::commits::ROWS;
+use crate::cut::cutting::Found;
+use crate::cut::history::{History, PREPARED, link};
+use crate::cut::server_check::is_of_the_machine;
 use crate::error::{Error, Result};
 use crate::recorder::Seq;
 use std::collections::BTreeMap;
@@ -16,17 +16,6 @@ const ANSWER: Duration = Duration::from_secs(60);
 
 /// Of a transaction that nobody can have sent, as far as the history knows.
 pub const NEVER_SENT: &str = "was never sent";
-
-/// What a recovered database holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// Every acknowledged commit, and nothing that cannot be.
-    Whole,
-    /// Some acknowledged commits are not there; what is there is consistent.
-    Lost(Loss),
-    /// It contradicts itself, in words.
-    Torn(String),
-}
 
 /// A transaction as the tables show it.
 #[derive(Debug, Clone, PartialEq, Eq)]

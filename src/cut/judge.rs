@@ -1,45 +1,18 @@
 //! A recording that is judged: by arithmetic, under each model of the device, and by states.
 
-use super::arithmetic::{self, Loss};
-use super::disks::Disks;
-use super::pages::{Content, PageWrites, content_of};
-use super::record::Recorded;
-use super::seams::Blocks;
-use super::session::{CaseResult, OnDevice, Session, Told};
-use super::tried::{self, Kept};
+use crate::cut::cutting::{CaseResult, OnDevice, Told};
+use crate::cut::history::Loss;
+use crate::cut::judged::{Contents, Device, Judged};
+use crate::cut::pages::{Content, content_of};
+use crate::cut::seams::Blocks;
+use crate::cut::trying::Kept;
+use crate::cut::{arithmetic, tried};
 use crate::error::{Context, Result};
-use crate::record::case::CaseSpec;
 use crate::record::verdict::Verdict;
 use crate::recorder::{Class, DeviceModel, Durable, Entry, Op, State, Written};
-use std::path::Path;
-
-/// A recording that is judged.
-#[derive(Clone, Copy)]
-pub(super) struct Judged<'a> {
-    pub session: &'a Session<'a>,
-    pub case: &'a CaseSpec,
-    pub exports: &'a dyn Disks,
-    pub recorded: &'a Recorded,
-    pub work: &'a Path,
-}
 
 /// Where arithmetic says less.
 const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on the disks of pg_wal counts as one";
-
-/// What the requests of a recording hold.
-#[derive(Default)]
-pub(super) struct Contents {
-    pub kinds: Vec<Content>,
-    pub written: Vec<Written>,
-    /// How pages of data were written.
-    pub page_writes: PageWrites,
-}
-
-/// A device below each disk.
-pub(super) struct Device {
-    pub name: String,
-    pub durable: Durable,
-}
 
 impl Judged<'_> {
     /// The verdict, with the state that it rests on, where it convicts.

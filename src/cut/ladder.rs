@@ -8,14 +8,16 @@
 use super::disks::Disks;
 use super::filesystem_check;
 use super::history::History;
-use super::invariants::{self, Found};
+use super::invariants;
 use super::links;
 use super::opening::{Folders, Opened, Opener};
-use super::record::{RECORDED, data_folder, postgres_of, server_spec, site, wal_folder};
+use super::record::{RECORDED, data_folder, postgres_of, server_spec, wal_folder};
 use super::server_check::{self, Ended};
 use super::session::Session;
 use super::wal::{self, WalReader};
 use crate::cluster::spec::ServerSpec;
+use crate::cut::cutting::Found;
+use crate::cut::session::site;
 use crate::error::{Context, Error, Result};
 use crate::host::{files, loops, paths};
 use crate::provision::facts::Grounds;

@@ -7,13 +7,16 @@
 
 mod arithmetic;
 mod beside;
+pub mod case;
 mod commits;
+pub mod cutting;
 mod disks;
 mod evidence;
 mod filesystem_check;
 mod history;
 mod invariants;
 mod judge;
+mod judged;
 mod ladder;
 mod links;
 mod opening;
@@ -26,6 +29,7 @@ mod server_check;
 pub(crate) mod session;
 mod stored;
 mod tried;
+mod trying;
 mod wal;
 
 #[cfg(test)]
@@ -36,7 +40,7 @@ mod tester_tests;
 mod tests;
 
 pub(crate) use crate::record::verdict::Verdict;
-pub(crate) use disks::Attachment;
+pub(crate) use cutting::Attachment;
+pub(crate) use cutting::{CaseResult, Cutting, Told};
 pub(crate) use evidence::{FILE as EVIDENCE_FILE, replay};
-pub(crate) use session::{CaseResult, Cutting, Told};
 pub(crate) use stored::quick;

@@ -1,19 +1,20 @@
 //! One recording: a case's stack on recorded disks, a server on it, and the clients' commits.
 
-use super::beside::{Beside, Failed, Ran};
-use super::commits::{self, Asynchronous, Committed, Load};
-use super::disks::Disks;
-use super::evidence;
-use super::history::History;
-use super::opening::Folders;
-use super::session::Session;
-use crate::cluster::install;
-use crate::cluster::server::{self, Server};
+use crate::cluster::server::Server;
 use crate::cluster::spec::ServerSpec;
+use crate::cluster::{install, server};
+use crate::cut::beside::{Beside, Failed};
+use crate::cut::commits;
+use crate::cut::commits::{Asynchronous, Committed, Load};
+use crate::cut::cutting::Ran;
+use crate::cut::disks::Disks;
+use crate::cut::history::History;
+use crate::cut::opening::Folders;
+use crate::cut::session::{Session, site};
 use crate::error::{Context, Error, Result};
 use crate::host::{files, folders};
-use crate::provision::Site;
-use crate::provision::stack::{self, BuiltStack};
+use crate::provision::stack;
+use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::stack::{End, GroundName, StackSpec};
 use crate::recorder::{Recorder, Recording, Seq, create_base, name_of};
@@ -140,8 +141,7 @@ fn on_disks(
         files::make_folder(&folder, 0o700)?;
         files::give_to(&folder, &session.user)?;
     }
-    let mut spec =
-        server_spec(session, postgres_of(case)?, &stack.folders, log.with_file_name(evidence::RECORDED_LOG))?;
+    let mut spec = server_spec(session, postgres_of(case)?, &stack.folders, log.with_file_name(RECORDED_LOG))?;
     let beside = Beside::of(session, case, log.parent().unwrap_or(&session.work))?;
     spec.settings.extend(beside.iter().flat_map(Beside::server_settings));
     session.ledger.enter(undo::server_thing(&spec)?)?;
@@ -184,19 +184,6 @@ fn sync(stack: &BuiltStack) -> Result<()> {
         folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
     }
     Ok(())
-}
-
-/// Where a stack is built.
-pub fn site<'s>(session: &'s Session<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
-    Site {
-        host: &session.host,
-        ledger: &session.ledger,
-        name,
-        folder: session.folder.clone(),
-        images,
-        image: None,
-        interrupt: session.interrupt,
-    }
 }
 
 pub fn postgres_of(case: &CaseSpec) -> Result<&PostgresSpec> {
@@ -286,3 +273,6 @@ fn is_off(server: &Server, name: &str) -> Result<bool> {
     let rows = server.connect(server::DATABASE)?.query(&format!("SHOW {name}"))?;
     Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("off"))
 }
+
+/// What the server says that clients commit on.
+pub const RECORDED_LOG: &str = "recorded-server.log";

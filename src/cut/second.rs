@@ -4,17 +4,14 @@
 //! through all steps: every commit that was acknowledged before the first cut must still be there. The server recovers with
 //! the settings of its case, fsync among them, and the recording ends when it takes clients.
 
-use super::invariants::Found;
-use super::ladder::{End, Finding, Recovery};
-use super::session::{CaseResult, Tried};
-use super::tried::{Kept, Trying, Weighed};
+use crate::cut::cutting::{CaseResult, Found, Tried};
+use crate::cut::ladder::{End, Finding, Recovery};
+use crate::cut::trying::{Kept, Second, SecondCut, Trying, Weighed};
 use crate::error::Result;
 use crate::host::files;
 use crate::record::verdict::Verdict;
 use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Recording, Seq, State, select};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 /// How the class is told.
 pub const WORD: &str = "second cut";
@@ -26,24 +23,6 @@ const MOST_FIRST: usize = 5;
 
 /// For so many states that go through all steps, there is one more of a second cut.
 const WHOLES_FOR_ONE: usize = 2;
-
-/// A state of a second cut.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecondCut {
-    /// Log of the recovery from the first cut.
-    pub log: PathBuf,
-    /// In places of that log.
-    pub state: State,
-}
-
-/// What failed beyond a state of the first cut.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Second {
-    /// Its recovery with the settings of its case, which all steps change.
-    Recovery,
-    /// What a second cut left of that recovery.
-    Cut(SecondCut),
-}
 
 impl SecondCut {
     /// When each of its log's requests became durable.

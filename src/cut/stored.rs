@@ -1,6 +1,8 @@
 //! Verdicts as a run folder keeps them.
 
-use super::session::{CaseResult, Cutting, OnDevice, Session, Tried, cut_case};
+use super::session::Session;
+use crate::cut::case::cut_case;
+use crate::cut::cutting::{CaseResult, Cutting, OnDevice, Tried};
 use crate::error::{Kind, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;

@@ -1,14 +1,14 @@
 //! States of a recording that are tried: all by the end of WAL, a sample and every worst suspect by all steps.
 
-use super::arithmetic;
-use super::evidence::{self, verdict_of};
-use super::invariants::Found;
-use super::judge::{Device, Judged};
-use super::ladder::{Checked, Checker, End, Finding};
-use super::pages::Content;
-use super::record::RECORDED;
-use super::second::{Second, SecondCuts};
-use super::session::{CaseResult, Pass, Told, Tried};
+use crate::cut::cutting::{CaseResult, Found, Pass, Told, Tried};
+use crate::cut::evidence::verdict_of;
+use crate::cut::judged::{Device, Judged};
+use crate::cut::ladder::{Checked, Checker, End, Finding};
+use crate::cut::pages::Content;
+use crate::cut::record::RECORDED;
+use crate::cut::second::SecondCuts;
+use crate::cut::trying::{Kept, Trying, Weighed};
+use crate::cut::{arithmetic, evidence};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, paths};
@@ -41,25 +41,6 @@ const MOST_CHECKPOINTS: usize = 10;
 
 /// Bytes at which a torn write convicts, as a severity of its own.
 const TORN_PAGE: u32 = 4096;
-
-/// What all states have in common.
-pub struct Trying<'a> {
-    pub judged: &'a Judged<'a>,
-    pub checker: Checker<'a>,
-    tell: &'a dyn Fn(Told<'_>),
-    written: &'a [Written],
-}
-
-/// A state with its verdict.
-pub type Weighed = (State, Verdict);
-
-/// The state that a conviction rests on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    pub state: State,
-    /// What failed while that state recovered, where it holds by itself.
-    pub second: Option<Second>,
-}
 
 /// Tries states, enters what was found, and returns the state that the verdict rests on where it convicts.
 pub fn try_states(

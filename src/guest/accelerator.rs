@@ -1,10 +1,11 @@
 //! Which accelerator QEMU has here. That `/dev/kvm` is there proves nothing: it is tried by booting.
 
-use super::build::{INSTALL, Image};
-use super::cache::Cache;
-use super::death;
-use super::vm::qemu;
 use crate::error::{Error, Result};
+use crate::guest::cache::Cache;
+use crate::guest::death;
+use crate::guest::image::{INSTALL, Image};
+use crate::guest::qemu::Accelerator;
+use crate::guest::qemu::qemu;
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
@@ -13,35 +14,6 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
-
-/// How the guest's processor is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Accelerator {
-    /// By the host's processor, near its speed.
-    Kvm,
-    /// Emulated (QEMU's TCG), ten to twenty times slower.
-    Tcg,
-}
-
-impl Accelerator {
-    /// How long a tiny kernel may take to say its line. One that hangs under KVM is not waited for; under TCG it takes 4 s,
-    /// and on a machine that is very busy half a minute.
-    fn limit(self) -> Duration {
-        match self {
-            Accelerator::Kvm => Duration::from_secs(20),
-            Accelerator::Tcg => Duration::from_secs(180),
-        }
-    }
-
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Accelerator::Kvm => "kvm",
-            Accelerator::Tcg => "tcg",
-        }
-    }
-}
 
 /// What was found, and on which machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -36,7 +36,7 @@ impl Bootstrap<'_> {
         told: &mut dyn FnMut(&str),
     ) -> Result<()> {
         if !self.host.has_program("mmdebstrap") {
-            return Err(Error::host("the program mmdebstrap is missing").hint(super::build::INSTALL));
+            return Err(Error::host("the program mmdebstrap is missing").hint(super::image::INSTALL));
         }
         let packages_folder = self.folder.join("packages");
         folders::make_all(&packages_folder, 0o755)?;

@@ -1,40 +1,20 @@
 //! Builds a guest, or finds that it is there.
 
-use super::bootstrap::Bootstrap;
-use super::cache::{Cache, bytes_below};
-use super::mirror::Mirror;
-use super::recipe::{self, Steps};
-use super::steps::Step;
-use super::suite::Suite;
-use super::{accelerator, boot_files};
 use crate::error::{Error, Kind, Result};
+use crate::guest::bootstrap::Bootstrap;
+use crate::guest::cache::{Cache, bytes_below};
+use crate::guest::image::{INSTALL, Image};
+use crate::guest::mirror::Mirror;
+use crate::guest::recipe::Steps;
+use crate::guest::steps::Step;
+use crate::guest::suite::Suite;
+use crate::guest::{accelerator, boot_files, recipe};
 use crate::host::command::quoted;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{Host, files, folders, paths};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
-
-/// What to do where programs are missing.
-pub(super) const INSTALL: &str = "apt-get install --no-install-recommends mmdebstrap qemu-system-x86 e2fsprogs \
-                                  (without root also uidmap); or scripts/setup guest";
-
-/// A guest that is built.
-#[derive(Debug, Clone)]
-pub struct Image {
-    pub suite: Suite,
-    pub(super) vmlinux: PathBuf,
-    pub(super) initramfs: PathBuf,
-    pub(super) probe: PathBuf,
-    pub(super) root: PathBuf,
-    /// Release of its kernel, and version of its ZFS.
-    pub kernel: String,
-    pub zfs: String,
-    /// Version of its PostgreSQL.
-    pub postgresql: String,
-    /// What the root image takes.
-    pub root_bytes: u64,
-}
 
 /// What a build tells while it goes on.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The folder through which a run in a guest comes out: its run folder grows there, trial by trial, below the host's folder of
 //! results. QEMU writes it as its own user; at the end the run folder is copied to its place, so that it is the person's.
 
-use super::vm::Shared;
 use crate::error::{Error, Result};
+use crate::guest::share::Shared;
 use crate::host::command::Command;
 use crate::host::files::File;
 use crate::host::users::User;

@@ -1,9 +1,8 @@
 //! What a guest gets of the host: its first script, and this program with the libraries that it is loaded with, so that
 //! it runs whatever the suite's own libraries are.
 
-use super::recipe::INIT_SCRIPT;
-use super::vm::Shared;
 use crate::error::{Context, Error, Result};
+use crate::guest::recipe::INIT_SCRIPT;
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
 use crate::parse::ldd;
@@ -71,4 +70,14 @@ pub fn add_program(host: &Host, folder: &Path, program: &Path, name: &str) -> Re
     let script = folder.join("bin").join(name);
     files::write_whole(&script, format!("#!/bin/sh\nexec {start} \"$@\"\n").as_bytes())?;
     files::set_mode(&script, 0o755)
+}
+
+/// A folder of the host, seen in the guest.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    pub tag: String,
+    pub folder: PathBuf,
+    /// Where it is mounted.
+    pub inside: String,
+    pub writable: bool,
 }

@@ -1,19 +1,19 @@
 //! A guest that runs: QEMU, the console, the channel to its agent. It ends with this value, whatever happens.
 
-use super::accelerator::{self, Accelerator};
-use super::build::Image;
-use super::cache::{Cache, Running};
-use super::channel::{Broken, Channel, Input, Stream};
-use super::death;
-use super::disks::{self, PlanDisks};
-use super::share;
-use super::wire::{Ended, Hello, Order};
 use crate::error::{Context, Error, Result};
+use crate::guest::cache::{Cache, Running};
+use crate::guest::channel::{Broken, Channel, Input, Stream};
+use crate::guest::disks::PlanDisks;
+use crate::guest::image::Image;
+use crate::guest::qemu::{Accelerator, qemu};
+use crate::guest::share::Shared;
+use crate::guest::wire::{Ended, Hello, Order};
+use crate::guest::{accelerator, death, disks, share};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
-use crate::host::users::{self, User};
-use crate::host::{Host, files, paths};
+use crate::host::users::User;
+use crate::host::{Host, files, paths, users};
 use crate::units::Bytes;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,6 @@ const LAST_BREATH: Duration = Duration::from_secs(2);
 const TURN: Duration = Duration::from_millis(20);
 /// A Unix socket's path is no longer (unix(7)).
 const SOCKET_PATH: usize = 107;
-
-/// A folder of the host, seen in the guest.
-#[derive(Debug, Clone)]
-pub struct Shared {
-    pub tag: String,
-    pub folder: PathBuf,
-    /// Where it is mounted.
-    pub inside: String,
-    pub writable: bool,
-}
 
 /// A disk of the guest: a raw file or device of the host, known inside by its serial number.
 #[derive(Debug, Clone)]
@@ -119,29 +109,6 @@ pub struct Vm {
     pub accelerator: Accelerator,
     /// From QEMU's start to the agent's first word.
     pub took: Duration,
-}
-
-/// QEMU with nothing but processors and a console in `folder`, as `user`.
-pub(super) fn qemu(host: &Host, accelerator: Accelerator, user: &User, folder: &Path) -> Command {
-    let mut user = user.clone();
-    let (machine, processor) = match accelerator {
-        Accelerator::Kvm => ("kvm", "host"),
-        Accelerator::Tcg => ("tcg,thread=multi,tb-size=512", "max"),
-    };
-    if accelerator == Accelerator::Kvm {
-        // Only its group may open it, as a rule.
-        let kvm = paths::stat(&host.path("/dev/kvm")).ok().filter(|kvm| kvm.mode & 0o060 == 0o060 && kvm.gid != 0);
-        user.gid = kvm.map_or(user.gid, |kvm| kvm.gid);
-    }
-    Command::new("qemu-system-x86_64")
-        .args(["-machine", "q35,usb=off,vmport=off", "-accel", machine, "-cpu", processor])
-        .args(["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"])
-        .args(["-chardev", "file,id=console,path=console.log", "-serial", "chardev:console"])
-        .user(&user)
-        // Where the changes to the root image go.
-        .env("TMPDIR", folder)
-        .cwd(folder)
-        .dying_with_us()
 }
 
 impl Vm {

@@ -2,10 +2,10 @@
 //! conclusions beside what its own figures support. Every text from outside goes through `printable`.
 
 use super::terminal::{align_right, indented, plain_table};
+use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::findings::{
     CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
 };
-use crate::analyse::shelf::words::rate;
 use crate::report::text::{paragraph, printable};
 use std::collections::BTreeSet;
 

@@ -3,8 +3,9 @@
 use super::ground::{SUITE, guest, guest_in_full, set_mode};
 use pgstrata::guest::build;
 use pgstrata::guest::cache::Cache;
+use pgstrata::guest::share::Shared;
 use pgstrata::guest::suite::Suite;
-use pgstrata::guest::vm::{SCRATCH, Scratch, Shape, Shared, Vm};
+use pgstrata::guest::vm::{SCRATCH, Scratch, Shape, Vm};
 use pgstrata::guest::wire::{Ended, Order};
 use pgstrata::host::Host;
 use pgstrata::host::signals::Interrupt;

@@ -44,6 +44,16 @@ pub fn named(source: &Source) -> Vec<Named> {
     found
 }
 
+/// What the file re-exports by name, from the crate's root.
+pub fn reexported(source: &Source) -> Vec<Vec<String>> {
+    let module = module_of(&source.path);
+    let tokens = &source.tokens;
+    let is_public = |i: usize| i > 0 && (tokens[i - 1].is("pub") || tokens[i - 1].is_sign(')'));
+    let starts = (0..tokens.len().saturating_sub(1)).filter(|i| tokens[*i].is("use") && is_public(*i));
+    let paths = starts.flat_map(|i| tree(tokens, i + 1).0);
+    paths.filter_map(|(written, _)| resolve(&module, &written)).collect()
+}
+
 /// Turns a path as written in `module` into one from the root; `None` where it only names the root itself.
 fn resolve(module: &[String], written: &[String]) -> Option<Vec<String>> {
     let mut at: Vec<String> = module.to_vec();

@@ -73,6 +73,7 @@ const ROOMS: &[Room] = &[
             "recorder",
             "run::undo",
             "run::session",
+            "run::case",
             "run::forecast",
         ],
     )

@@ -12,7 +12,7 @@ const WING: [&str; 13] = [
     "src/foreign/",
     "src/analyse/shelf/",
     "src/analyse/compare/",
-    "src/analyse/remark.rs",
+    "src/analyse/findings/remark.rs",
     "src/report/compare/",
     "src/report/shelf.rs",
     "src/cli/import.rs",

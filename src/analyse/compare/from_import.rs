@@ -9,7 +9,7 @@ use super::from_probe::{kilobytes, pieces};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::findings::durability::by_promise;
 use crate::analyse::findings::{Durability, DurabilityClass};
-use crate::analyse::shelf::rules_sync::beyond_storage;
+use crate::analyse::imported::beyond::beyond_storage;
 use crate::record::durability as table;
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,

@@ -1,7 +1,7 @@
 //! A case as a row: what it is and the numbers that it is about.
 
 use super::findings::{CaseFinding, MainFigure};
-use super::select::{rows, synced, tps};
+use crate::analyse::imported::select::{rows, synced, tps};
 use crate::record::imported::ImportedCase;
 
 /// The row of a case.

@@ -4,9 +4,9 @@
 //! ratio points a way is the rule of `compare::single`.
 
 use super::findings::{Comparison, ConclusionFinding, Support};
-use super::select::{Found, case, length, rows};
-use super::words::rate;
 use crate::analyse::compare::single;
+use crate::analyse::imported::select::{Found, case, length, rows};
+use crate::analyse::imported::words::rate;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Compare, Conclusion};
 use crate::stats::interval::TrialMean;

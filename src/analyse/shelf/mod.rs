@@ -10,11 +10,9 @@ pub(crate) mod rule;
 pub(crate) mod rules;
 mod rules_facts;
 mod rules_load;
-pub(in crate::analyse) mod rules_sync;
-mod select;
+mod rules_sync;
 #[cfg(test)]
 mod tests;
-pub mod words;
 
 use super::compare::single;
 use crate::record::publication::Publication;

@@ -1,7 +1,7 @@
 //! A remark on published figures.
 
+use crate::analyse::imported::select::Found;
 use crate::analyse::shelf::findings::{Remark, Weight};
-use crate::analyse::shelf::select::Found;
 
 /// A rule that is put together.
 pub(crate) struct Rule {

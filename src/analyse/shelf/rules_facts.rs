@@ -2,8 +2,8 @@
 //! in nothing but whether a sync is done.
 
 use super::findings::{Remark, Weight};
-use super::select::{Found, rows, synced, tps};
-use super::words::rate;
+use crate::analyse::imported::select::{Found, rows, synced, tps};
+use crate::analyse::imported::words::rate;
 use crate::analyse::shelf::rule::Rule;
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;

@@ -1,7 +1,7 @@
 //! Rules on a load and the device beside it: what one commit writes, and a summary that does not fit itself.
 
 use super::findings::{Remark, Weight};
-use super::select::{Found, rows_of_trial, tps};
+use crate::analyse::imported::select::{Found, rows_of_trial, tps};
 use crate::analyse::shelf::rule::Rule;
 use crate::record::imported::{ImportedCase, ImportedTrial};
 use crate::units::{Bytes, significant};

@@ -1,16 +1,15 @@
 //! Rules on rates of synced writes: what memory, a cache and a turning disk can do.
 
-use super::findings::{Remark, Weight};
-use super::select::{Found, rows_of_trial, synced};
-use super::words::{milliseconds, rate as shown};
 use crate::analyse::compare::side::UnsyncedForm;
+use crate::analyse::imported::beyond::{MOST_SYNCS_PER_S, fastest};
+use crate::analyse::imported::select::{Found, rows_of_trial, synced};
+use crate::analyse::imported::words::{milliseconds, rate as shown};
+use crate::analyse::shelf::findings::{Remark, Weight};
 use crate::analyse::shelf::rule::Rule;
 use crate::record::durability::memory_filesystem;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::significant;
 
-/// No device that is not memory is known to sync more often for one writer.
-const MOST_SYNCS_PER_S: f64 = 100_000.0;
 /// One turn at 15 000 rpm, the fastest disks sold, a tenth less for the clock; microseconds.
 const SHORTEST_TURN_US: f64 = 0.9 * 60e6 / 15_000.0;
 /// Two synced writes cost about twice one. Beyond this many times, one of the two figures is of another thing.
@@ -29,18 +28,6 @@ pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &Impor
         two_writes(case, trial, "open_datasync"),
     ];
     all.into_iter().flatten().collect()
-}
-
-/// A rate of synced writes that no storage is known to reach, in words.
-pub(in crate::analyse) fn beyond_storage(case: &ImportedCase) -> Option<String> {
-    let (_, method, rate) =
-        case.trials.iter().filter_map(|trial| fastest(case, trial)).find(|it| it.2 > MOST_SYNCS_PER_S)?;
-    Some(format!("{method} ran at {} per second, faster than any known durable storage", shown(rate)))
-}
-
-/// The fastest row of one synced write.
-fn fastest<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Option<(Found<'a>, &'a str, f64)> {
-    synced(rows_of_trial(case, trial), "one write").max_by(|a, b| a.2.total_cmp(&b.2))
 }
 
 fn rate_of<'a>(

@@ -9,7 +9,7 @@ pub fn rate(value: f64) -> String {
 }
 
 /// A time with two digits: one that a rate implies is worth no more.
-pub(super) fn milliseconds(us: f64) -> String {
+pub(crate) fn milliseconds(us: f64) -> String {
     format!("{} ms", two_digits(us / 1e3))
 }
 

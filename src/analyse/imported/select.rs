@@ -4,45 +4,45 @@ use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, Import
 
 /// A row and where it stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found<'a> {
-    pub(super) case: &'a ImportedCase,
-    pub(super) trial: &'a ImportedTrial,
-    pub(super) output: &'a ImportedOutput,
-    pub(super) row: &'a ImportedRow,
+pub(crate) struct Found<'a> {
+    pub(crate) case: &'a ImportedCase,
+    pub(crate) trial: &'a ImportedTrial,
+    pub(crate) output: &'a ImportedOutput,
+    pub(crate) row: &'a ImportedRow,
 }
 
 impl<'a> Found<'a> {
-    pub(super) fn label(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn label(&self, name: &str) -> Option<&'a str> {
         self.row.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Whether all these labels are its.
-    pub(super) fn is(&self, labels: &[(&str, &str)]) -> bool {
+    pub(crate) fn is(&self, labels: &[(&str, &str)]) -> bool {
         labels.iter().all(|(name, value)| self.label(name) == Some(value))
     }
 
-    pub(super) fn figure(&self, name: &str) -> Option<&'a ImportedFigure> {
+    pub(crate) fn figure(&self, name: &str) -> Option<&'a ImportedFigure> {
         self.row.figures.iter().find(|figure| figure.name == name)
     }
 
-    pub(super) fn value(&self, name: &str) -> Option<f64> {
+    pub(crate) fn value(&self, name: &str) -> Option<f64> {
         self.figure(name).map(|figure| figure.value)
     }
 
     /// Its file and line.
-    pub(super) fn at(&self) -> (String, u32) {
+    pub(crate) fn at(&self) -> (String, u32) {
         let file = self.trial.files.get(self.output.file).map(|file| file.name.clone());
         (file.unwrap_or_default(), self.row.line)
     }
 }
 
 /// Every row of a case.
-pub(super) fn rows(case: &ImportedCase) -> impl Iterator<Item = Found<'_>> {
+pub(crate) fn rows(case: &ImportedCase) -> impl Iterator<Item = Found<'_>> {
     case.trials.iter().flat_map(move |trial| rows_of_trial(case, trial))
 }
 
 /// Every row of a trial.
-pub(super) fn rows_of_trial<'a>(
+pub(crate) fn rows_of_trial<'a>(
     case: &'a ImportedCase,
     trial: &'a ImportedTrial,
 ) -> impl Iterator<Item = Found<'a>> + 'a {
@@ -50,12 +50,12 @@ pub(super) fn rows_of_trial<'a>(
 }
 
 /// A case by its name.
-pub(super) fn case<'a>(record: &'a ImportRecord, name: &str) -> Option<&'a ImportedCase> {
+pub(crate) fn case<'a>(record: &'a ImportRecord, name: &str) -> Option<&'a ImportedCase> {
     record.cases.iter().find(|case| case.name == name)
 }
 
 /// The rate of the synced writes of a method: `one write` or `two writes`.
-pub(super) fn synced<'a>(
+pub(crate) fn synced<'a>(
     rows: impl Iterator<Item = Found<'a>>,
     test: &'a str,
 ) -> impl Iterator<Item = (Found<'a>, &'a str, f64)> {
@@ -65,14 +65,14 @@ pub(super) fn synced<'a>(
 }
 
 /// The transactions a second of a summary of pgbench, without the time to connect where both are told.
-pub(super) fn tps<'a>(found: &Found<'a>) -> Option<&'a ImportedFigure> {
+pub(crate) fn tps<'a>(found: &Found<'a>) -> Option<&'a ImportedFigure> {
     const NAMES: [&str; 3] = ["tps_excluding_connecting", "tps", "tps_including_connecting"];
     let summary = found.output.tool == "pgbench" && found.label("part") == Some("summary");
     NAMES.iter().find_map(|name| found.figure(name)).filter(|_| summary)
 }
 
 /// How long a rate was measured, in words: `60 s`, `2000 operations`.
-pub(super) fn length(found: &Found<'_>) -> Option<String> {
+pub(crate) fn length(found: &Found<'_>) -> Option<String> {
     let heads = || found.output.rows.iter().filter(|row| row.labels.is_empty()).flat_map(|row| &row.figures);
     let head = |name: &str| heads().find(|figure| figure.name == name).map(|figure| figure.value);
     let seconds = found.value("duration").or_else(|| head("seconds_per_test"));

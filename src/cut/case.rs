@@ -1,0 +1,132 @@
+//! The cases of a plan, one after another: record, judge, try states.
+
+use crate::cut::beside::Failed;
+use crate::cut::cutting::{Attachment, CaseResult, Cutting, Told};
+use crate::cut::judged::Judged;
+use crate::cut::session::Session;
+use crate::cut::{beside, disks, evidence, record};
+use crate::error::{Error, Kind, Result};
+use crate::host::signals::Interrupt;
+use crate::host::{Host, files, folders};
+use crate::provision::layer;
+use crate::record::case::{CaseSpec, by_stack_and_server};
+use crate::record::durability;
+use crate::record::verdict::Verdict;
+use crate::run::session::{Places, both};
+use crate::run::undo;
+
+/// Cases that differ in what a power cut meets: guest, stack and server, and the workload where that runs.
+fn differing<'c>(cases: &'c [CaseSpec], cutting: &Cutting) -> Vec<&'c CaseSpec> {
+    let of_stack = by_stack_and_server(cases).into_iter();
+    of_stack
+        .flat_map(|sharing| {
+            let mut found: Vec<&CaseSpec> = Vec::new();
+            for case in sharing {
+                if found.is_empty() || cutting.workload && found.iter().all(|other| other.workload != case.workload) {
+                    found.push(case);
+                }
+            }
+            found
+        })
+        .collect()
+}
+
+/// What was found of the cases, and what kept the others from being cut.
+pub struct Cuts {
+    pub results: Vec<CaseResult>,
+    /// How many cases have no result.
+    pub left: usize,
+    /// An interrupt, a workload that fails, something built that cannot be undone. What was found before it stands.
+    pub ended_by: Option<Error>,
+}
+
+/// Cuts the power of each case that differs from the others in more than its workload, or in that where it runs.
+///
+/// # Errors
+/// When nothing can be begun.
+pub fn cut(
+    host: &Host,
+    cases: &[CaseSpec],
+    places: &Places,
+    cutting: Cutting,
+    interrupt: &Interrupt,
+    tell: &dyn Fn(Told<'_>),
+) -> Result<Cuts> {
+    let session = Session::open(host, places, cutting, interrupt)?;
+    let mut results = Vec::new();
+    let differing = differing(cases, &cutting);
+    let ended = differing.iter().try_for_each(|case| {
+        interrupt.check()?;
+        let mark = session.ledger.mark();
+        let result = cut_case(&session, case, places, tell);
+        // What cannot be undone now is tried once more below.
+        let undone = undo::undo(&session.ledger, mark, &session.host);
+        results.push(result?);
+        undone
+    });
+    let closed = session.close();
+    Ok(Cuts { left: differing.len() - results.len(), results, ended_by: both(ended, closed).err() })
+}
+
+pub(crate) fn cut_case(
+    session: &Session<'_>,
+    case: &CaseSpec,
+    places: &Places,
+    tell: &dyn Fn(Told<'_>),
+) -> Result<CaseResult> {
+    if let Some(verdict) = without_recording(session, case) {
+        return Ok(CaseResult::of(case, verdict));
+    }
+    let workload = session.cutting.workload.then_some(case.workload.name.as_str());
+    tell(Told::Recording { case: &case.id, workload });
+    let work = session.work.join(&case.id);
+    files::make_folder(&work, 0o711)?;
+    let exports = disks::serve(session)?;
+    let recorded = match record::record(session, case, exports.as_ref(), &work) {
+        Ok(recorded) => recorded,
+        Err(Failed::Workload(e)) => return Err(e),
+        Err(Failed::Other(e)) if matches!(e.kind(), Kind::Interrupted | Kind::Store) => return Err(e),
+        Err(Failed::Other(e)) if e.kind() == Kind::Bug => {
+            return Ok(CaseResult::of(case, Verdict::HarnessBroken { why: e.chain() }));
+        }
+        Err(Failed::Other(e)) => return Ok(CaseResult::of(case, Verdict::NotMeasured { why: e.chain() })),
+    };
+    let mut result =
+        Judged { session, case, exports: exports.as_ref(), recorded: &recorded, work: &work }.judge(tell)?;
+    if result.0.verdict.convicts() && session.cutting.keeps_evidence {
+        let folder = places.results.join(format!("cut-{}", session.id)).join(&case.id);
+        evidence::keep(&folder, case, &result.0.verdict, result.1, &recorded)?;
+        result.0.evidence = Some(folder);
+    }
+    drop(exports);
+    folders::remove_all(&work)?;
+    Ok(result.0)
+}
+
+/// What can be said of a case that cannot be recorded.
+fn without_recording(session: &Session<'_>, case: &CaseSpec) -> Option<Verdict> {
+    let others = record::not_recorded(&case.stack);
+    if let Some(memory) = others.iter().find(|layer| durability::memory_filesystem(layer).is_some()) {
+        return Some(Verdict::LosesAll { why: format!("{memory} is in memory") });
+    }
+    if !others.is_empty() {
+        let why = format!("only loop images are recorded, not {}", others.join(", "));
+        return Some(Verdict::NotMeasured { why });
+    }
+    if session.cutting.workload && case.workload.kind != beside::KIND {
+        let why = format!("only the workload {} runs beside the clients, not {}", beside::KIND, case.workload.kind);
+        return Some(Verdict::NotMeasured { why });
+    }
+    if let Some(why) = session.cutting.attachment.lacking(session) {
+        return Some(Verdict::NotMeasured { why });
+    }
+    let nodes = case.stack.nodes.iter();
+    let missing =
+        nodes.filter_map(|node| Some(layer(&node.layer)?.unmet(&session.host, &node.options))).flatten().next()?;
+    // NBD is what guests have by default.
+    let elsewhere = match session.cutting.attachment {
+        Attachment::Loop => "; a guest may have it (--guest)",
+        Attachment::Nbd => "",
+    };
+    Some(Verdict::NotMeasured { why: format!("{} is missing{elsewhere}", missing.what) })
+}

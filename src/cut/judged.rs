@@ -1,0 +1,34 @@
+//! A recorded case that is to be judged.
+
+use crate::cut::disks::Disks;
+use crate::cut::pages::{Content, PageWrites};
+use crate::cut::record::Recorded;
+use crate::cut::session::Session;
+use crate::record::case::CaseSpec;
+use crate::recorder::{Durable, Written};
+use std::path::Path;
+
+/// A recording that is judged.
+#[derive(Clone, Copy)]
+pub(crate) struct Judged<'a> {
+    pub session: &'a Session<'a>,
+    pub case: &'a CaseSpec,
+    pub exports: &'a dyn Disks,
+    pub recorded: &'a Recorded,
+    pub work: &'a Path,
+}
+
+/// What the requests of a recording hold.
+#[derive(Default)]
+pub(crate) struct Contents {
+    pub kinds: Vec<Content>,
+    pub written: Vec<Written>,
+    /// How pages of data were written.
+    pub page_writes: PageWrites,
+}
+
+/// A device below each disk.
+pub(crate) struct Device {
+    pub name: String,
+    pub durable: Durable,
+}

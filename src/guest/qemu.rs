@@ -1,0 +1,60 @@
+//! QEMU with nothing but processors and a console.
+
+use crate::host::command::Command;
+use crate::host::users::User;
+use crate::host::{Host, paths};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+
+/// How the guest's processor is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accelerator {
+    /// By the host's processor, near its speed.
+    Kvm,
+    /// Emulated (QEMU's TCG), ten to twenty times slower.
+    Tcg,
+}
+
+impl Accelerator {
+    /// How long a tiny kernel may take to say its line. One that hangs under KVM is not waited for; under TCG it takes 4 s,
+    /// and on a machine that is very busy half a minute.
+    pub(super) fn limit(self) -> Duration {
+        match self {
+            Accelerator::Kvm => Duration::from_secs(20),
+            Accelerator::Tcg => Duration::from_secs(180),
+        }
+    }
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Accelerator::Kvm => "kvm",
+            Accelerator::Tcg => "tcg",
+        }
+    }
+}
+
+/// QEMU with nothing but processors and a console in `folder`, as `user`.
+pub(crate) fn qemu(host: &Host, accelerator: Accelerator, user: &User, folder: &Path) -> Command {
+    let mut user = user.clone();
+    let (machine, processor) = match accelerator {
+        Accelerator::Kvm => ("kvm", "host"),
+        Accelerator::Tcg => ("tcg,thread=multi,tb-size=512", "max"),
+    };
+    if accelerator == Accelerator::Kvm {
+        // Only its group may open it, as a rule.
+        let kvm = paths::stat(&host.path("/dev/kvm")).ok().filter(|kvm| kvm.mode & 0o060 == 0o060 && kvm.gid != 0);
+        user.gid = kvm.map_or(user.gid, |kvm| kvm.gid);
+    }
+    Command::new("qemu-system-x86_64")
+        .args(["-machine", "q35,usb=off,vmport=off", "-accel", machine, "-cpu", processor])
+        .args(["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"])
+        .args(["-chardev", "file,id=console,path=console.log", "-serial", "chardev:console"])
+        .user(&user)
+        // Where the changes to the root image go.
+        .env("TMPDIR", folder)
+        .cwd(folder)
+        .dying_with_us()
+}
