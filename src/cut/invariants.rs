@@ -132,6 +132,7 @@ fn contradiction(tables: &Tables, client: u16, numbers: &[u64], most: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cut::history::Loss;
     use crate::cut::history::Acknowledgement;
 
     fn history(numbers: u64) -> History {
