@@ -172,4 +172,23 @@ mod tests {
         let blocks = |part| (1..=6).filter(|block| Share { part, of: 3 }.has(*block)).collect::<Vec<u32>>();
         assert_eq!([blocks(1), blocks(2), blocks(3)], [[1, 4], [2, 5], [3, 6]]);
     }
+
+    #[test]
+    fn a_merged_run_owns_of_each_run_the_blocks_that_were_taken_from_it() {
+        let of = |merged: &[(&str, &[u32])]| -> RunRecord {
+            let merged: Vec<_> = merged
+                .iter()
+                .map(|(id, blocks)| serde_json::json!({ "id": id, "hosts": [], "blocks": blocks }))
+                .collect();
+            serde_json::from_value(serde_json::json!({
+                "format": 1, "tool_version": "", "id": "own", "name": "", "plan_sha256": "", "seed": 1, "blocks": 4,
+                "merged": merged, "baseline": {}, "started": "", "cases": [], "order": [],
+            }))
+            .unwrap()
+        };
+        let merged = of(&[("a", &[1, 3]), ("b", &[2])]);
+        assert!(merged.owns("a", 3) && merged.owns("b", 2));
+        assert!(!merged.owns("a", 2) && !merged.owns("own", 1));
+        assert!(of(&[]).owns("own", 4) && !of(&[]).owns("a", 4));
+    }
 }

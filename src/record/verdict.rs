@@ -240,3 +240,26 @@ impl fmt::Display for Verdict {
         if self.why().is_empty() { Ok(()) } else { write!(f, ": {}", self.why()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_after_a_power_cut_convicts_and_what_may_be_or_is_unknown_does_not() {
+        let (why, what) = (String::new(), String::new());
+        let wrong = [
+            Verdict::Loses { commits: 1, us: 0 },
+            Verdict::LosesAll { why: why.clone() },
+            Verdict::Torn { what: what.clone(), unit: None },
+            Verdict::Unmountable { what },
+        ];
+        let right = [
+            Verdict::Holds { states: 1 },
+            Verdict::ExpectedLoss { commits: 1, us: 0 },
+            Verdict::NotMeasured { why: why.clone() },
+            Verdict::HarnessBroken { why },
+        ];
+        assert!(wrong.iter().all(Verdict::convicts) && !right.iter().any(Verdict::convicts));
+    }
+}

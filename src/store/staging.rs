@@ -270,6 +270,23 @@ mod tests {
         staged(run.path(), "disturbed").commit(&record()).unwrap();
         drop(staged(run.path(), "repeat"));
         assert_eq!(words(run.path()), two([Some("disturbed"), None]));
+        assert!(!files::beside(&run.path().join("trials/c/1")).exists());
+    }
+
+    #[test]
+    fn a_file_of_another_size_or_content_than_was_stored_damages_its_trial() {
+        let run = tempfile::tempdir().unwrap();
+        let staging = staged(run.path(), "whole");
+        fs::write(staging.seconds(), "rows").unwrap();
+        staging.commit(&record()).unwrap();
+        let trial = run.path().join("trials/c/1");
+        let stored: TrialRecord = serde_json::from_slice(&fs::read(trial.join("trial.json")).unwrap()).unwrap();
+        assert!(check_files(&trial, &stored).is_ok());
+        for (content, why) in [("more rows", "has 9 bytes, but had 4"), ("sown", "does not match its checksum")] {
+            fs::write(trial.join(SECONDS), content).unwrap();
+            let error = check_files(&trial, &stored).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

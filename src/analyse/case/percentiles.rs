@@ -158,6 +158,8 @@ mod tests {
         assert_eq!((found[3].over_trials, sums.trials("p99.9")), (None, None));
         assert_eq!(found[3].unavailable.as_deref(), Some("612 operations in trial 2: a p99.9 needs 1000"));
         assert_eq!((found[3].trials.len(), found[2].over_trials.unwrap().trials), (1, 2));
+        let has_p99 = |operations| of_trials(&[(histogram(&[(1_000, operations)]), 0)]).trials("p99").is_some();
+        assert_eq!([99, 100].map(has_p99), [false, true]);
     }
 
     #[test]
