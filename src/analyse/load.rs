@@ -5,7 +5,8 @@ use super::heat;
 use super::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
 use super::window::in_checkpoint;
 use super::{Analysis, reads};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
+use crate::host::threads;
 use crate::record::case::TrialKey;
 use crate::record::counts::Unsent;
 use crate::record::event::{Event, Stamped};
@@ -94,7 +95,7 @@ fn each_trial(folder: &RunFolder, mut each: impl FnMut(TrialKey, Stored)) -> Res
                     }
                 }
             };
-            std::thread::Builder::new().spawn_scoped(scope, read).or_host(|| "start a thread".to_owned())?;
+            threads::begin(scope, read)?;
         }
         for (place, key) in keys.iter().enumerate() {
             let stored =
