@@ -12,9 +12,8 @@ pub struct PlaceArgs {
     /// Folder for results
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
-    /// Folder for ledgers and templates [default: $PGSTRATA_STATE, else /var/lib/pgstrata for root or ~/.local/state/pgstrata]
-    #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 /// The folder for ledgers and templates, as a flag.
@@ -32,7 +31,7 @@ impl PlaceArgs {
     /// When the working folder is gone, or the state folder's path leads nowhere.
     pub fn places(&self) -> Result<Places> {
         let results = std::path::absolute(&self.results).or_user(|| "find the folder for results".to_owned())?;
-        Ok(Places { results, state: state(self.state.as_ref())?, guest: None })
+        Ok(Places { results, state: self.state.state()?, guest: None })
     }
 }
 
@@ -42,12 +41,8 @@ impl StateArgs {
     /// # Errors
     /// When its path leads nowhere.
     pub fn state(&self) -> Result<PathBuf> {
-        state(self.state.as_ref())
+        settled(&self.state.clone().map_or_else(default_state, Ok)?)
     }
-}
-
-fn state(named: Option<&PathBuf>) -> Result<PathBuf> {
-    settled(&named.map_or_else(default_state, |folder| Ok(folder.clone()))?)
 }
 
 /// `FOLDER` or `FOLDER:CASE`; `None` where there is no such path. A case's name may hold a colon, and so may a folder's: the

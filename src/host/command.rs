@@ -239,11 +239,9 @@ impl Host {
         self.interrupt.as_ref().map_or(Ok(()), Interrupt::check)?;
         let at_us = time::wall_us();
         let begun = now();
-        let mut prepared = self.prepared(command);
-        prepared.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-        prepared.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let spawned = self.start(&mut prepared).map_err(|e| not_started(command, &e));
-        let outcome = spawned.and_then(|child| finish(command, child, self.interrupt.as_ref()));
+        let stdin = if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        let started = self.start(command, [stdin, Stdio::piped(), Stdio::piped()]);
+        let outcome = started.and_then(|child| finish(command, child, self.interrupt.as_ref()));
         let exit_code = match &outcome {
             Ok((_, code)) => *code,
             Err(_) => None,
@@ -257,12 +255,7 @@ impl Host {
     /// # Errors
     /// [`crate::error::Kind::Tool`] when it cannot be started.
     pub fn spawn(&self, command: &Command, stdout: Stdio, stderr: Stdio) -> Result<Child> {
-        let at_us = time::wall_us();
-        let mut prepared = self.prepared(command);
-        prepared.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-        let child = self.start(&mut prepared).map_err(|e| not_started(command, &e));
-        self.log_command(command, at_us, None, None);
-        child
+        self.start_logged(command, [Stdio::null(), stdout, stderr])
     }
 
     /// Starts a program with all three streams in pipes: standard input, standard output, standard error of the child.
@@ -270,12 +263,7 @@ impl Host {
     /// # Errors
     /// [`crate::error::Kind::Tool`] when it cannot be started.
     pub(crate) fn spawn_piped(&self, command: &Command) -> Result<Child> {
-        let at_us = time::wall_us();
-        let mut prepared = self.prepared(command);
-        prepared.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = self.start(&mut prepared).map_err(|e| not_started(command, &e));
-        self.log_command(command, at_us, None, None);
-        child
+        self.start_logged(command, [Stdio::piped(), Stdio::piped(), Stdio::piped()])
     }
 
     /// Whether a program can be found.
@@ -326,15 +314,24 @@ impl Host {
     }
 
     /// Starts it, in its control group or noted as a child of our own.
-    fn start(&self, prepared: &mut std::process::Command) -> std::io::Result<Child> {
+    fn start(&self, command: &Command, [stdin, stdout, stderr]: [Stdio; 3]) -> Result<Child> {
+        let mut prepared = self.prepared(command);
+        prepared.stdin(stdin).stdout(stdout).stderr(stderr);
         let mut started = orphans::starting();
-        let child = prepared.spawn()?;
+        let child = prepared.spawn().map_err(|e| not_started(command, &e))?;
         started.insert(child.id());
         drop(started);
         if let Some(group) = &self.group {
             group.add(child.id());
         }
         Ok(child)
+    }
+
+    fn start_logged(&self, command: &Command, streams: [Stdio; 3]) -> Result<Child> {
+        let at_us = time::wall_us();
+        let child = self.start(command, streams);
+        self.log_command(command, at_us, None, None);
+        child
     }
 
     fn log_command(&self, command: &Command, at_us: u64, wall_us: Option<u64>, exit_code: Option<i32>) {

@@ -18,18 +18,7 @@ pub(crate) fn begin<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
-    try_begin(scope, work).map_err(|e| none_left(&e))
-}
-
-/// Same, for a caller with words of its own.
-///
-/// # Errors
-/// The system's.
-pub(crate) fn try_begin<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    Builder::new().spawn_scoped(scope, work)
+    Builder::new().spawn_scoped(scope, work).map_err(|e| none_left(&e))
 }
 
 /// Begins one that nobody needs to wait for.

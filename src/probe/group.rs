@@ -111,9 +111,9 @@ impl<'a> WriterGroup<'a> {
                     true => tape.run(span, (LEAST.min(most), most), interrupt, || this.commit()).ok(),
                     false => None,
                 };
-                if let Err(error) = threads::try_begin(scope, write) {
+                if let Err(error) = threads::begin(scope, write) {
                     gate.open(false);
-                    return Err(Failed { call: "clone", error });
+                    return Err(Failed { call: "clone", error: io::Error::other(error) });
                 }
             }
             gate.open(true);

@@ -257,7 +257,7 @@ fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Cauti
     findings.cautions.iter().map(view).collect()
 }
 
-/// What one commit was, in a sentence for each case.
+/// What is said of a case.
 #[derive(Serialize)]
 struct Sentence {
     case: String,
@@ -267,6 +267,7 @@ struct Sentence {
     fits: Option<&'static str>,
 }
 
+/// What one commit of each case was.
 fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
     let cases = findings.cases.iter().filter_map(|case| {
         let strata = case.strata.as_ref()?;
@@ -277,17 +278,11 @@ fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sent
     cases.collect()
 }
 
-/// Where the time of a case went, in a sentence.
-#[derive(Serialize)]
-struct TimeSentence {
-    case: String,
-    sentence: String,
-}
-
-fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<TimeSentence> {
+/// Where the time of each case went.
+fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
     let cases = findings.cases.iter().filter_map(|case| {
         let sentence = case.backend_time.as_ref()?.sentence.clone();
-        Some(TimeSentence { case: labels.get(&case.id).unwrap_or(&case.id).clone(), sentence })
+        Some(Sentence { case: labels.get(&case.id).unwrap_or(&case.id).clone(), sentence, share: None, fits: None })
     });
     cases.collect()
 }
