@@ -6,7 +6,8 @@ use crate::analyse::trial::heat;
 use crate::analyse::trial::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
 use crate::analyse::trial::reads;
 use crate::analyse::trial::window::in_checkpoint;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
+use crate::host::threads;
 use crate::record::case::TrialKey;
 use crate::record::counts::Unsent;
 use crate::record::event::{Event, Stamped};
@@ -95,7 +96,7 @@ fn each_trial(folder: &RunFolder, mut each: impl FnMut(TrialKey, Stored)) -> Res
                     }
                 }
             };
-            std::thread::Builder::new().spawn_scoped(scope, read).or_host(|| "start a thread".to_owned())?;
+            threads::begin(scope, read)?;
         }
         for (place, key) in keys.iter().enumerate() {
             let stored =

@@ -48,7 +48,7 @@ impl Shelf {
     pub fn of_user() -> Result<Shelf> {
         let cache = Cache::of_user()?;
         // Programs carry the path of their libraries.
-        Ok(Shelf(paths::resolved(&files::nearest_existing(cache.parent())).join(below(cache.parent())).join("builds")))
+        Ok(Shelf(paths::settled(cache.parent())?.join("builds")))
     }
 
     #[must_use]
@@ -165,11 +165,6 @@ impl Shelf {
     pub(super) fn log(&self) -> PathBuf {
         self.0.join(LOG)
     }
-}
-
-/// What of a path does not exist yet.
-fn below(path: &Path) -> PathBuf {
-    path.strip_prefix(files::nearest_existing(path)).map(Path::to_path_buf).unwrap_or_default()
 }
 
 fn remove(folder: &Path) -> Result<u64> {

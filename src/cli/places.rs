@@ -1,6 +1,8 @@
 //! Where runs put things, as flags, and how a run and its case are named.
 
 use crate::error::{Context, Result};
+use crate::host::paths::settled;
+use crate::provision::ledger::default_state;
 use crate::run::session::Places;
 use std::path::{Path, PathBuf};
 
@@ -10,9 +12,8 @@ pub struct PlaceArgs {
     /// Folder for results
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
-    /// Folder for ledgers and templates [default: $PGSTRATA_STATE, else /var/lib/pgstrata for root or ~/.local/state/pgstrata]
-    #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
+    #[command(flatten)]
+    state: StateArgs,
 }
 
 /// The folder for ledgers and templates, as a flag.
@@ -27,10 +28,10 @@ impl PlaceArgs {
     /// The places, absolute.
     ///
     /// # Errors
-    /// When the working folder is gone.
+    /// When the working folder is gone, or the state folder's path leads nowhere.
     pub fn places(&self) -> Result<Places> {
         let results = std::path::absolute(&self.results).or_user(|| "find the folder for results".to_owned())?;
-        Ok(Places { results, state: state(self.state.as_ref())?, guest: None })
+        Ok(Places { results, state: self.state.state()?, guest: None })
     }
 }
 
@@ -38,16 +39,9 @@ impl StateArgs {
     /// The folder, absolute.
     ///
     /// # Errors
-    /// When the working folder is gone.
+    /// When its path leads nowhere.
     pub fn state(&self) -> Result<PathBuf> {
-        state(self.state.as_ref())
-    }
-}
-
-fn state(named: Option<&PathBuf>) -> Result<PathBuf> {
-    match named {
-        Some(folder) => std::path::absolute(folder).or_user(|| "find the folder for ledgers".to_owned()),
-        None => crate::provision::ledger::default_state(),
+        settled(&self.state.clone().map_or_else(default_state, Ok)?)
     }
 }
 
@@ -59,4 +53,17 @@ pub(super) fn folder_and_case(text: &str) -> Option<(&str, Option<&str>)> {
     }
     let colons = text.rmatch_indices(':').map(|(at, _)| (&text[..at], Some(&text[at + 1..])));
     colons.filter(|(folder, _)| !folder.is_empty()).find(|(folder, _)| Path::new(folder).exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Component;
+
+    #[test]
+    fn a_state_folder_named_from_above_the_working_folder_is_resolved() {
+        let state = StateArgs { state: Some("../pgstrata-state".into()) }.state().unwrap();
+        assert!(state.is_absolute() && state.ends_with("pgstrata-state"), "{}", state.display());
+        assert!(!state.components().any(|part| part == Component::ParentDir), "{}", state.display());
+    }
 }

@@ -14,8 +14,6 @@ use crate::plan::forecast::{CaseUnmet, Forecast};
 use crate::plan::pointed::{Refusal, Spot};
 use crate::plan::{Paint, Plan, drawing, pointed, shipped};
 use crate::record::case::{CaseSpec, TrialKey, by_stack_and_server};
-use crate::record::options::Options;
-use crate::record::stack::StackSpec;
 use crate::record::verdict::DurabilityCheck;
 use crate::report::layout::TextTable;
 use crate::run::check::{Checked, ServerLine, check};
@@ -25,6 +23,7 @@ use crate::units::Micros;
 use crate::units::count;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
 /// Check a plan and show its cases, their order, time and space
@@ -323,19 +322,28 @@ fn cases_table(plan: &Plan) -> TextTable {
     table
 }
 
-/// The knobs of the machine, each set of them once with the numbers of its cases.
-fn machines_shown(plan: &Plan) -> String {
-    let mut machines: Vec<(&Options, Vec<String>)> = Vec::new();
-    for (case, number) in plan.cases.iter().zip(1..).filter(|(case, _)| !case.machine.0.is_empty()) {
-        match machines.iter_mut().find(|(known, _)| **known == case.machine) {
-            Some((_, cases)) => cases.push(format!("#{number}")),
-            None => machines.push((&case.machine, vec![format!("#{number}")])),
+/// Equal things once, in the order in which they come, each with the numbers of its cases.
+fn with_numbers<'p, T: Debug>(all: impl Iterator<Item = (&'p T, usize)>) -> Vec<(&'p T, String)> {
+    // By their text: comparing each with all others takes seconds for thousands.
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found: Vec<(&T, String)> = Vec::new();
+    for (one, number) in all {
+        let place = *places.entry(format!("{one:?}")).or_insert(found.len());
+        match found.get_mut(place) {
+            Some((_, numbers)) => numbers.push_str(&format!(" #{number}")),
+            None => found.push((one, format!("#{number}"))),
         }
     }
+    found
+}
+
+/// The knobs of the machine, each set of them once with the numbers of its cases.
+fn machines_shown(plan: &Plan) -> String {
+    let machines = plan.cases.iter().map(|case| &case.machine).zip(1..).filter(|(machine, _)| !machine.0.is_empty());
     let mut text = String::new();
-    for (machine, cases) in machines {
+    for (machine, cases) in with_numbers(machines) {
         let knobs: Vec<String> = machine.0.iter().map(|(name, value)| format!("{name}={}", value.plain())).collect();
-        text.push_str(&wrapped("\nMachine for ", &cases.join(" ")));
+        text.push_str(&wrapped("\nMachine for ", &cases));
         text.push_str(&wrapped("  ", &knobs.join(" ")));
     }
     text
@@ -343,18 +351,11 @@ fn machines_shown(plan: &Plan) -> String {
 
 /// Every stack that a case stands on, drawn from the database down, with the numbers of its cases.
 fn stacks_shown(plan: &Plan) -> String {
-    let mut stacks: Vec<(&StackSpec, Vec<String>)> = Vec::new();
-    for (case, number) in plan.cases.iter().zip(1..) {
-        match stacks.iter_mut().find(|(known, _)| **known == case.stack) {
-            Some((_, cases)) => cases.push(format!("#{number}")),
-            None => stacks.push((&case.stack, vec![format!("#{number}")])),
-        }
-    }
     let mut text = machines_shown(plan);
-    for (stack, cases) in stacks {
+    for (stack, cases) in with_numbers(plan.cases.iter().map(|case| &case.stack).zip(1..)) {
         let reused = if stack.reuse { ", reused" } else { "" };
         let only = stack.only.as_ref().map_or_else(String::new, |only| format!(", {only} alone"));
-        text.push_str(&wrapped(&format!("\nStack {}{only}{reused}, for ", stack.name), &cases.join(" ")));
+        text.push_str(&wrapped(&format!("\nStack {}{only}{reused}, for ", stack.name), &cases));
         for line in drawing::drawing(stack) {
             let label = line.find(|c: char| c.is_alphanumeric()).unwrap_or(0);
             // The blanks behind the ground's name are part of the drawing.
@@ -429,7 +430,8 @@ mod tests {
     use super::*;
     use crate::plan::forecast::{CaseUnmet, ImagesLine, SpaceLine};
     use crate::record::case::WorkloadSpec;
-    use crate::record::options::OptionValue;
+    use crate::record::options::{OptionValue, Options};
+    use crate::record::stack::StackSpec;
     use crate::units::Bytes;
 
     fn case(id: &str, size: &str) -> CaseSpec {

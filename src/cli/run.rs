@@ -58,9 +58,9 @@ use std::path::{Path, PathBuf};
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
 
 --notify splits CMD at spaces into a program and its arguments: no shell, no quoting. The program starts in the working \
-folder when the run ends for any reason, and may take up to 60 s. Its environment has PGSTRATA_RUN_FOLDER (empty if there \
-is none), PGSTRATA_OUTCOME (complete, incomplete, interrupted, failed), PGSTRATA_EXIT_STATUS and PGSTRATA_MESSAGE (the \
-error). If it fails, the run prints a warning.
+folder when the run ends for any reason, and may take up to 60 s. Its environment is yours without PG* and LD_* (and without \
+what changes tools of filesystems); added are PGSTRATA_RUN_FOLDER (empty if there is none), PGSTRATA_OUTCOME (complete, \
+incomplete, interrupted, failed), PGSTRATA_EXIT_STATUS and PGSTRATA_MESSAGE (the error). If it fails, the run prints a warning.
 
 Ctrl-C once cleans up, keeps complete trials and exits; a second Ctrl-C exits immediately, and `pgstrata clean` cleans up \
 the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag, 3 the machine lacks something, \

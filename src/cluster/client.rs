@@ -43,7 +43,8 @@ impl ServerAddress {
             return Ok(());
         }
         let data = self.data.display();
-        let listens = listens.map_or("a process that cannot be seen".to_owned(), |pid| format!("process {pid}"));
+        let listens = listens
+            .map_or("a process of another PID namespace (a container)".to_owned(), |pid| format!("process {pid}"));
         Err(Error::host(format!("{listens} listens there, which is not the server on {data}; it was told nothing")))
     }
 }

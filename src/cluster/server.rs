@@ -195,8 +195,7 @@ impl Server {
     }
 
     fn note(&self, host: &Host) -> Result<()> {
-        let id = self.lock().child.as_ref().map(Child::id);
-        id.map_or(Ok(()), |id| undo::note(host, id, &self.spec.socket_folder, &self.spec.user))
+        self.pid().map_or(Ok(()), |id| undo::note(host, id, &self.spec.socket_folder, &self.spec.user))
     }
 
     fn lock(&self) -> MutexGuard<'_, Postmaster> {
@@ -227,9 +226,9 @@ impl Server {
         Ok(["-h", &folder, "-p", &PORT.to_string(), "-U", ROLE].map(str::to_owned).to_vec())
     }
 
-    /// Process id of the postmaster; 0 of one that was not started here.
-    pub(crate) fn pid(&self) -> u32 {
-        self.lock().child.as_ref().map_or(0, Child::id)
+    /// Process id of the postmaster; `None` of one that was not started here.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.lock().child.as_ref().map(Child::id)
     }
 
     /// Where in its log file this start begins.
@@ -482,7 +481,7 @@ mod tests {
         let found = server.settings_elsewhere(&facts).unwrap();
         let told: Vec<_> = found.iter().map(|it| (it.value.as_deref().unwrap(), it.place.as_str())).collect();
         assert_eq!(told, [("local", "a new session"), ("off", "function lazy()")]);
-        let (spec, pid) = (server.spec.clone(), server.pid());
+        let (spec, pid) = (server.spec.clone(), server.pid().unwrap());
         server.stop(&host).unwrap();
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
         let again = Server::start(&host, spec, &Interrupt::never()).unwrap();
@@ -497,12 +496,12 @@ mod tests {
         let Some(server) = server_in(&host, folder.path()) else { return };
         let mut client = server.connect(DATABASE).unwrap();
         client.query("create table t as select generate_series(1, 1000) as x").unwrap();
-        let before = server.pid();
+        let before = server.pid().unwrap();
         server.kill_all(&host).unwrap();
         assert!(client.query("select 1").is_err() && !Path::new(&format!("/proc/{before}")).exists());
         server.restart(&host, &Interrupt::never()).unwrap();
         let rows = server.connect(DATABASE).unwrap().query("select count(*) from t").unwrap();
-        assert_eq!((rows, server.pid() == before), (vec![vec![Some("1000".to_owned())]], false));
+        assert_eq!((rows, server.pid() == Some(before)), (vec![vec![Some("1000".to_owned())]], false));
         let log = server.log_text();
         assert!(log.contains("redo done at") && log.matches("starting PostgreSQL").count() == 1, "{log}");
         server.stop(&host).unwrap();

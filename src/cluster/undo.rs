@@ -196,7 +196,7 @@ mod tests {
         // A backend that is attached to dynamic segments of its own.
         let mut client = server.connect("postgres").unwrap();
         client.query("set statement_timeout = 0; create table t as select generate_series(1, 1000) as x").unwrap();
-        let memory = held_by(&host, server.pid());
+        let memory = held_by(&host, server.pid().unwrap());
         assert!(memory.sysv_key.is_some() && memory.control.is_some(), "{memory:?}");
         for process in processes_in(&host, &spec.data) {
             processes::signal(&host, &process, Signal::Kill).unwrap();

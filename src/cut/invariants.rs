@@ -132,8 +132,8 @@ fn contradiction(tables: &Tables, client: u16, numbers: &[u64], most: u64) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cut::history::Loss;
     use crate::cut::history::Acknowledgement;
+    use crate::cut::history::Loss;
 
     fn history(numbers: u64) -> History {
         let acknowledged = (1..=numbers).map(|number| Acknowledgement {

@@ -10,14 +10,14 @@ use crate::cut::cutting::Found;
 use crate::error::{Error, Kind, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
-use crate::host::{Host, files, processes, threads};
+use crate::host::{Host, files, threads};
 use crate::recorder::Seq;
 use std::time::Duration;
 
 /// The longest that a check of all indexes may take: milliseconds here, minutes on a machine that others keep busy.
 const ANSWER: Duration = Duration::from_secs(600);
 
-/// Private memory of a session: on a damaged catalog one may take more and more of it for ever.
+/// Private memory of a process: on a damaged catalog a session may take more and more of it for ever.
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// How a check on a server ended.
@@ -38,11 +38,11 @@ pub fn on_server(
     interrupt: &Interrupt,
     look: impl FnOnce(&Server) -> Result<Ended>,
 ) -> Result<Ended> {
+    let host = &host.limiting_memory(MOST_MEMORY);
     let server = match Server::start(host, spec.clone(), interrupt) {
         Ok(server) => server,
         Err(e) => return damage(spec, e).map(Ended::Found),
     };
-    processes::limit_memory(server.pid(), MOST_MEMORY)?;
     let mut left_out = match look(&server) {
         Ok(Ended::LeftOut(steps)) => steps,
         Ok(found) => return Ok(found),
@@ -218,6 +218,24 @@ fn has_checksums(server: &Server) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::{server, testing};
+
+    #[test]
+    fn a_session_of_a_checked_server_is_refused_more_memory_than_the_limit_and_that_says_nothing_of_the_disk() {
+        let (host, folder) = (Host::this(), tempfile::tempdir().unwrap());
+        let Some(install) = testing::some_installation() else { return };
+        let spec = testing::spec_in(install, folder.path());
+        server::init(&host, &spec).unwrap();
+        let look = |server: &Server| {
+            let mut client = patient(server)?;
+            let take = |mb: u64| format!("select length(repeat('x', {mb}000000) || repeat('y', {mb}000000))");
+            assert!(client.query(&take(10)).is_ok());
+            let refused = client.query(&take(530)).unwrap_err();
+            assert!(refused.to_string().contains("SQLSTATE 53200") && is_of_the_machine(&refused), "{refused}");
+            Ok(Ended::LeftOut(Vec::new()))
+        };
+        assert!(matches!(on_server(&host, &spec, &Interrupt::never(), look), Ok(Ended::LeftOut(_))));
+    }
 
     #[test]
     fn a_server_that_gave_up_or_crashed_says_so_and_a_killed_one_does_not() {

@@ -1,7 +1,7 @@
 //! A pgbench log as a stream: counts and a histogram, in memory that does not grow with it.
 
 use super::unpack::fill;
-use crate::foreign::read::pgbench_log::{self, End, Optional, Reader};
+use crate::foreign::read::pgbench_log::{self, CUT_OFF, End, Optional, Reader};
 use crate::foreign::read::{output::Line, table::unread};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
@@ -163,19 +163,20 @@ pub(super) fn aggregated(text: &str) -> Option<(ImportedLog, ImportedOutput)> {
     const MOST_NAMED: usize = 20;
     let (mut log, mut lag, mut retried) = (ImportedLog::default(), ImportedTimes::default(), (0u64, 0u64));
     let mut output = ImportedOutput { tool: "pgbench -l".to_owned(), ..ImportedOutput::default() };
-    let (mut failed, mut read, mut widest) = (0u64, 0, 0);
+    let (mut failed, mut widest, mut starts) = (0u64, 0, Vec::new());
     for (number, line) in (1..).zip(text.split_inclusive('\n')).filter(|(_, line)| !line.trim().is_empty()) {
         output.lines = (1, number);
-        // What has no line feed may be cut off.
-        let Some(n) = interval(line).filter(|_| line.ends_with('\n')) else {
+        let is_ended = line.ends_with('\n');
+        let Some(n) = interval(line).filter(|_| is_ended) else {
             log.lines_unread += 1;
             if output.unread.len() < MOST_NAMED {
-                output.unread.push(unread(Line { number, text: line, indent: 0 }, "a whole interval of a log"));
+                let wanted = if is_ended { "a whole interval of a log" } else { CUT_OFF };
+                output.unread.push(unread(Line { number, text: line, indent: 0 }, wanted));
             }
             continue;
         };
         let at = |index: usize| n.get(index).map_or(0, |value| *value as u64);
-        (read, widest) = (read + 1, widest.max(n.len()));
+        widest = widest.max(n.len());
         let sums =
             [&mut log.done, &mut log.latency.sum_us, &mut lag.sum_us, &mut log.skipped, &mut retried.0, &mut retried.1];
         for (index, sum) in [1, 2, 6, 10, 11, 12].into_iter().zip(sums) {
@@ -183,9 +184,9 @@ pub(super) fn aggregated(text: &str) -> Option<(ImportedLog, ImportedOutput)> {
         }
         failed = (13..16).map(at).fold(failed, u64::saturating_add);
         (log.latency.most_us, lag.most_us) = (log.latency.most_us.max(at(5)), lag.most_us.max(at(9)));
-        let start_us = at(0) * 1_000_000;
-        log.span_us = Some((log.span_us.map_or(start_us, |(first, _)| first), start_us));
+        starts.push(at(0) * 1_000_000);
     }
+    log.span_us = span(&mut starts);
     (log.latency.count, lag.count) = (log.done, log.done);
     log.lag = (lag.most_us > 0 || matches!(widest, 10 | 11)).then_some(lag);
     log.retried = (retried.0 > 0).then_some(retried);
@@ -196,7 +197,15 @@ pub(super) fn aggregated(text: &str) -> Option<(ImportedLog, ImportedOutput)> {
             .notes
             .push("failures are unknown: they are 0 in each interval, as without --failures-detailed".to_owned());
     }
-    (read > log.lines_unread).then_some((log, output))
+    let cut = u64::from(!text.ends_with('\n'));
+    (starts.len() as u64 > log.lines_unread.saturating_sub(cut)).then_some((log, output))
+}
+
+/// From the first begin of an interval to the end of the last one, as far as the others show how long one is.
+fn span(starts: &mut [u64]) -> Option<(u64, u64)> {
+    starts.sort_unstable();
+    let length = starts.windows(2).map(|two| two[1] - two[0]).filter(|length| *length > 0).min().unwrap_or(0);
+    Some((*starts.first()?, starts.last()? + length))
 }
 
 /// The numbers of an interval; sums that cannot be of so many latencies are of another table.
@@ -272,7 +281,7 @@ mod tests {
             (47_750, 195_400, None, None, 0)
         );
         assert_eq!((log.latency.sum_us, log.latency.count, log.latency.steps.len()), (395_724_745, 47_750, 0));
-        assert_eq!((log.span_us, output.lines), (Some((1_777_879_493_000_000, 1_777_879_533_000_000)), (1, 5)));
+        assert_eq!((log.span_us, output.lines), (Some((1_777_879_493_000_000, 1_777_879_543_000_000)), (1, 5)));
         for (line, done, skipped, failed, retried, lag) in [
             ("1403826720 2 30 500 10 20", 2, 0, Some(0), None, None),
             ("1403826720 2 30 500 10 20 7 29 2 5", 2, 0, Some(0), None, Some(7)),
@@ -300,9 +309,22 @@ mod tests {
         ] {
             assert!(aggregated(&format!("{no}\n")).is_none(), "{no}");
         }
-        let (log, output) =
-            aggregated("1403826720 2 30 500 10 20\n1403826730 2 30 500 10 20\n1403826740 2 30 500 10 2").unwrap();
-        assert_eq!((log.done, log.lines_unread, output.unread[0].line), (4, 1, 3));
+    }
+
+    #[test]
+    fn a_last_interval_that_is_cut_off_is_dropped_and_said() {
+        for whole in 1..4 {
+            let lines: String = (0..whole).map(|n| format!("14038267{n}0 2 30 500 10 20\n")).collect();
+            for cut in ["1403826790 2 30 500 10 2", "1403826790 2", "14"] {
+                let (log, output) = aggregated(&format!("{lines}{cut}")).unwrap();
+                assert_eq!((log.done, log.lines_unread), (2 * whole, 1));
+                assert_eq!((output.unread.len(), u64::from(output.unread[0].line)), (1, whole + 1));
+                assert!(output.unread[0].wanted.contains("cut off"));
+                let end_us = if whole > 1 { whole * 10_000_000 } else { 0 };
+                assert_eq!(log.span_us, Some((1_403_826_700_000_000, 1_403_826_700_000_000 + end_us)));
+            }
+        }
+        assert!(aggregated("1403826720 2 30 500 10 20").is_none());
     }
 
     #[test]

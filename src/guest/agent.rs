@@ -7,7 +7,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::files::{self, File};
 use crate::host::time::{Instant, now, sleep};
-use crate::host::{Host, processes};
+use crate::host::{Host, processes, threads};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ExitStatus};
@@ -49,7 +49,7 @@ pub fn serve(host: &Host) -> Result<()> {
     let kernel = host.read("/proc/sys/kernel/osrelease")?.trim().to_owned();
     line.send(&Frame::Hello(Hello { version: env!("CARGO_PKG_VERSION").to_owned(), kernel }))?;
     let beat = line.clone();
-    thread("alive", move || {
+    threads::begin_apart("alive", move || {
         while beat.send(&Frame::Alive).is_ok() {
             sleep(ALIVE_EVERY);
         }
@@ -84,11 +84,6 @@ pub fn serve(host: &Host) -> Result<()> {
     Ok(())
 }
 
-fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
-    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-    started.map(drop).or_host(|| format!("start the thread {name}"))
-}
-
 /// The command that runs, or ran last.
 struct Running {
     leader: u32,
@@ -111,7 +106,7 @@ impl Running {
         let (input, fed) = channel();
         if let Some(pipe) = child.stdin.take() {
             let line = line.clone();
-            thread("input", move || feed(pipe, &fed, &line))?;
+            threads::begin_apart("input", move || feed(pipe, &fed, &line))?;
         }
         for (pipe, frame) in [
             (
@@ -122,7 +117,7 @@ impl Running {
         ] {
             let Some(pipe) = pipe else { continue };
             let (line, over, open) = (line.clone(), Arc::clone(&over), Arc::clone(&open));
-            thread("output", move || {
+            threads::begin_apart("output", move || {
                 pump(pipe, frame, &line, &over);
                 open.fetch_sub(1, Ordering::SeqCst);
             })?;
@@ -130,7 +125,7 @@ impl Running {
         let watch =
             Watch { child, begun, limit: order.limit_ms.map(Duration::from_millis), open, over: Arc::clone(&over) };
         let line = line.clone();
-        thread("watch", move || watch.until_end(&line))?;
+        threads::begin_apart("watch", move || watch.until_end(&line))?;
         Ok(Running { leader, input: Some(input), over })
     }
 }

@@ -3,6 +3,7 @@
 use super::wire::{Ended, Frame, Hello, Order, WINDOW};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
+use crate::host::threads;
 use crate::host::time::{Instant, now};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -64,7 +65,7 @@ impl Channel {
                 }
             }
         };
-        std::thread::Builder::new().name("guest".to_owned()).spawn(reader).or_host(doing)?;
+        threads::begin_apart("guest", reader).map_err(|e| e.while_doing(doing()))?;
         Ok(Channel { stream: Arc::new(Mutex::new(stream)), frames })
     }
 
@@ -188,8 +189,7 @@ impl Feeding {
                 drop(send(&stream, &Frame::InputEnd));
             }
         };
-        let started = std::thread::Builder::new().name("guest input".to_owned()).spawn(feed);
-        started.or_host(|| "start a thread".to_owned()).map_err(Broken::Refused)?;
+        threads::begin_apart("guest input", feed).map_err(Broken::Refused)?;
         Ok(feeding)
     }
 

@@ -7,10 +7,12 @@ use super::time::{self, micros, now};
 use super::users::User;
 use super::{Host, linux, threads};
 use crate::error::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -27,6 +29,9 @@ const PASSED: [&str; 2] = ["HOME", "TZ"];
 
 /// How long a program may take to end when somebody interrupts; then it is killed.
 const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long those that a program has left behind may go on writing after its end: one that holds its pipes may be a daemon.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How often a program that runs is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -234,11 +239,9 @@ impl Host {
         self.interrupt.as_ref().map_or(Ok(()), Interrupt::check)?;
         let at_us = time::wall_us();
         let begun = now();
-        let mut prepared = self.prepared(command);
-        prepared.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-        prepared.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let spawned = self.start(&mut prepared).map_err(|e| not_started(command, &e));
-        let outcome = spawned.and_then(|child| finish(command, child, self.interrupt.as_ref()));
+        let stdin = if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+        let started = self.start(command, [stdin, Stdio::piped(), Stdio::piped()]);
+        let outcome = started.and_then(|child| finish(command, child, self.interrupt.as_ref()));
         let exit_code = match &outcome {
             Ok((_, code)) => *code,
             Err(_) => None,
@@ -252,12 +255,7 @@ impl Host {
     /// # Errors
     /// [`crate::error::Kind::Tool`] when it cannot be started.
     pub fn spawn(&self, command: &Command, stdout: Stdio, stderr: Stdio) -> Result<Child> {
-        let at_us = time::wall_us();
-        let mut prepared = self.prepared(command);
-        prepared.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-        let child = self.start(&mut prepared).map_err(|e| not_started(command, &e));
-        self.log_command(command, at_us, None, None);
-        child
+        self.start_logged(command, [Stdio::null(), stdout, stderr])
     }
 
     /// Starts a program with all three streams in pipes: standard input, standard output, standard error of the child.
@@ -265,12 +263,7 @@ impl Host {
     /// # Errors
     /// [`crate::error::Kind::Tool`] when it cannot be started.
     pub(crate) fn spawn_piped(&self, command: &Command) -> Result<Child> {
-        let at_us = time::wall_us();
-        let mut prepared = self.prepared(command);
-        prepared.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = self.start(&mut prepared).map_err(|e| not_started(command, &e));
-        self.log_command(command, at_us, None, None);
-        child
+        self.start_logged(command, [Stdio::piped(), Stdio::piped(), Stdio::piped()])
     }
 
     /// Whether a program can be found.
@@ -287,7 +280,7 @@ impl Host {
 
     #[expect(
         unsafe_code,
-        reason = "joins a control group, asks for a signal and leaves files open between fork and exec"
+        reason = "joins a control group, limits memory, asks for a signal and leaves files open between fork and exec"
     )]
     fn prepared(&self, command: &Command) -> std::process::Command {
         let mut prepared = command.prepared();
@@ -300,6 +293,10 @@ impl Host {
             // SAFETY: `join` makes one write(2) to a file that is open, and allocates nothing: async-signal-safe,
             // signal-safety(7).
             unsafe { prepared.pre_exec(join) };
+        }
+        if let Some(bytes) = self.most_memory {
+            // SAFETY: one setrlimit(2), nothing allocated.
+            unsafe { prepared.pre_exec(move || linux::limit_memory(bytes)) };
         }
         if command.dies_with_us {
             let die = linux::die_with_parent;
@@ -317,15 +314,24 @@ impl Host {
     }
 
     /// Starts it, in its control group or noted as a child of our own.
-    fn start(&self, prepared: &mut std::process::Command) -> std::io::Result<Child> {
+    fn start(&self, command: &Command, [stdin, stdout, stderr]: [Stdio; 3]) -> Result<Child> {
+        let mut prepared = self.prepared(command);
+        prepared.stdin(stdin).stdout(stdout).stderr(stderr);
         let mut started = orphans::starting();
-        let child = prepared.spawn()?;
+        let child = prepared.spawn().map_err(|e| not_started(command, &e))?;
         started.insert(child.id());
         drop(started);
         if let Some(group) = &self.group {
             group.add(child.id());
         }
         Ok(child)
+    }
+
+    fn start_logged(&self, command: &Command, streams: [Stdio; 3]) -> Result<Child> {
+        let at_us = time::wall_us();
+        let child = self.start(command, streams);
+        self.log_command(command, at_us, None, None);
+        child
     }
 
     fn log_command(&self, command: &Command, at_us: u64, wall_us: Option<u64>, exit_code: Option<i32>) {
@@ -336,35 +342,30 @@ impl Host {
     }
 }
 
-/// Feeds, drains and waits. Both pipes are drained at once, so that neither can fill up and block the child.
+/// Feeds, drains and waits, all in turn, so that no pipe can fill up and block the child.
 fn finish(command: &Command, mut child: Child, interrupt: Option<&Interrupt>) -> Result<(Output, Option<i32>)> {
-    let fed = command.stdin.clone().zip(child.stdin.take());
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        let feed = move || {
-            if let Some((text, mut pipe)) = fed {
-                // A child that exits without reading its input closes the pipe; its exit code tells the story.
-                drop(pipe.write_all(&text));
-            }
-        };
-        // Where no thread is available, the child is left without its pipes, which ends it.
-        let readers = threads::begin(scope, feed)
-            .and_then(|_| Ok((threads::begin(scope, move || drain(out))?, threads::begin(scope, move || drain(err))?)));
-        let status = wait(command, &mut child, interrupt);
-        let (out, err) =
-            readers.map_err(|e| e.while_doing(format!("read the output of {}", command.program.display())))?;
-        let stdout = out.join().unwrap_or_default();
-        let stderr = err.join().unwrap_or_default();
-        Ok((Output { stdout, stderr }, status?.code()))
-    })
+    let mut pipes = [
+        Pipe::new(child.stdin.take(), command.stdin.clone()),
+        Pipe::new(child.stdout.take(), None),
+        Pipe::new(child.stderr.take(), None),
+    ];
+    let status = wait(command, &mut child, interrupt, &mut pipes)?;
+    let ended = now();
+    while pipes[1..].iter().any(|pipe| pipe.end.is_some()) && ended.elapsed() < LAST_WORDS {
+        serve(&mut pipes, LOOK);
+    }
+    let [_, stdout, stderr] = pipes.map(|pipe| String::from_utf8_lossy(&pipe.bytes).into_owned());
+    Ok((Output { stdout, stderr }, status.code()))
 }
 
 /// Waits for its end; brings it about, with all that it has started in its group, when its time is over or somebody interrupts.
-fn wait(command: &Command, child: &mut Child, interrupt: Option<&Interrupt>) -> Result<std::process::ExitStatus> {
+fn wait(
+    command: &Command,
+    child: &mut Child,
+    interrupt: Option<&Interrupt>,
+    pipes: &mut [Pipe],
+) -> Result<std::process::ExitStatus> {
     let wrong = |e: std::io::Error| Error::tool(format!("`{}`: {e}", command.shown()));
-    if command.limit.is_none() && interrupt.is_none() {
-        return child.wait().map_err(wrong);
-    }
     let begun = now();
     let stopped = loop {
         if let Some(status) = child.try_wait().map_err(wrong)? {
@@ -377,7 +378,7 @@ fn wait(command: &Command, child: &mut Child, interrupt: Option<&Interrupt>) -> 
             break Error::tool(format!("`{}` did not finish within {} s", command.shown(), limit.as_secs_f64()));
         }
         // Most commands take milliseconds.
-        time::sleep(if begun.elapsed() < Duration::from_millis(100) { LOOK / 10 } else { LOOK });
+        serve(pipes, if begun.elapsed() < Duration::from_millis(100) { LOOK / 10 } else { LOOK });
     };
     // One that has ended in this moment is no error.
     let leader = child.id();
@@ -385,21 +386,60 @@ fn wait(command: &Command, child: &mut Child, interrupt: Option<&Interrupt>) -> 
     end(Signal::TERM);
     let asked = now();
     while asked.elapsed() < END_LIMIT && child.try_wait().map_err(wrong)?.is_none() {
-        time::sleep(LOOK);
+        serve(pipes, LOOK);
     }
-    // Whoever of its group is left would hold its pipes.
+    // Whoever of its group is left.
     end(Signal::KILL);
     child.wait().map_err(wrong)?;
     Err(stopped)
 }
 
-fn drain(pipe: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // What was read before an error is kept: it may hold the tool's own explanation.
-        drop(pipe.read_to_end(&mut bytes));
+/// A pipe of a program: with what it has not read yet, or with what it has written.
+struct Pipe {
+    /// `None` when it is closed.
+    end: Option<File>,
+    bytes: Vec<u8>,
+    feeds: bool,
+}
+
+impl Pipe {
+    fn new(end: Option<impl Into<OwnedFd>>, input: Option<Vec<u8>>) -> Pipe {
+        Pipe { end: end.map(|end| File::from(end.into())), feeds: input.is_some(), bytes: input.unwrap_or_default() }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+
+    fn polled(&self) -> Option<PollFd<'_>> {
+        Some(PollFd::new(self.end.as_ref()?, if self.feeds { PollFlags::OUT } else { PollFlags::IN }))
+    }
+
+    /// Moves a piece where the pipe is ready, so that this does not wait.
+    fn step(&mut self) {
+        // Room for so much is there whenever a pipe is ready (PIPE_BUF).
+        const PIECE: usize = 4096;
+        let Some(end) = &mut self.end else { return };
+        let moved = if self.feeds {
+            let taken = end.write(&self.bytes[..self.bytes.len().min(PIECE)]);
+            taken.inspect(|taken| drop(self.bytes.drain(..*taken)))
+        } else {
+            let mut piece = [0; 16 * PIECE];
+            end.read(&mut piece).inspect(|read| self.bytes.extend_from_slice(&piece[..*read]))
+        };
+        // One that ends without reading its input tells by its exit code; what was read before an error may explain it.
+        let goes_on = moved.is_ok_and(|moved| moved > 0) && !(self.feeds && self.bytes.is_empty());
+        if !goes_on {
+            self.end = None;
+        }
+    }
+}
+
+/// Feeds and drains what is ready, or waits for so long that something is.
+fn serve(pipes: &mut [Pipe], limit: Duration) {
+    let mut open: Vec<&mut Pipe> = pipes.iter_mut().filter(|pipe| pipe.end.is_some()).collect();
+    let mut polled: Vec<PollFd> = open.iter().filter_map(|pipe| pipe.polled()).collect();
+    let limit = Timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() };
+    // A signal that comes meanwhile is as good as nothing ready.
+    poll(&mut polled, Some(&limit)).ok();
+    let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
+    open.iter_mut().zip(ready).filter(|(_, ready)| *ready).for_each(|(pipe, _)| pipe.step());
 }
 
 /// It is the machine's fault where there is no process or memory left, and else the program's.
@@ -469,6 +509,19 @@ mod tests {
         });
         assert_eq!(host.run(&Command::new("true")).unwrap_err().kind(), Kind::Interrupted);
         assert!(host.heeding_none().run(&Command::new("true")).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_leaves_a_daemon_with_its_pipes_behind_is_not_waited_for() {
+        let begun = now();
+        let left = Command::new("sh").args(["-c", "setsid sleep 30 & echo $!"]);
+        let unread = left.clone().stdin("x".repeat(1 << 20));
+        let sleepers = [left, unread].map(|command| Host::this().run(&command).unwrap().stdout);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        for pid in sleepers {
+            let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+            rustix::process::kill_process(pid, Signal::KILL).unwrap();
+        }
     }
 
     #[test]

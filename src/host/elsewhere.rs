@@ -106,8 +106,8 @@ pub(crate) mod linux {
         None
     }
 
-    pub(crate) fn limit_memory(_process: Pid, _bytes: u64) -> rustix::io::Result<()> {
-        Err(Errno::PERM)
+    pub(in crate::host) fn limit_memory(_bytes: u64) -> io::Result<()> {
+        Err(only_linux())
     }
 
     pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {

@@ -2,6 +2,7 @@
 
 use super::connections::{Connection, Connections};
 use super::signals::Interrupt;
+use super::threads;
 use super::time::sleep;
 use crate::error::{Context, Error, Result};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -97,7 +98,7 @@ fn serve_within(
             };
             if let Some(connection) = connections.admit(stream) {
                 // Where no thread can be started, this client alone is dropped.
-                std::thread::Builder::new().spawn_scoped(scope, move || answer_all(connection, answer, patience)).ok();
+                threads::begin(scope, move || answer_all(connection, answer, patience)).ok();
             }
         }
         connections.end_all();

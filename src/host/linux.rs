@@ -8,10 +8,10 @@ use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use rustix::ioctl::{Opcode, Setter, ioctl};
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -133,16 +133,29 @@ pub(crate) fn write_synced(file: &File, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC)?)
 }
 
-/// The process that listens on the other side of a connection (`SO_PEERCRED`); `None` where it is in a namespace that is not ours.
+/// The process that listens on the other side of a connection (`SO_PEERCRED`); `None` where it is in a namespace that is not ours:
+/// the kernel says 0 then, which a `Pid` of rustix cannot be.
+#[expect(unsafe_code, reason = "rustix' call makes a NonZero of what may be 0")]
 pub(crate) fn peer(stream: &UnixStream) -> Option<u32> {
-    let process = rustix::net::sockopt::socket_peercred(stream).ok()?.pid;
-    u32::try_from(process.as_raw_nonzero().get()).ok()
+    const SOL_SOCKET: c_int = 1;
+    const SO_PEERCRED: c_int = 17;
+    unsafe extern "C" {
+        fn getsockopt(socket: c_int, level: c_int, name: c_int, value: *mut c_void, length: *mut u32) -> c_int;
+    }
+    // `struct ucred`: process, user, group.
+    let mut of = [0u32; 3];
+    let mut length = size_of_val(&of) as u32;
+    // SAFETY: `of` has as many bytes as `length` says, and both live as long as the call.
+    let failed = unsafe {
+        getsockopt(stream.as_raw_fd(), SOL_SOCKET, SO_PEERCRED, of.as_mut_ptr().cast(), &raw mut length) != 0
+    };
+    (!failed && of[0] != 0).then_some(of[0])
 }
 
-/// Limits a process' private memory (prlimit(2), RLIMIT_DATA), for good.
-pub(crate) fn limit_memory(process: Pid, bytes: u64) -> rustix::io::Result<()> {
-    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
-    rustix::process::prlimit(Some(process), Resource::Data, limit).map(|_| ())
+/// Limits the private memory of this process, and of all that it starts, for good (RLIMIT_DATA): one setrlimit(2), nothing
+/// allocated.
+pub(super) fn limit_memory(bytes: u64) -> io::Result<()> {
+    Ok(rustix::process::setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?)
 }
 
 /// Starts what serves disks, in threads that do not wait for writeback when they need memory: it may be these disks' own
@@ -157,4 +170,35 @@ pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {
         flushes(false).ok();
     }
     started
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Host;
+    use crate::host::command::Command;
+    use crate::host::users;
+    use std::os::unix::net::UnixListener;
+
+    const SOCKET: &str = "PGSTRATA_TEST_SOCKET";
+
+    #[test]
+    fn who_listens_is_known_by_its_process_and_unknown_from_another_namespace() {
+        if let Some(socket) = std::env::var_os(SOCKET) {
+            // In the namespace that the other half of this test has made.
+            assert_eq!(peer(&UnixStream::connect(socket).unwrap()), None);
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("s");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        assert_eq!(peer(&UnixStream::connect(&socket).unwrap()), Some(std::process::id()));
+        if !users::is_root() {
+            println!("skipped: a PID namespace needs root");
+            return;
+        }
+        let inside = Command::new("unshare").args(["--pid", "--fork"]).arg(std::env::current_exe().unwrap());
+        let this = "host::linux::tests::who_listens_is_known_by_its_process_and_unknown_from_another_namespace";
+        Host::this().run(&inside.args(["--exact", this]).env(SOCKET, &socket)).unwrap();
+    }
 }

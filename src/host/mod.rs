@@ -62,6 +62,7 @@ pub struct Host {
     run: Option<Arc<str>>,
     group: Option<processes::cgroup::Cgroup>,
     interrupt: Option<signals::Interrupt>,
+    most_memory: Option<u64>,
 }
 
 impl Host {
@@ -72,7 +73,7 @@ impl Host {
 
     /// A machine whose `/proc`, `/sys`, `/etc` lie below `root`. Commands still run on the real one.
     pub(crate) fn rooted(root: impl Into<PathBuf>) -> Host {
-        Host { root: root.into(), log: Arc::default(), run: None, group: None, interrupt: None }
+        Host { root: root.into(), log: Arc::default(), run: None, group: None, interrupt: None, most_memory: None }
     }
 
     /// The same machine, but every command that is started through it carries the run's id in the environment variable
@@ -104,6 +105,12 @@ impl Host {
     #[must_use]
     pub(crate) fn heeding_none(&self) -> Host {
         Host { interrupt: None, ..self.clone() }
+    }
+
+    /// The same machine, but every process of a command that is started gets so many bytes of private memory at most.
+    #[must_use]
+    pub(crate) fn limiting_memory(&self, bytes: u64) -> Host {
+        Host { most_memory: Some(bytes), ..self.clone() }
     }
 
     /// Where the absolute `path` of the machine really lies.

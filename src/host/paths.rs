@@ -3,13 +3,13 @@
 use super::files::{if_there, nearest_existing};
 use super::linux;
 use super::users::User;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use rustix::fs::Dev;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// What a file is: `RegularFile`, `Directory`, `BlockDevice`, ...
 pub(crate) use rustix::fs::FileType as Kind;
@@ -120,7 +120,23 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))
 }
 
-/// Same, or the path as it is where it leads nowhere.
+/// The path, absolute, without symbolic links and `..` as far as it is there.
+///
+/// # Errors
+/// When `..` follows a folder that is not there: nobody knows where that would lead.
+pub(crate) fn settled(path: &Path) -> Result<PathBuf> {
+    let path = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
+    let there = nearest_existing(&path);
+    let rest = path.strip_prefix(&there).unwrap_or(Path::new(""));
+    if rest.components().any(|part| part == Component::ParentDir) {
+        let folder = there.join(rest.components().next().unwrap_or(Component::CurDir));
+        return Err(Error::user(format!("{} leads through {}, which is not there", path.display(), folder.display()))
+            .hint("create that folder, or name the path without `..`"));
+    }
+    Ok(resolve(&there)?.components().chain(rest.components()).collect())
+}
+
+/// Without symbolic links, or the path as it is where it leads nowhere.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
@@ -140,4 +156,22 @@ pub(crate) fn closed_to(path: &Path, user: &User) -> Option<PathBuf> {
             facts.kind == Kind::Directory && facts.mode & bit == 0
         })
         .map(Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_settled_as_far_as_it_is_there_and_refused_where_nobody_knows_where_it_leads() {
+        let place = tempfile::tempdir().unwrap();
+        let real = place.path().canonicalize().unwrap().join("real");
+        fs::create_dir_all(real.join("inner")).unwrap();
+        std::os::unix::fs::symlink(real.join("inner"), place.path().join("link")).unwrap();
+        let settled = |path: &str| settled(&place.path().join(path));
+        assert_eq!(settled("link/../new/state").unwrap(), real.join("new/state"));
+        assert_eq!(settled("real/inner/../").unwrap(), real);
+        let refused = settled("real/absent/../state").unwrap_err();
+        assert!(refused.to_string().contains("absent, which is not there"), "{refused}");
+    }
 }

@@ -135,20 +135,6 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
     }
 }
 
-/// Limits the private memory of a process and of all that it starts from now on; shared memory does not count. Without
-/// CAP_SYS_RESOURCE, as in some containers, one of another user's keeps what it has.
-///
-/// # Errors
-/// When there is no such process id, or the kernel takes no such limit.
-pub(crate) fn limit_memory(pid: u32, bytes: u64) -> Result<()> {
-    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let process = process.ok_or_else(|| Error::bug(format!("a limit for the memory of process {pid}")))?;
-    match linux::limit_memory(process, bytes) {
-        Ok(()) | Err(Errno::SRCH | Errno::PERM) => Ok(()),
-        Err(error) => Err(error).or_host(|| format!("limit the memory of process {pid}")),
-    }
-}
-
 /// Sends a signal, by its number, to the group of processes that a child leads; every child is started as such. `false`
 /// when all of them are gone.
 ///

@@ -11,6 +11,7 @@ use super::tape::{Failed, Tape};
 use super::walk::RECYCLED;
 use crate::host::files::File;
 use crate::host::signals::Interrupt;
+use crate::host::threads;
 use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, now};
 use crate::probe::synced::{flags, sync, write_at};
@@ -102,7 +103,7 @@ impl<'a> WriterGroup<'a> {
         self.log().syncs.clear();
         let this = &*self;
         let gate = WriterGate::default();
-        let spawned = std::thread::scope(|threads| {
+        let spawned = std::thread::scope(|scope| {
             for tape in &mut tapes {
                 let gate = &gate;
                 let write = move || match gate.passed() {
@@ -110,9 +111,9 @@ impl<'a> WriterGroup<'a> {
                     true => tape.run(span, (LEAST.min(most), most), interrupt, || this.commit()).ok(),
                     false => None,
                 };
-                if let Err(error) = std::thread::Builder::new().spawn_scoped(threads, write) {
+                if let Err(error) = threads::begin(scope, write) {
                     gate.open(false);
-                    return Err(Failed { call: "clone", error });
+                    return Err(Failed { call: "clone", error: io::Error::other(error) });
                 }
             }
             gate.open(true);

@@ -182,7 +182,7 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
             Some(ENOMEM) => "io_uring needs more locked memory than the limit allows: raise it (ulimit -l)".to_owned(),
             _ => format!("io_uring cannot be set up: {}", failed.error),
         }),
-        ("clone", _) => Some(format!("its threads cannot be started: {}", failed.error)),
+        ("clone", _) => Some(failed.error.to_string()),
         ("mmap", Some(ENODEV | EINVAL)) => Some("the filesystem does not support shared mappings".to_owned()),
         ("madvise(MADV_POPULATE_WRITE)", Some(EINVAL)) => {
             Some("no MADV_POPULATE_WRITE (needs Linux 5.14): without it a full disk would kill the process".to_owned())

@@ -56,7 +56,10 @@ impl Thing {
     /// # Errors
     /// When the ledger lacks it.
     pub fn mark(&self, mark: &str) -> Result<&str> {
-        let missing = || Error::bug(format!("the ledger's entry of {self} has no `{mark}`"));
+        let missing = || {
+            Error::host(format!("the ledger's entry of {self} has no `{mark}`"))
+                .hint("clean up with the version of pgstrata that created it")
+        };
         self.marks.get(mark).map(String::as_str).ok_or_else(missing)
     }
 }

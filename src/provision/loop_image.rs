@@ -40,7 +40,7 @@ const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Path,
         required: false,
         default: Some(DEFAULT_FOLDER),
-        doc: "Folder for the image file; the device that holds it is the one under test.",
+        doc: "Folder for the image file; the device that holds it is the one under test. Only root, or who called pgstrata, may change it and the folders above it.",
     },
     OptionSpec {
         key: "sparse",

@@ -195,8 +195,8 @@ pub struct ImportedLog {
     pub failed: Option<u64>,
     /// Transactions, done or failed, that were tried again, and how often in all; `None` where the log has no such column.
     pub retried: Option<(u64, u64)>,
-    /// Wall clock of the first and the last transaction's end, or interval's begin, microseconds since 1970; `None` where
-    /// the log has none.
+    /// Wall clock of the first and the last transaction's end, or from the begin of the first interval to the end of the last
+    /// (its begin, where there is one alone), microseconds since 1970; `None` where the log has none.
     pub span_us: Option<(u64, u64)>,
     /// Latencies of the transactions done.
     pub latency: ImportedTimes,

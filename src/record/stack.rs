@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What a node offers to those that stand on it, and what it takes from those that it stands on.
@@ -192,6 +192,12 @@ impl fmt::Display for End {
 }
 
 impl StackSpec {
+    /// Each of these stacks once. They are known by their text: comparing each with all others takes seconds for thousands.
+    pub fn each_once<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> impl Iterator<Item = &'s StackSpec> {
+        let mut seen = BTreeSet::new();
+        stacks.filter(move |stack| seen.insert(format!("{stack:?}")))
+    }
+
     /// A stack in which each layer stands on the one before it.
     #[must_use]
     pub fn linear(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {

@@ -138,7 +138,7 @@ fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Resu
             closed_loop => Cases { cases: &findings.cases, labels: &labels }.any_closed_loop().then_some(CLOSED_LOOP),
             checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
             disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
-            tables => Tables::new(findings, &labels),
+            tables => tables(findings, &labels),
         })
         .map_err(bug)
 }
@@ -257,7 +257,7 @@ fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Cauti
     findings.cautions.iter().map(view).collect()
 }
 
-/// What one commit was, in a sentence for each case.
+/// What is said of a case.
 #[derive(Serialize)]
 struct Sentence {
     case: String,
@@ -267,6 +267,7 @@ struct Sentence {
     fits: Option<&'static str>,
 }
 
+/// What one commit of each case was.
 fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
     let cases = findings.cases.iter().filter_map(|case| {
         let strata = case.strata.as_ref()?;
@@ -277,105 +278,59 @@ fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sent
     cases.collect()
 }
 
-/// Where the time of a case went, in a sentence.
-#[derive(Serialize)]
-struct TimeSentence {
-    case: String,
-    sentence: String,
-}
-
-fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<TimeSentence> {
+/// Where the time of each case went.
+fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
     let cases = findings.cases.iter().filter_map(|case| {
         let sentence = case.backend_time.as_ref()?.sentence.clone();
-        Some(TimeSentence { case: labels.get(&case.id).unwrap_or(&case.id).clone(), sentence })
+        Some(Sentence { case: labels.get(&case.id).unwrap_or(&case.id).clone(), sentence, share: None, fits: None })
     });
     cases.collect()
 }
 
-/// Every table but the rankings'.
-#[derive(Serialize)]
-struct Tables {
-    device_work: Table,
-    stages: Table,
-    snapshots: Table,
-    power_cuts: Table,
-    power_cut_devices: Table,
-    drives: Table,
-    drive_rounds: Table,
-    ageing_courses: Table,
-    ageing_points: Table,
-    capacities: Table,
-    capacity_steps: Table,
-    latencies: Table,
-    strata: Table,
-    percentiles: Table,
-    backend_time: Table,
-    waits: Table,
-    steadiness: Table,
-    phases: Table,
-    windows: Table,
-    checkpoints: Table,
-    synced: Table,
-    statements: Table,
-    trials: Table,
-    steps: Table,
-    processes: Table,
-    checks: Table,
-    gaps: Table,
-    full: Table,
-    not_run: Table,
-    differences: Table,
-    merged: Table,
-    machine: Table,
-    stacks: Table,
-    servers: Table,
-    method: Table,
-}
-
-impl Tables {
-    fn new(findings: &Findings, labels: &BTreeMap<String, String>) -> Tables {
-        let cases = Cases { cases: &findings.cases, labels };
-        let trials = Trials { trials: &findings.trials, set_aside: &findings.set_aside, labels };
-        let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
-        let capacities = Capacities { cases: &findings.cases, labels };
-        Tables {
-            device_work: device_work(findings, labels).even().first(),
-            stages: Stages { cases: &findings.cases, labels }.table().even().first(),
-            snapshots: SnapshotTable { cases: &findings.cases, labels }.table().first(),
-            power_cuts: power_cuts::verdicts(&findings.power_cuts).even().first(),
-            power_cut_devices: power_cuts::devices(&findings.power_cuts).first(),
-            drives: drives::drives(&findings.drives).first(),
-            drive_rounds: drives::rounds(&findings.drives).first(),
-            ageing_courses: ageing::courses(&findings.ageing).first(),
-            ageing_points: ageing::points(&findings.ageing).first(),
-            capacities: capacities.figures().even().first(),
-            capacity_steps: capacities.steps().even().first(),
-            latencies: cases.latencies().even().first(),
-            strata: cases.strata().even().first(),
-            percentiles: cases.percentiles().even().first(),
-            backend_time: cases.backend_time().even().first(),
-            waits: cases.waits().even().first(),
-            steadiness: cases.steadiness().even().first(),
-            phases: windows.phases().even().first(),
-            windows: windows.windows().even().first(),
-            checkpoints: windows.checkpoints().even().first(),
-            synced: cases.synced().even().first(),
-            statements: cases.statements().even().first(),
-            trials: trials.overview().even().first(),
-            steps: trials.steps().even().first(),
-            processes: trials.processes().even().first(),
-            checks: trials.checks().first(),
-            gaps: trials.gaps().first(),
-            full: full::table(&findings.full, labels).first(),
-            not_run: not_run_table(&findings.not_run, labels).first(),
-            differences: differences_table(findings, labels).first(),
-            merged: merged::table(findings.run.merge.as_ref()).first(),
-            machine: machines_table(&findings.machines, &findings.trials).first(),
-            stacks: stacks_table(&findings.trials, labels).first(),
-            servers: servers_table(&findings.trials, labels).first(),
-            method: method_table(findings).first(),
-        }
-    }
+/// Every table but the rankings', by its id as the template spells it.
+fn tables(findings: &Findings, labels: &BTreeMap<String, String>) -> BTreeMap<String, Table> {
+    let cases = Cases { cases: &findings.cases, labels };
+    let trials = Trials { trials: &findings.trials, set_aside: &findings.set_aside, labels };
+    let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
+    let capacities = Capacities { cases: &findings.cases, labels };
+    let all = [
+        device_work(findings, labels),
+        Stages { cases: &findings.cases, labels }.table(),
+        SnapshotTable { cases: &findings.cases, labels }.table(),
+        power_cuts::verdicts(&findings.power_cuts),
+        power_cuts::devices(&findings.power_cuts),
+        drives::drives(&findings.drives),
+        drives::rounds(&findings.drives),
+        ageing::courses(&findings.ageing),
+        ageing::points(&findings.ageing),
+        capacities.figures(),
+        capacities.steps(),
+        cases.latencies(),
+        cases.strata(),
+        cases.percentiles(),
+        cases.backend_time(),
+        cases.waits(),
+        cases.steadiness(),
+        windows.phases(),
+        windows.windows(),
+        windows.checkpoints(),
+        cases.synced(),
+        cases.statements(),
+        trials.overview(),
+        trials.steps(),
+        trials.processes(),
+        trials.checks(),
+        trials.gaps(),
+        full::table(&findings.full, labels),
+        not_run_table(&findings.not_run, labels),
+        differences_table(findings, labels),
+        merged::table(findings.run.merge.as_ref()),
+        machines_table(&findings.machines, &findings.trials),
+        stacks_table(&findings.trials, labels),
+        servers_table(&findings.trials, labels),
+        method_table(findings),
+    ];
+    all.into_iter().map(|table| (table.id.replace('-', "_"), table.even().first())).collect()
 }
 
 #[cfg(test)]

@@ -51,7 +51,10 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
 /// What a hold allows.
 #[must_use]
 pub fn bound(share: f64) -> String {
-    format!("of states chosen like these, at most {:.1} % fail (95 % CI)", share * 100.0)
+    format!(
+        "of states chosen like these, at most {:.1} % fail (95 % CI); a smaller share of skipped syncs may go unseen",
+        share * 100.0
+    )
 }
 
 /// What led to a verdict, and what it rests on.

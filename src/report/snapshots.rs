@@ -3,6 +3,7 @@
 use super::rankings::estimate_cell;
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::{CaseFinding, Estimate, SnapshotFinding};
+use crate::units::significant;
 use std::collections::BTreeMap;
 
 /// How to read the figures.
@@ -47,7 +48,7 @@ impl SnapshotTable<'_> {
 fn figures(found: &SnapshotFinding) -> Vec<(&'static str, Cell, &'static str)> {
     let plain = |value: f64| {
         let csv = vec![value.to_string(), String::new(), String::new(), String::new()];
-        Cell::figure(Some(value)).csv(csv)
+        Cell::number(Some(value), significant).csv(csv)
     };
     let made = (found.made > 0).then(|| ("snapshots made", plain(found.made as f64), ""));
     let estimate = |name: &'static str, figure: &Option<Estimate>, unit: &'static str| {

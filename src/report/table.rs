@@ -27,6 +27,8 @@ pub(super) struct Table {
     pub groups: Vec<TableGroup>,
     /// Rows in all groups.
     pub length: usize,
+    /// Rows that a page shows, where that is not all of them.
+    pub cut_to: Option<usize>,
     /// Headings of the CSV: those of the groups' fields, then those of the columns.
     pub csv_head: Vec<String>,
 }
@@ -168,7 +170,16 @@ impl Table {
     /// A table without rows.
     pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<TableColumn>) -> Table {
         let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();
-        Table { id: id.into(), caption: caption.into(), note: None, columns, groups: Vec::new(), length: 0, csv_head }
+        Table {
+            id: id.into(),
+            caption: caption.into(),
+            note: None,
+            columns,
+            groups: Vec::new(),
+            length: 0,
+            cut_to: None,
+            csv_head,
+        }
     }
 
     /// How to read it.
@@ -222,6 +233,7 @@ impl Table {
             left -= group.rows.len();
         }
         if self.length > ROWS_MAX {
+            self.cut_to = Some(ROWS_MAX);
             let note =
                 format!("The first {ROWS_MAX} of {} rows. All of them: pgstrata report FOLDER --json.", self.length);
             self.note = Some(self.note.map_or(note.clone(), |own| format!("{own} {note}")));

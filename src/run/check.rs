@@ -141,13 +141,8 @@ impl Checked {
 
     fn mounts(&mut self, plan: &Plan) {
         let mut known = MountOptions::default();
-        let mut seen: Vec<&StackSpec> = Vec::new();
         let mut unchecked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for stack in plan.cases.iter().map(|case| &case.stack) {
-            if seen.contains(&stack) {
-                continue;
-            }
-            seen.push(stack);
+        for stack in StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)) {
             for MountOption { option, filesystem, finding } in known.of(stack) {
                 match finding {
                     MountFinding::Good => {}

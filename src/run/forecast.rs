@@ -211,21 +211,16 @@ pub fn must_run_all(plan: &Plan, forecast: &Forecast) -> Result<()> {
 /// What this machine was found to lack, so that a plan of thousands of cases asks once for each stack and server.
 #[derive(Default)]
 struct KnownUnmet {
-    stacks: Vec<(StackSpec, Vec<Unmet>)>,
+    /// By their text: comparing each with all that are known takes seconds for thousands.
+    stacks: BTreeMap<String, Vec<Unmet>>,
     servers: BTreeMap<String, Option<Unmet>>,
 }
 
 impl KnownUnmet {
     fn of(&mut self, host: &Host, case: &CaseSpec) -> Vec<Unmet> {
         let mut unmet = Vec::new();
-        match self.stacks.iter().find(|(known, _)| *known == case.stack) {
-            Some((_, lacks)) => unmet.extend(lacks.iter().cloned()),
-            None => {
-                let lacks = provision::stack::unmet(host, &case.stack, &Images::default());
-                unmet.extend(lacks.iter().cloned());
-                self.stacks.push((case.stack.clone(), lacks));
-            }
-        }
+        let lacks = || provision::stack::unmet(host, &case.stack, &Images::default());
+        unmet.extend(self.stacks.entry(format!("{:?}", case.stack)).or_insert_with(lacks).iter().cloned());
         unmet.extend(knobs::unmet(host, &case.machine));
         unmet.extend(tablespaces_unmet(case));
         // What a build lacks, whoever builds it says.
@@ -400,14 +395,11 @@ struct Most {
 /// together.
 fn most(plan: &Plan) -> Most {
     let mut fresh = Most::default();
-    let mut kept: Vec<&StackSpec> = Vec::new();
-    for case in &plan.cases {
+    let (kept, built): (Vec<_>, Vec<_>) =
+        StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)).partition(|stack| stack.reuse);
+    for stack in built {
         let mut of_case = Most::default();
-        if !case.stack.reuse {
-            of_case.add(&case.stack);
-        } else if !kept.contains(&&case.stack) {
-            kept.push(&case.stack);
-        }
+        of_case.add(stack);
         fresh.memory = of_case.memory.max(fresh.memory);
         for (folder, bytes) in of_case.disks {
             let most = fresh.disks.entry(folder).or_default();

@@ -13,6 +13,7 @@ pub use response::{Policy, Response};
 
 use crate::error::{Error, Result};
 use crate::host::connections::{Connection, Connections};
+use crate::host::threads;
 use crate::host::time::sleep;
 use request::{Refusal, parse};
 use std::io::{Read, Write};
@@ -80,7 +81,7 @@ impl Server {
             let Some(connection) = connections.admit(stream) else { continue };
             let (names, answer, patience) = (Arc::clone(&self.names), Arc::clone(answer), self.patience);
             // Where no thread can be started, this client alone is dropped.
-            std::thread::Builder::new().spawn(move || serve(connection, &names, &*answer, patience)).ok();
+            threads::begin_apart("client", move || serve(connection, &names, &*answer, patience)).ok();
         }
     }
 }

@@ -54,7 +54,7 @@ impl RunFolder {
     /// Opens a run folder.
     ///
     /// # Errors
-    /// When it is none, is damaged, or was written by a newer pgstrata.
+    /// When it is none, is damaged, leads elsewhere, or was written by a newer pgstrata.
     pub fn open(path: &Path) -> Result<RunFolder> {
         let record: Option<RunRecord> = read_versioned(path, RUN, run::FORMAT).map_err(|e| match e.hint_text() {
             Some(_) => e,
@@ -67,6 +67,10 @@ impl RunFolder {
                 .hint("name a folder in results/, or start a run with `pgstrata run PLAN`")
         })?;
         sound(&record).map_err(|e| Error::store(format!("{} is damaged: {e}", path.join(RUN).display())))?;
+        // Each trial would be damaged, and no figure would say why.
+        for folder in [TRIALS, SET_ASIDE] {
+            files::open_within(path, Path::new(folder).join(TRIAL))?;
+        }
         Ok(RunFolder { path: path.to_path_buf(), record })
     }
 

@@ -86,10 +86,10 @@ const ROOMS: &[Room] = &[
     room("foreign", &["units", "error", "parse", "record"]),
     room("store", &["units", "error", "record", "host::files"]),
     room("stats", &[]),
-    room("analyse", &["units", "error", "record", "store", "stats"]),
+    room("analyse", &["units", "error", "record", "store", "stats", "host::threads"]),
     room("report", &["units", "error", "analyse"]).tests_use(&["record"]),
     room("submit", &["error", "host", "parse", "record"]),
-    room("serve", &["error", "host::connections", "host::time"]),
+    room("serve", &["error", "host::connections", "host::threads", "host::time"]),
 ];
 
 fn find(name: &str) -> Option<&'static Room> {

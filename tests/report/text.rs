@@ -246,7 +246,9 @@ fn a_page_of_ten_thousand_trials_stays_under_ten_megabytes_and_says_what_is_left
     let page = rendered("html", &findings);
     assert!(page.len() < 10_000_000, "{} bytes", page.len());
     assert!(markup(&page).contains(&format!("The first 1000 of {} rows.", findings.trials.len())));
-    assert!(!markup(&rendered("html", &sample::findings())).contains("The first 1000"));
+    let button = r#"data-file="trials-first-1000" hidden>Download CSV of the first 1000 rows<"#;
+    assert!(markup(&page).contains(button), "what is downloaded says it, too");
+    assert!(!markup(&rendered("html", &sample::findings())).contains("irst 1000"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::analyse::findings::Findings;
 use crate::analyse::stories::story::{Act, Story, first_device};
+use crate::record::counts::{Measure, Unsent};
 use crate::record::facts::{Fits, HostFacts};
 use crate::record::operation::CacheState;
 use crate::record::trial::{Gap, TrialRecord};
@@ -224,4 +225,26 @@ fn cases_of_two_guests_are_compared_by_blocks_and_those_of_one_guest_on_two_mach
     changed.trials[2].record.host = host("6.1.9");
     let found = changed.findings();
     assert!(found.cautions.iter().any(|caution| caution.text.contains("machine")), "{:?}", found.cautions);
+}
+
+fn stalled_at_its_end(record: &mut TrialRecord) {
+    let unsent = Unsent { count: 9, from_us: 6_000_000, until_us: 8_000_000, free_us: 8_000_000 };
+    record.counts.as_mut().unwrap().measures[0].unsent = vec![unsent];
+}
+
+fn stalled_with_two_scripts(record: &mut TrialRecord) {
+    let measures = &mut record.counts.as_mut().unwrap().measures;
+    let of_script = ["a", "b"].map(|name| Measure { name: name.to_owned(), ..measures[0].clone() });
+    measures.extend(of_script);
+    stalled_at_its_end(record);
+}
+
+#[test]
+fn operations_never_sent_are_said_to_be_of_all_scripts_together_where_there_are_several() {
+    let said_of = |touch| {
+        let found = Story::of(3, None).with(&Act::on("ext4").touched(touch)).findings();
+        let text = found.cautions.into_iter().map(|caution| caution.text).find(|text| text.contains("never sent"));
+        text.unwrap().contains("of all scripts together")
+    };
+    assert!(said_of(stalled_with_two_scripts as fn(&mut TrialRecord)) && !said_of(stalled_at_its_end));
 }

@@ -157,8 +157,14 @@ fn failures(found: &CaseFinding) -> Vec<Remark> {
     for measure in &found.measures {
         // A search goes beyond the capacity on purpose.
         let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
-        let unsent =
-            "never sent (no client was free until the window had ended; latencies count their wait until then)";
+        // pgbench draws the script of an operation when a client sends it.
+        let unsent = match found.measures.len() {
+            1 => "never sent (no client was free until the window had ended; latencies count their wait until then)",
+            _ => {
+                "never sent (no client was free until the window had ended; of all scripts together: their latencies count \
+                 the wait until then, those of single scripts do not)"
+            }
+        };
         let counts = [(measure.failed, "failed"), (skipped, "skipped (already late)"), (measure.unsent, unsent)];
         for (count, what) in counts {
             if count > 0 {

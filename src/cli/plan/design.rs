@@ -62,24 +62,18 @@ fn smallest_difference(cases: usize, blocks: u32) -> u64 {
 fn confounded(plan: &Plan) -> Option<String> {
     // Stacks that share either are in one group; a plan that answers its question has a single one.
     let mut groups: Vec<(BTreeSet<String>, BTreeSet<String>, String)> = Vec::new();
-    let mut seen: Vec<&StackSpec> = Vec::new();
-    for stack in plan.cases.iter().map(|case| &case.stack) {
-        if seen.contains(&stack) {
-            continue;
-        }
-        seen.push(stack);
+    for stack in StackSpec::each_once(plan.cases.iter().map(|case| &case.stack)) {
         let Some((filesystem, below)) = parts(stack) else { continue };
-        let mut joined = (BTreeSet::from([filesystem]), BTreeSet::from([below]), stack.name.clone());
-        let (with, without): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(filesystems, belows, _)| {
-            !filesystems.is_disjoint(&joined.0) || !belows.is_disjoint(&joined.1)
-        });
-        for (filesystems, belows, name) in with.into_iter().rev() {
-            joined.0.extend(filesystems);
-            joined.1.extend(belows);
-            joined.2 = name;
-        }
+        let own = (BTreeSet::from([filesystem]), BTreeSet::from([below]), stack.name.clone());
+        let (with, without): (Vec<_>, Vec<_>) = groups
+            .into_iter()
+            .partition(|(filesystems, belows, _)| !filesystems.is_disjoint(&own.0) || !belows.is_disjoint(&own.1));
         groups = without;
-        groups.push(joined);
+        groups.extend(with.into_iter().chain([own]).reduce(|mut all, one| {
+            all.0.extend(one.0);
+            all.1.extend(one.1);
+            all
+        }));
     }
     if groups.len() < 2 {
         return None;

@@ -102,6 +102,8 @@ pub struct End {
     pub unread: Vec<Unread>,
 }
 
+/// What a last line lacks that does not end.
+pub const CUT_OFF: &str = "a line feed: the line may be cut off";
 /// How much is looked at before the columns are decided.
 const SAMPLE: usize = 256 * 1024;
 /// No line of a log is longer.
@@ -134,7 +136,7 @@ impl Reader {
         }
         if self.overlong || self.held.iter().any(|byte| !byte.is_ascii_whitespace()) {
             let held = std::mem::take(&mut self.held);
-            self.unread(&held, "a line feed: the line may be cut off");
+            self.unread(&held, CUT_OFF);
         }
         self.end.kind = self.kind;
         self.end

@@ -4,7 +4,7 @@
 use super::{Process, pids, read, stat_of};
 use crate::error::Result;
 use crate::host::time::sleep;
-use crate::host::{Host, linux};
+use crate::host::{Host, linux, threads};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,7 @@ pub(in crate::host) fn adopt() -> bool {
             }
         };
         // Without the thread, they are collected at the end of each trial.
-        drop(std::thread::Builder::new().name("orphans".to_owned()).spawn(collect));
+        drop(threads::begin_apart("orphans", collect));
     }
     true
 }

@@ -110,6 +110,14 @@ fn garbage_is_an_error_that_names_file_and_line() {
 }
 
 #[test]
+fn an_entry_of_an_older_version_that_lacks_a_mark_says_who_can_clean_it_up() {
+    let thing = Thing::new("loop", "device").with("number", "0").with("image", "/a");
+    let error = thing.mark("made").unwrap_err();
+    assert_eq!(error.kind(), crate::error::Kind::Host);
+    assert!(error.hint_text().unwrap().contains("the version of pgstrata that created it"), "{error}");
+}
+
+#[test]
 fn a_ledger_of_a_newer_format_is_refused() {
     let error = replay(b"{\"ledger\":2}\n", Path::new("x")).unwrap_err().to_string();
     assert!(error.contains("format 2"), "{error}");

@@ -14,6 +14,7 @@ mod tool_tests;
 use super::disk::Recorder;
 use crate::error::{Context, Error, Result};
 use crate::host::linux::as_io_flusher;
+use crate::host::threads;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Shutdown;
@@ -78,7 +79,7 @@ impl NbdServer {
             let (listener, shared) = (listener.try_clone().or_host(doing)?, Arc::clone(&shared));
             let work = move || accept(&listener, &shared);
             // Connections' threads inherit from this one what is set here.
-            as_io_flusher(|| std::thread::Builder::new().name("nbd".to_owned()).spawn(work)).or_host(doing)?
+            as_io_flusher(|| threads::begin_apart("nbd", work)).map_err(|e| e.while_doing(doing()))?
         };
         Ok(NbdServer { socket: socket.to_owned(), listener, shared, accepting: Some(accepting) })
     }
@@ -172,11 +173,12 @@ fn begin(stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
         return Err(io::ErrorKind::QuotaExceeded.into());
     }
     let (own, of) = (stream.try_clone()?, Arc::clone(shared));
-    let thread = std::thread::Builder::new().name("nbd client".to_owned()).spawn(move || {
+    let thread = threads::begin_apart("nbd client", move || {
         // How a connection ends concerns its client alone.
         drop(serve(&own, &of));
         drop(own.shutdown(Shutdown::Both));
-    })?;
+    });
+    let thread = thread.map_err(io::Error::other)?;
     connections.push(Connection { stream, thread });
     Ok(())
 }

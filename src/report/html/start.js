@@ -15,7 +15,7 @@ function startCsv() {
     button.addEventListener("click", function () {
       var id = button.dataset.table;
       var address = URL.createObjectURL(new Blob([tableCsv(document.getElementById(id))], { type: "text/csv" }));
-      var name = (findings.run.name + "-" + id).replace(/[^A-Za-z0-9._-]+/g, "-") + ".csv";
+      var name = (findings.run.name + "-" + button.dataset.file).replace(/[^A-Za-z0-9._-]+/g, "-") + ".csv";
       element("a", { href: address, download: name }).click();
       setTimeout(function () { URL.revokeObjectURL(address); }, 10000);
     });

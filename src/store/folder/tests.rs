@@ -174,6 +174,18 @@ fn nothing_is_removed_or_written_through_a_symlink() {
 }
 
 #[test]
+fn a_run_folder_whose_trials_lie_behind_a_link_is_refused_by_its_name() {
+    let (results, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for name in ["trials", "set-aside"] {
+        let folder = Writer::create(results.path(), record(), "").unwrap().folder().path().to_path_buf();
+        drop(fs::remove_dir(folder.join(name)));
+        std::os::unix::fs::symlink(elsewhere.path(), folder.join(name)).unwrap();
+        let refused = RunFolder::open(&folder).unwrap_err().to_string();
+        assert!(refused.contains(&format!("{name} is a symbolic link")), "{refused}");
+    }
+}
+
+#[test]
 fn what_a_crash_left_of_a_trial_is_removed_on_resume_and_a_complete_one_stays() {
     let results = tempfile::tempdir().unwrap();
     let key = TrialKey { case: "ext4".into(), trial: 1 };

@@ -294,7 +294,7 @@ fn a_server_that_dies_midway_is_an_error_and_not_a_short_run() {
             rustix::process::kill_process(pid, rustix::process::Signal::QUIT).ok();
         }
     }
-    let pid = bench.server.as_ref().unwrap().pid();
+    let pid = bench.server.as_ref().unwrap().pid().unwrap();
     let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(pid)).unwrap_err();
     assert_eq!(error.kind(), Kind::Tool);
     assert!(error.to_string().contains("pgbench failed with exit code"), "{error}");
