@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo plans check test test-full bench validate docs install release clean
+.PHONY: help setup build demo plans check check-all test test-full bench validate docs install release clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -29,15 +29,19 @@ plans: ## run every shipped plan that this host can run with --quick, and say ho
 	cargo build --release --locked
 	scripts/plans
 
-check: ## formatting, lints, rules of the house, licences and advisories of the dependencies
+check: ## formatting, lints, rules of the house, licences of the dependencies
 	@scripts/setup check
 	scripts/check
 
-test: ## check, then every test; lists at its end what could not run here and why
+check-all: check ## check, types on other systems, advisories of the dependencies
+	@scripts/setup check-all
+	scripts/check --all
+
+test: check ## check, then every test; lists at its end what could not run here and why (15 minutes after the build)
 	@scripts/setup test
 	scripts/test
 
-test-full: ## the same with all combinations, layers in guests of every tried suite, Slurm (root; hours; SHARE=5/12 for a part)
+test-full: check ## the same with all combinations, layers in guests of every tried suite, Slurm (root; hours; SHARE=5/12 for a part)
 	@PGSTRATA_TEST_GUEST="trixie bookworm" scripts/setup test
 	PGSTRATA_TEST_FULL=1 PGSTRATA_TEST_GUEST="trixie bookworm" scripts/test $(if $(SHARE),--partition slice:$(SHARE))
 

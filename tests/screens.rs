@@ -1,5 +1,6 @@
 //! Every screen in a pseudo-terminal of 80 and of 120 columns: no line is wider, and none is cut where it need not be.
 
+use crate::program::workshop::{Workshop, can_build_stacks};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -80,38 +81,20 @@ fn plan_fits() {
 
 #[test]
 fn a_report_fits() {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: screens of a report: needs root for a filesystem in memory");
+    if !can_build_stacks("screens of a report") {
         return;
     }
-    const PLAN: &str = r#"
-name = "screens"
-blocks = 1
-baseline = "one-stack-with-a-long-name"
-[stack.one-stack-with-a-long-name]
-filesystem = { tmpfs = "256MiB" }
-[stack.other]
-filesystem = { tmpfs = "256MiB" }
-[workload.sync]
-sync = { duration = "1s" }
-[workload.tpcb]
-pgbench = { scale = 1, clients = 1, duration = "1s", warmup = "1s" }
-"#;
-    let folder = tempfile::Builder::new().prefix("pgstrata-test-").tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    std::fs::write(folder.path().join("plan.toml"), PLAN).unwrap();
-    let Some(text) = screen(80, "run plan.toml --state state", folder.path()) else { return };
-    assert!(text.contains("4 of 4 trials measured"), "{text}");
-    let run = std::fs::read_dir(folder.path().join("results")).unwrap().next().unwrap().unwrap().path();
+    let shop = Workshop::new();
+    let run = shop.finished();
     for columns in [80, 120] {
         for command in ["report", "status"] {
-            let args = format!("{command} {}", run.strip_prefix(folder.path()).unwrap().display());
-            let text = screen(columns, &args, folder.path()).unwrap();
+            let args = format!("{command} {}", run.strip_prefix(shop.path()).unwrap().display());
+            let Some(text) = screen(columns, &args, shop.path()) else { return };
             for line in text.lines() {
                 let width = line.chars().filter(|c| !c.is_control()).count();
                 assert!(width <= usize::from(columns), "{args}: {width} of {columns} columns: {line}\n{text}");
             }
-            let whole = if command == "report" { "one-stack-with-a-long-name" } else { "trials measured" };
+            let whole = if command == "report" { "another-with-a-long-name" } else { "trials measured" };
             assert!(text.contains(whole), "{text}");
         }
     }

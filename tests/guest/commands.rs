@@ -1,13 +1,13 @@
 //! Commands in a guest.
 
-use super::ground::{SUITE, guest, in_guest, pgstrata, said, stderr};
+use super::ground::{SUITE, guest, guest_in_full, in_guest, pgstrata, said, stderr};
 use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
 fn a_command_has_its_streams_its_exit_code_and_no_network() {
-    let Some(_turn) = guest("a_command_has_its_streams_its_exit_code_and_no_network", SUITE) else { return };
+    let Some(_guest) = guest(SUITE) else { return };
     let script = "read line; echo \"out $line\"; echo err >&2; ls /sys/class/net; id -u; exit 7";
     let mut child = pgstrata(&["guest", "run", "--suite", SUITE, "--", "sh", "-c", script])
         .stdin(Stdio::piped())
@@ -24,7 +24,7 @@ fn a_command_has_its_streams_its_exit_code_and_no_network() {
 
 #[test]
 fn much_output_and_much_input_come_through_whole() {
-    let Some(_turn) = guest("much_output_and_much_input_come_through_whole", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let text: Vec<u8> = (0..3_000_000u32).map(|i| u8::try_from(i % 251).unwrap()).collect();
     let mut child = pgstrata(&["guest", "run", "--suite", SUITE, "--", "cat"])
         .stdin(Stdio::piped())
@@ -41,7 +41,7 @@ fn much_output_and_much_input_come_through_whole() {
 
 #[test]
 fn what_a_guest_writes_is_gone_with_it() {
-    let Some(_turn) = guest("what_a_guest_writes_is_gone_with_it", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let output = in_guest(SUITE, &["sh", "-c", "echo x > /etc/left && sync && cat /etc/left"]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(!in_guest(SUITE, &["cat", "/etc/left"]).status.success());
@@ -49,7 +49,7 @@ fn what_a_guest_writes_is_gone_with_it() {
 
 #[test]
 fn a_command_over_its_limit_is_killed_and_says_so() {
-    let Some(_turn) = guest("a_command_over_its_limit_is_killed_and_says_so", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let begun = Instant::now();
     let output = pgstrata(&["guest", "run", "--suite", SUITE, "--limit", "2s", "--", "sleep", "600"]).output().unwrap();
     assert_eq!(output.status.code(), Some(124), "{}", said(&output));
@@ -59,7 +59,7 @@ fn a_command_over_its_limit_is_killed_and_says_so() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let Some(_turn) = guest("a_program_that_is_not_there_is_named", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let output = in_guest(SUITE, &["no-such-program"]);
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert!(stderr(&output).contains("no-such-program"), "{}", said(&output));
@@ -68,7 +68,7 @@ fn a_program_that_is_not_there_is_named() {
 #[test]
 fn the_guest_has_what_hosts_lack() {
     for suite in ["bookworm", "trixie"] {
-        let Some(_turn) = guest("the_guest_has_what_hosts_lack", suite) else { continue };
+        let Some(_guest) = guest_in_full(suite) else { continue };
         let script = "set -e; ls -1 /sys/kernel/debug >/dev/null; ! command -v cc; ! test -e /usr/include/linux
             for module in zfs f2fs nilfs2 jfs btrfs xfs raid456 raid10 dm-thin-pool dm-crypt dm-delay dm-flakey dm-log-writes \
                 null_blk zram bcache scsi_debug loop nvme; do modprobe $module || { echo no $module; exit 1; }; done

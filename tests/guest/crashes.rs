@@ -34,8 +34,7 @@ fn length(stages: &serde_json::Value, name: &str) -> Option<u64> {
 
 #[test]
 fn a_machine_crash_kills_the_guest_and_its_trial_goes_on_in_the_next_boot() {
-    const TEST: &str = "a_machine_crash_kills_the_guest_and_its_trial_goes_on_in_the_next_boot";
-    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = tempfile::tempdir().unwrap();
     set_mode(desk.path(), 0o755);
     let (plan, results) = (desk.path().join("plan.toml"), desk.path().join("results"));

@@ -1,6 +1,6 @@
 //! The ways in which a guest ends: each is an error that names the cause, soon, and nothing is left running.
 
-use super::ground::{SUITE, Twin, guest, guest_in_full, in_guest, pgstrata, qemu_of, said, set_mode, stderr};
+use super::ground::{SUITE, Twin, guest_in_full, in_guest, pgstrata, qemu_of, said, set_mode, stderr};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -41,7 +41,7 @@ fn signal(pid: u32, name: &str) {
 
 #[test]
 fn a_killed_qemu_is_noticed_at_once() {
-    let Some(_turn) = guest("a_killed_qemu_is_noticed_at_once", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let (child, qemu) = begun("sleep 600");
     let killed = Instant::now();
     signal(qemu, "-KILL");
@@ -53,7 +53,7 @@ fn a_killed_qemu_is_noticed_at_once() {
 
 #[test]
 fn qemu_does_not_outlive_the_program() {
-    let Some(_turn) = guest_in_full("qemu_does_not_outlive_the_program", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let (mut child, qemu) = begun("sleep 600");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -62,7 +62,7 @@ fn qemu_does_not_outlive_the_program() {
 
 #[test]
 fn qemu_is_never_root() {
-    let Some(_turn) = guest("qemu_is_never_root", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let (child, qemu) = begun("sleep 600");
     let status = std::fs::read_to_string(format!("/proc/{qemu}/status")).unwrap();
     let ids = status.lines().find(|line| line.starts_with("Uid:")).unwrap().split_whitespace();
@@ -73,7 +73,7 @@ fn qemu_is_never_root() {
 
 #[test]
 fn an_interrupt_reaches_the_command() {
-    let Some(_turn) = guest_in_full("an_interrupt_reaches_the_command", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let (child, qemu) = begun("trap 'echo caught; exit 3' INT; while :; do sleep 0.1; done");
     signal(child.id(), "-INT");
     let output = child.wait_with_output().unwrap();
@@ -83,7 +83,7 @@ fn an_interrupt_reaches_the_command() {
 
 #[test]
 fn a_panic_is_told_with_the_consoles_last_lines() {
-    let Some(_turn) = guest_in_full("a_panic_is_told_with_the_consoles_last_lines", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let output = in_guest(SUITE, &["sh", "-c", "echo c > /proc/sysrq-trigger; sleep 60"]);
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     let text = stderr(&output);
@@ -95,7 +95,7 @@ fn a_panic_is_told_with_the_consoles_last_lines() {
 
 #[test]
 fn memory_that_runs_out_is_named() {
-    let Some(_turn) = guest_in_full("memory_that_runs_out_is_named", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let output = in_guest(SUITE, &["sh", "-c", "tail /dev/zero"]);
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert!(stderr(&output).contains("ran out of its 2 GiB of memory"), "{}", said(&output));
@@ -103,7 +103,7 @@ fn memory_that_runs_out_is_named() {
 
 #[test]
 fn a_full_image_is_the_commands_error() {
-    let Some(_turn) = guest_in_full("a_full_image_is_the_commands_error", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let output = in_guest(SUITE, &["sh", "-c", "fallocate -l 100G /x; fallocate -l 20G /y || exit 9"]);
     assert_eq!(output.status.code(), Some(9), "{}", said(&output));
     assert!(stderr(&output).contains("No space left on device"), "{}", said(&output));
@@ -111,7 +111,7 @@ fn a_full_image_is_the_commands_error() {
 
 #[test]
 fn a_damaged_image_says_how_to_make_it_anew() {
-    let Some(_turn) = guest_in_full("a_damaged_image_says_how_to_make_it_anew", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let twin = Twin::of(SUITE);
     let image = twin.file(SUITE, "root.ext4");
     std::fs::remove_file(&image).unwrap();
@@ -140,7 +140,7 @@ fn broken_kvm(folder: &Path, with_kvm: &str) -> String {
 
 #[test]
 fn a_broken_kvm_is_found_out_and_emulation_takes_over() {
-    let Some(_turn) = guest_in_full("a_broken_kvm_is_found_out_and_emulation_takes_over", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     if !Path::new("/dev/kvm").exists() {
         println!("skipped: a_broken_kvm_is_found_out_and_emulation_takes_over: there is no /dev/kvm");
         return;

@@ -1,6 +1,6 @@
 //! Disks that a guest gets for the stacks of a plan: virtio-blk, NVMe and SCSI, each under a PostgreSQL that runs.
 
-use super::ground::{SUITE, cache, guest, pgstrata, qemu_of, said, set_mode, stderr};
+use super::ground::{SUITE, cache, guest_in_full, pgstrata, qemu_of, said, set_mode, stderr};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -90,8 +90,7 @@ fn facts(folder: &Path, (case, number): (&str, u32), node: &str) -> Option<Value
 
 #[test]
 fn a_plan_has_disks_on_all_three_buses_and_a_run_that_is_killed_leaves_nothing_of_them() {
-    const TEST: &str = "a_plan_has_disks_on_all_three_buses_and_a_run_that_is_killed_leaves_nothing_of_them";
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::with(PLAN);
     let mut command = desk.on_plan(&["run", &format!("--guest={SUITE}"), "--json"]);
     let mut child = command.arg("--results").arg(desk.0.path().join("results")).spawn().unwrap();

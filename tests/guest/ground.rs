@@ -3,7 +3,6 @@
 use crate::depth::waits_for_full;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The suite of most tests.
 pub const SUITE: &str = "trixie";
@@ -27,20 +26,12 @@ fn is_wanted(suite: &str) -> bool {
     std::env::var("PGSTRATA_TEST_GUEST").is_ok_and(|suites| suites.split_whitespace().any(|name| name == suite))
 }
 
-/// One guest at a time: two would take each other's processors, and run into their limits.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// A guest that is built. The tests of this group run one after another: two guests would take each other's processors, and
+/// run into their limits.
+pub struct Guest;
 
-/// Builds the guest where that is asked for; whether it is there. Says by name what was skipped and why.
-pub fn guest(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
-    let turn = turn();
-    static BUILT: OnceLock<Mutex<Vec<String>>> = OnceLock::new();
-    let mut built = BUILT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    if built.iter().any(|name| name == suite) {
-        return Some(turn);
-    }
+/// The guest of a suite, built where that is asked for. Says what was skipped and why.
+pub fn guest(suite: &str) -> Option<Guest> {
     if is_wanted(suite) {
         let output = pgstrata(&["guest", "build", "--suite", suite]).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
@@ -49,19 +40,15 @@ pub fn guest(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     let guests = status["guests"].as_array().unwrap();
     if guests.iter().any(|guest| guest["suite"] == suite && guest["built"] == true) {
-        built.push(suite.to_owned());
-        return Some(turn);
+        return Some(Guest);
     }
-    println!("skipped: {test}: the guest {suite} is not built (pgstrata guest build --suite {suite})");
+    println!("skipped: the guest {suite} is not built (pgstrata guest build --suite {suite})");
     None
 }
 
 /// The same for what the full suite alone runs: every run of the tests boots as few guests as will do.
-pub fn guest_in_full(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
-    if waits_for_full(test) {
-        return None;
-    }
-    guest(test, suite)
+pub fn guest_in_full(suite: &str) -> Option<Guest> {
+    if waits_for_full() { None } else { guest(suite) }
 }
 
 /// Runs a command in a fresh guest.

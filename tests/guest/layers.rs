@@ -1,6 +1,6 @@
 //! Tests of the host, in a guest: those of layers that the kernels of hosts lack, and of filesystems on another kernel.
 
-use super::ground::{SUITE, guest, guest_in_full, set_mode};
+use super::ground::{SUITE, guest_in_full, set_mode};
 use pgstrata::guest::build;
 use pgstrata::guest::cache::Cache;
 use pgstrata::guest::share::Shared;
@@ -90,18 +90,17 @@ fn shared_folder(tests: &Path) -> tempfile::TempDir {
 
 #[test]
 fn the_tests_of_layers_pass_in_trixie_and_none_is_skipped() {
-    layers_in("the_tests_of_layers_pass_in_trixie_and_none_is_skipped", "trixie");
+    layers_in("trixie");
 }
 
 #[test]
 fn the_tests_of_layers_pass_in_bookworm_and_none_is_skipped() {
-    layers_in("the_tests_of_layers_pass_in_bookworm_and_none_is_skipped", "bookworm");
+    layers_in("bookworm");
 }
 
 #[test]
 fn postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after_clean() {
-    const TEST: &str = "postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after_clean";
-    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let folder = shared_folder(&tests_of(&["--test", "all"]));
     let wrong = pass(SUITE, folder.path(), &["program::volumes::"]);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -109,14 +108,14 @@ fn postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after
 
 #[test]
 fn a_thin_pool_that_fills_in_a_guest_ends_as_a_result() {
-    let Some(_turn) = guest_in_full("a_thin_pool_that_fills_in_a_guest_ends_as_a_result", SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let folder = shared_folder(&tests_of(&["--test", "all"]));
     let wrong = pass(SUITE, folder.path(), &["program::full::a_thin_pool"]);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn layers_in(test: &str, suite: &str) {
-    let Some(_turn) = guest(test, suite) else { return };
+fn layers_in(suite: &str) {
+    let Some(_guest) = guest_in_full(suite) else { return };
     let folder = shared_folder(&tests_of(&["--lib"]));
     let wrong: Vec<String> = std::thread::scope(|scope| {
         let half = |filters: &'static [&str]| scope.spawn(|| pass(suite, folder.path(), filters));

@@ -1,6 +1,6 @@
 //! `cut --guest`: power cuts in a guest, whose recorded disks have FUA.
 
-use super::ground::{SUITE, guest, guest_in_full, pgstrata, qemu_of, said, set_mode, stderr};
+use super::ground::{SUITE, guest_in_full, pgstrata, qemu_of, said, set_mode, stderr};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -82,8 +82,7 @@ fn of_stack<'r>(results: &'r serde_json::Map<String, serde_json::Value>, stack: 
 
 #[test]
 fn a_guest_disk_that_ignores_fua_is_convicted_and_evidence_comes_out_whole() {
-    const TEST: &str = "a_guest_disk_that_ignores_fua_is_convicted_and_evidence_comes_out_whole";
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new(PLAN);
     let output = desk.cut(&["--states", "0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
@@ -109,8 +108,7 @@ fn a_guest_disk_that_ignores_fua_is_convicted_and_evidence_comes_out_whole() {
 
 #[test]
 fn zfs_holds_with_its_intent_log_and_loses_commits_with_sync_disabled() {
-    const TEST: &str = "zfs_holds_with_its_intent_log_and_loses_commits_with_sync_disabled";
-    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new(
         r#"
 name = "zfs"
@@ -139,8 +137,7 @@ pgbench = { scale = 1, clients = 2, duration = "2s" }
 
 #[test]
 fn a_journal_commit_whose_fua_is_ignored_loses_what_it_acknowledged() {
-    const TEST: &str = "a_journal_commit_whose_fua_is_ignored_loses_what_it_acknowledged";
-    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     // WAL in new files: each commit allocates, and is durable with the commit block of the journal.
     let desk = Desk::new(
         r#"
@@ -167,8 +164,7 @@ pgbench = { scale = 1, clients = 1, duration = "1s" }
 
 #[test]
 fn a_guest_that_dies_is_an_error_with_its_last_words_and_leaves_nothing() {
-    const TEST: &str = "a_guest_that_dies_is_an_error_with_its_last_words_and_leaves_nothing";
-    let Some(_turn) = guest(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new(PLAN);
     let mut child = desk.cut(&[]).spawn().unwrap();
     let pid = child.id();
@@ -189,8 +185,7 @@ fn a_guest_that_dies_is_an_error_with_its_last_words_and_leaves_nothing() {
 
 #[test]
 fn mistakes_in_a_plan_come_out_with_their_exit_code() {
-    const TEST: &str = "mistakes_in_a_plan_come_out_with_their_exit_code";
-    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new(&PLAN.replace("shared_buffers", "shared_bufers"));
     let output = desk.cut(&[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
@@ -219,8 +214,7 @@ echo end
 
 #[test]
 fn what_a_killed_recording_leaves_on_nbd_devices_is_cleaned_up() {
-    const TEST: &str = "what_a_killed_recording_leaves_on_nbd_devices_is_cleaned_up";
-    let Some(_turn) = guest_in_full(TEST, SUITE) else { return };
+    let Some(_guest) = guest_in_full(SUITE) else { return };
     let mut command = pgstrata(&["guest", "run", "--suite", SUITE, "--limit", "20min", "--", "sh", "-c", KILLED]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(PLAN.as_bytes()).unwrap();

@@ -4,7 +4,6 @@ use crate::probe::faults::can_fuse;
 use crate::probe::fuse::{Faults, Fuse, Syncs};
 use crate::probe::ground::{Image, Mount, can_make, can_mount, disk_folder, skipped};
 use crate::probe::program::{Measured, measured, operations};
-use crate::probe::turns::Turn;
 use pgstrata::record::probe::DeviceCounts;
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 
@@ -101,7 +100,6 @@ fn is_found_out() {
     const AS_FAST_AS_MEMORY_BYTES_PER_S: f64 = 1.25e9;
     /// What no bus carries.
     const BEYOND_THE_BUS_BYTES_PER_S: f64 = 64e9;
-    let _turn = Turn::alone();
     let below = Mount::tmpfs("2g");
     let fuse = Fuse::mount(below.path(), Faults { syncs: Syncs::Ignored, forgets: true, ..Faults::default() });
     let mut fastest: f64 = 0.0;

@@ -11,4 +11,3 @@ mod output;
 mod program;
 mod refusals;
 mod signals;
-mod turns;

@@ -1,6 +1,5 @@
 //! `pgstrata probe` as a child: started, waited for, its result read.
 
-use crate::probe::turns::Turn;
 use pgstrata::record::probe::{ProbeRecord, RowRecord};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -132,16 +131,14 @@ pub struct Running {
     stdout: File,
     stderr: File,
     began: Instant,
-    _turn: Turn,
 }
 
 impl Running {
     pub fn start(command: &mut Command) -> Running {
-        let turn = Turn::shared();
         // Files, not pipes: nobody has to read while it runs.
         let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         let child = command.stdout(stdout.try_clone().unwrap()).stderr(stderr.try_clone().unwrap()).spawn().unwrap();
-        Running { child, stdout, stderr, began: Instant::now(), _turn: turn }
+        Running { child, stdout, stderr, began: Instant::now() }
     }
 
     /// A long one with `--json`, in the midst of its measurement.

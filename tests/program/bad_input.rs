@@ -1,6 +1,6 @@
 //! What goes wrong at the keyboard gets a clear error, the right exit code, and leaves nothing behind.
 
-use crate::program::workshop::{Workshop, can_build_stacks, said, set_mode, skipped, stderr};
+use crate::program::workshop::{FINISHED, Workshop, can_build_stacks, said, set_mode, skipped, stderr};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -257,26 +257,17 @@ fn a_results_folder_that_is_read_only_is_refused_before_anything_is_built() {
     leaves_nothing(&shop);
 }
 
-/// A complete run in a folder that needs no root.
-fn complete_run(shop: &Workshop) -> Option<PathBuf> {
-    if !can_build_stacks("a complete small run") {
-        return None;
-    }
-    let path = shop.file("plan.toml", &plan(TMPFS, "", ""));
-    let output = shop.run(&path);
-    assert!(output.status.success(), "{}", said(&output));
-    leaves_nothing(shop);
-    Some(shop.run_folder())
-}
-
 #[test]
 fn a_changed_or_newer_run_folder_is_refused() {
+    if !can_build_stacks("a complete small run") {
+        return;
+    }
     let shop = Workshop::new();
-    let Some(folder) = complete_run(&shop) else { return };
+    let folder = shop.finished();
     let folder_text = folder.to_str().unwrap().to_owned();
     let call = |args: &[&str]| shop.pgstrata(args).output().unwrap();
 
-    let changed = shop.file("other.toml", &plan(TMPFS, "", ", jobs = 1"));
+    let changed = shop.file("other.toml", &FINISHED.replace("seed = 7", "seed = 8"));
     let output = call(&["run", changed.to_str().unwrap(), "--resume", &folder_text]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(stderr(&output).contains("not the one"), "{}", said(&output));

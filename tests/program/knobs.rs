@@ -6,7 +6,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::{Mutex, PoisonError};
 
 const PLAN: &str = r#"
 name = "knobs"
@@ -30,9 +29,6 @@ sync = { duration = "2s" }
 
 const PRESSURE: &str = "/proc/sys/vm/vfs_cache_pressure";
 const KNOBS: [&str; 3] = [PRESSURE, "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"];
-
-/// The knobs are the machine's: one test at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
 
 fn shown() -> [String; 3] {
     KNOBS.map(|path| fs::read_to_string(path).unwrap().trim().to_owned())
@@ -64,7 +60,6 @@ fn knobs_of_a_plan_are_in_force_while_it_is_measured_and_back_after_it() {
     if !can_build_stacks("knobs of the kernel in a run") {
         return;
     }
-    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let (shop, before, settings_before) = (Workshop::new(), shown(), settings());
     let (child, events) = measuring(&shop, &plan(&shop, &before));
     let during = shown();
@@ -99,7 +94,6 @@ fn knobs_of_a_killed_run_are_put_back_by_clean_but_for_those_that_somebody_has_s
     if !can_build_stacks("knobs of the kernel after kill -9") {
         return;
     }
-    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     for somebody in [false, true] {
         let (shop, before) = (Workshop::new(), shown());
         let (mut child, _events) = measuring(&shop, &plan(&shop, &before));

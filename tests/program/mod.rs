@@ -33,5 +33,5 @@ mod terminal;
 mod verdicts;
 mod volumes;
 mod whole_run;
-mod workshop;
+pub mod workshop;
 mod wrong_input;

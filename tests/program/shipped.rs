@@ -22,7 +22,7 @@ fn not_measured(findings: &serde_json::Value) -> Vec<(String, String)> {
 
 #[test]
 fn separate_wal_is_run_with_quick_to_its_end() {
-    if waits_for_full("separate-wal --quick") || !can_build_stacks("separate-wal --quick") {
+    if waits_for_full() || !can_build_stacks("separate-wal --quick") {
         return;
     }
     let findings = quick("separate-wal");
@@ -42,7 +42,7 @@ fn separate_wal_is_run_with_quick_to_its_end() {
 
 #[test]
 fn memory_filesystems_is_run_with_quick_and_says_why_hugetlbfs_holds_no_cluster() {
-    if waits_for_full("memory-filesystems --quick") || !can_build_stacks("memory-filesystems --quick") {
+    if waits_for_full() || !can_build_stacks("memory-filesystems --quick") {
         return;
     }
     let findings = quick("memory-filesystems");

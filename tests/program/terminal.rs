@@ -110,13 +110,11 @@ fn to_resume_a_complete_run_says_that_it_is_complete() {
         return;
     }
     let shop = Workshop::new();
-    let output = shop.run(&shop.file("plan.toml", PLAN));
-    assert!(output.status.success(), "{}", said(&output));
-    let output = shop.pgstrata(&["run", "--resume", shop.run_folder().to_str().unwrap()]).output().unwrap();
+    let output = shop.pgstrata(&["run", "--resume", shop.finished().to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(
-        stdout.contains("the run is complete: 2 trials measured\n") && !stdout.contains("of it measurement"),
+        stdout.contains("the run is complete: 4 trials measured\n") && !stdout.contains("of it measurement"),
         "{stdout}"
     );
 }

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const VOLUMES: &str = include_str!("../plans/volumes.toml");
@@ -25,9 +24,6 @@ fn plan(workshop: &Workshop, seed: u64) -> PathBuf {
     let text = VOLUMES.replace("{ loop = ", &image).replace("blocks = 1", &format!("blocks = 1\nseed = {seed}"));
     workshop.file("volumes.toml", &text)
 }
-
-/// These tests look at all block devices: one at a time.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// Pools, and block devices but loop devices, which other tests make, too.
 fn devices() -> BTreeSet<String> {
@@ -54,7 +50,6 @@ fn every_volume_and_device_that_the_kernel_makes_is_measured_and_goes() {
     if !can_build_stacks(NAME) {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = devices();
     let workshop = Workshop::new();
     let output = workshop.run(&plan(&workshop, SEED));
@@ -76,7 +71,6 @@ fn a_run_killed_while_it_builds_volumes_leaves_none_after_clean() {
     if !can_build_stacks("kill -9 at 8 random moments of building volumes") {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = devices();
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     println!("seed {SEED}");

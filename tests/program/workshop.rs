@@ -1,8 +1,29 @@
 //! What the tests that drive the whole program share: the program, a plan, the state of the machine.
 
+use rustix::fs::{FlockOperation, flock};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+/// The plan of [`Workshop::finished`]: two stacks, two blocks.
+pub const FINISHED: &str = r#"
+name = "finished"
+seed = 7
+blocks = 2
+
+[stack.one]
+filesystem = { tmpfs = "256MiB" }
+
+[stack.another-with-a-long-name]
+filesystem = { tmpfs = "256MiB", mount = ["noatime"] }
+
+[postgres]
+settings = { shared_buffers = "16MB" }
+
+[workload.tpcb]
+pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "0s" }
+"#;
 
 /// A folder for one test: results and state in it, removed at the end.
 pub struct Workshop {
@@ -62,12 +83,44 @@ impl Workshop {
         Ran { said: said(&output), findings, text, folder }
     }
 
+    /// The folder of a complete run of [`FINISHED`]. It is made once for all tests of one build of the program in one boot of the
+    /// machine, and copied.
+    pub fn finished(&self) -> PathBuf {
+        let program = fs::metadata(env!("CARGO_BIN_EXE_pgstrata")).unwrap();
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("finished");
+        let made = all.join(format!("{}-{}-{}-{}", program.size(), program.mtime(), program.mtime_nsec(), boot.trim()));
+        fs::create_dir_all(&all).unwrap();
+        let lock = fs::File::open(&all).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        if !made.exists() {
+            fs::read_dir(&all).unwrap().for_each(|old| fs::remove_dir_all(old.unwrap().path()).unwrap());
+            let shop = Workshop::new();
+            let output = shop.run(&shop.file("plan.toml", FINISHED));
+            assert!(output.status.success(), "{}", said(&output));
+            let part = all.join("part");
+            copy(&shop.results(), &part);
+            fs::rename(part, &made).unwrap();
+        }
+        copy(&made, &self.results());
+        // An id of its own: what two runs with one id build has the same names.
+        let folder = self.run_folder();
+        let own = format!("s/{}/{:08x}/", run_id(&folder), std::process::id());
+        let every = ["-name", "*.json", "-exec", "sed", "-i", &own, "{}", "+"];
+        assert!(Command::new("find").arg(&folder).args(every).status().unwrap().success());
+        folder
+    }
+
     /// The only run folder.
     pub fn run_folder(&self) -> PathBuf {
         let folders: Vec<PathBuf> = fs::read_dir(self.results()).unwrap().map(|e| e.unwrap().path()).collect();
         assert_eq!(folders.len(), 1, "{folders:?}");
         folders[0].clone()
     }
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
 
 /// A run that went to its end.
