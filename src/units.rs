@@ -170,7 +170,7 @@ fn scale(number: &str, factor: u64, text: &str) -> Result<u64, String> {
 
 /// A number with its noun: `1 trial`, `4 trials`.
 #[must_use]
-pub fn count<N: fmt::Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
+pub fn count<N: Copy + fmt::Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
     let plural = if n == 1.into() { "" } else { "s" };
     format!("{n} {noun}{plural}")
 }

@@ -61,7 +61,7 @@ impl Files {
     }
 }
 
-fn arrows<'s>(sources: &[&'s Source]) -> BTreeMap<Module, BTreeSet<Module>> {
+fn arrows(sources: &[&Source]) -> BTreeMap<Module, BTreeSet<Module>> {
     let files = Files::of(sources.iter().copied());
     sources.iter().map(|source| (module_of(&source.path), files.arrows(source))).collect()
 }
