@@ -15,7 +15,7 @@ blocks = 3
 filesystem = { tmpfs = "256MiB" }
 
 [workload.tpcb]
-pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "1s" }
+pgbench = { scale = 1, clients = 2, duration = "3s", warmup = "1s" }
 "#;
 
 const REFRESH: &str = "<meta http-equiv=\"refresh\" content=\"15\">";
