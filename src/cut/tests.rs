@@ -142,19 +142,18 @@ pub(super) fn judge_for(time: Duration, places: &Places, case: &CaseSpec, states
     result
 }
 
-/// States whose WAL is read to its end: with none that fails, at most 1 % of such states do (95 % CI).
-const MANY: usize = 300;
-
 fn holds_on_every_state(filesystem: &str) {
+    // States whose WAL is read to its end: with none that fails, at most 1 % of such states do (95 % CI), 4 % of the fewer.
+    let many = if std::env::var_os("PGSTRATA_TEST_FULL").is_some() { 300 } else { 75 };
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     if !can_record(filesystem) {
         return;
     }
-    let result = judge(&places, &case(filesystem, &[], &[]), MANY);
-    assert!(matches!(result.verdict, Verdict::Holds { states: MANY.. }), "{}", result.verdict);
+    let result = judge(&places, &case(filesystem, &[], &[]), many);
+    assert!(matches!(result.verdict, Verdict::Holds { states } if states >= many), "{}", result.verdict);
     assert!(result.commits > 10 && result.flushes > 10, "{result:?}");
-    assert!(result.tails.states >= MANY && result.wholes.states >= 12, "{result:?}");
+    assert!(result.tails.states >= many && result.wholes.states >= 12, "{result:?}");
     let of = |start: &str| &result.devices.iter().find(|on| on.device.starts_with(start)).unwrap().verdict;
     assert!(of("flush ignored").convicts() && of("flush and FUA ignored").convicts(), "{:?}", result.devices);
     assert!(matches!(of("power-protected"), Verdict::Holds { states: 1.. }), "{:?}", result.devices);

@@ -25,6 +25,11 @@ impl Noise {
     }
 }
 
+/// How many runs are simulated, of those of the full suite.
+pub fn runs(full: u32) -> u32 {
+    full / if std::env::var_os("PGSTRATA_TEST_FULL").is_some() { 1 } else { 4 }
+}
+
 /// Trials of these rates in blocks from 1 on, without their seconds.
 pub fn numbered_blocks(means: &[f64]) -> Vec<BlockMean> {
     let trial = |mean: &f64| TrialMean { mean: *mean, within: None };

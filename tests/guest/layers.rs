@@ -145,7 +145,7 @@ fn pass(suite: &str, folder: &Path, filters: &[&str]) -> Vec<String> {
         let script = format!(
             "lib=/run/pgstrata/host/lib; set -- $lib/ld-*; mkdir -p {SCRATCH}/t; chmod 755 {SCRATCH}; \
              mkdir -p $(dirname {PROGRAM}); ln -sf /run/pgstrata/host/bin/pgstrata {PROGRAM}; \
-             export TMPDIR={SCRATCH}/t PGSTRATA_STATE={SCRATCH}; \
+             export TMPDIR={SCRATCH}/t PGSTRATA_STATE={SCRATCH} PGSTRATA_TEST_FULL=1; \
              export PGSTRATA_TEST_POSTGRES=$(ls -d /usr/lib/postgresql/*/bin | paste -sd:); \
              exec $1 --library-path $lib /run/pgstrata/tests/tests {filter} --test-threads=1 --nocapture 2>&1"
         );

@@ -84,8 +84,9 @@ fn ended(child: std::process::Child) -> Output {
 fn a_plan_with_a_pool_runs_in_the_guest_and_its_run_folder_comes_out_whole() {
     let Some(_guest) = guest(SUITE) else { return };
     let desk = Desk::new();
-    let plan = PLAN.replace("stack.xfs", "stack.pool").replace("filesystem = \"xfs\"", POOL);
-    std::fs::write(desk.plan(), plan).unwrap();
+    // One block: an emulated CPU takes half a minute for a trial.
+    let plan = PLAN.replace("blocks = 2", "blocks = 1").replace("stack.xfs", "stack.pool");
+    std::fs::write(desk.plan(), plan.replace("filesystem = \"xfs\"", POOL)).unwrap();
     let output = ended(desk.run().spawn().unwrap());
     assert!(output.status.success(), "{}", said(&output));
     let events = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -93,11 +94,9 @@ fn a_plan_with_a_pool_runs_in_the_guest_and_its_run_folder_comes_out_whole() {
     let folder = desk.run_folder();
     assert!(folder.join("report.html").is_file());
     for case in ["ext4.sync", "pool.sync"] {
-        for number in [1, 2] {
-            let record = trial(&folder, case, number);
-            assert_eq!(record["outcome"]["outcome"], "measured", "{record}");
-            assert_eq!(record["host"]["hostname"], "pgstrata-guest", "{record}");
-        }
+        let record = trial(&folder, case, 1);
+        assert_eq!(record["outcome"]["outcome"], "measured", "{record}");
+        assert_eq!(record["host"]["hostname"], "pgstrata-guest", "{record}");
     }
     let emulated = trial(&folder, "ext4.sync", 1)["host"]["cpu_model"].as_str().unwrap().starts_with("QEMU TCG");
     let found = findings(&folder);

@@ -19,7 +19,7 @@ filesystem = { tmpfs = "1GiB" }
 settings = { shared_buffers = "64MB" }
 
 [workload.orders]
-capacity = { scale = 5, clients = 4, latency_limit = "500ms", steps = 13, step = "2s", warmup = "2s" }
+capacity = { scale = 2, clients = 4, latency_limit = "500ms", steps = 13, step = "1s", warmup = "1s" }
 "#;
 
 #[test]
@@ -44,8 +44,8 @@ fn capacity_is_searched_step_by_step_and_reported_with_both_figures() {
             // Each came about as often as it was to: arrivals are random.
             let offered = number("rate") * number("elapsed_us") / 1e6;
             assert!(due <= offered + 5.0 * offered.sqrt() + 5.0, "{step}");
-            // Two seconds, or at a low rate until 300 transactions were scheduled, at most a minute.
-            let wanted_us = (300.0 / number("rate")).ceil().clamp(2.0, 60.0) * 1e6;
+            // A second, or at a low rate until 300 transactions were scheduled, at most a minute.
+            let wanted_us = (300.0 / number("rate")).ceil().clamp(1.0, 60.0) * 1e6;
             assert!((wanted_us - 1e6..wanted_us + 20e6).contains(&number("elapsed_us")), "{step}");
             let out = folder.join(format!("trials/{case}/1/raw/{}.out", step["tag"].as_str().unwrap()));
             assert!(fs::read_to_string(out).unwrap().contains("number of transactions actually processed"));

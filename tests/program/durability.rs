@@ -29,13 +29,13 @@ directory = "FOLDER"
 settings = { shared_buffers = "16MB", wal_writer_delay = "10s" }
 
 [workload.waits]
-pgbench = { script = "waits.sql", scale = 1, clients = 2, duration = "3s", warmup = "0s" }
+pgbench = { script = "waits.sql", scale = 1, clients = 2, duration = "2s", warmup = "0s" }
 
 [workload.lazy]
-pgbench = { script = "lazy.sql", scale = 1, clients = 2, duration = "3s", warmup = "0s" }
+pgbench = { script = "lazy.sql", scale = 1, clients = 2, duration = "2s", warmup = "0s" }
 
 [workload.hidden]
-pgbench = { script = "hidden.sql", scale = 1, clients = 2, duration = "3s", warmup = "0s" }
+pgbench = { script = "hidden.sql", scale = 1, clients = 2, duration = "2s", warmup = "0s" }
 
 [[exclude]]
 stack = ["ext2", "told", "folder"]

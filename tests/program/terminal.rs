@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 const PLAN: &str = r#"
 name = "seen"
-blocks = 2
+blocks = 1
 
 [stack.a-stack-with-a-name-too-long-for-it]
 filesystem = { tmpfs = "256MiB" }
@@ -64,14 +64,14 @@ fn progress_fits_80_and_120_columns_with_the_time_left_and_the_rate_whole() {
         for line in seconds {
             assert!(line.chars().count() < columns as usize, "{line}");
             let parts: Vec<&str> = line.split("  ").collect();
-            assert!(parts[0].ends_with("/2") && parts[1].contains(" left ("), "{line}");
+            assert!(parts[0].ends_with("/1") && parts[1].contains(" left ("), "{line}");
             assert!(parts[2].contains("/s, p99 ") && parts[3].starts_with("second "), "{line}");
             assert!(parts[3].ends_with(" of 3"), "{line}");
             let whole = "a-stack-with-a-name-too-long-for-it.tpcb";
             assert!(if columns == 80 { parts[4].contains('…') } else { parts[4].starts_with(whole) }, "{line}");
         }
         let ended: Vec<&String> = lines.iter().filter(|line| line.contains("/s  in ")).collect();
-        assert_eq!(ended.len(), 2, "{lines:#?}");
+        assert_eq!(ended.len(), 1, "{lines:#?}");
         assert!(ended.iter().all(|line| line.chars().count() <= columns as usize), "{ended:?}");
     }
 }
@@ -82,7 +82,7 @@ fn after_an_interrupt_the_counts_add_up_to_the_trials_of_the_plan() {
         return;
     }
     let shop = Workshop::new();
-    let plan = shop.file("plan.toml", &PLAN.replace("blocks = 2", "blocks = 4"));
+    let plan = shop.file("plan.toml", &PLAN.replace("blocks = 1", "blocks = 4"));
     let mut run = shop.pgstrata(&["run", plan.to_str().unwrap()]);
     let mut child = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);

@@ -29,6 +29,10 @@ settings = { shared_buffers = "16MB" }
 
 [workload.tpcb]
 pgbench = { scale = 1, clients = [1, 2], duration = "1s", warmup = "0s" }
+
+[[exclude]]
+stack = ["lying", "memory", "folder"]
+clients = 2
 "#;
 
 fn json(path: &Path) -> Value {

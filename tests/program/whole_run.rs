@@ -26,10 +26,10 @@ wal = "ext4"
 settings = { shared_buffers = "16MB" }
 
 [workload.tpcb]
-pgbench = { scale = 1, clients = 2, duration = "3s", warmup = "1s", log_sample = 1.0 }
+pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "1s", log_sample = 1.0 }
 
 [workload.sync]
-sync = { duration = "2s" }
+sync = { duration = "1s" }
 
 [[exclude]]
 stack = "logged"
@@ -136,7 +136,7 @@ fn a_stack_that_is_kept_tells_how_many_trials_it_has_served() {
     let text = PLAN
         .replace("IMAGES", images.to_str().unwrap())
         .replace("[stack.ext4]", "[stack.ext4]\nreuse = true")
-        .replace("duration = \"3s\"", "duration = \"1s\"");
+        .replace("duration = \"2s\"", "duration = \"1s\"");
     // Without the stack that has its WAL on the kept one: that would be one of the trials it serves.
     let (before, after) = (text.find("[stack.logged]").unwrap(), text.find("[postgres]").unwrap());
     let text = format!("{}{}", &text[..before], &text[after..text.find("[[exclude]]").unwrap()]);

@@ -2,7 +2,7 @@
 
 use super::super::decisions::{Decisions, Procedure};
 use super::*;
-use crate::stats::simulation::{Noise, numbered_blocks};
+use crate::stats::simulation::{Noise, numbered_blocks, runs};
 
 /// A run to simulate: what each case's rate is, and the standard deviation of its trials' logarithms.
 struct Run {
@@ -64,8 +64,9 @@ impl Run {
         Outcome { sequence, trials: trials.iter().map(Vec::len).sum() }
     }
 
-    /// Per cent of `runs` for which `is` holds, and the mean number of trials.
-    fn share(&self, runs: u32, seed: u64, is: impl Fn(&Outcome) -> bool) -> (f64, f64) {
+    /// Per cent of the runs for which `is` holds, and the mean number of trials.
+    fn share(&self, full: u32, seed: u64, is: impl Fn(&Outcome) -> bool) -> (f64, f64) {
+        let runs = runs(full);
         let (mut noise, mut criticals) = (Noise::seeded(seed), Criticals::seeded(1));
         let (mut found, mut trials) = (0, 0);
         for _ in 0..runs {
