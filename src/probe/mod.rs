@@ -27,9 +27,9 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
 use crate::host::time::{micros, now, rfc3339_us, sleep, wall_us};
-use crate::record::probe::{CpuWait, FORMAT, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord};
+use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
 use bench::{RealBench, Setting};
-use counters::{Counters, DeviceSnapshot};
+use counters::Counters;
 use growth::GrowthSite;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -163,15 +163,14 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let is_there = site.is_there();
     let left = site.close().err();
     let left_behind = left.as_ref().map(ToString::to_string);
-    let ProbeResult { started, elapsed_us, test_sync, cpu, rows, pauses, growth, growth_failure } =
-        match (measured, left) {
-            (Ok(measured), _) => measured,
-            (Err(error), None) => return Err(error),
-            (Err(error), Some(left)) => {
-                let hint = error.hint_text().map_or_else(String::new, |hint| format!("{hint}; "));
-                return Err(error.hint(format!("{hint}{left}")));
-            }
-        };
+    let measured = match (measured, left) {
+        (Ok(measured), _) => measured,
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(left)) => {
+            let hint = error.hint_text().map_or_else(String::new, |hint| format!("{hint}; "));
+            return Err(error.hint(format!("{hint}{left}")));
+        }
+    };
     if !is_there {
         let left = left_behind.map_or_else(String::new, |left| format!("; {left}"));
         return Err(Error::host(format!("{} disappeared during the probe{left}", place.folder))
@@ -180,23 +179,16 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     Ok(ProbeRecord {
         format: FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started,
         seed: request.seed,
         precision: request.precision,
         budget_us: micros(request.budget),
-        elapsed_us,
         place,
         file_bytes: segment_bytes,
         segment_bytes,
         idle,
-        test_sync,
-        cpu,
-        pauses,
-        rows,
-        growth,
-        growth_failure,
         left_behind,
         notes,
+        ..measured
     })
 }
 
@@ -210,20 +202,8 @@ struct Surroundings<'a> {
     observer: &'a dyn Observer,
 }
 
-/// What came of it.
-struct ProbeResult {
-    started: String,
-    elapsed_us: u64,
-    test_sync: DeviceSnapshot,
-    cpu: Option<CpuWait>,
-    rows: Vec<RowRecord>,
-    pauses: Idle,
-    growth: Vec<Growth>,
-    growth_failure: Option<Failure>,
-}
-
-/// Makes the files and runs everything on them.
-fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<ProbeResult> {
+/// Makes the files and runs everything on them: what was measured, without where and how it was asked.
+fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<ProbeRecord> {
     let Surroundings { host, request, place, site, interrupt, observer } = *around;
     let bytes = site.segment_bytes();
     let before = counters.read();
@@ -247,7 +227,18 @@ fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -
         false => (Vec::new(), None),
     };
     let elapsed_us = micros(begun.elapsed());
-    Ok(ProbeResult { started: rfc3339_us(started), elapsed_us, test_sync, cpu, rows, pauses, growth, growth_failure })
+    let started = rfc3339_us(started);
+    Ok(ProbeRecord {
+        started,
+        elapsed_us,
+        test_sync,
+        cpu,
+        rows,
+        pauses,
+        growth,
+        growth_failure,
+        ..ProbeRecord::default()
+    })
 }
 
 /// Watches the devices while nothing is done.

@@ -98,9 +98,7 @@ layers! {
     mod jfs; JFS;
     mod nilfs2; NILFS2;
     mod bcachefs; BCACHEFS;
-    mod tmpfs; Tmpfs;
-    mod ramfs; Ramfs;
-    mod hugetlbfs; Hugetlbfs;
+    mod memory; TMPFS, RAMFS, HUGETLBFS;
     mod directory; Directory;
     #[cfg(test)] mod test_volumes; MD_STAND_IN, LVM_STAND_IN, LUKS_STAND_IN, DELAY_STAND_IN;
     #[cfg(test)] mod test_trio; TRIO;

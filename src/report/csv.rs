@@ -46,7 +46,7 @@ const FIELDS: [&str; 58] = [
     "ratio",
     "ratio_low",
     "ratio_high",
-    "no_difference_seen",
+    "outcome",
     "would_have_shown",
     "caveat",
     "durability_class",
@@ -176,7 +176,7 @@ fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
         text(comparison.map(|c| c.ratio.value)),
         text(comparison.and_then(|c| c.ratio.low)),
         text(comparison.and_then(|c| c.ratio.high)),
-        text(comparison.map(|c| c.no_difference_seen)),
+        text(comparison.map(|c| c.outcome.words())),
         text(comparison.and_then(|c| c.would_have_shown)),
         comparison.and_then(|c| c.caveat.clone()).unwrap_or_default(),
     ]

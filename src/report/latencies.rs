@@ -180,8 +180,8 @@ fn against_cell(found: Option<&PercentileRatio>) -> Cell {
         optional(found.ratio.low),
         optional(found.ratio.high),
     ];
-    if found.no_difference_seen {
-        return Cell::text("no difference seen").aside(format!("{ratio}× ({interval})")).style("quiet").csv(fields);
+    if !found.outcome.differs() {
+        return Cell::text(found.outcome.words()).aside(format!("{ratio}× ({interval})")).style("quiet").csv(fields);
     }
     Cell::text(format!("{ratio}×")).aside(interval).csv(fields)
 }
@@ -196,10 +196,10 @@ pub(super) fn missing(case: &CaseFinding) -> Option<(&str, &str)> {
 /// A ratio of percentiles in a few words.
 pub(super) fn against_words(found: &PercentileRatio) -> String {
     let (ratio, interval) = estimate_text(&found.ratio);
-    match (found.no_difference_seen, found.ratio.low) {
-        (true, Some(_)) => format!("no difference seen: {ratio}× ({interval})"),
-        (true, None) => format!("{ratio}×, no interval"),
-        (false, _) => format!("{ratio}× ({interval})"),
+    match (found.outcome.differs(), found.ratio.low) {
+        (false, Some(_)) => format!("{}: {ratio}× ({interval})", found.outcome.words()),
+        (false, None) => format!("{ratio}×, no interval"),
+        (true, _) => format!("{ratio}× ({interval})"),
     }
 }
 

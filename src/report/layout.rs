@@ -208,7 +208,7 @@ mod tests {
         table.set_header(["case", "tps", "against baseline", "durability"]);
         let reason = "0.447 flushes per commit (1.01 per WAL sync) seen at the loop device, and flushes reach vda; vda is \
                       a virtual disk: the storage below is not visible";
-        table.add_row(["xfs", "575 (491–672)", "no difference seen: 1.16× (no interval from 1 trial)", reason]);
+        table.add_row(["xfs", "575 (491–672)", "undecided: 1.16× (no interval from 1 trial)", reason]);
         table.align_right(&[1, 2]);
         for (columns, most) in [(80, 7), (100, 5), (120, 4)] {
             let text = at_width(columns, || table.shown());

@@ -109,7 +109,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             "ratio",
             "ratio low",
             "ratio high",
-            "no difference seen",
+            "outcome",
             "smallest detectable ratio",
             "comparison",
             "caveat",
@@ -203,17 +203,17 @@ fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -
         return Cell::text(text).csv(vec![String::new(); 8]).style("quiet");
     };
     let (text, interval) = comparison_text(comparison);
-    let style = match (comparison.no_difference_seen, &comparison.caveat) {
-        (true, _) => "quiet undecided",
-        (false, Some(_)) => "quiet",
-        (false, None) => "",
+    let style = match (comparison.outcome.differs(), &comparison.caveat) {
+        (false, _) => "quiet undecided",
+        (true, Some(_)) => "quiet",
+        (true, None) => "",
     };
     Cell::text(text).aside(interval).remark(comparison.caveat.clone()).style(style).csv(vec![
         comparison.baseline.clone(),
         comparison.ratio.value.to_string(),
         optional(comparison.ratio.low),
         optional(comparison.ratio.high),
-        comparison.no_difference_seen.to_string(),
+        comparison.outcome.words(),
         optional(comparison.would_have_shown),
         comparison.method.clone(),
         comparison.caveat.clone().unwrap_or_default(),

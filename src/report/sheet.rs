@@ -1,9 +1,10 @@
 //! A table of a page without a script, with its CSV as an address that can be saved.
 
-use super::page::{STYLE, base64, sum};
+use super::page::{STYLE, sum};
 use super::table::Table;
 use super::words::{visible_json, write_visible};
 use crate::error::{Error, Result};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use minijinja::{Environment, context};
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ pub(super) struct Sheet {
 impl Sheet {
     /// Of a table; the file is named `page-TABLE.csv`.
     pub(super) fn of(page: &str, table: Table) -> Sheet {
-        let csv = format!("data:text/csv;base64,{}", base64(table.to_csv().as_bytes()));
+        let csv = format!("data:text/csv;base64,{}", STANDARD.encode(table.to_csv()));
         Sheet { file: format!("{page}-{}.csv", table.id), table, csv }
     }
 }

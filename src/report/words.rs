@@ -1,6 +1,8 @@
 //! The words and number formats that all renderers share.
 
-use crate::analyse::findings::{BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, names};
+use crate::analyse::findings::{
+    BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome, names,
+};
 pub(super) use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::digits::{last_digit, rounded};
 use crate::report::text::is_invisible;
@@ -67,14 +69,15 @@ pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
     if least == most { least } else { format!("{least}–{most}") }
 }
 
-/// A comparison in words: the ratio or "no difference seen", and its interval with the difference that would have shown.
+/// A comparison in words: the ratio of what differs, or how the two stand; and the interval, with the difference that would have
+/// shown.
 pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
-    if comparison.no_difference_seen {
-        let shown = comparison.would_have_shown.map(|ratio| format!("; detectable: {}", beyond(ratio)));
-        ("no difference seen".to_owned(), format!("{ratio}× ({interval}){}", shown.unwrap_or_default()))
-    } else {
+    if comparison.outcome == PairOutcome::Differs {
         (format!("{ratio}×"), interval)
+    } else {
+        let shown = comparison.would_have_shown.map(|ratio| format!("; detectable: {}", beyond(ratio)));
+        (comparison.outcome.words(), format!("{ratio}× ({interval}){}", shown.unwrap_or_default()))
     }
 }
 

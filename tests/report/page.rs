@@ -133,7 +133,7 @@ fn the_csv_button_yields_the_table_in_full_precision() {
     assert_eq!(
         lines.next().unwrap(),
         "ranking,measure,class,rank in class,case,label,rate (tps),comparison low (tps),comparison high (tps),trials used,\
-         least (tps),most (tps),trials,baseline,ratio,ratio low,ratio high,no difference seen,smallest detectable ratio,comparison,\
+         least (tps),most (tps),trials,baseline,ratio,ratio low,ratio high,outcome,smallest detectable ratio,comparison,\
          caveat,durability reason,verdict"
     );
     let first = &findings.rankings[0].classes[0].rows[0];

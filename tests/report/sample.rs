@@ -68,7 +68,7 @@ fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<
     let ratio = estimate(value / base, if stack.name == "xfs" { 0.05 } else { 0.08 });
     (stack.name != "ext4").then(|| BaselineComparison {
         baseline,
-        no_difference_seen: ratio.low < Some(1.0) && ratio.high > Some(1.0),
+        outcome: PairOutcome::of(ratio.low >= Some(1.0) || ratio.high <= Some(1.0), false),
         ratio,
         would_have_shown: Some(1.058),
         method: "paired over 3 blocks".to_owned(),
@@ -167,7 +167,7 @@ fn latency(tps: f64, clients: u32, stalls: bool) -> Latency {
         comparison: (clients == 16).then(|| PercentileRatio {
             baseline: case_id("ext4", 16),
             ratio: estimate(1.2, 0.04 * nines),
-            no_difference_seen: false,
+            outcome: PairOutcome::Differs,
         }),
     };
     let percentiles = [("p50", 50.0, 0.301), ("p95", 95.0, 1.301), ("p99", 99.0, 2.0), ("p99.9", 99.9, 3.0)];

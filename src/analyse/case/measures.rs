@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 const CURVE_POINTS_PER_HALVING: u32 = 6;
 
 /// What the trials of a case say about one measure.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MeasureSums {
     pub name: String,
     /// Unit of its rates.
@@ -45,25 +45,7 @@ impl MeasureSums {
     /// Of a measure that no trial has been added to; `unit` is that of its rates.
     #[must_use]
     pub fn new(name: &str, unit: &str) -> MeasureSums {
-        MeasureSums {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            takes_turns: false,
-            rates: Vec::new(),
-            done: 0,
-            latencies: None,
-            percentiles: Percentiles::default(),
-            in_time: Vec::new(),
-            all_logged: true,
-            failed: 0,
-            skipped: 0,
-            late: 0,
-            unsent: 0,
-            latency_us_sum: 0,
-            unavailable: None,
-            had: 0,
-            lacking: 0,
-        }
+        MeasureSums { name: name.to_owned(), unit: unit.to_owned(), all_logged: true, ..MeasureSums::default() }
     }
 
     /// Adds a trial. `seconds` are the operations of its whole seconds, where they are this measure's own.

@@ -55,7 +55,7 @@ pub struct StrataSums {
 }
 
 /// Sums of one device, or of all at one depth.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct DeviceSums {
     /// The name of its node.
     pub node: String,
@@ -271,23 +271,7 @@ impl StrataSums {
 
 impl DeviceSums {
     fn empty(node: &str) -> DeviceSums {
-        DeviceSums {
-            node: node.to_owned(),
-            below: BTreeMap::new(),
-            names: Vec::new(),
-            facts: Vec::new(),
-            promises: Vec::new(),
-            stable: (0, 0),
-            others: None,
-            ever_flushed: false,
-            flushes: Flow::default(),
-            load_flushes: None,
-            writes: Flow::default(),
-            write_bytes: Flow::default(),
-            reads: Flow::default(),
-            busy_ms: 0.0,
-            busy_of_ms: 0.0,
-        }
+        DeviceSums { node: node.to_owned(), ..DeviceSums::default() }
     }
 
     /// Several devices at one depth as one: what they did added up, their names joined.

@@ -57,7 +57,7 @@ fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comp
         _ if once => format!("{runs}: neither size nor direction is certain"),
         (Some(low), Some(high)) => {
             let (low, high) = if turned { (high, low) } else { (low, high) };
-            let says = if comparison.outcome == Outcome::NoDifferenceSeen { "no difference seen, " } else { "" };
+            let says = if comparison.outcome == Outcome::Undecided { "undecided, " } else { "" };
             format!("{says}95 % interval {} to {}", shown(low), shown(high))
         }
         _ => comparison.how.clone(),
@@ -77,7 +77,7 @@ fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
     let counts = [
         (Outcome::Faster, "faster"),
         (Outcome::Slower, "slower"),
-        (Outcome::NoDifferenceSeen, "no difference seen"),
+        (Outcome::Undecided, "undecided"),
         (Outcome::NotRepeated, "different but not repeated"),
         (Outcome::NoInterval, "without an interval"),
     ];

@@ -153,7 +153,7 @@ pub enum Outcome {
     /// It is slower.
     Slower,
     /// The interval holds 1; that is not "they are the same".
-    NoDifferenceSeen,
+    Undecided,
     /// They differ by more than the scatter inside what was measured once; what differs between runs is not in that, so
     /// there is no winner.
     NotRepeated,

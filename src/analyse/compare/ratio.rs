@@ -134,7 +134,7 @@ fn from_own(a: &Measure, b: &Measure, plain: f64) -> Found {
 
 fn outcome(ends: (f64, f64), more_is_better: bool, method: Method) -> Outcome {
     match (ends.0 > 1.0, ends.1 < 1.0) {
-        (false, false) => Outcome::NoDifferenceSeen,
+        (false, false) => Outcome::Undecided,
         _ if method.is_of_single_runs() => Outcome::NotRepeated,
         (more, _) if more == more_is_better => Outcome::Faster,
         _ => Outcome::Slower,

@@ -251,7 +251,7 @@ fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("r", &[100.0, 200.0, 300.0]));
     assert_eq!((found.outcome, found.how.as_str()), (Outcome::Faster, "paired over 3 blocks"));
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("q", &[100.0, 200.0, 300.0]));
-    assert_eq!(found.outcome, Outcome::NoDifferenceSeen);
+    assert_eq!(found.outcome, Outcome::Undecided);
     assert!(found.how.contains("without common blocks"), "{}", found.how);
     let found = measure(of("r", &[110.0]), of("r", &[100.0]));
     assert_eq!((found.outcome, found.how.as_str()), (Outcome::NoInterval, "no interval: single run, variance unknown"));
@@ -317,7 +317,7 @@ fn slices_of_what_was_measured_once_name_no_winner_whoever_measured() {
         assert_eq!((found.outcome, found.method), (Outcome::NotRepeated, Method::Slices), "{a:?} {b:?}");
         assert!(found.low.unwrap() > 1.9 && found.high.unwrap() < 2.1, "{found:?}");
     }
-    assert_eq!(ratio::compare(&once(100.0), &once(100.5)).unwrap().outcome, Outcome::NoDifferenceSeen);
+    assert_eq!(ratio::compare(&once(100.0), &once(100.5)).unwrap().outcome, Outcome::Undecided);
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn two_probes_compare_by_their_slices() {
     assert!(found.refused.is_empty() && found.alone.is_empty(), "{:?} {:?}", found.refused, found.alone);
     let same = compare(&[from_probe::side(0, "one", &slow), from_probe::side(1, "two", &slow)]);
     let outcomes = same.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap().outcome);
-    assert!(outcomes.into_iter().all(|outcome| outcome == Outcome::NoDifferenceSeen));
+    assert!(outcomes.into_iter().all(|outcome| outcome == Outcome::Undecided));
 }
 
 /// Rounds of a folder on a machine that slows down from round to round; `faster` is the folder's own.
@@ -401,7 +401,7 @@ fn folders_that_took_turns_are_compared_round_by_round() {
     let (one, same) = (rounds(1.0, [1.0, 1.05, 0.97]), rounds(1.0, [1.04, 0.98, 1.01]));
     let found = compare(&[side(0, &one), side(1, &same)]);
     let comparisons = || found.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap());
-    assert!(comparisons().all(|found| found.outcome == Outcome::NoDifferenceSeen && found.how.starts_with("paired")));
+    assert!(comparisons().all(|found| found.outcome == Outcome::Undecided && found.how.starts_with("paired")));
     let faster = rounds(1.5, [1.04, 0.98, 1.01]);
     let found = compare(&[side(0, &one), side(1, &faster)]);
     let row = found.pairs[0].rows.iter().find(|row| row.measure == "wal/8 kB/fdatasync").unwrap();

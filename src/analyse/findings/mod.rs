@@ -40,7 +40,9 @@ pub use full::FullFinding;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use power_cut::PowerCut;
 pub use probe::{CredibilityKind, LatencyFinding};
-pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
+pub use ranking::{
+    BaselineComparison, ClassRanking, Decision, PairOutcome, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking,
+};
 pub use snapshots::SnapshotFinding;
 pub use stage::{StageFinding, StageKind};
 pub use window::{CaseWindow, CheckpointFinding, PagesWritten, Phase, Trend, TrialWindow};
@@ -311,8 +313,8 @@ pub struct PercentileRatio {
     /// Id of the baseline case.
     pub baseline: String,
     pub ratio: Estimate,
-    /// Whether the interval spans 1 (or is missing).
-    pub no_difference_seen: bool,
+    /// Whether the interval excludes 1.
+    pub outcome: PairOutcome,
 }
 
 /// Rate stability by second.

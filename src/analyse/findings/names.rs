@@ -55,12 +55,6 @@ fn differing(cases: &[&Axes]) -> Vec<String> {
     differing
 }
 
-/// Names of cases between which no difference is seen: `a = b`.
-#[must_use]
-pub fn equal(names: &[String]) -> String {
-    names.join(" = ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,8 @@
 use super::Verdict;
 use crate::analyse::findings::durability::{Durability, DurabilityClass};
 use crate::analyse::findings::estimate::Estimate;
+use crate::stats::sequence::SAME;
+use crate::units::beyond;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,14 +15,53 @@ pub struct BaselineComparison {
     pub baseline: String,
     /// What is ranked, of this case over that of the baseline.
     pub ratio: Estimate,
-    /// Inside a class: as its [`Decision`] says. Of two classes: whether the interval spans 1 or is missing.
-    pub no_difference_seen: bool,
+    /// Inside a class: as its [`Decision`] says. Of two classes: whether the interval excludes 1.
+    pub outcome: PairOutcome,
     /// The smallest ratio above 1 that would have been seen: 1.06 is a difference of 6 %; `None` where none would.
     pub would_have_shown: Option<f64>,
     /// How it was had: "paired over 3 blocks".
     pub method: String,
     /// Why the two cannot be compared (another durability class), although the ratio is shown.
     pub caveat: Option<String>,
+}
+
+/// How two cases stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairOutcome {
+    Differs,
+    /// By less than [`SAME`].
+    DiffersWithin,
+    /// No difference was shown, and one beyond [`SAME`] is excluded.
+    SameWithin,
+    Undecided,
+}
+
+impl PairOutcome {
+    #[must_use]
+    pub fn of(differs: bool, is_within: bool) -> PairOutcome {
+        match (differs, is_within) {
+            (true, false) => PairOutcome::Differs,
+            (true, true) => PairOutcome::DiffersWithin,
+            (false, true) => PairOutcome::SameWithin,
+            (false, false) => PairOutcome::Undecided,
+        }
+    }
+
+    #[must_use]
+    pub fn differs(self) -> bool {
+        matches!(self, PairOutcome::Differs | PairOutcome::DiffersWithin)
+    }
+
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            PairOutcome::Differs => "differs".to_owned(),
+            PairOutcome::DiffersWithin => format!("differs, by less than {}", beyond(SAME)),
+            PairOutcome::SameWithin => format!("the same within {}", beyond(SAME)),
+            PairOutcome::Undecided => "undecided".to_owned(),
+        }
+    }
 }
 
 /// What cases are ranked by.

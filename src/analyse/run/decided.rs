@@ -1,6 +1,6 @@
 //! What was decided of the cases of one class, and how that is said: `crate::stats::decisions` with names and words.
 
-use crate::analyse::findings::{Decision, Estimate, ProcedureKind, RankRow, RankedBy, Ranking};
+use crate::analyse::findings::{Decision, Estimate, PairOutcome, ProcedureKind, RankRow, RankedBy, Ranking};
 use crate::analyse::run::blocks::Blocks;
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::{Decisions, Procedure};
@@ -121,7 +121,13 @@ impl Decided {
         self.place(case).and_then(|place| self.decisions.half_interval(place))
     }
 
-    /// Whether the two are within 5 % of each other.
+    /// How the two stand.
+    #[must_use]
+    pub fn outcome(&self, case: &str, other: &str) -> PairOutcome {
+        PairOutcome::of(self.apart(case, other), self.same(case, other))
+    }
+
+    /// Whether the two are within [`SAME`] of each other.
     fn same(&self, case: &str, other: &str) -> bool {
         let Some((one, two)) = self.places(case, other) else { return false };
         if let Some(sequence) = self.decisions.sequence() {
@@ -142,7 +148,7 @@ impl Decided {
             tied.into_iter().partition(|row| self.same(&row.case, &best.case));
         if !same.is_empty() && open.is_empty() {
             let names: Vec<&str> = same.iter().map(|row| row.label.as_str()).collect();
-            return Some(format!("{}: equal to {} within 5 %", names.join(", "), best.label));
+            return Some(format!("{}: the same as {} within {}", names.join(", "), best.label, beyond(SAME)));
         }
         let row = open.first()?;
         let names = format!("{} and {}: undecided", best.label, row.label);
@@ -234,7 +240,7 @@ impl Decided {
         let comparison = row.comparison.as_ref()?;
         let base = rows.iter().find(|base| base.case == comparison.baseline)?;
         let (low, high) = comparison.ratio.low.zip(comparison.ratio.high)?;
-        let (apart, leaves_one) = (!comparison.no_difference_seen, low > 1.0 || high < 1.0);
+        let (apart, leaves_one) = (comparison.outcome.differs(), low > 1.0 || high < 1.0);
         let names = format!("{} and {}", row.label, base.label);
         if self.decisions.sequence().is_some() {
             let at_first =
@@ -244,7 +250,7 @@ impl Decided {
         match (apart, leaves_one) {
             (true, false) => Some(format!("{names}: {}", self.together_only())),
             (false, true) => Some(format!(
-                "{names}: this ratio's interval excludes 1, as 1 interval in 20 does by chance; no difference seen by the \
+                "{names}: this ratio's interval excludes 1, as 1 interval in 20 does by chance; undecided by the \
                  test of {}",
                 if self.pairs() == 1 { "this pair".to_owned() } else { format!("all {} pairs together", self.pairs()) }
             )),

@@ -2,7 +2,7 @@
 
 use crate::analyse::case::percentiles::Percentiles;
 use crate::analyse::case::sums::CaseSums;
-use crate::analyse::findings::{CaseFinding, Estimate, PercentileRatio, Ranking};
+use crate::analyse::findings::{CaseFinding, Estimate, PairOutcome, PercentileRatio, Ranking};
 use crate::stats::ratio::ratio;
 
 /// Sets the percentiles of each ranked measure against those of its baseline.
@@ -31,6 +31,6 @@ fn ratio_of(own: &Percentiles, base: &Percentiles, name: &str, baseline: &str) -
     Some(PercentileRatio {
         baseline: baseline.to_owned(),
         ratio: Estimate::of(found.value, found.interval, own.len().min(base.len())),
-        no_difference_seen: !found.tells_apart(),
+        outcome: PairOutcome::of(found.tells_apart(), false),
     })
 }

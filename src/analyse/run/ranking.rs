@@ -3,8 +3,8 @@
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{
-    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankTrial, RankedBy, Ranking,
-    names,
+    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, PairOutcome, RankRow, RankTrial, RankedBy,
+    Ranking, names,
 };
 use crate::analyse::run::blocks::Blocks;
 use crate::analyse::run::decided::{Decided, class_intervals};
@@ -303,7 +303,7 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
     Some(BaselineComparison {
         baseline: base_id.clone(),
         ratio: Estimate::of(found.value, found.interval, trials),
-        no_difference_seen: if inside { !decided.apart(id, base_id) } else { !found.tells_apart() },
+        outcome: if inside { decided.outcome(id, base_id) } else { PairOutcome::of(found.tells_apart(), false) },
         would_have_shown: if inside {
             decided.would_have_shown(id, base_id)
         } else {

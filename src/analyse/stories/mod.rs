@@ -54,7 +54,7 @@ fn the_fastest_safe_stack_wins_and_the_volatile_one_is_named_with_its_price() {
     let comparison = tmpfs.comparison.as_ref().unwrap();
     assert_eq!(comparison.caveat.as_deref(), Some("different durability: volatile vs. flushed"));
     assert_eq!(comparison.method, "paired over 3 blocks");
-    assert!(!comparison.no_difference_seen);
+    assert!(comparison.outcome.differs());
     assert_eq!(found.rankings[0].unit, "tps");
 }
 
@@ -74,10 +74,11 @@ fn the_baseline_itself_can_win() {
 #[test]
 fn equal_stacks_share_the_first_rank_and_no_winner_is_made_up() {
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs")).findings();
-    assert!(found.headline.contains("no difference seen between"), "{}", found.headline);
+    assert!(found.headline.contains("undecided between these stacks"), "{}", found.headline);
+    assert!(!found.headline.contains(" = "), "{}", found.headline);
     assert!(labels(&found, 0).iter().all(|(_, rank, _)| *rank == 1));
     let rows = &found.rankings[0].classes[0].rows;
-    assert!(rows.iter().filter_map(|row| row.comparison.as_ref()).all(|comparison| comparison.no_difference_seen));
+    assert!(rows.iter().filter_map(|row| row.comparison.as_ref()).all(|comparison| !comparison.outcome.differs()));
 }
 
 #[test]
@@ -98,10 +99,10 @@ fn two_equal_leaders_beat_a_slower_third() {
 #[test]
 fn single_trials_prove_nothing_and_the_headline_says_so() {
     let found = Story::of(1, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs").tps(3000.0)).findings();
-    assert!(found.headline.contains("no difference seen"), "{}", found.headline);
+    assert!(found.headline.contains("undecided"), "{}", found.headline);
     assert!(found.headline.contains("one trial per case has no interval"), "{}", found.headline);
     let comparison = found.rankings[0].classes[0].rows[0].comparison.clone().unwrap();
-    assert!(comparison.ratio.low.is_none() && comparison.no_difference_seen);
+    assert!(comparison.ratio.low.is_none() && !comparison.outcome.differs());
     assert_eq!(comparison.method, "no interval: a single trial each");
     assert!(found.cautions.iter().any(|caution| caution.text.contains("one trial per case cannot separate cases")));
     assert!(found.cases[0].cautions.iter().any(|caution| caution.starts_with("a single trial")));

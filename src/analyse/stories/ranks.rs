@@ -48,7 +48,7 @@ fn a_difference_that_only_all_pairs_together_show_is_explained() {
     let ranks: Vec<(u32, &str)> = class(&found).rows.iter().map(|row| (row.rank, row.label.as_str())).collect();
     assert_eq!(ranks, [(1, "xfs"), (2, "ext4"), (3, "btrfs"), (4, "zfs")]);
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
-    assert!(!comparison.no_difference_seen && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
+    assert!(comparison.outcome.differs() && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
     assert_eq!(decision.remarks.len(), 1, "{:?}", decision.remarks);
     assert!(decision.remarks[0].starts_with("xfs and ext4: this ratio's interval"), "{:?}", decision.remarks);
     assert!(found.headline.contains("xfs is the fastest stack that flushes every commit: 1.1"), "{}", found.headline);
@@ -66,7 +66,7 @@ const CLOSE: [Rates; 4] = [
 fn an_interval_that_leaves_1_by_itself_makes_no_difference_of_a_ranking_and_is_explained() {
     let found = told(&CLOSE, |record| set(record, &CLOSE));
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
-    assert!(comparison.no_difference_seen && comparison.ratio.low.unwrap() > 1.0, "{comparison:?}");
+    assert!(!comparison.outcome.differs() && comparison.ratio.low.unwrap() > 1.0, "{comparison:?}");
     assert!(comparison.would_have_shown.unwrap() > comparison.ratio.value);
     let remarks = &class(&found).decision.as_ref().unwrap().remarks;
     assert!(remarks[0].contains("as 1 interval in 20 does by chance"), "{remarks:?}");
@@ -98,7 +98,7 @@ fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_overlap_is_what_was_de
             let Some(comparison) = &row.comparison else { continue };
             assert!((row.rate.value / base.rate.value / comparison.ratio.value - 1.0).abs() < 1e-9);
             let overlap = row.rate.low < base.rate.high && base.rate.low < row.rate.high;
-            assert_eq!(overlap, comparison.no_difference_seen, "{row:?}");
+            assert_eq!(overlap, !comparison.outcome.differs(), "{row:?}");
         }
         let own = found.cases[0].measures[0].rate.unwrap();
         assert!((own.value / base.rate.value - 1.0).abs() < 1e-9);

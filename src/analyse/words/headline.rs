@@ -3,12 +3,13 @@
 use crate::analyse::case::backend_time::storage_clause;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{
-    Answer, CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, RankRow, RankedBy, names,
+    Answer, CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, PairOutcome, RankRow, RankedBy, names,
 };
 use crate::analyse::run::ranking::Contest;
 use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::work;
 use crate::stats::ratio::Ratio;
+use crate::stats::sequence::SAME;
 use crate::units::{beyond, significant};
 
 /// Most of a failed trial's reason in a headline, characters.
@@ -102,9 +103,8 @@ fn others(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
         let winners = winners(class);
         winners.iter().all(|label| !ours.contains(label)).then(|| (contest.ranking.title.clone(), winners))
     });
-    let ahead = |(title, winners): (String, Vec<String>)| {
-        format!("{title}: {} {} ahead.", names::equal(&winners), are(winners.len()))
-    };
+    let ahead =
+        |(title, winners): (String, Vec<String>)| format!("{title}: {} {} ahead.", list(&winners), are(winners.len()));
     theirs.take(OTHERS_NAMED).map(ahead).collect()
 }
 
@@ -141,15 +141,13 @@ impl HeadlineSentence<'_> {
         let best: Vec<&RankRow> = rows.iter().filter(|row| row.rank == 1).collect();
         let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
         if best.len() == rows.len() {
-            let without = rows.iter().all(|row| row.rate.trials < 2);
-            let why = if without { ": one trial per case has no interval".to_owned() } else { self.beyond(&best) };
-            return format!("{}: no difference seen between these {}{why}", names::equal(&labels), self.kind(2));
+            return format!("{}: {} these {}{}", list(&labels), self.tied(&best), self.kind(2), self.how_far(&best));
         }
         let first = &rows[0];
         let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
         if best.len() > 1 {
             let leads = self.leads(labels.len());
-            let text = format!("{} {leads}, with no difference seen between them", names::equal(&labels));
+            let text = format!("{} {leads}, {} them", list(&labels), self.tied(&best));
             let of_all = |row: &&RankRow| best.iter().all(|one| self.main.faster(&one.case, &row.case));
             let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) = slower.into_iter().partition(of_all);
             let than = format!(" than {}", first.label);
@@ -163,10 +161,39 @@ impl HeadlineSentence<'_> {
                 let aside = self.wal_aside(first, reference);
                 format!(": {}{only}{aside}", quoted_ratio(&ratio, first, reference))
             }
-            _ => format!(", but no difference from {} was seen{}", reference.label, self.wal_aside(first, reference)),
+            _ => format!(", undecided against {}{}", reference.label, self.wal_aside(first, reference)),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
         format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest, ""))
+    }
+
+    /// How those stand that share the first rank: "undecided between".
+    fn tied(&self, rows: &[&RankRow]) -> String {
+        let same = |one: &RankRow, other: &RankRow| {
+            let decided = self.main.decided(&one.case, &other.case);
+            decided.is_some_and(|decided| decided.outcome(&one.case, &other.case) == PairOutcome::SameWithin)
+        };
+        let mut pairs =
+            rows.iter().enumerate().flat_map(|(at, one)| rows[at + 1..].iter().map(move |other| (one, other)));
+        if pairs.all(|(one, other)| same(one, other)) {
+            format!("the same within {} among", beyond(SAME))
+        } else {
+            "undecided between".to_owned()
+        }
+    }
+
+    /// The best against the last of these, with its interval.
+    fn how_far(&self, rows: &[&RankRow]) -> String {
+        if rows.iter().all(|row| row.rate.trials < 2) {
+            return ": one trial per case has no interval".to_owned();
+        }
+        let ratio = rows.first().zip(rows.last()).and_then(|(first, last)| {
+            let ratio = self.main.ratio(&first.case, &last.case)?;
+            let is_base = last.comparison.as_ref().is_some_and(|against| against.baseline == first.case);
+            let subject = if is_base { String::new() } else { format!("{} is ", first.label) };
+            Some(format!("; {subject}{}", quoted_ratio(&ratio, first, last)))
+        });
+        ratio.unwrap_or_default() + &self.beyond(rows)
     }
 
     /// Which difference would have been seen between these.

@@ -63,7 +63,7 @@ fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Faster => "faster",
         Outcome::Slower => "slower",
-        Outcome::NoDifferenceSeen => "no difference seen",
+        Outcome::Undecided => "undecided",
         Outcome::NotRepeated => "not repeated",
         Outcome::NoInterval => "no interval",
     }
@@ -148,7 +148,7 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
             let style = match comparison.outcome {
                 Outcome::Faster => "faster",
                 Outcome::Slower => "slower",
-                Outcome::NoDifferenceSeen => "",
+                Outcome::Undecided => "",
                 Outcome::NotRepeated | Outcome::NoInterval => "quiet",
             };
             (

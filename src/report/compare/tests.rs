@@ -65,7 +65,7 @@ fn findings() -> ComparisonFindings {
     let rows = vec![
         row("8 kB/open_datasync", 3.4, Outcome::Faster),
         row("8 kB/fdatasync", 0.2, Outcome::Slower),
-        row("8 kB/open_sync", 1.01, Outcome::NoDifferenceSeen),
+        row("8 kB/open_sync", 1.01, Outcome::Undecided),
         row("16 kB/open_sync", 2.0, Outcome::NoInterval),
         row("4 kB/open_sync", 2.5, Outcome::NotRepeated),
         refused,
@@ -185,9 +185,7 @@ fn json_is_the_findings() {
     let again: ComparisonFindings = serde_json::from_str(&text).unwrap();
     // Numbers may come back with another last digit, shown ones do not.
     assert_eq!(terminal(&again), terminal(&findings()));
-    assert!(
-        text.contains("\"outcome\":\"no_difference_seen\"") && text.contains("\"refused\":\"memory_against_disk\"")
-    );
+    assert!(text.contains("\"outcome\":\"undecided\"") && text.contains("\"refused\":\"memory_against_disk\""));
 }
 
 /// A text of characters that take one column, and of those that a terminal would obey.
@@ -199,7 +197,7 @@ fn any_row() -> impl Strategy<Value = Row> {
     let outcome = prop_oneof![
         Just(Outcome::Faster),
         Just(Outcome::Slower),
-        Just(Outcome::NoDifferenceSeen),
+        Just(Outcome::Undecided),
         Just(Outcome::NotRepeated),
         Just(Outcome::NoInterval)
     ];

@@ -93,12 +93,14 @@ function rankingOption(ranking, figures, width) {
   return { option: option, height: layout.y + 46 };
 }
 
+var PAIR_OUTCOMES = { undecided: "undecided", same_within: "the same within 5 %" };
+
 function rankingTip(ranking, at) {
   var rate = at.row.rate, lines = [{ name: ranking.unit, value: shown(rate.value), colour: variable(colourName(at.row.case)) }];
   if (rate.low !== null) lines.push({ name: "comparison interval", value: shown(rate.low) + " – " + shown(rate.high) });
   lines.push({ name: at.row.trials.length === 1 ? "trial" : "trials", value: at.row.trials.map(function (t) { return shown(t.rate); }).join(", ") });
   var against = at.row.comparison;
-  if (against) lines.push({ name: "against " + label(against.baseline), value: against.no_difference_seen ? "no difference seen" : shown(against.ratio.value) + "×" });
+  if (against) lines.push({ name: "against " + label(against.baseline), value: PAIR_OUTCOMES[against.outcome] || shown(against.ratio.value) + "×" });
   lines.push({ name: CLASS_TITLES[at.key] + ": " + at.row.durability.reason, value: "" });
   return tip(at.row.label, lines);
 }

@@ -1,0 +1,192 @@
+//! Filesystems in memory: `tmpfs`, with a limit and swappable; `ramfs`, the page cache without a limit; `hugetlbfs`, huge pages for
+//! mmap(2) alone, which is here so that a plan shows why no cluster lies on it.
+
+use super::ledger::Thing;
+use super::mount::{self, WantedMount};
+use super::options_kept::Kept::{Shown, Unless};
+use super::options_kept::{self, KeepRule};
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, needs};
+use crate::error::{Error, Result};
+use crate::host::{Host, files};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// One of them.
+pub struct Memory {
+    name: &'static str,
+    doc: &'static str,
+    options: &'static [OptionSpec],
+    usual_mount_options: &'static [&'static str],
+    /// Mount options that are keys of their own.
+    own: &'static [(&'static str, &'static str)],
+    rules: &'static [KeepRule],
+    /// Facts of what is mounted, where it is what was asked for.
+    facts: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
+}
+
+pub static TMPFS: Memory = Memory {
+    name: "tmpfs",
+    doc: "tmpfs: files in memory, the upper bound for any storage; nothing survives a power loss.",
+    options: &[
+        OptionSpec {
+            key: "size",
+            kind: OptionKind::Size,
+            required: true,
+            default: None,
+            doc: "Size limit for its files, in memory and swap.",
+        },
+        mount_options("Extra mount options, one string each: [\"huge=always\", \"noatime\"]."),
+    ],
+    usual_mount_options: &["huge", "mpol", "nr_inodes", "noswap"],
+    own: &[("size=", "give the size as `size`"), ("nr_blocks=", "give the size as `size`")],
+    // mm/shmem.c, `shmem_show_options`.
+    rules: &[
+        // Its value is compared apart, as the kernel rounds it.
+        ("size=", Shown(&["size="])),
+        ("huge=never", Unless(&["huge="])),
+        ("mode=1777", Unless(&["mode="])),
+        ("mode=01777", Unless(&["mode="])),
+        ("uid=0", Unless(&["uid="])),
+        ("gid=0", Unless(&["gid="])),
+        ("inode32", Unless(&["inode64"])),
+        ("mpol=default", Unless(&["mpol="])),
+        ("mpol=interleave", Shown(&["mpol=interleave:"])),
+        ("mpol=bind", Shown(&["mpol=bind:"])),
+    ],
+    facts: limit_in_force,
+};
+
+pub static RAMFS: Memory = Memory {
+    name: "ramfs",
+    doc: "ramfs: files in memory without a size limit; large data can exhaust the machine's memory.",
+    options: &[mount_options(
+        "Mount options, one string each. ramfs ignores unknown options; an option that does not show up afterwards is an error.",
+    )],
+    usual_mount_options: &[],
+    own: &[],
+    // fs/ramfs/inode.c, `ramfs_show_options`: the mode is all that it knows.
+    rules: &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))],
+    facts: |_, _, _| Ok(BTreeMap::new()),
+};
+
+pub static HUGETLBFS: Memory = Memory {
+    name: "hugetlbfs",
+    doc: "hugetlbfs: huge pages as files; it has no write(2), so every case on it fails with that reason.",
+    options: &[mount_options("Mount options, one string each: [\"pagesize=2M\"].")],
+    usual_mount_options: &[],
+    own: &[],
+    rules: &[],
+    facts: must_write,
+};
+
+const fn mount_options(doc: &'static str) -> OptionSpec {
+    OptionSpec { key: "mount", kind: OptionKind::TextList, required: false, default: Some("none"), doc }
+}
+
+impl Layer for Memory {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn doc(&self) -> &'static str {
+        self.doc
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        self.options
+    }
+
+    fn usual_mount_options(&self) -> &'static [&'static str] {
+        self.usual_mount_options
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        let has_size = self.options.iter().any(|option| option.key == "size");
+        // The kernel takes 0 as "no limit".
+        if has_size && options.size("size").unwrap_or_default() == Bytes(0) {
+            let missing = format!("the size of the {} is missing or 0", self.name);
+            return Err(OptionProblem::at("size", missing).help("write it as 4GiB"));
+        }
+        mount::check(options, self.own)
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let programs = ["mount", "umount"].into_iter().filter_map(|name| needs::program(host, name, "mount"));
+        needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, self.name, &[])).collect()
+    }
+
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
+        options.size("size")
+    }
+
+    fn space(&self, options: &Options) -> Option<Space> {
+        options.size("size").map(Space::Memory)
+    }
+
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let mut asked = mount::asked(options);
+        asked.extend(options.size("size").map(|size| format!("size={}", size.0)));
+        let wanted = WantedMount {
+            owner: self.name,
+            fstype: self.name,
+            source: site.name.as_str(),
+            others: Vec::new(),
+            options: &asked,
+            members: Vec::new(),
+            rules: self.rules,
+            in_force: |_, _| Vec::new(),
+        };
+        let target = mount::mount(site, &wanted)?;
+        let facts = (self.facts)(site.host, &target, options)?;
+        Ok(Built::one(Ground::Folder(target), facts))
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        mount::undo(host, thing)
+    }
+}
+
+/// The largest page of any architecture that PostgreSQL runs on: the kernel rounds the limit up to whole pages.
+const LARGEST_PAGE_BYTES: u64 = 64 << 10;
+
+fn limit_in_force(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {
+    let size = options.size("size").ok_or_else(|| Error::bug("a tmpfs without a size"))?;
+    let shown = mount::mount_of(host, target)?.super_options;
+    match shown.iter().find_map(|option| option.strip_prefix("size=")).and_then(options_kept::amount) {
+        Some(limit) if (size.0..size.0.saturating_add(LARGEST_PAGE_BYTES)).contains(&limit) => {
+            Ok([("limit".to_owned(), Bytes(limit).to_string())].into())
+        }
+        other => Err(Error::host(format!("requested a tmpfs of {size}, but the kernel reports {other:?} bytes"))),
+    }
+}
+
+/// Writes one block, as initdb would.
+fn must_write(_host: &Host, target: &Path, _options: &Options) -> Result<BTreeMap<String, String>> {
+    let file = files::create(&target.join("block"))?;
+    files::write_all_at(&file, &[0; 8192], 0).map_err(|e| {
+        Error::host(format!("hugetlbfs cannot hold a cluster: it has no write(2) ({e})"))
+            .hint("for files in memory use tmpfs; for shared_buffers in huge pages set huge_pages = on")
+    })?;
+    Ok(BTreeMap::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::provision::test_site::{TestPlace, stack};
+    use crate::record::options::Options;
+
+    #[test]
+    fn a_cluster_is_refused_on_hugetlbfs_because_write_is() {
+        let Some(place) = TestPlace::with_layer("hugetlbfs") else { return };
+        let error = place.build(&stack("huge", vec![("hugetlbfs", Options::default())])).unwrap_err();
+        assert!(error.to_string().contains("hugetlbfs cannot hold a cluster: it has no write(2)"), "{error}");
+        place.clean();
+    }
+}
