@@ -86,7 +86,7 @@ fn head(baseline: Option<&String>) -> String {
         &mut out,
         "",
         "blocks = { at_least = 3, at_most = 12 } is adaptive: all pairs of cases are tested after each block. A case that is \
-         beaten is dropped, and the run ends when every remaining pair differs or is equal within 5 %, or \
+         beaten is dropped, and the run ends when every remaining pair differs or is the same within 5 %, or \
          after at_most blocks.",
     );
     out

@@ -419,7 +419,7 @@ fn blocks() -> Value {
     json!({
         "description": "Rounds through all cases, which is the number of trials per case. Or adaptive, { at_least = 3, at_most = 12 }: \
     from at_least on, all pairs of cases are tested after each block; a case that is beaten is dropped, and the run \
-    ends when every remaining pair differs or is equal within 5 %, or after at_most blocks.",
+    ends when every remaining pair differs or is the same within 5 %, or after at_most blocks.",
         "default": DEFAULT_BLOCKS,
         "oneOf": [
             { "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS },

@@ -114,7 +114,7 @@ fn everything_that_was_found_is_said_in_its_order() {
         "Not the same promise.",
         "pg_test_fsync, one write (ops/s)",
         "3.40× (3.06–3.74) faster",
-        "1.01× (0.91–1.11) no",
+        "1.01× (0.91–1.11) undecided",
         "2.00× no interval",
         "2.50× (2.25–2.75) not",
         "not compared",
