@@ -30,7 +30,17 @@ fn spoil(value: &mut serde_json::Value, key: &str) {
         serde_json::Value::String(text) => {
             let is_word = matches!(
                 key,
-                "class" | "by" | "kind" | "procedure" | "step" | "fits" | "write_cache" | "role" | "claim" | "verdict"
+                "class"
+                    | "by"
+                    | "kind"
+                    | "procedure"
+                    | "step"
+                    | "fits"
+                    | "write_cache"
+                    | "role"
+                    | "claim"
+                    | "verdict"
+                    | "outcome"
             ) && !text.contains(' ');
             let is_wait_class = key == "class" && !["flushed", "volatile"].contains(&text.as_str());
             if key != "clients" && (!is_word || is_wait_class) {

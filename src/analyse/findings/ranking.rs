@@ -4,7 +4,6 @@ use super::Verdict;
 use crate::analyse::findings::durability::{Durability, DurabilityClass};
 use crate::analyse::findings::estimate::Estimate;
 use crate::stats::sequence::SAME;
-use crate::units::beyond;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,12 +52,18 @@ impl PairOutcome {
         matches!(self, PairOutcome::Differs | PairOutcome::DiffersWithin)
     }
 
+    /// [`SAME`] in words: "5 %".
+    #[must_use]
+    pub fn margin() -> String {
+        format!("{:.0} %", (SAME - 1.0) * 100.0)
+    }
+
     #[must_use]
     pub fn words(self) -> String {
         match self {
             PairOutcome::Differs => "differs".to_owned(),
-            PairOutcome::DiffersWithin => format!("differs, by less than {}", beyond(SAME)),
-            PairOutcome::SameWithin => format!("the same within {}", beyond(SAME)),
+            PairOutcome::DiffersWithin => format!("differs, by less than {}", PairOutcome::margin()),
+            PairOutcome::SameWithin => format!("the same within {}", PairOutcome::margin()),
             PairOutcome::Undecided => "undecided".to_owned(),
         }
     }

@@ -148,7 +148,7 @@ impl Decided {
             tied.into_iter().partition(|row| self.same(&row.case, &best.case));
         if !same.is_empty() && open.is_empty() {
             let names: Vec<&str> = same.iter().map(|row| row.label.as_str()).collect();
-            return Some(format!("{}: the same as {} within {}", names.join(", "), best.label, beyond(SAME)));
+            return Some(format!("{}: the same as {} within {}", names.join(", "), best.label, PairOutcome::margin()));
         }
         let row = open.first()?;
         let names = format!("{} and {}: undecided", best.label, row.label);

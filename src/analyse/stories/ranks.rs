@@ -1,6 +1,6 @@
 //! Stories about ranks and the figures beside them: cases whose every trial is given.
 
-use crate::analyse::findings::{ClassRanking, Findings, ProcedureKind, RankRow};
+use crate::analyse::findings::{ClassRanking, Findings, PairOutcome, ProcedureKind, RankRow};
 use crate::analyse::stories::story::{Act, Story};
 use crate::record::trial::TrialRecord;
 
@@ -53,6 +53,16 @@ fn a_difference_that_only_all_pairs_together_show_is_explained() {
     assert!(decision.remarks[0].starts_with("xfs and ext4: this ratio's interval"), "{:?}", decision.remarks);
     assert!(found.headline.contains("xfs is the fastest stack that flushes every commit: 1.1"), "{}", found.headline);
     assert!(found.headline.contains("with the variance of all 4 cases"), "{}", found.headline);
+}
+
+const WIDE: [Rates; 2] = [("ext4", [1000.0, 1900.0, 700.0]), ("xfs", [1600.0, 1500.0, 1900.0])];
+
+#[test]
+fn two_cases_that_may_differ_either_way_are_undecided_with_their_ratio() {
+    let found = told(&WIDE, |record| set(record, &WIDE));
+    assert_eq!(row(&found, "xfs").comparison.as_ref().unwrap().outcome, PairOutcome::Undecided);
+    let says = "xfs and ext4: undecided between these stacks that flush every commit; xfs is 1.5";
+    assert!(found.headline.contains(says) && !found.headline.contains(" = "), "{}", found.headline);
 }
 
 const CLOSE: [Rates; 4] = [

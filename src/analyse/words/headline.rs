@@ -9,7 +9,6 @@ use crate::analyse::run::ranking::Contest;
 use crate::analyse::words::digits::estimate_text;
 use crate::analyse::words::work;
 use crate::stats::ratio::Ratio;
-use crate::stats::sequence::SAME;
 use crate::units::{beyond, significant};
 
 /// Most of a failed trial's reason in a headline, characters.
@@ -141,13 +140,21 @@ impl HeadlineSentence<'_> {
         let best: Vec<&RankRow> = rows.iter().filter(|row| row.rank == 1).collect();
         let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
         if best.len() == rows.len() {
-            return format!("{}: {} these {}{}", list(&labels), self.tied(&best), self.kind(2), self.how_far(&best));
+            let (names, kind, how_far) = (list(&labels), self.kind(2), self.how_far(&best));
+            return match self.are_same(&best) {
+                true => format!("of the {kind}, {names} are the same within {}{how_far}", PairOutcome::margin()),
+                false => format!("{names}: undecided between these {kind}{how_far}"),
+            };
         }
         let first = &rows[0];
         let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
         if best.len() > 1 {
             let leads = self.leads(labels.len());
-            let text = format!("{} {leads}, {} them", list(&labels), self.tied(&best));
+            let tied = match self.are_same(&best) {
+                true => format!("the same within {}", PairOutcome::margin()),
+                false => "undecided between them".to_owned(),
+            };
+            let text = format!("{} {leads}, {tied}", list(&labels));
             let of_all = |row: &&RankRow| best.iter().all(|one| self.main.faster(&one.case, &row.case));
             let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) = slower.into_iter().partition(of_all);
             let than = format!(" than {}", first.label);
@@ -167,19 +174,14 @@ impl HeadlineSentence<'_> {
         format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest, ""))
     }
 
-    /// How those stand that share the first rank: "undecided between".
-    fn tied(&self, rows: &[&RankRow]) -> String {
+    fn are_same(&self, rows: &[&RankRow]) -> bool {
         let same = |one: &RankRow, other: &RankRow| {
             let decided = self.main.decided(&one.case, &other.case);
             decided.is_some_and(|decided| decided.outcome(&one.case, &other.case) == PairOutcome::SameWithin)
         };
         let mut pairs =
             rows.iter().enumerate().flat_map(|(at, one)| rows[at + 1..].iter().map(move |other| (one, other)));
-        if pairs.all(|(one, other)| same(one, other)) {
-            format!("the same within {} among", beyond(SAME))
-        } else {
-            "undecided between".to_owned()
-        }
+        pairs.all(|(one, other)| same(one, other))
     }
 
     /// The best against the last of these, with its interval.
