@@ -1,8 +1,8 @@
 //! Stacks of several devices, built for real; and stacks opened again. Need root, and say so where it lacks.
 
-use super::ledger::{Death, Ledger};
+use super::ledger::Ledger;
 use super::stack;
-use super::test_site::{TestPlace, mounted, options_of, text};
+use super::test_site::{TestPlace, at_every_entry, mounted, options_of, text};
 use super::undo::{Undoers, undo_from};
 use super::{Ground, mount};
 use crate::provision::facts::Grounds;
@@ -69,17 +69,16 @@ fn a_btrfs_over_two_devices_has_the_profiles_asked_for_and_both_members() {
 #[test]
 fn a_stack_of_several_devices_that_dies_at_any_entry_is_undone() {
     // Entry 0 is the run's folder; two images (twice, once with the inode) and two loops, journal, filesystem, mount point and mount follow.
-    for entry in 1..=11 {
-        for death in [Death::Before(entry), Death::After(entry)] {
-            let Some(mut place) = TestPlace::new() else { return };
-            let spec = on_two(&place, "ext4", Options::default(), "64MiB", [Role::Data, Role::Log]);
-            place.ledger().die(death);
-            assert_eq!(place.build(&spec).is_err(), entry < 11, "the stack has entries 1 to 10");
-            drop(place.ledger.take());
-            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
-            place.clean();
-        }
-    }
+    at_every_entry(10, |death| {
+        let mut place = TestPlace::new()?;
+        let spec = on_two(&place, "ext4", Options::default(), "64MiB", [Role::Data, Role::Log]);
+        place.ledger().die(death);
+        let died = place.build(&spec).is_err();
+        drop(place.ledger.take());
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        place.clean();
+        Some(died)
+    });
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Images written in full and used again, on real loop devices. Need root, and say so where it lacks.
 
 use super::images::Images;
-use super::ledger::{Death, Ledger, Thing};
+use super::ledger::{Ledger, Thing};
 use super::loop_image::{LoopWish, attach};
 use super::stack::{BuiltStack, build_stack};
-use super::test_site::{TestPlace, options_of, stack, text};
+use super::test_site::{TestPlace, at_every_entry, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
 use super::{GivenGround, Ground, Site, guard, image_file, images};
 use crate::error::Result;
@@ -358,18 +358,16 @@ fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
 #[test]
 fn a_run_that_dies_at_any_entry_of_a_written_image_leaves_nothing() {
     // Entry 0 is the run's folder; image, the same with its inode, device, filesystem, mount point and mount follow.
-    for entry in 1..=7 {
-        for death in [Death::Before(entry), Death::After(entry)] {
-            let Some(mut place) = TestPlace::new() else { return };
-            let spec = place.on_written("ext2", "4MiB");
-            place.ledger().die(death);
-            let died = on_images(&place, &mut Images::default(), &spec).is_err();
-            assert_eq!(died, entry < 7, "entries 1 to 6");
-            drop(place.ledger.take());
-            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
-            place.clean();
-        }
-    }
+    at_every_entry(6, |death| {
+        let mut place = TestPlace::new()?;
+        let spec = place.on_written("ext2", "4MiB");
+        place.ledger().die(death);
+        let died = on_images(&place, &mut Images::default(), &spec).is_err();
+        drop(place.ledger.take());
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        place.clean();
+        Some(died)
+    });
 }
 
 /// Sectors of 512 bytes written to a device.

@@ -1,9 +1,9 @@
 //! Stacks built for real: loop devices, filesystems, mounts. Need root, and say so where it lacks.
 
 use super::images::Images;
-use super::ledger::{Death, Ledger};
+use super::ledger::Ledger;
 use super::stack::BuiltStack;
-use super::test_site::{TestPlace, mkfs, mounted, options_of, stack, text};
+use super::test_site::{TestPlace, at_every_entry, mkfs, mounted, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
 use super::{ALL, GivenGround, Layer, stack as stacks};
 use crate::host::Host;
@@ -110,25 +110,23 @@ fn a_run_that_dies_at_any_entry_leaves_nothing_that_clean_does_not_undo() {
 
 fn dies_at_any_entry(name: &str) {
     // Entry 0 is the run's folder; image, the same with its inode, loop, filesystem, mount point and mount follow.
-    for entry in 1..=7 {
-        for death in [Death::Before(entry), Death::After(entry)] {
-            let Some(mut place) = TestPlace::new() else { return };
-            let spec = place.on_loop(name, SIZE, Options::default());
-            place.ledger().die(death);
-            let died = place.build(&spec).is_err();
-            assert_eq!(died, entry < 7, "the stack has entries 1 to 6");
-            let path = place.ledger().path().to_owned();
-            drop(place.ledger.take());
-            let before = fs::read(&path).unwrap();
-            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
-            place.undo_all();
-            // A clean that was itself killed before it wrote anything down: all entries are open again.
-            drop(place.ledger.take());
-            fs::write(&path, before).unwrap();
-            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
-            place.clean();
-        }
-    }
+    at_every_entry(6, |death| {
+        let mut place = TestPlace::new()?;
+        let spec = place.on_loop(name, SIZE, Options::default());
+        place.ledger().die(death);
+        let died = place.build(&spec).is_err();
+        let path = place.ledger().path().to_owned();
+        drop(place.ledger.take());
+        let before = fs::read(&path).unwrap();
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        place.undo_all();
+        // A clean that was itself killed before it wrote anything down: all entries are open again.
+        drop(place.ledger.take());
+        fs::write(&path, before).unwrap();
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        place.clean();
+        Some(died)
+    });
 }
 
 #[test]

@@ -4,9 +4,9 @@
 use super::*;
 use crate::parse::kstat;
 use crate::provision::facts::Grounds;
-use crate::provision::ledger::{Death, Ledger};
+use crate::provision::ledger::Ledger;
 use crate::provision::stack::{self, BuiltStack};
-use crate::provision::test_site::{TestPlace, options_of, text};
+use crate::provision::test_site::{TestPlace, at_every_entry, options_of, text};
 use crate::provision::undo::{Undoers, undo_from};
 use crate::provision::{mount, zfs_tools};
 use crate::record::claim::Claim;
@@ -274,19 +274,18 @@ fn what_zfs_does_not_take_is_an_error_with_its_words_and_leaves_nothing() {
 #[test]
 fn a_pool_that_dies_at_any_entry_is_undone() {
     // Entry 0 is the run's folder; image (once more with its inode) and loop, label, pool, mount point, dataset and mount follow.
-    for entry in 1..=9 {
-        for death in [Death::Before(entry), Death::After(entry)] {
-            let Some(mut place) = place() else { return };
-            let spec = stripe(&place, Options::default(), Options::default());
-            place.ledger().die(death);
-            assert_eq!(place.build(&spec).is_err(), entry < 9, "the stack has entries 1 to 8");
-            drop(place.ledger.take());
-            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
-            place.undo_all();
-            assert_eq!(pools(&place), "");
-            place.clean();
-        }
-    }
+    at_every_entry(8, |death| {
+        let mut place = place()?;
+        let spec = stripe(&place, Options::default(), Options::default());
+        place.ledger().die(death);
+        let died = place.build(&spec).is_err();
+        drop(place.ledger.take());
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        place.undo_all();
+        assert_eq!(pools(&place), "");
+        place.clean();
+        Some(died)
+    });
 }
 
 #[test]
