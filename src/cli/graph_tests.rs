@@ -12,6 +12,7 @@ use crate::record::case::TrialKey;
 use crate::record::claim::Claim;
 use crate::record::stack::{GroundName, Role};
 use crate::record::trial::Outcome;
+use crate::run::opening;
 use crate::run::session::Places;
 use crate::store::folder::RunFolder;
 use std::collections::BTreeMap;
@@ -122,10 +123,9 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
         format!("{text}\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
     let places = Places { results: place.path().join("results"), state: place.path().join("state"), guest: None };
     let plan = plan::check(&text, Path::new("/"), &catalogue()).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let ending = crate::run::opening::start(&host, &plan, &places, &Interrupt::never(), &|_, _| (), &|_| {
-        panic!("no verdict was asked for")
-    })
-    .unwrap();
+    let ending =
+        opening::start(&host, &plan, &places, &Interrupt::never(), &|_, _| (), &|_| panic!("no verdict was asked for"))
+            .unwrap();
     let folder = RunFolder::open(&ending.folder).unwrap();
     let stacks = stacks_of(&folder);
     assert_eq!(stacks.len(), 12);

@@ -21,6 +21,7 @@ use crate::record::event::{Event, Stamped, Step};
 use crate::record::guest_disk::GuestDisk;
 use crate::run::crashed::Crashed;
 use crate::run::died::Died;
+use crate::run::session;
 use crate::store::folder::RunFolder;
 use crate::units::Bytes;
 use serde::Serialize;
@@ -81,7 +82,7 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
     progress.finish();
     let (errors, spoke) = (std::mem::take(&mut sitting.errors), sitting.spoke);
     let folder = outlet.take_out(host)?;
-    folder.as_deref().map_or(Ok(()), crate::run::session::give_to_person)?;
+    folder.as_deref().map_or(Ok(()), session::give_to_person)?;
     let code = match ended.map_err(|e| resumable(e, folder.as_deref()))? {
         Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
         Ended::Killed { signal } => {

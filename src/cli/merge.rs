@@ -10,6 +10,7 @@ use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::merged::{FORMAT, LeftOut, MergeRecord};
 use crate::record::verdict::VerdictRecord;
+use crate::run::session;
 use crate::store::folder::{RunFolder, folder_name};
 use crate::store::merge::{self, Merge};
 use std::collections::BTreeMap;
@@ -101,7 +102,7 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     merge::write(&place, &whole)?;
     trial_table::write(&place, &load::findings(&place)?)?;
-    crate::run::session::give_to_person(&place)?;
+    session::give_to_person(&place)?;
     if args.json {
         out::json(&merged)?;
     } else {

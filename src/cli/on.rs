@@ -8,6 +8,7 @@ use super::init::{self, Place};
 use super::out::harmless;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::provision::precondition;
 use crate::provision::{disk, layer};
 use crate::record::case::CaseSpec;
 use crate::record::options::{OptionValue, Options};
@@ -25,8 +26,7 @@ const ONLY: &str = "device";
 /// What a part of a disk is a multiple of.
 const STEP: u64 = 1 << 20;
 /// What is asked of the device itself, and so of the part that takes the place of an image.
-const OF_DEVICE: [&str; 2] =
-    [crate::provision::precondition::PRECONDITION.key, crate::provision::precondition::PRECONDITION_ROUND.key];
+const OF_DEVICE: [&str; 2] = [precondition::PRECONDITION.key, precondition::PRECONDITION_ROUND.key];
 
 /// One `--on`.
 #[derive(Debug, Clone, PartialEq, Eq)]

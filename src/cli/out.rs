@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::host::terminal;
 use crate::host::terminal::Columns;
 use crate::report::json;
+use crate::report::text;
 use crate::report::text::paragraph;
 use serde::Serialize;
 use std::io::ErrorKind;
@@ -30,7 +31,7 @@ pub fn width() -> u16 {
 fn width_of(columns: Columns, asked: Option<u16>) -> u16 {
     match columns {
         Columns::OfTerminal(columns) => columns.unwrap_or(USUAL).clamp(*SENSIBLE.start(), WIDEST),
-        Columns::NoTerminal => asked.filter(|asked| SENSIBLE.contains(asked)).unwrap_or(crate::report::text::COLUMNS),
+        Columns::NoTerminal => asked.filter(|asked| SENSIBLE.contains(asked)).unwrap_or(text::COLUMNS),
     }
 }
 
@@ -39,7 +40,7 @@ fn width_of(columns: Columns, asked: Option<u16>) -> u16 {
 /// # Errors
 /// As [`bytes`].
 pub fn fitted(text: impl FnOnce() -> String) -> Result<()> {
-    bytes(crate::report::text::at_width(width(), text).as_bytes())
+    bytes(text::at_width(width(), text).as_bytes())
 }
 
 /// When to colour.
@@ -133,7 +134,7 @@ fn folded(text: &str, columns: usize) -> String {
     let fold = |line: &str| match line.chars().count() > usize::from(columns) {
         true => {
             let indent = &line[..line.len() - line.trim_start().len()];
-            crate::report::text::at_width(columns, || paragraph(indent, line))
+            text::at_width(columns, || paragraph(indent, line))
         }
         false => format!("{line}\n"),
     };

@@ -6,6 +6,7 @@ use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::report;
+use crate::report::text;
 use crate::store::import::ImportFolder;
 use std::path::{Path, PathBuf};
 
@@ -117,5 +118,5 @@ fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// When standard output takes no more.
 pub fn print(findings: &Findings, format: &str) -> Result<()> {
-    out::bytes(&crate::report::text::at_width(out::width(), || render(findings, format))?)
+    out::bytes(&text::at_width(out::width(), || render(findings, format))?)
 }

@@ -14,6 +14,7 @@ use crate::plan::joined::{Half, Matched};
 use crate::plan::{Plan, joined};
 use crate::record::case::CaseSpec;
 use crate::run::forecast;
+use crate::run::opening;
 use crate::run::opening::Continuing;
 use crate::run::session::Places;
 use crate::store::folder::{RunFolder, StoredTrial};
@@ -175,7 +176,7 @@ impl Part {
 fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>> {
     let task = match blocks::of_plan(&places.results, &plan).pop() {
         Some(folder) if is_complete(&folder)? => return Ok(Ok(folder.path().to_path_buf())),
-        Some(folder) => Task::Resume(Box::new(crate::run::opening::stored(folder.path(), None)?)),
+        Some(folder) => Task::Resume(Box::new(opening::stored(folder.path(), None)?)),
         None => Task::Joined(Box::new(plan)),
     };
     let follower = Follower::new(false);

@@ -31,7 +31,9 @@ use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::drives;
 use crate::run::events::Watcher;
+use crate::run::opening;
 use crate::run::opening::Continuing;
+use crate::run::session;
 use crate::run::session::{Ending, Places};
 use crate::run::verdicts::Judge;
 use crate::store::folder::RunFolder;
@@ -182,7 +184,7 @@ pub(super) fn measured(
     };
     let judge = |case: &CaseSpec| cut::quick(host, case, places, &interrupt);
     let ending = match &task {
-        Task::Resume(stored) => crate::run::opening::resume(host, stored, more, places, &interrupt, &watcher, &judge),
+        Task::Resume(stored) => opening::resume(host, stored, more, places, &interrupt, &watcher, &judge),
         Task::Start(plan, _) | Task::Joined(plan) => start(host, plan, places, &interrupt, &watcher, &judge),
     };
     progress.finish();
@@ -242,7 +244,7 @@ fn asked_suites(args: &Args, cases: &[CaseSpec]) -> Result<Vec<Suite>> {
 fn planned_cases(args: &Args) -> Result<Option<Vec<CaseSpec>>> {
     let (cases, order) = match (&args.plan, &args.resume) {
         (plan, Some(folder)) => {
-            let stored = crate::run::opening::stored(folder, plan.as_deref())?;
+            let stored = opening::stored(folder, plan.as_deref())?;
             (stored.record().cases.clone(), guest_run::left(&stored)?)
         }
         (Some(path), None) => {
@@ -292,7 +294,7 @@ fn in_guests(
     if !args.json {
         out::line(&format!("report      {}", report.display()))?;
     }
-    crate::run::session::give_to_person(&folder)?;
+    session::give_to_person(&folder)?;
     if outcome.code == Kind::Interrupted.exit_code() && !args.json {
         out::line(&resume_with(&folder))?;
     }
@@ -319,7 +321,7 @@ fn start(
     for run in left.iter().filter(|run| run.live) {
         out::remark(&format!("run {} is active at the same time: each run disturbs the other's figures", run.run));
     }
-    crate::run::opening::start(host, plan, places, interrupt, watcher, judge)
+    opening::start(host, plan, places, interrupt, watcher, judge)
 }
 
 /// What is to be run.
@@ -336,7 +338,7 @@ impl Task {
     fn of(args: &Args, places: &Places) -> Result<Task> {
         match (&args.plan, &args.resume) {
             (plan, Some(folder)) => {
-                let stored = crate::run::opening::stored(folder, plan.as_deref())?;
+                let stored = opening::stored(folder, plan.as_deref())?;
                 resumable(&stored, args.blocks)?;
                 Ok(Task::Resume(Box::new(stored)))
             }
@@ -347,7 +349,7 @@ impl Task {
                 if let Some(share) = share {
                     read.plan.keep_share(share)?;
                     if let Some(begun) = blocks::begun(&places.results, &read.plan, share)? {
-                        let stored = crate::run::opening::stored(begun.path(), None)?;
+                        let stored = opening::stored(begun.path(), None)?;
                         return Ok(Task::Resume(Box::new(stored)));
                     }
                 }
@@ -532,7 +534,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
 /// Writes what a run folder has of an analysis, and returns where the page is.
 pub(super) fn written(ending: &Ending, findings: &Findings) -> Result<PathBuf> {
     let report = super::report::write_in(&ending.folder, findings)?;
-    if let Err(e) = crate::run::session::give_to_person(&ending.folder) {
+    if let Err(e) = session::give_to_person(&ending.folder) {
         out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
     }
     Ok(report)

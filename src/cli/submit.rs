@@ -12,6 +12,7 @@ use crate::host::{Host, files};
 use crate::plan::Plan;
 use crate::record::run::Share;
 use crate::record::submitted::{FORMAT, Submission};
+use crate::run::session;
 use crate::store::folder::RunFolder;
 use crate::submit::{self, Engine, LOGS, PLAN, PROGRAM, RESULTS};
 use crate::units::count;
@@ -331,7 +332,7 @@ fn write_job(told: &Told, engine: &dyn Engine) -> Result<()> {
     files::write_whole(&told.folder.join(name), text.as_bytes())?;
     let json = serde_json::to_string_pretty(&submission).map_err(|e| Error::bug(e.to_string()))?;
     files::write_whole(&told.folder.join(SUBMISSION), json.as_bytes())?;
-    crate::run::session::give_to_person(&told.folder)
+    session::give_to_person(&told.folder)
 }
 
 fn tell(told: &Told, with_shares: bool) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::cluster::server::{self, Server};
 use crate::cluster::testing::some_installation;
 use crate::cut::case::cut_case;
 use crate::cut::cutting::{CaseResult, Cutting};
+use crate::cut::session;
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
@@ -97,7 +98,7 @@ impl<'a> SmallStack<'a> {
         let mut stack = case("ext4", &[], &[]).stack;
         stack.nodes[0].options = options(&[("loop", "64MiB")]);
         let name = format!("pgstrata-{}.ext4", self.session.id);
-        build_stack(&crate::cut::session::site(&self.session, name, &self.images), &stack).unwrap()
+        build_stack(&session::site(&self.session, name, &self.images), &stack).unwrap()
     }
 }
 
@@ -202,7 +203,7 @@ fn after_a_restart_nothing_is_left_of_a_stack_in_memory() {
     let (places, interrupt, case) = (places(folder.path()), Interrupt::never(), case("tmpfs", &[], &[]));
     let session = Session::open(&Host::this(), &places, Cutting::default(), &interrupt).unwrap();
     let (mark, images) = (session.ledger.mark(), BTreeMap::new());
-    let site = || crate::cut::session::site(&session, format!("pgstrata-{}.tmpfs", session.id), &images);
+    let site = || session::site(&session, format!("pgstrata-{}.tmpfs", session.id), &images);
     let stack = build_stack(&site(), &case.stack).unwrap();
     let postgres = record::postgres_of(&case).unwrap();
     let spec = record::server_spec(&session, postgres, &stack.folders, session.work.join("server.log")).unwrap();

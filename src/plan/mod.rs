@@ -45,6 +45,7 @@ pub use values::describe as describe_kind;
 
 use crate::error::{Context, Error, Result};
 use crate::host::files;
+use crate::plan::limits::Key;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::run::{QuickOf, Share};
@@ -347,7 +348,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {
     match get(root, "name").map(|(_, node)| node) {
         Some(Node { value: Value::Text(name), span }) => {
-            let key = crate::plan::limits::Key { text: name.clone(), span: span.clone() };
+            let key = Key { text: name.clone(), span: span.clone() };
             names::check(&key, "plan", problems);
             name.clone()
         }

@@ -4,6 +4,7 @@ use super::site::SEGMENT_BYTES;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, machine, paths};
 use crate::provision::devices;
+use crate::provision::mount;
 use crate::record::probe::PlaceFacts;
 use crate::units::Bytes;
 use std::io::ErrorKind;
@@ -38,7 +39,7 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
             .hint("to probe a device, name a folder on its filesystem"));
     }
     let absolute = paths::resolve(folder)?;
-    let mounted = crate::provision::mount::mount_of(host, &absolute).ok();
+    let mounted = mount::mount_of(host, &absolute).ok();
     if let Some(mount) = mounted.as_ref().filter(|mount| OF_THE_KERNEL.contains(&mount.fstype.as_str())) {
         let what = format!("{}: {} is a kernel filesystem that cannot hold files", folder.display(), mount.fstype);
         return Err(Error::host(what).hint("name a folder on the filesystem to probe"));

@@ -15,6 +15,7 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, files};
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -209,10 +210,10 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
         if attached && host.exists(format!("{SETS}/{uuid}")) {
             break;
         }
-        if attempt >= crate::provision::mount_table::BUSY_TRIES {
+        if attempt >= mount_table::BUSY_TRIES {
             return Err(Error::host(format!("{} and {} do not come up as bcache", backing.display(), cache.display())));
         }
-        sleep(crate::provision::mount_table::BUSY_PAUSE);
+        sleep(mount_table::BUSY_PAUSE);
     }
     let device = device_on(host, node)?;
     let mode = options.text("mode").unwrap_or(MODES[0]);
@@ -261,10 +262,10 @@ fn stop(host: &Host, path: &Path, uuid: &str) -> Result<()> {
                 drop(host.write(&file, "1"));
             }
         }
-        if attempt >= crate::provision::mount_table::BUSY_TRIES {
+        if attempt >= mount_table::BUSY_TRIES {
             return Err(Error::host(format!("the bcache on {} does not stop", path.display())));
         }
-        sleep(crate::provision::mount_table::BUSY_PAUSE);
+        sleep(mount_table::BUSY_PAUSE);
     }
     Ok(())
 }
@@ -282,8 +283,8 @@ fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
                 .hint(format!("check `wipefs {}` and clear it manually", path.display())));
         }
         match filesystem::wipe_once(host, path) {
-            Err(_) if attempt < crate::provision::mount_table::BUSY_TRIES => {
-                sleep(crate::provision::mount_table::BUSY_PAUSE);
+            Err(_) if attempt < mount_table::BUSY_TRIES => {
+                sleep(mount_table::BUSY_PAUSE);
                 stop(host, path, uuid)?;
             }
             wiped => return wiped,

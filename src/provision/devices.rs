@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::diskstats;
 use crate::parse::mountinfo::Mount;
+use crate::provision::identity::BlockDevice;
 use crate::provision::identity::{Identity, turns_per_minute};
+use crate::provision::mount_table;
 use crate::provision::sysfs::DeviceNumber;
 use crate::provision::{mount, sysfs, zfs_tools};
 use crate::record::claim::{Claim, Promise};
@@ -88,12 +90,9 @@ pub(super) struct Tops {
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
 pub fn below(host: &Host, folder: &Path) -> Result<DevicesBelow> {
-    if !host.exists(crate::provision::mount_table::TABLE) {
+    if !host.exists(mount_table::TABLE) {
         paths::resolve(folder)?;
-        let promise = Promise::new(
-            Claim::HiddenBelow,
-            format!("there is no mount table ({})", crate::provision::mount_table::TABLE),
-        );
+        let promise = Promise::new(Claim::HiddenBelow, format!("there is no mount table ({})", mount_table::TABLE));
         return Ok(DevicesBelow { ends: vec![WayEnd { under: None, promise }], ..DevicesBelow::default() });
     }
     let mut walk = DeviceWalk::new(host)?;
@@ -114,12 +113,7 @@ impl<'a> DeviceWalk<'a> {
     /// # Errors
     /// When the mount table cannot be read.
     pub fn new(host: &'a Host) -> Result<DeviceWalk<'a>> {
-        Ok(DeviceWalk {
-            host,
-            table: crate::provision::mount_table::table(host)?,
-            below: DevicesBelow::default(),
-            overlays: 0,
-        })
+        Ok(DeviceWalk { host, table: mount_table::table(host)?, below: DevicesBelow::default(), overlays: 0 })
     }
 
     /// Goes down from a folder or file.
@@ -140,7 +134,7 @@ impl<'a> DeviceWalk<'a> {
 
     /// The devices of the filesystem that holds `path`.
     fn file(&mut self, path: &Path, depth: u32, under: Option<usize>) -> Vec<usize> {
-        let mount = match crate::provision::mount_table::holding(&self.table, path) {
+        let mount = match mount_table::holding(&self.table, path) {
             Ok(mount) => mount,
             Err(e) => {
                 let promise = Promise::new(Claim::HiddenBelow, e.to_string());
@@ -185,7 +179,7 @@ impl<'a> DeviceWalk<'a> {
         let mut tops = Vec::new();
         for (path, role) in found {
             let path = Path::new(&path);
-            let places = match crate::provision::identity::BlockDevice::find(path) {
+            let places = match BlockDevice::find(path) {
                 Ok(device) => vec![self.device(device.node, depth)],
                 // A pool may stand on a file.
                 Err(_) => self.file(path, depth + 1, under),
@@ -211,7 +205,7 @@ impl<'a> DeviceWalk<'a> {
             vec![self.device(disk, depth + 1)]
         } else if let Some(file) = node.backing_file(self.host) {
             // A loop device may stand on a block device instead of a file.
-            match crate::provision::identity::BlockDevice::find(Path::new(&file)) {
+            match BlockDevice::find(Path::new(&file)) {
                 Ok(device) => vec![self.device(device.node, depth + 1)],
                 Err(_) => self.file(Path::new(&file), depth + 1, Some(place)),
             }

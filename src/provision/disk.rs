@@ -17,6 +17,7 @@ use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::provision::identity::BlockDevice;
 use crate::provision::identity::Identity;
+use crate::provision::precondition;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -49,8 +50,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("false"),
         doc: "Use the device even if it holds data; the run shows the data and asks first. A device in use is never used.",
     },
-    crate::provision::precondition::PRECONDITION,
-    crate::provision::precondition::PRECONDITION_ROUND,
+    precondition::PRECONDITION,
+    precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -110,7 +111,7 @@ impl Layer for Disk {
             return Err(OptionProblem::at("disk", format!("`{path}` is not the full path of a device"))
                 .help("write it as /dev/disk/by-id/..., as shown by `ls -l /dev/disk/by-id`"));
         }
-        crate::provision::precondition::check(options)?;
+        precondition::check(options)?;
         let given = |key: &str| options.text(key).is_some_and(|text| !text.trim().is_empty());
         if given("serial") || given("wwn") {
             Ok(())

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::host::{Host, files};
 use crate::provision::devices::{DeviceWalk, DevicesBelow, Tops};
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount;
 use crate::provision::{Built, Ground};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::claim::Promise;
@@ -167,7 +168,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
                 }
             }
             Ground::Folder(path) => {
-                let mount = crate::provision::mount::mount_of(host, path)?;
+                let mount = mount::mount_of(host, path)?;
                 promises.extend(promise::of_mount(&mount));
                 if node.inputs.is_empty() {
                     let ends = found.sights.get(name).into_iter().flat_map(|tops| &tops.ends);

@@ -16,6 +16,7 @@ use crate::host::time::sleep;
 use crate::host::{Host, files, paths};
 use crate::parse::wipefs::Signature;
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -413,8 +414,8 @@ fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Resul
 pub(super) fn wipe_all(host: &Host, path: &Path) -> Result<()> {
     for attempt in 0.. {
         match wipe_once(host, path) {
-            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount_table::BUSY_PAUSE),
             Ok(()) => break,
         }
     }

@@ -6,6 +6,7 @@
 use super::ledger::{Ledger, Thing};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths, users};
+use crate::provision::mount_table;
 use std::path::{Path, PathBuf};
 
 /// The owner of folders in the ledger that belong to no layer.
@@ -57,9 +58,7 @@ pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
         return Err(Error::host(format!("{} is not the folder that pgstrata created", path.display())));
     }
     let real = paths::resolve(path)?;
-    if let Some(mounted) =
-        crate::provision::mount_table::table(host)?.iter().find(|mount| Path::new(&mount.target).starts_with(&real))
-    {
+    if let Some(mounted) = mount_table::table(host)?.iter().find(|mount| Path::new(&mount.target).starts_with(&real)) {
         return Err(Error::host(format!("{} is still mounted on {}", mounted.source, mounted.target))
             .hint("stop what uses it, then run `pgstrata clean`"));
     }

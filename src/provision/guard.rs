@@ -8,6 +8,7 @@ use crate::host::{Host, files, folders, loops};
 use crate::parse::wipefs::Signature;
 use crate::parse::{mountinfo, swaps, wipefs};
 use crate::provision::identity::{BlockDevice, Identity};
+use crate::provision::mount_table;
 use crate::provision::sysfs;
 use crate::provision::sysfs::DeviceNumber;
 use rand_chacha::ChaCha8Rng;
@@ -257,7 +258,7 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
 
 /// Mounts of the device or its partitions, by number and by source.
 fn mounts(host: &Host, device: &BlockDevice, nodes: &[DeviceNumber]) -> Result<Vec<String>> {
-    let table = crate::provision::mount_table::table(host)?;
+    let table = mount_table::table(host)?;
     let holds = |mount: &&mountinfo::Mount| {
         let own = DeviceNumber { major: mount.major, minor: mount.minor };
         nodes.contains(&own) || Path::new(&mount.source) == device.path || leads_to(&mount.source, nodes)

@@ -14,6 +14,7 @@ use crate::host::time::sleep;
 use crate::host::{Host, paths};
 use crate::provision::identity::BlockDevice;
 use crate::provision::identity::Identity;
+use crate::provision::mount_table;
 use crate::record::guest_disk::{self, BUSES, Bus, DiskKind, GuestDisk};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, StackSpec};
@@ -206,7 +207,7 @@ fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
 
 /// The device with this serial number, for which a driver may take a moment after boot.
 fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
-    for _ in 0..crate::provision::mount_table::BUSY_TRIES {
+    for _ in 0..mount_table::BUSY_TRIES {
         site.interrupt.check()?;
         let names = site.host.names_in("/sys/block").into_iter();
         let has_it = |name: &String| {
@@ -218,7 +219,7 @@ fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
             [name] if paths::exists(&Path::new("/dev").join(name)) => {
                 return BlockDevice::find(&Path::new("/dev").join(name));
             }
-            [] | [_] => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            [] | [_] => sleep(mount_table::BUSY_PAUSE),
             several => return Err(Error::host(format!("{} have the serial {serial}", several.join(" and ")))),
         }
     }

@@ -10,7 +10,10 @@ use crate::host::noise::{CHUNK, Noise, STAMPED};
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
 use crate::host::{Host, extents, files, folders, handles, loops, paths};
+use crate::provision::image_file;
 use crate::provision::ledger::{Ledger, Thing};
+use crate::provision::mount;
+use crate::provision::mount_table;
 use crate::provision::sysfs::DeviceNumber;
 use crate::provision::{Site, folder, sysfs};
 use crate::units::Bytes;
@@ -54,7 +57,7 @@ pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)>
         match files::open_regular(&path).and_then(|file| Ok((paths::look_at_open(&file, &path)?, file))) {
             Ok((found, file)) if (found.filesystem, found.inode) == identity => return Ok((file, path)),
             // It may have got another name between the two looks.
-            _ if attempt < LOOKS => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            _ if attempt < LOOKS => sleep(mount_table::BUSY_PAUSE),
             other => {
                 let replaced =
                     || Error::host(format!("{} is not the image behind {}", path.display(), device.display()));
@@ -238,15 +241,14 @@ pub(crate) fn make_file(site: &Site<'_>, place: &Path, name: &str, written: bool
     }
     // Some filesystems have no handles: then it is looked for by its path.
     if let Ok(handle) = handles::of(&folder) {
-        thing = thing.with(MOUNT, crate::provision::mount::mount_of(site.host, &real)?.target).with(FOLDER, handle);
+        thing = thing.with(MOUNT, mount::mount_of(site.host, &real)?.target).with(FOLDER, handle);
     }
     let first = site.ledger.enter(thing.clone())?;
     let file = folders::create_in(&folder, name).or_host(|| format!("create the image {}", image.display()))?;
     if let Ok(handle) = handles::of(&file) {
         thing = thing.with(HANDLE, handle);
     }
-    let entry =
-        site.ledger.enter(crate::provision::image_file::known_by(thing, &paths::look_at_open(&file, &image)?))?;
+    let entry = site.ledger.enter(image_file::known_by(thing, &paths::look_at_open(&file, &image)?))?;
     site.ledger.hold(entry, file);
     site.ledger.undone(first)?;
     Ok(image)
@@ -270,7 +272,7 @@ pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     if sysfs::loops(host).iter().any(|(_, file)| Path::new(file) == image) {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
-    let known = crate::provision::image_file::known(thing);
+    let known = image_file::known(thing);
     let by_handle = |mark: &str| Some(handles::open(Path::new(thing.marks.get(MOUNT)?), thing.marks.get(mark)?));
     let folders = [folders::open(above).ok(), by_handle(FOLDER).and_then(Result::ok)];
     for folder in folders.into_iter().flatten() {
@@ -280,7 +282,7 @@ pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     }
     match by_handle(HANDLE) {
         Some(Ok(moved)) if paths::look_at_open(&moved, image)?.names > 0 => {
-            let (mount, inode) = (thing.mark(MOUNT)?, thing.mark(crate::provision::image_file::INODE)?);
+            let (mount, inode) = (thing.mark(MOUNT)?, thing.mark(image_file::INODE)?);
             Err(Error::host(format!("the image {} was moved to another folder", image.display())).hint(format!(
                 "`find {mount} -xdev -inum {inode}` shows where it is: remove it, then run `pgstrata clean`"
             )))

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::extents::FileRange;
 use crate::host::{Host, files};
+use crate::provision::identity::BlockDevice;
 use crate::record::options::Options;
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
@@ -130,8 +131,7 @@ fn trials_use_the_same_image_one_after_another_and_find_nothing_of_the_one_befor
         let wish = LoopWish { direct_io: false, discards: true, sector: None };
         let again = place.ledger().mark();
         let device = attach(&place.site("look"), &image, &wish).unwrap();
-        let found =
-            guard::signatures(&place.host, &crate::provision::identity::BlockDevice::find(&device).unwrap()).unwrap();
+        let found = guard::signatures(&place.host, &BlockDevice::find(&device).unwrap()).unwrap();
         assert_eq!(found, [], "{name}");
         let target = place.path().join("mounted");
         fs::create_dir(&target).unwrap();

@@ -132,8 +132,7 @@ impl Images {
 pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &'d Path>) -> Result<Refilled> {
     let things = site.ledger.open_things().into_iter().map(|(_, thing)| thing);
     let written = things.filter(|thing| thing.kind == "image" && thing.marks.contains_key(WRITTEN));
-    let written: BTreeSet<(u64, u64)> =
-        written.filter_map(|thing| crate::provision::image_file::known(&thing)).collect();
+    let written: BTreeSet<(u64, u64)> = written.filter_map(|thing| image_file::known(&thing)).collect();
     let mut walk = DeviceWalk::new(site.host)?;
     for top in tops {
         // What mkfs wrote must be in the image before that is read.

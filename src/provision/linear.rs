@@ -10,6 +10,7 @@ use super::{Built, GivenGround, Layer, Site, Unmet, devices_for, kernel_module, 
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::identity::BlockDevice;
+use crate::provision::precondition;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -45,8 +46,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: None,
         doc: "Size of the part: 20GiB, or a share of the device: 10%.",
     },
-    crate::provision::precondition::PRECONDITION,
-    crate::provision::precondition::PRECONDITION_ROUND,
+    precondition::PRECONDITION,
+    precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -100,7 +101,7 @@ impl Layer for Linear {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        crate::provision::precondition::check(options)?;
+        precondition::check(options)?;
         let (start, size) = part(options)?;
         for (key, asked) in [(START, start), (SIZE, size)] {
             if matches!(asked, Size::Bytes(bytes) if bytes % STEP != 0) {

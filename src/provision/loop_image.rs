@@ -11,8 +11,12 @@ use crate::error::{Context, Error, Result};
 use crate::host::files::File;
 use crate::host::time::sleep;
 use crate::host::{Host, files, folders, loops, paths, users};
+use crate::provision::identity::BlockDevice;
 use crate::provision::image_file::{DEFAULT_FOLDER, known, known_by};
 use crate::provision::ledger::Thing;
+use crate::provision::mount;
+use crate::provision::mount_table;
+use crate::provision::precondition;
 use crate::provision::sysfs::DeviceNumber;
 use crate::provision::{
     Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, guard, image_file, knobs, needs, recorded,
@@ -56,8 +60,8 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("true"),
         doc: "Bypass the page cache of the filesystem below (O_DIRECT); an error if that filesystem does not support it.",
     },
-    crate::provision::precondition::PRECONDITION,
-    crate::provision::precondition::PRECONDITION_ROUND,
+    precondition::PRECONDITION,
+    precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
 ];
 
@@ -87,7 +91,7 @@ impl Layer for LoopImage {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        crate::provision::precondition::check(options)?;
+        precondition::check(options)?;
         match options.size("loop") {
             Some(Bytes(bytes)) if bytes < 1 << 20 || bytes % 4096 != 0 => {
                 Err(OptionProblem::at("loop", "an image must be at least 1 MiB and a multiple of 4 KiB"))
@@ -161,7 +165,7 @@ impl Layer for LoopImage {
     /// What the filesystem made of the image and of the device.
     fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
         let Some((_, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };
-        let node = crate::provision::identity::BlockDevice::find(Path::new(device))?.node;
+        let node = BlockDevice::find(Path::new(device))?.node;
         let (file, image) = image_file::behind(host, node)?;
         let holes = match image_file::unwritten(&file, &image)? {
             Some(holes) => match holes.iter().map(|hole| hole.bytes).sum() {
@@ -169,7 +173,7 @@ impl Layer for LoopImage {
                 bytes => format!("{} ({})", holes.len(), Bytes(bytes)),
             },
             None => {
-                format!("unknown: {} does not report extents", crate::provision::mount::mount_of(host, &image)?.fstype)
+                format!("unknown: {} does not report extents", mount::mount_of(host, &image)?.fstype)
             }
         };
         let discards = match node.number::<u64>(host, "queue/discard_max_bytes") {
@@ -185,7 +189,7 @@ impl Layer for LoopImage {
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
-            "image" => crate::provision::image_file::remove(host, thing),
+            "image" => image_file::remove(host, thing),
             "device" => remove_device(host, thing),
             kind => Err(Error::host(format!("this version of pgstrata makes no {kind} of the layer `loop`"))
                 .hint("clean up with the version that created it")),
@@ -208,7 +212,7 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} free", place.display()))
             .hint("use a smaller image or another folder, or free some space"));
     }
-    let image = crate::provision::image_file::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
+    let image = image_file::make_file(site, place, &format!("{}.img", site.name), !sparse)?;
     let file = image_file::opened(site.ledger, &image)?;
     if sparse {
         let making = || format!("create the image {} of {size}", image.display());
@@ -262,7 +266,7 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
         false => e,
     };
     let (device, is_own) = configured(site, image, &file, wish).map_err(refused)?;
-    let node = crate::provision::identity::BlockDevice::find(&device)?.node;
+    let node = BlockDevice::find(&device)?.node;
     let discards = node.path_of("queue/discard_max_bytes");
     // It would stay so after this run on a device that is not of our own making, until the machine boots. What came of it is
     // read back once the stack stands.
@@ -338,8 +342,7 @@ fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
         let Some(node) = DeviceNumber::named(host, &format!("loop{number}")) else { return Ok(()) };
         let done = match node.backing_file(host) {
             Some(file) if is_on(&path, &file, thing)? => {
-                if let Some(user) = in_use(host, &crate::provision::identity::BlockDevice { path: path.clone(), node })?
-                {
+                if let Some(user) = in_use(host, &BlockDevice { path: path.clone(), node })? {
                     return Err(Error::host(format!("{} on {file} is in use: {user}", path.display())));
                 }
                 // Its file goes with the last one that has it open: look again.
@@ -350,13 +353,13 @@ fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
         };
         match done {
             Ok(()) => break,
-            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => {
+            Err(e) if attempt >= mount_table::BUSY_TRIES => {
                 return Err(Error::host(format!("{} cannot be removed: {e}", path.display()))
                     .hint(format!("`fuser -v {}` shows who has it open", path.display())));
             }
             Err(_) if attempt == 0 => {}
             // Somebody looks at it: udev does, after each change.
-            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            Err(_) => sleep(mount_table::BUSY_PAUSE),
         }
     }
     Ok(())
@@ -384,10 +387,10 @@ fn on(flag: bool) -> &'static str {
 const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
 
 fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, String>> {
-    let node = crate::provision::identity::BlockDevice::find(device)?.node;
+    let node = BlockDevice::find(device)?.node;
     let (file, image) = image_file::behind(host, node)?;
     let found = paths::look_at_open(&file, &image)?;
-    let below = crate::provision::mount::mount_of(host, &image)?;
+    let below = mount::mount_of(host, &image)?;
     let direct_io = node.flag(host, "loop/dio").map_or("unknown", on);
     let sector =
         node.attribute(host, "queue/logical_block_size").map_or("unknown".to_owned(), |size| format!("{size} B"));
@@ -409,7 +412,7 @@ fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, St
     Ok(details)
 }
 
-fn in_use(host: &Host, device: &crate::provision::identity::BlockDevice) -> Result<Option<String>> {
+fn in_use(host: &Host, device: &BlockDevice) -> Result<Option<String>> {
     if guard::is_mounted(host, device)? {
         return Ok(Some("it is mounted".to_owned()));
     }

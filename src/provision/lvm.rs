@@ -20,6 +20,7 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::lvm;
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -300,8 +301,8 @@ fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
         // A member that is gone takes its volumes with it: what is left of the group goes as well.
         let remove = command("vgremove", &there).args(["--force", "--force", "--yes", group]);
         match host.run(&remove) {
-            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount_table::BUSY_PAUSE),
             Ok(_) => break,
         }
     }

@@ -15,6 +15,7 @@ use crate::host::command::Command;
 use crate::host::time::{micros, now, sleep};
 use crate::host::{Host, files, loops, shutdown};
 use crate::parse::mountinfo::Mount;
+use crate::provision::mount_table;
 use crate::record::stack::StackSpec;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -137,8 +138,8 @@ impl MachineCrash {
         for attempt in 0.. {
             match self.host.run(&Command::new("umount").arg(&found.target)) {
                 Ok(_) => break,
-                Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
-                Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
+                Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
+                Err(_) => sleep(mount_table::BUSY_PAUSE),
             }
         }
         Ok(())
@@ -146,7 +147,7 @@ impl MachineCrash {
 
     /// A mount of ours: nothing else may be stopped.
     fn mounted(&self, target: &str) -> Result<Mount> {
-        let table = crate::provision::mount_table::table(&self.host)?;
+        let table = mount_table::table(&self.host)?;
         let found = table.into_iter().rev().find(|mount| mount.target == target);
         let ours = found.filter(|mount| folder::has_our_name(Path::new(&mount.target)));
         ours.ok_or_else(|| {

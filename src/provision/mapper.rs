@@ -10,6 +10,7 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::dmsetup::{self, Target};
+use crate::provision::mount_table;
 use std::path::{Path, PathBuf};
 
 /// A name for something that takes no long one: `pgstrata-<run id>-<number in the ledger>`; unique within the machine.
@@ -133,8 +134,8 @@ pub(super) fn remove(host: &Host, name: &str, uuid: &str) -> Result<()> {
         }
         // Somebody may look at it for a moment: udev does, after each change.
         match host.run(&Command::new("dmsetup").args(["remove", name])) {
-            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount_table::BUSY_PAUSE),
             Ok(_) => {}
         }
     }

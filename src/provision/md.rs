@@ -20,6 +20,7 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::mdadm;
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -251,8 +252,8 @@ fn stop_all(host: &Host, left: impl Fn() -> Vec<DeviceNumber>) -> Result<()> {
             return Err(Error::host(format!("{} is still mounted", path.display())));
         }
         match host.run(&Command::new("mdadm").arg("--stop").arg(&path)) {
-            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount_table::BUSY_PAUSE),
             Ok(_) => {}
         }
     }

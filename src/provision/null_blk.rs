@@ -9,6 +9,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
@@ -78,8 +79,7 @@ impl Layer for NullBlk {
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let driver = kernel_module::unmet(host, "null_blk", MODULE, |host| host.exists(CONFIGFS));
-        let mounted = crate::provision::mount_table::table(host)
-            .is_ok_and(|table| table.iter().any(|mount| mount.target == CONFIG));
+        let mounted = mount_table::table(host).is_ok_and(|table| table.iter().any(|mount| mount.target == CONFIG));
         let configfs = (!mounted).then(|| Unmet {
             what: format!("configfs on {CONFIG}, where null_blk takes its options"),
             hint: format!("mount -t configfs none {CONFIG}"),

@@ -11,6 +11,8 @@ use super::{Built, Ground, Unmet, folder, guard, kernel_module, mount};
 use crate::error::{Context, Error, Result};
 use crate::host::time::sleep;
 use crate::host::{Host, files, folders, nbd, paths};
+use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -69,7 +71,7 @@ pub fn attach_nbd(
         return Err(Error::host(format!("the kernel does not report what {} is connected to", device.display()))
             .hint("Linux 5.14 or newer does"));
     }
-    let node = crate::provision::identity::BlockDevice::find(&device)?.node;
+    let node = BlockDevice::find(&device)?.node;
     let cache = node.attribute(host, "queue/write_cache");
     if cache.as_deref() != Some("write back") || node.flag(host, "queue/fua") != Some(true) {
         let cache = cache.unwrap_or_else(|| "unknown".to_owned());
@@ -85,7 +87,7 @@ pub(super) fn is_device(image: &Path) -> bool {
 
 /// The ground that a recorded disk offers.
 pub(super) fn ground(host: &Host, device: &Path) -> Result<Built> {
-    let node = crate::provision::identity::BlockDevice::find(device)?.node;
+    let node = BlockDevice::find(device)?.node;
     let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());
     let details = BTreeMap::from([
         ("device".to_owned(), device.display().to_string()),
@@ -108,7 +110,7 @@ fn found(host: &Host, identifier: &str) -> Option<u32> {
 /// A mounted filesystem on a loop device whose file nobody serves any more, as a killed run leaves it: target and file. Tools
 /// that look at every mount fail as long as it is there, mkfs.btrfs(8) among them.
 pub(crate) fn abandoned(host: &Host) -> Option<(String, String)> {
-    let mounts = crate::provision::mount_table::table(host).unwrap_or_default();
+    let mounts = mount_table::table(host).unwrap_or_default();
     mounts.into_iter().filter(|mount| mount.source.starts_with("/dev/loop")).find_map(|mount| {
         let file = DeviceNumber::named(host, mount.source.strip_prefix("/dev/")?)?.backing_file(host)?;
         let stat = paths::stat(Path::new(&file));
@@ -128,7 +130,7 @@ fn detach_nbd(host: &Host, identifier: &str) -> Result<()> {
     for attempt in 0.. {
         let Some(number) = found(host, identifier) else { return Ok(()) };
         let path = PathBuf::from(format!("/dev/nbd{number}"));
-        let device = crate::provision::identity::BlockDevice::find(&path)?;
+        let device = BlockDevice::find(&path)?;
         if guard::is_mounted(host, &device)? {
             return Err(Error::host(format!("{} is mounted", path.display())));
         }
@@ -137,10 +139,10 @@ fn detach_nbd(host: &Host, identifier: &str) -> Result<()> {
         }
         if attempt == 0 {
             nbd::disconnect(number).or_host(|| format!("detach {}", path.display()))?;
-        } else if attempt >= crate::provision::mount_table::BUSY_TRIES {
+        } else if attempt >= mount_table::BUSY_TRIES {
             return Err(Error::host(format!("{} is held open by another process", path.display())));
         } else {
-            sleep(crate::provision::mount_table::BUSY_PAUSE);
+            sleep(mount_table::BUSY_PAUSE);
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::host::mounts::{self, MountOptions};
 use crate::host::time::{now, sleep};
 use crate::provision::facts::Grounds;
+use crate::provision::mount_table;
 use crate::record::facts::MountFacts;
 use crate::record::stack::{End, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
@@ -78,7 +79,7 @@ impl Remounts {
                 return self.unmount().map(|()| false);
             }
         }
-        let table = crate::provision::mount_table::table(site.host)?;
+        let table = mount_table::table(site.host)?;
         let is_same = |one: &Remount| {
             let found = table.iter().rev().find(|mount| Path::new(&mount.target) == one.target);
             found.is_some_and(|found| {

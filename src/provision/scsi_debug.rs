@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -166,7 +167,7 @@ fn parameter(host: &Host, name: &str) -> String {
 
 /// The disk of this vendor, for which the kernel takes a moment.
 fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
-    for _ in 0..crate::provision::mount_table::BUSY_TRIES {
+    for _ in 0..mount_table::BUSY_TRIES {
         site.interrupt.check()?;
         let disks = site.host.names_in("/sys/block").into_iter();
         let mut ours = disks.filter(|name| {
@@ -176,7 +177,7 @@ fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
         if let Some(name) = ours.next().filter(|name| site.host.exists(format!("/dev/{name}"))) {
             return Ok(Path::new("/dev").join(name));
         }
-        sleep(crate::provision::mount_table::BUSY_PAUSE);
+        sleep(mount_table::BUSY_PAUSE);
     }
     Err(Error::host("the kernel shows no disk after loading scsi_debug")
         .hint("it also needs the driver for SCSI disks (module sd_mod)"))
@@ -196,8 +197,8 @@ fn unload(host: &Host, vendor: &str) -> Result<()> {
             }
         }
         match host.run(&Command::new("rmmod").arg(MODULE)) {
-            Err(e) if attempt >= crate::provision::mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(crate::provision::mount_table::BUSY_PAUSE),
+            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount_table::BUSY_PAUSE),
             Ok(_) => {}
         }
     }

@@ -8,6 +8,7 @@ use crate::host::Host;
 use crate::host::extents::Pieces;
 use crate::provision::facts::Grounds;
 use crate::provision::images::Images;
+use crate::provision::precondition;
 use crate::provision::{
     Built, GivenGround, Ground, Layer, Site, Space, Unmet, disk, facts, knobs, layer, zfs_places, zfs_tools,
 };
@@ -165,7 +166,7 @@ fn stand_up(
         let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
         known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
         knobs::still_set(site.host, &built.grounds, &node.options).map_err(doing)?;
-        crate::provision::precondition::still_full(site.host, &built.grounds, &node.options).map_err(doing)?;
+        precondition::still_full(site.host, &built.grounds, &node.options).map_err(doing)?;
     }
     let folders = folders(spec, &grounds)?;
     let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;
@@ -211,7 +212,7 @@ fn raise<'n>(
         }
         let promises = knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
         built.promises.extend(promises);
-        let discards = crate::provision::precondition::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
+        let discards = precondition::keep_full(site, &built.grounds, &node.options).map_err(doing)?;
         built.details.extend(discards.map(|seen| ("discards".to_owned(), seen.to_owned())));
         grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
         nodes.push((node, built));

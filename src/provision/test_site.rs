@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
 use crate::provision::facts::Grounds;
+use crate::provision::mount_table;
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
@@ -160,11 +161,7 @@ impl TestPlace {
     /// Mounts, loop devices, named devices and files of the test that are there.
     pub fn left(&self) -> Vec<String> {
         let below = |path: &str| Path::new(path).starts_with(self.path());
-        let mounts = crate::provision::mount_table::table(&self.host)
-            .unwrap()
-            .into_iter()
-            .map(|mount| mount.target)
-            .filter(|t| below(t));
+        let mounts = mount_table::table(&self.host).unwrap().into_iter().map(|mount| mount.target).filter(|t| below(t));
         let loops = sysfs::loops(&self.host).into_iter().map(|(_, file)| file).filter(|file| below(file));
         let files = std::fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().path().display().to_string());
         let ledger = self.ledger_folder().display().to_string();

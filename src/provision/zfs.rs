@@ -106,7 +106,7 @@ impl Layer for Zfs {
         _options: &Options,
     ) -> Result<Option<SnapshotWay>> {
         let Ground::Folder(target) = ground else { return Ok(None) };
-        let (target, dataset) = (target.clone(), crate::provision::mount::mount_of(host, target)?.source);
+        let (target, dataset) = (target.clone(), mount::mount_of(host, target)?.source);
         let pool = pool(inputs)?.to_owned();
         let clones_of = pool.clone();
         let (whole, make_of, delete_of, noted_of, used_of) =
@@ -181,7 +181,7 @@ fn open(site: &Site<'_>, dataset: &str, target: &Path, asked: &[(String, String)
     let thing = Thing::new("zfs", "mount").with_path("target", target)?.with("source", dataset).with("fstype", "zfs");
     site.ledger.enter(thing)?;
     site.host.run(&zfs_tools::call("zfs", &["mount", dataset]))?;
-    let mounted = crate::provision::mount::mount_of(site.host, target)?;
+    let mounted = mount::mount_of(site.host, target)?;
     if Path::new(&mounted.target) != target || mounted.source != dataset {
         return Err(Error::host(format!("zfs mount succeeded, but {dataset} is not mounted on {}", target.display())));
     }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::sleep;
 use crate::provision::identity::BlockDevice;
+use crate::provision::mount_table;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -180,11 +181,11 @@ fn remove(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
 
 /// Tries again while somebody looks at the device: udev does, after each change.
 fn again(act: impl Fn() -> Result<()>) -> Result<()> {
-    for _ in 0..crate::provision::mount_table::BUSY_TRIES {
+    for _ in 0..mount_table::BUSY_TRIES {
         if act().is_ok() {
             return Ok(());
         }
-        sleep(crate::provision::mount_table::BUSY_PAUSE);
+        sleep(mount_table::BUSY_PAUSE);
     }
     act()
 }

@@ -175,6 +175,7 @@ fn folded(cell: &str, room: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::text;
     use crate::report::text::at_width;
 
     fn table() -> TextTable {
@@ -239,6 +240,6 @@ mod tests {
 
     #[test]
     fn the_width_holds_for_the_work_alone() {
-        assert_eq!((at_width(81, columns), columns()), (81, usize::from(crate::report::text::COLUMNS)));
+        assert_eq!((at_width(81, columns), columns()), (81, usize::from(text::COLUMNS)));
     }
 }

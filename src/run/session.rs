@@ -14,6 +14,7 @@ use crate::record::drive::DriveRecord;
 use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
+use crate::run::case;
 use crate::run::crashed::Crashed;
 use crate::run::died::Died;
 use crate::run::events::{Events, Watcher};
@@ -193,7 +194,7 @@ impl<'a> Session<'a> {
     /// What the sizes of a case's data refer to.
     #[must_use]
     pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
-        crate::run::case::memory_of(case, self.memory())
+        case::memory_of(case, self.memory())
     }
 
     /// Whether a stack is kept for all its trials and stands already.

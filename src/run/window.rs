@@ -5,6 +5,7 @@ use crate::cluster::setting;
 use crate::error::Result;
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::window::Extent;
+use crate::run::case;
 use crate::units::Micros;
 use std::collections::BTreeMap;
 
@@ -59,7 +60,7 @@ pub fn limit_us(extent: Extent, timeout_us: u64) -> u64 {
 /// # Errors
 /// For a workload that this program does not have.
 pub fn expected_us(case: &CaseSpec) -> Result<(u64, u64)> {
-    let window = crate::run::case::workload(&case.workload.kind)?.window(&case.workload.options);
+    let window = case::workload(&case.workload.kind)?.window(&case.workload.options);
     let timeout_us = timeout_us(case, window.extent);
     Ok(match window.extent {
         Extent::Span { span_us } => (window.warm_up.unwrap_or_default().0, span_us),
@@ -78,7 +79,7 @@ pub fn expected_us(case: &CaseSpec) -> Result<(u64, u64)> {
 /// # Errors
 /// For a workload that this program does not have.
 pub fn described(case: &CaseSpec) -> Result<String> {
-    let window = crate::run::case::workload(&case.workload.kind)?.window(&case.workload.options);
+    let window = case::workload(&case.workload.kind)?.window(&case.workload.options);
     let timeout = Micros(timeout_us(case, window.extent));
     Ok(match (window.extent, window.warm_up) {
         (Extent::Span { span_us }, warm_up) => match warm_up.unwrap_or_default() {

@@ -65,7 +65,7 @@ impl Results {
         (is_folder && is_run).then_some(path)
     }
 
-    /// Differs whenever the run has changed, since each stored trial appends an event. `None` if there is no run of this name.
+    /// Changes whenever the run does: each stored trial appends an event. `None` where no run has this name.
     #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let path = self.path(name)?;

@@ -143,7 +143,7 @@ impl Recorder {
         let mut clock = Gaps::default();
         let (mut held, mut first_row) = (Vec::new(), None);
         let mut number = 0;
-        // An operation that began later than now was told by another clock, or the clock was set: then by ours it began at once.
+        // A first operation that lies in the future was timed by another clock, or the clock was set: it is taken to begin at once.
         let told = OnceCell::new();
         let delay_us = || {
             let first_us = first_operation_us()?;

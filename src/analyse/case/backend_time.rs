@@ -6,6 +6,7 @@
 //! purpose: "bound by" (`docs/adr/0021-percentiles-and-storage-share.md`).
 
 use crate::analyse::case::cpu_use::CpuSums;
+use crate::analyse::case::cpu_use::CpuUse;
 use crate::analyse::findings::{BackendTime, Estimate, WaitShare};
 use crate::record::trial::{WaitCount, WaitFigures};
 use crate::stats::autocorrelation;
@@ -81,7 +82,7 @@ impl BackendSums {
         waits.sort_by(|a, b| b.share.total_cmp(&a.share));
         waits.truncate(WAITS_SHOWN);
         let storage = self.storage();
-        let full = cpu.cpu().is_some_and(crate::analyse::case::cpu_use::CpuUse::is_full);
+        let full = cpu.cpu().is_some_and(CpuUse::is_full);
         if storage.is_none() && !full {
             return None;
         }

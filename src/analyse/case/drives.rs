@@ -123,6 +123,7 @@ fn sentence(drive: &DriveRecord, rates: &[f64], steady_after: Option<usize>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::stories::columns;
     use crate::record::built::{GroundFacts, NodeFacts};
     use crate::record::drive::Fill;
     use crate::record::facts::DeviceFacts;
@@ -179,7 +180,7 @@ mod tests {
 
     /// Remarks on a trial whose data lie on the disk `/dev/x`, or on the part that there is of it.
     fn remarks(rotational: bool, layers: &[(&str, bool)], wal: Option<&str>) -> Vec<String> {
-        let mut record = crate::analyse::stories::columns::run(61).1;
+        let mut record = columns::run(61).1;
         let device =
             DeviceFacts { model: Some("Fast".to_owned()), rotational: Some(rotational), ..DeviceFacts::default() };
         let ground = GroundFacts { device: Some(device), ..GroundFacts::default() };

@@ -18,6 +18,7 @@ use crate::analyse::trial::counters::Operations;
 use crate::analyse::trial::input::TrialInput;
 use crate::analyse::trial::rates::rate_of;
 use crate::analyse::trial::series::Buckets;
+use crate::analyse::trial::window;
 use crate::analyse::trial::{arc, charts, checks, heat, waits_over_time};
 use crate::record::case::CaseSpec;
 use crate::record::counts::{Counts, StatementFigures};
@@ -144,7 +145,7 @@ impl CaseSums {
         let held = arc::holds(&record, &counts, &seconds);
         self.arc_holds = self.arc_holds.into_iter().chain(held).max_by(f64::total_cmp);
         self.windows.add(&record, &seconds, &phases);
-        let window = crate::analyse::trial::window::of_trial(&record, &counts, &seconds);
+        let window = window::of_trial(&record, &counts, &seconds);
         self.strata.add(&record, &seconds, &Operations::of(&seconds));
         let processes = cpu_use::processes(&seconds);
         self.cpu.add(&seconds, &processes);

@@ -3,6 +3,7 @@
 
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{Estimate, Synced, SyncedCredibility, SyncedRow};
+use crate::analyse::probe;
 use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
 use crate::analyse::probe::work::asks_for_fua;
 use crate::record::probe::{Family, ProbeRecord};
@@ -44,7 +45,7 @@ struct RowSums {
 impl SyncedSums {
     /// Adds the probe of a trial.
     pub fn add(&mut self, record: &ProbeRecord) {
-        let ProbeFindings { rows, credibility, .. } = crate::analyse::probe::find(record, SERVER);
+        let ProbeFindings { rows, credibility, .. } = probe::find(record, SERVER);
         let known = self.credibility.iter_mut().find(|known| known.kind == credibility.kind);
         match known {
             Some(known) => known.trials += 1,

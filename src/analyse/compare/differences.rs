@@ -33,19 +33,7 @@ pub fn between_cases(cases: &[CaseFinding], trials: &[TrialFinding]) -> Vec<Diff
 fn facts(trials: &[&TrialFinding]) -> BTreeMap<String, String> {
     let mut facts = Facts::default();
     for trial in trials {
-        if let Some(stack) = &trial.stack {
-            for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
-                if let Some(ground) = ground {
-                    facts.stack(prefix, stack, ground);
-                }
-            }
-        }
-        for (name, value) in &trial.knobs {
-            facts.add(format!("knob.{name}"), value);
-        }
-        if let Some(server) = &trial.server {
-            facts.server(server);
-        }
+        facts.built(trial.stack.as_ref(), &trial.knobs, trial.server.as_ref());
     }
     facts.texts()
 }

@@ -27,6 +27,22 @@ impl Facts {
         }
     }
 
+    /// What a trial stood on: both grounds of its stack, kernel knobs, server.
+    pub fn built(
+        &mut self,
+        stack: Option<&StackFacts>,
+        knobs: &BTreeMap<String, String>,
+        server: Option<&ServerFacts>,
+    ) {
+        for stack in stack {
+            for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
+                ground.iter().for_each(|ground| self.stack(prefix, stack, ground));
+            }
+        }
+        knobs.iter().for_each(|(name, value)| self.add(format!("knob.{name}"), value));
+        server.into_iter().for_each(|server| self.server(server));
+    }
+
     fn add_some(&mut self, key: impl Into<String>, value: Option<impl ToString>) {
         if let Some(value) = value {
             self.add(key, value.to_string());

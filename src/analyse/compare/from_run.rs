@@ -134,19 +134,7 @@ pub fn side(argument: usize, label: String, name: String, source: &RunSource, ca
 
 fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
     facts.host(&trial.host);
-    if let Some(stack) = &trial.stack {
-        for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
-            if let Some(ground) = ground {
-                facts.stack(prefix, stack, ground);
-            }
-        }
-    }
-    for (name, value) in &trial.knobs {
-        facts.add(format!("knob.{name}"), value);
-    }
-    if let Some(server) = &trial.server {
-        facts.server(server);
-    }
+    facts.built(trial.stack.as_ref(), &trial.knobs, trial.server.as_ref());
     for (name, value) in &trial.operation.settings {
         facts.add(format!("workload.{}.{name}", trial.case.workload.kind), value);
     }

@@ -1,6 +1,7 @@
 //! What is said of trials that others disturbed.
 
 use crate::analyse::analysis::Analysis;
+use crate::analyse::findings::Findings;
 use crate::analyse::stories::story::{Act, Story};
 use crate::record::trial::{CpuTaken, TrialRecord};
 
@@ -11,7 +12,7 @@ fn by(others_ns: u64) -> Option<CpuTaken> {
 const A_TENTH: u64 = 6_000_000_000;
 
 /// Findings of a run of ten trials of two cases; `disturbed` of them count though they were, `set_aside` do not.
-fn findings(disturbed: usize, set_aside: &[bool]) -> crate::analyse::findings::Findings {
+fn findings(disturbed: usize, set_aside: &[bool]) -> Findings {
     let mut story = Story::of(5, None).with(&Act::on("ext4")).with(&Act::on("xfs"));
     for trial in story.trials.iter_mut().take(disturbed) {
         trial.record.cpu_taken = by(A_TENTH);
@@ -27,7 +28,7 @@ fn findings(disturbed: usize, set_aside: &[bool]) -> crate::analyse::findings::F
     analysis.finish()
 }
 
-fn never_quiet(findings: &crate::analyse::findings::Findings) -> Option<&str> {
+fn never_quiet(findings: &Findings) -> Option<&str> {
     findings
         .cautions
         .iter()

@@ -17,6 +17,7 @@ pub(crate) mod windows;
 
 use crate::analyse::findings::{DurabilityClass, Findings};
 use crate::analyse::stories::story::{Act, Story, first_device};
+use crate::analyse::trial::input::Seconds;
 use crate::record::columns::CPU_TIMES;
 use crate::record::counts::Reported;
 use crate::record::facts::{Fits, HostFacts};
@@ -318,7 +319,7 @@ fn what_disturbs_a_case_is_said_beside_it() {
 fn a_measured_trial_without_any_row_or_figure_is_survived() {
     let mut story = Story::of(2, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
     for trial in &mut story.trials {
-        trial.seconds = crate::analyse::trial::input::Seconds::default();
+        trial.seconds = Seconds::default();
         trial.latencies.clear();
         if trial.record.trial == 1 {
             trial.record.counts = None;
@@ -345,7 +346,7 @@ fn holes_and_resets_anywhere_never_bring_a_nan_into_the_findings() {
         let mut story = Story::of(2, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
         for trial in &mut story.trials {
             let rows = 1 + rng.random::<u32>() as usize % 12;
-            let mut seconds = crate::analyse::trial::input::Seconds::new(rows);
+            let mut seconds = Seconds::new(rows);
             let columns = CPU_TIMES.iter().map(|column| column.name.to_owned());
             let more = ["client_done", "client_latency_us_max", "time_us", "dev_vda_writes", "dev_vda_write_bytes"];
             let more = more.into_iter().chain(["dev_vda_flushes", "dev_vda_busy_ms", "pg_wal_bytes", "pg_wal_records"]);

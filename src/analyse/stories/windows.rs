@@ -2,6 +2,7 @@
 
 use crate::analyse::findings::Findings;
 use crate::analyse::stories::story::{Act, Story};
+use crate::analyse::trial::window;
 use crate::record::run::QuickOf;
 use crate::record::trial::TrialRecord;
 use crate::record::window::{
@@ -140,8 +141,8 @@ fn in_a_plain_duration_the_last_third_is_set_against_the_first() {
 
 #[test]
 fn a_window_too_short_for_the_noise_of_its_thirds_has_no_trend() {
-    assert_eq!(crate::analyse::trial::window::thirds(0, 29), None);
-    assert_eq!(crate::analyse::trial::window::thirds(5, 31), Some(((5, 10_000_005), (21_000_005, 31_000_005))));
+    assert_eq!(window::thirds(0, 29), None);
+    assert_eq!(window::thirds(5, 31), Some(((5, 10_000_005), (21_000_005, 31_000_005))));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::analyse::findings::{CaseFinding, MachineFinding, TrialFinding};
 use crate::analyse::run::durability;
 use crate::analyse::run::power_cuts;
 use crate::analyse::trial::arc;
+use crate::analyse::words::window;
 use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, Fits, HostFacts, MountFacts};
@@ -37,7 +38,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(sums.ageing.remarks());
     remarks.extend(missing_measures(sums));
     remarks.extend(sums.drives.remarks());
-    remarks.extend(crate::analyse::words::window::remarks(found, sums));
+    remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
         let what = "{} of CPU time went to other guests of the hypervisor (steal)";

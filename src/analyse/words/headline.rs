@@ -168,7 +168,7 @@ impl HeadlineSentence<'_> {
                 let aside = self.wal_aside(first, reference);
                 format!(": {}{only}{aside}", quoted_ratio(&ratio, first, reference))
             }
-            _ => format!(", undecided against {}{}", reference.label, self.wal_aside(first, reference)),
+            _ => format!(", but undecided against {}{}", reference.label, self.wal_aside(first, reference)),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
         format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest, ""))
@@ -195,7 +195,7 @@ impl HeadlineSentence<'_> {
             let subject = if is_base { String::new() } else { format!("{} is ", first.label) };
             Some(format!("; {subject}{}", quoted_ratio(&ratio, first, last)))
         });
-        ratio.unwrap_or_default() + &self.beyond(rows)
+        ratio.unwrap_or_else(|| self.beyond(rows))
     }
 
     /// Which difference would have been seen between these.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cluster::testing::some_installation;
+use crate::cut::session;
 use crate::cut::tests::{can_record, case, places};
 use crate::provision::facts::Grounds;
 use crate::provision::recorded;
@@ -62,7 +63,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     let images = shown(&recorder);
     let mark = session.ledger.mark();
     let name = format!("pgstrata-{}.ext4", session.id);
-    let built = build_stack(&crate::cut::session::site(&session, name.clone(), &images), &case.stack).unwrap();
+    let built = build_stack(&session::site(&session, name.clone(), &images), &case.stack).unwrap();
     files::set_mode(built.folder(), 0o755).unwrap();
     folders::sync_filesystem(built.folder()).unwrap();
     recorder.begin(&session.work.join("log"), 4 << 30).unwrap();
@@ -97,7 +98,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
     let left = Recorder::over(recording.images(&durable, &floor), &session.work.join("overlay"), 4 << 30).unwrap();
     let left = Arc::new(left);
     let images = shown(&left);
-    reopen_stack(&crate::cut::session::site(&session, name, &images), &case.stack, Grounds::new()).unwrap();
+    reopen_stack(&session::site(&session, name, &images), &case.stack, Grounds::new()).unwrap();
     assert!(pulls.judge(&host, &places, false, &never).unwrap_err().to_string().contains("not restarted"));
     refused_on_another_device(&pulls, &places);
     if mount.is_empty() {

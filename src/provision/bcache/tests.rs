@@ -1,6 +1,7 @@
 //! A bcache made for real, where the kernel has it; and what is refused before.
 
 use super::*;
+use crate::provision::mount_table;
 use crate::provision::test_site::{TestPlace, options_of, stands_and_dies, text};
 use crate::record::stack::StackSpec;
 
@@ -85,11 +86,11 @@ fn what_somebody_puts_on_a_busy_device_is_not_wiped() {
     let superblock = std::fs::read(&other).unwrap()[1024..2048].to_vec();
     let device = attached.clone();
     let somebody = std::thread::spawn(move || {
-        sleep(2 * crate::provision::mount_table::BUSY_PAUSE);
+        sleep(2 * mount_table::BUSY_PAUSE);
         let file = std::fs::File::options().write(true).open(device).unwrap();
         files::write_all_at(&file, &superblock, 1024).unwrap();
         // Longer than between two tries.
-        sleep(10 * crate::provision::mount_table::BUSY_PAUSE);
+        sleep(10 * mount_table::BUSY_PAUSE);
         drop((file, held));
     });
     let wiped = wipe(&host, &attached, "11111111-1111-1111-1111-111111111111");

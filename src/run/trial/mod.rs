@@ -35,6 +35,7 @@ use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::{Event, Step};
 use crate::record::options::Options;
 use crate::record::trial::{self as record, Outcome, StepTime, TrialRecord};
+use crate::run::case;
 use crate::run::session::Template;
 use crate::store::staging::Staging;
 use crate::workload::Workload;
@@ -162,7 +163,7 @@ fn ends_the_run(e: &Error) -> bool {
 
 impl<'s, 'a> Trial<'s, 'a> {
     fn new(session: &'s mut Session<'a>, case: &'s CaseSpec, key: &'s TrialKey) -> Result<Trial<'s, 'a>> {
-        let workload = crate::run::case::workload(&case.workload.kind)?;
+        let workload = case::workload(&case.workload.kind)?;
         let record = TrialRecord {
             format: record::FORMAT,
             run: session.record.id.clone(),
@@ -209,7 +210,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         record: TrialRecord,
         staging: Staging,
     ) -> Result<Trial<'s, 'a>> {
-        let workload = crate::run::case::workload(&case.workload.kind)?;
+        let workload = case::workload(&case.workload.kind)?;
         Ok(Trial {
             session,
             key,
