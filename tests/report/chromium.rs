@@ -76,8 +76,12 @@ impl Chromium {
     }
 
     /// Calls one method and waits for its answer.
-    #[expect(clippy::needless_pass_by_value, reason = "callers write the parameters in place")]
     pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.answer(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "callers write the parameters in place")]
+    fn answer(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.next_id += 1;
         let id = self.next_id;
         let mut message = json!({"id": id, "method": method, "params": params});
@@ -88,8 +92,7 @@ impl Chromium {
         loop {
             let answer = self.from.recv_timeout(PATIENCE).unwrap_or_else(|e| panic!("{method}: {e}"));
             if answer["id"] == json!(id) {
-                assert!(answer.get("error").is_none(), "{method}: {}", answer["error"]);
-                return answer["result"].clone();
+                return answer.get("error").map_or_else(|| Ok(answer["result"].clone()), |error| Err(error.clone()));
             }
             if answer.get("id").is_none() {
                 self.events.push_back(answer);
@@ -99,10 +102,14 @@ impl Chromium {
 
     /// The value of a JavaScript expression; a promise is waited for.
     pub fn evaluate(&mut self, expression: &str) -> Value {
+        self.evaluated(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
+    }
+
+    fn evaluated(&mut self, expression: &str) -> Result<Value, Value> {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let answer = self.call("Runtime.evaluate", params);
+        let answer = self.answer("Runtime.evaluate", params)?;
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {}", answer["exceptionDetails"]);
-        answer["result"]["value"].clone()
+        Ok(answer["result"]["value"].clone())
     }
 
     /// Opens a file and waits until it has loaded.
@@ -117,10 +124,16 @@ impl Chromium {
         self.wait_until(&format!("location.href === {url:?} && document.readyState === 'complete'"));
     }
 
-    /// Waits until an expression is true.
+    /// Waits until an expression is true, over the pages that come and go meanwhile: of one that goes Chromium answers that it was
+    /// navigated.
     pub fn wait_until(&mut self, expression: &str) {
         let start = Instant::now();
-        while self.evaluate(expression) != json!(true) {
+        loop {
+            match self.evaluated(expression) {
+                Ok(Value::Bool(true)) => return,
+                Err(error) if !error.to_string().contains("navigated") => panic!("{expression}: {error}"),
+                _ => {}
+            }
             assert!(start.elapsed() < PATIENCE, "never true: {expression}");
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -34,7 +34,7 @@ impl Facts {
         knobs: &BTreeMap<String, String>,
         server: Option<&ServerFacts>,
     ) {
-        for stack in stack {
+        if let Some(stack) = stack {
             for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
                 ground.iter().for_each(|ground| self.stack(prefix, stack, ground));
             }

@@ -61,8 +61,12 @@ const WIDE: [Rates; 2] = [("ext4", [1000.0, 1900.0, 700.0]), ("xfs", [1600.0, 15
 fn two_cases_that_may_differ_either_way_are_undecided_with_their_ratio() {
     let found = told(&WIDE, |record| set(record, &WIDE));
     assert_eq!(row(&found, "xfs").comparison.as_ref().unwrap().outcome, PairOutcome::Undecided);
-    let says = "xfs and ext4: undecided between these stacks that flush every commit; xfs is 1.5";
-    assert!(found.headline.contains(says) && !found.headline.contains(" = "), "{}", found.headline);
+    let says = "xfs and ext4: undecided between these stacks that flush every commit (smallest detectable difference: a factor of ";
+    assert!(
+        found.headline.contains(says) && found.headline.contains("; xfs is 1.5") && !found.headline.contains(" = "),
+        "{}",
+        found.headline
+    );
 }
 
 const CLOSE: [Rates; 4] = [

@@ -184,7 +184,7 @@ impl HeadlineSentence<'_> {
         pairs.all(|(one, other)| same(one, other))
     }
 
-    /// The best against the last of these, with its interval.
+    /// The difference that would have been seen, and the best against the last of these with its interval.
     fn how_far(&self, rows: &[&RankRow]) -> String {
         if rows.iter().all(|row| row.rate.trials < 2) {
             return ": one trial per case has no interval".to_owned();
@@ -195,7 +195,7 @@ impl HeadlineSentence<'_> {
             let subject = if is_base { String::new() } else { format!("{} is ", first.label) };
             Some(format!("; {subject}{}", quoted_ratio(&ratio, first, last)))
         });
-        ratio.unwrap_or_else(|| self.beyond(rows))
+        self.beyond(rows) + &ratio.unwrap_or_default()
     }
 
     /// Which difference would have been seen between these.
