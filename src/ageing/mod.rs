@@ -3,6 +3,13 @@
 //!
 //! Each mechanism is one file and one option in [`SPECS`]; amounts are work (times overwritten, share filled), never time.
 //! Absent on purpose: which filesystem lies below, when ageing happens, figures.
+//!
+//! # Add a way to age a stack
+//!
+//! Its option in [`SPECS`] (an amount of work; 0 does nothing), its file with what it did as a type in `record::age`,
+//! its call in `age`. What changes the cluster itself is done for the control too, what goes with the filesystem is
+//! not. Snapshots are actions that `run` hands it. An amount whose course is to be drawn has its line in `AMOUNTS` of
+//! `analyse::run::ageing`, a figure its lines in `age_figures::of_trial` (`docs/adr/0025-ageing.md`).
 
 mod churn;
 pub mod drive;

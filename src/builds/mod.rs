@@ -3,6 +3,10 @@
 //! The way of a build: `source` (package, tarball or commit to a tarball with its sum) -> `recipe` (what `configure` gets,
 //! the key) -> `compile` (unpack, patch, configure, make, install, ask the server) -> `shelf` (where it lies). A build is
 //! there whole or not at all, and nothing of it runs as root. Absent on purpose: plans, servers under test.
+//!
+//! Mirror, place of the cache and keys of steps are `guest`'s, since each must be found in one way only. A new key of
+//! `build` is a line in `KEYS` of `plan::build`, a field of `record::build::BuildSpec` with how it is read back
+//! (`differences`), and what `configure` gets for it in `recipe`.
 
 mod compile;
 mod debian;

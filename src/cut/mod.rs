@@ -4,6 +4,13 @@
 //! the recording had come. First the arithmetic: is each acknowledgement covered by a flush or FUA write that completed
 //! before it? Then states: disks as a power cut could have left them, on which PostgreSQL recovers and every acknowledged
 //! commit is looked for. Absent on purpose: speed, and how a log is kept (`recorder`).
+//!
+//! Builds, fills and undoes stacks as a trial does, by `run`'s session, undo and check of cases; no step of a trial. It
+//! uses `workload` to run a case's own pgbench beside its clients, since a second way to start pgbench would load and
+//! drive it otherwise than a trial does.
+//!
+//! A checker of another filesystem is a line in `PROGRAMS` of `filesystem_check`, with the arguments that change
+//! nothing and the bit of the exit code that means damage.
 
 mod arithmetic;
 mod beside;

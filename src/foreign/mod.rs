@@ -2,6 +2,18 @@
 //! hands its lines to the readers of `parse`, and keeps every number with the line it came from.
 //!
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
+//!
+//! # Add a reader, or a publication
+//!
+//! A reader is `read/<tool>.rs` with `looks_like` and `read`, its line in `KINDS`, fixtures. It goes line by line: a
+//! line is read as a whole or listed as not read, never mended; the property tests of `tests` try it on cut, folded and
+//! spliced texts. What nothing compares and no rule uses is not read (list and limit in `tests/house/sizes.rs`). Nobody
+//! below `cli` uses this room.
+//!
+//! A publication is a folder in `shelf/` with the raw output as published and a `publication.toml` (`manifest`): where
+//! it comes from, what varied, which file belongs to which case, what is not told, each conclusion as a claim that
+//! figures can answer. `build.rs` embeds it. Its numbers go into `COUNTS` of `shelf::tests`, what its figures answer
+//! into `tests/shelf.rs`. A rule on figures belongs into `analyse::shelf`; it sees any import.
 
 mod cases;
 mod clean;

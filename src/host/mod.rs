@@ -3,6 +3,10 @@
 //! No other room spawns a process, asks the time or touches files, but for `store` in its run folders, `cli` where the
 //! person points, and `probe` where it measures. Each command is logged with its arguments, exit code and duration. A
 //! [`Host`] can be rooted in a folder, so that tests write small fake trees.
+//!
+//! Modules of Linux's calls stand beside `elsewhere`, which has the same names and fails on other systems; a new call
+//! is added in both (`docs/adr/0033-linux-behind-a-wall-in-host.md`). It names `record::facts` because facts of the
+//! machine are stored as it reads them.
 
 pub(crate) mod appended;
 pub mod command;

@@ -1,4 +1,8 @@
 //! Texts of foreign tools and kernel files to typed values: pure functions from `&str`, one file a tool.
+//!
+//! A new one asks the tool for its machine format, refuses what it does not know, and converts units. One fixture for
+//! each version of the tool in `tests/fixtures/<tool>/`, made by a script in `scripts/`. An error names source, line,
+//! item and wanted type.
 
 pub(crate) mod apt_sources;
 pub(crate) mod btrfs;

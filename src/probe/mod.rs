@@ -3,6 +3,10 @@
 //! Order: look at the folder ([`place`]), watch the devices while we do nothing, make the files ([`site`]), run the rows
 //! ([`rows`]) in short slices in turn ([`schedule`], [`bench`]), then see how a sync grows with what was written before it
 //! ([`growth`]). Absent on purpose: rates, intervals of what is shown, judgement (`analyse::probe`); printing.
+//!
+//! Asks `provision` which devices lie below a folder, which must be known in one way only, and `stats` when a rate is
+//! known, so that it can stop; it stores neither rate nor interval. A new row is a line in `rows`, and an `operation`
+//! if no row does it yet; nothing between two looks at the clock but system calls.
 
 mod bench;
 mod counters;

@@ -3,6 +3,37 @@
 //! A layer is one file and one line in `layers!`. Whatever a layer makes, it enters into the [`ledger`] first; tearing
 //! down, and `pgstrata clean` after a crash, are the same walk through the ledger in reverse. Absent on purpose:
 //! PostgreSQL, workloads, results.
+//!
+//! # Add a layer
+//!
+//! A type that implements [`Layer`] in a file of its own, and its line in `layers!` (`mod md; Md;`), which brings both
+//! the module and the entry. Plan, schema, example, drawing, facts, telemetry and durability take the rest from what
+//! the layer says of itself. `takes` gives what it stands on, with the plan's key and how many (`Take::ONE_DEVICE`; two
+//! members or more; a journal); `offers` and `grounds` what stands on it. `build` gets its inputs with their roles and
+//! returns its grounds, its facts and its promises (a driver that passes flushes on uncounted says so). Whatever it
+//! makes is entered into the ledger (`site.ledger`) *before* it is made; `undo` copes with "not there", "half there"
+//! and "not ours": a device's number may be another's by then, so a mark is read from the thing itself (a UUID, the
+//! path of an image). Each option is read back from the kernel, and what is not as asked fails. `reopen` opens it on
+//! devices that carry it. `capacity` is the sum of what it stands on unless it says other.
+//!
+//! Helpers: `needs` (programs, root, kernel), `kernel_module`, `mapper`, `guard` (what a device is and carries),
+//! `sysfs`, `mount`. A filesystem on block devices is a `Recipe`; `filesystem` does the rest, and `real_tests` builds
+//! it, kills the run at each entry of its ledger and undoes it. Other layers use `test_site::stands_and_dies` and
+//! `opens_again`. `test_volumes` has stand-ins for machines that lack volumes (their undo takes every slice of a
+//! device, which a real layer must not); `tests/plans/graphs.toml` has every shape of stack.
+//!
+//! A device from outside of a guest is `guest_disk`: `cli::run` counts what the plan needs, `guest::disks` makes the
+//! files and QEMU's arguments, and the list in `record::guest_disk` is all that both sides share
+//! (`docs/adr/0036-disks-of-a-guest.md`).
+//!
+//! # Add to a layer
+//!
+//! Snapshots: [`Layer::snapshots`] returns the commands and what one snapshot holds (two folders with the same `whole`
+//! are in one); a reflink-only filesystem makes a folder that the workload fills between the server's backup calls. A
+//! steady state of its drive: [`Layer::lasting`] says by what its device is known again after a trial, and both options
+//! of `drives` go into its list (`docs/adr/0037-drives-in-their-steady-state.md`). A knob of the kernel is a line in
+//! `knobs`; a layer that offers a device lists `knobs::QUEUE`. Parameters of a module are knobs without a list; where
+//! one does not show what is in force, the ledger notes both.
 
 pub(crate) mod devices;
 pub mod drives;

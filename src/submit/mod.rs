@@ -3,6 +3,8 @@
 //! A submission is a folder with fixed names: the program, the plan, the engine's job file, `results/`, `logs/`. Commands start in it, and
 //! the tasks work in it, so no name that a person chose stands in a script. An engine is a file here and its line in [`ALL`].
 //! Absent on purpose: run folders, and what a share is.
+//!
+//! Flags, help and completions come from what an engine says of itself (`docs/adr/0035-submissions-are-folders.md`).
 
 mod kubernetes;
 mod slurm;

@@ -1,6 +1,19 @@
 //! Loading the data, driving the load, keeping the raw output, counting operations.
 //!
 //! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
+//!
+//! # Add a workload
+//!
+//! Its file, its `mod` and `ALL` lines here, no other source file. `measure` keeps raw output, tells seconds and
+//! latencies while it runs and returns counts (`record::counts`); `Until::progress` says how many checkpoint cycles
+//! have passed; `operation` says what one operation is: noun, unit, whether it writes, clients. Rates and percentiles
+//! are computed from these in `analyse`, which never looks at a workload's options
+//! (`docs/adr/0014-counts-are-stored-figures-are-computed.md`). Options that the first warm-up decides for all cases
+//! come from `decide`. What is done once returns `StageCounts`: a part of a ranked stage is of the kind `part`, and
+//! what is left of it is a part with a name.
+//!
+//! Uses `probe` for synced writes, and `stats` for the next rate of a search, which analysis asks of the same
+//! functions.
 
 mod files;
 pub mod pgbench;

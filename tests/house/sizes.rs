@@ -25,9 +25,9 @@ const WING: [&str; 14] = [
     "src/record/publication.rs",
 ];
 /// Lines of code of the wing, tests aside ([ADR 13](../../docs/adr/0013-foreign-text-is-a-wing-with-a-manifest.md)).
-const LINES_OF_THE_WING: usize = 10_250;
+const LINES_OF_THE_WING: usize = 8_100;
 
-/// Lines outside of `#[cfg(test)]`; none of a file of tests.
+/// Lines with code outside of `#[cfg(test)]`; none of a file of tests.
 fn lines_of_code(source: &Source) -> usize {
     let path = source.path.to_string_lossy();
     if path.ends_with("/tests.rs") || path.contains("/tests/") {
@@ -36,8 +36,9 @@ fn lines_of_code(source: &Source) -> usize {
     let lines: Vec<&str> = source.text.lines().collect();
     let (mut count, mut at) = (0, 0);
     while at < lines.len() {
-        if lines[at].trim() != "#[cfg(test)]" {
-            count += 1;
+        let line = lines[at].trim();
+        if line != "#[cfg(test)]" {
+            count += usize::from(!line.is_empty() && !line.starts_with("//"));
             at += 1;
             continue;
         }
@@ -113,7 +114,7 @@ fn the_wing_for_foreign_text_stays_small() {
 
 #[test]
 fn tests_do_not_count_as_code() {
-    let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n#[cfg(test)]\nmod c;\nfn d() {}\n";
+    let text = "fn a() {}\n\n/// Of d.\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n#[cfg(test)]\nmod c;\nfn d() {}\n";
     assert_eq!(lines_of_code(&Source::of("src/x.rs", text)), 2);
     assert_eq!(lines_of_code(&Source::of("src/x/tests.rs", text)), 0);
 }
