@@ -16,7 +16,7 @@ use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};
 use pgstrata::units::{Bytes, Micros};
 use pgstrata::workload::pgbench::Pgbench;
-use pgstrata::workload::{ClientSecond, Listener, Memory, Place, Progress, Until, Workload};
+use pgstrata::workload::{ClientSecond, Listener, Measuring, Memory, Place, Progress, Until, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -184,7 +184,15 @@ fn run_logged(shop: &Shop, log_sample: f64) -> f64 {
     let mut options = shop.options();
     options.set("log_sample", OptionValue::Number(log_sample));
     let until = Until { longest: Micros(u64::from(SECONDS) * 1_000_000), progress: &mut || Ok(Progress::default()) };
-    Pgbench.measure(&shop.place(&interrupt), &options, shop.memory(), until, &Deaf).unwrap();
+    Pgbench
+        .measure(Measuring {
+            place: &shop.place(&interrupt),
+            options: &options,
+            memory: shop.memory(),
+            until,
+            listener: &Deaf,
+        })
+        .unwrap();
     tps(&std::fs::read_to_string(shop.folder.join("raw/pgbench.out")).unwrap())
 }
 

@@ -40,53 +40,33 @@ const MOST_FILL: i64 = 95;
 
 /// The options of `age` in a stack.
 pub const SPECS: &[OptionSpec] = &[
-    spec(
-        REWRITE,
-        OptionKind::Integer { min: 0 },
-        "0",
-        "how many times the data are overwritten with the server stopped: random pages of the relation files are written back \
-         with the same bytes, sorted within batches and synced after each, as checkpoints do",
+    OptionSpec::with_default(REWRITE, OptionKind::Integer { min: 0 }, "0").doc(
+        "how many times the data are overwritten with the server stopped: random pages of the relation files are \
+         written back with the same bytes, sorted within batches and synced after each, as checkpoints do",
     ),
-    spec("batch", OptionKind::Size, "1/32 of the data", "pages written between two syncs by `rewrite` and `pgbench`"),
-    spec(
-        "pgbench",
-        OptionKind::Integer { min: 0 },
-        "0",
-        "how many times the data are overwritten by a server under pgbench (tpcb-like), with a checkpoint after each batch; \
-         the database bloats, too",
+    OptionSpec::with_default("batch", OptionKind::Size, "1/32 of the data")
+        .doc("pages written between two syncs by `rewrite` and `pgbench`"),
+    OptionSpec::with_default("pgbench", OptionKind::Integer { min: 0 }, "0").doc(
+        "how many times the data are overwritten by a server under pgbench (tpcb-like), with a checkpoint after each \
+         batch; the database bloats, too",
     ),
-    spec(
-        "churn",
-        OptionKind::Integer { min: 0 },
-        "0",
-        "how many times the free space is written with files of PostgreSQL's sizes (WAL segments, temporary files, relation \
-         segments, base backups), most of which are deleted",
+    OptionSpec::with_default("churn", OptionKind::Integer { min: 0 }, "0").doc(
+        "how many times the free space is written with files of PostgreSQL's sizes (WAL segments, temporary files, \
+         relation segments, base backups), most of which are deleted",
     ),
-    spec(
-        "fill",
-        OptionKind::Integer { min: 0 },
-        "0",
-        "percent of the filesystem to be used before the measurement: files of 9 MB in ten folders are added, in steps of 18 % \
-         of its size",
+    OptionSpec::with_default("fill", OptionKind::Integer { min: 0 }, "0").doc(
+        "percent of the filesystem to be used before the measurement: files of 9 MB in ten folders are added, in \
+         steps of 18 % of its size",
     ),
-    spec(
-        "deletes",
-        OptionKind::Boolean,
-        "false",
-        "whether a quarter of the files of each step of `fill` is deleted after it",
+    OptionSpec::with_default("deletes", OptionKind::Boolean, "false")
+        .doc("whether a quarter of the files of each step of `fill` is deleted after it"),
+    OptionSpec::with_default(SNAPSHOTS, OptionKind::Boolean, "false").doc(
+        "whether a snapshot is made after each step of `fill`, before its deletes, and kept: what is deleted then \
+         stays held (btrfs, lvm, zfs; xfs as reflinks)",
     ),
-    spec(
-        SNAPSHOTS,
-        OptionKind::Boolean,
-        "false",
-        "whether a snapshot is made after each step of `fill`, before its deletes, and kept: what is deleted then stays held \
-         (btrfs, lvm, zfs; xfs as reflinks)",
-    ),
-    spec(
-        "filesystem",
-        OptionKind::OneOf(&[AGED, FRESH]),
-        AGED,
-        "where the aged cluster is measured: where it is, or copied to a fresh filesystem on the same devices (the control)",
+    OptionSpec::with_default("filesystem", OptionKind::OneOf(&[AGED, FRESH]), AGED).doc(
+        "where the aged cluster is measured: where it is, or copied to a fresh filesystem on the same devices \
+             (the control)",
     ),
 ];
 
@@ -97,7 +77,6 @@ const FRESH: &str = "fresh";
 
 /// The option by which bytes are written that are there already, where the plan asks for that: below some filesystems they
 /// are not written. The control has none.
-#[must_use]
 pub fn asks_for_same_bytes(options: &Options) -> Option<&'static str> {
     let asks = options.integer(REWRITE).is_some_and(|times| times > 0);
     (asks && !is_fresh(options)).then_some(REWRITE)
@@ -105,10 +84,6 @@ pub fn asks_for_same_bytes(options: &Options) -> Option<&'static str> {
 
 /// Options that only a workload with a server can have.
 pub const OF_CLUSTERS: &[&str] = &[REWRITE, "batch", "pgbench"];
-
-const fn spec(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: Some(default), doc }
-}
 
 /// Checks what the specs cannot say.
 ///
@@ -130,14 +105,12 @@ pub fn check(options: &Options) -> std::result::Result<(), OptionProblem> {
 }
 
 /// Whether the control is measured: the cluster on a fresh filesystem.
-#[must_use]
 pub fn is_fresh(options: &Options) -> bool {
     options.text("filesystem") == Some(FRESH)
 }
 
 /// The option by which snapshots of the stack are made, where it asks for any. The control has none: they would go with the
 /// filesystem.
-#[must_use]
 pub fn asks_for_snapshots(options: &Options) -> Option<&'static str> {
     let asks = options.boolean(SNAPSHOTS) == Some(true) && options.integer("fill").is_some_and(|fill| fill > 0);
     (asks && !is_fresh(options)).then_some(SNAPSHOTS)

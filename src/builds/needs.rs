@@ -39,7 +39,6 @@ fn missing_headers(host: &Host, spec: &BuildSpec) -> Vec<(&'static str, &'static
 }
 
 /// What this machine lacks, each with the command that installs it.
-#[must_use]
 pub(super) fn lacking(host: &Host, spec: &BuildSpec) -> Vec<(String, String)> {
     let major: Option<u32> = spec.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok());
     let mut wanted = PROGRAMS.to_vec();
@@ -72,13 +71,11 @@ pub(super) fn lacking(host: &Host, spec: &BuildSpec) -> Vec<(String, String)> {
 }
 
 /// The command that installs packages.
-#[must_use]
 pub(super) fn install(packages: &[&str]) -> String {
     format!("{INSTALL} {}; or scripts/setup postgresql", packages.join(" "))
 }
 
 /// Whether the source is a folder.
-#[must_use]
 pub(super) fn is_checkout(spec: &BuildSpec) -> bool {
     spec.source.as_ref().is_some_and(|source| crate::host::paths::is_folder(std::path::Path::new(source)))
 }

@@ -51,7 +51,6 @@ impl Shelf {
         Ok(Shelf(paths::settled(cache.parent())?.join("builds")))
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }

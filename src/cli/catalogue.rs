@@ -13,12 +13,12 @@ pub fn catalogue() -> Catalogue {
     for &layer in provision::ALL {
         catalogue.layers.push(CatalogueEntry {
             name: layer.name(),
-            doc: layer.doc(),
-            options: layer.options(),
+            doc: layer.info().doc,
+            options: layer.info().options,
             resolve: Box::new(|_, _| ()),
             check: Box::new(move |options| layer.check(options)),
-            takes: layer.takes(),
-            offers: layer.offers(),
+            takes: layer.info().takes,
+            offers: layer.info().offers,
             grounds: Box::new(move |options| layer.grounds(options)),
             needs_server: false,
         });
@@ -26,14 +26,14 @@ pub fn catalogue() -> Catalogue {
     for &workload in workload::ALL {
         catalogue.workloads.push(CatalogueEntry {
             name: workload.name(),
-            doc: workload.doc(),
-            options: workload.options(),
+            doc: workload.info().doc,
+            options: workload.info().options,
             resolve: Box::new(move |options, folder| workload.resolve(options, folder)),
             check: Box::new(move |options| workload.check(options)),
             takes: &[],
             offers: GroundKind::Folder,
             grounds: Box::new(|_| Vec::new()),
-            needs_server: workload.needs_server(),
+            needs_server: workload.info().needs_server,
         });
     }
     catalogue.machine = Some(CatalogueEntry {

@@ -38,7 +38,6 @@ pub struct RefusedSetting {
 }
 
 /// Whether the server can judge the setting: it takes anything for one of an extension, whose name has a dot.
-#[must_use]
 pub fn is_extension(name: &str) -> bool {
     name.contains('.')
 }

@@ -29,7 +29,6 @@ const OURS: [(&str, &str); 16] = [
 ];
 
 /// Why a plan may not set `name`; `None` where it may.
-#[must_use]
 pub fn reserved(name: &str) -> Option<&'static str> {
     // include, include_if_exists, include_dir: directives of the file, by which any setting could come in.
     if name.to_ascii_lowercase().starts_with("include") {
@@ -59,7 +58,6 @@ const OUR_ARGUMENTS: [(&str, &str); 14] = [
 ];
 
 /// Why a plan may not hand `argument` to initdb; `None` where it may.
-#[must_use]
 pub fn reserved_argument(argument: &str) -> Option<&'static str> {
     let set = ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.split_once('='));
     if let Some(reason) = set.and_then(|(name, _)| reserved(name)) {
@@ -172,7 +170,6 @@ fn check_value(name: &str, value: &str) -> Result<()> {
 
 /// The setting that a server's log blames, as it words it since PostgreSQL 9: `unrecognized configuration parameter
 /// "x"`, `invalid value for parameter "x"`, `parameter "x" requires ...`.
-#[must_use]
 pub fn blamed_setting(log: &str) -> Option<&str> {
     log.lines()
         .filter(|line| line.contains("LOG:") || line.contains("FATAL:"))

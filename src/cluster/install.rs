@@ -31,7 +31,6 @@ pub struct Installation {
 
 /// Every installation found that the server's user can run, the newest first: Debian's and Red Hat's folders, the
 /// default of a build from source, PATH, pgstrata's own cache.
-#[must_use]
 pub fn find_all(host: &Host) -> Vec<Installation> {
     let Ok(user) = users::server_user(host) else { return Vec::new() };
     let cached: Vec<PathBuf> = cache_folders().iter().flat_map(|cache| cached_folders(cache)).collect();

@@ -23,7 +23,6 @@ pub struct ServerLog {
 
 impl ServerLog {
     /// The log of a server; nothing is read yet.
-    #[must_use]
     pub fn of(server: &Server) -> ServerLog {
         ServerLog {
             path: server.spec.log.clone(),

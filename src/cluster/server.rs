@@ -129,20 +129,17 @@ pub(crate) fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
 }
 
 /// Why a plan may not hand this argument to initdb; `None` where it may.
-#[must_use]
 pub(crate) fn reserved_argument(argument: &str) -> Option<&'static str> {
     conf::reserved_argument(argument)
 }
 
 /// Why a plan may not set the setting `name`; `None` where it may.
-#[must_use]
 pub(crate) fn reserved_setting(name: &str) -> Option<&'static str> {
     conf::reserved(name)
 }
 
 impl ServerSpec {
     /// The socket file: `<private folder>/.s.PGSQL.5432`.
-    #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.socket_folder.join(format!(".s.PGSQL.{PORT}"))
     }
@@ -168,7 +165,6 @@ impl Server {
     }
 
     /// One that was started before the machine below it crashed, on what that has left: [`Server::restart`] starts it.
-    #[must_use]
     pub(crate) fn crashed(spec: ServerSpec) -> Server {
         let postmaster = Mutex::new(Postmaster { child: None, log_start: 0, ended: true });
         Server { spec, postmaster, interrupt: Interrupt::never() }
@@ -237,7 +233,6 @@ impl Server {
     }
 
     /// The last lines of its log since it was started, indented; empty when it said nothing.
-    #[must_use]
     pub(crate) fn log_tail(&self) -> String {
         last_lines(&self.log_text(), LOG_LINES)
     }

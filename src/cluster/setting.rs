@@ -3,7 +3,6 @@
 use crate::units::{Bytes, Micros};
 
 /// Microseconds of a value whose numbers count seconds (`checkpoint_timeout`); `None` for what is no span of time.
-#[must_use]
 pub(crate) fn span_us(value: &str) -> Option<u64> {
     let value = value.trim();
     let seconds = value.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1_000_000));
@@ -11,7 +10,6 @@ pub(crate) fn span_us(value: &str) -> Option<u64> {
 }
 
 /// Bytes of a value whose numbers count `unit` bytes (`max_wal_size`: 1 MB); `None` for what is no size.
-#[must_use]
 pub(crate) fn bytes(value: &str, unit: u64) -> Option<u64> {
     let value = value.trim();
     let units = value.parse::<u64>().ok().and_then(|units| units.checked_mul(unit));

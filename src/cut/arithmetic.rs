@@ -71,7 +71,6 @@ impl Evidence<'_> {
 
     /// What the worst power cut costs: of commits that may not be missing, else of asynchronous ones. `None` where every
     /// acknowledgement is covered.
-    #[must_use]
     pub fn loss(&self, history: &History, durable: &Durable) -> Option<Loss> {
         let covered = self.covered_from(history, durable);
         let all = || history.acknowledged.iter().zip(covered.iter().copied());

@@ -223,7 +223,6 @@ fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Ackno
 }
 
 /// A client's transaction up to its COMMIT.
-#[must_use]
 pub fn transaction(client: u16, number: u64, chain: &str) -> String {
     let rows: Vec<String> =
         (0..ROWS).map(|part| format!("({client}, {number}, {part}, '{chain}', repeat('{chain}', 4))")).collect();

@@ -29,7 +29,6 @@ pub struct Cutting {
 
 impl Cutting {
     /// How many of the states go through all steps: one of twenty, but no fewer than [`LEAST_WHOLE`].
-    #[must_use]
     pub fn wholes(&self) -> usize {
         (self.states / 20).clamp(LEAST_WHOLE, MOST_WHOLE).min(self.states)
     }

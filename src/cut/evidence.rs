@@ -150,7 +150,6 @@ fn check(
 }
 
 /// What one finding says by itself.
-#[must_use]
 pub fn verdict_of(finding: &Finding) -> Verdict {
     match finding {
         Finding::Recovered(Found::Whole) => Verdict::Holds { states: 1 },

@@ -30,7 +30,6 @@ const WAL_FLAGS: u16 = 0x000F;
 const DATA_LAYOUT: u16 = 4;
 
 /// What a write holds, by itself: WAL if any of its pages is, else data if any is.
-#[must_use]
 pub fn content_of(bytes: &[u8]) -> Content {
     let pages = || bytes.chunks(STEP);
     if pages().any(is_wal) {

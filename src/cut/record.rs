@@ -55,14 +55,12 @@ pub struct Recorded {
 }
 
 /// The disks of a stack that can be recorded: nodes and sizes.
-#[must_use]
 pub fn disks_of(stack: &StackSpec) -> Vec<(String, u64)> {
     let nodes = stack.nodes.iter().filter(|node| node.layer == RECORDED);
     nodes.filter_map(|node| Some((node.name.clone(), node.options.size("loop")?.0))).collect()
 }
 
 /// Layers at the bottom of a stack that are not recorded.
-#[must_use]
 pub fn not_recorded(stack: &StackSpec) -> Vec<&str> {
     let bottom = stack.nodes.iter().filter(|node| node.inputs.is_empty() && node.layer != RECORDED);
     let layers: BTreeSet<&str> = bottom.map(|node| node.layer.as_str()).collect();

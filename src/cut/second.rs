@@ -26,7 +26,6 @@ const WHOLES_FOR_ONE: usize = 2;
 
 impl SecondCut {
     /// When each of its log's requests became durable.
-    #[must_use]
     pub fn durable(recording: &Recording) -> Durable {
         Durable::of(recording.log().entries(), DeviceModel::Honest)
     }

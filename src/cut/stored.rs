@@ -31,7 +31,6 @@ pub fn quick(host: &Host, case: &CaseSpec, places: &Places, interrupt: &Interrup
 
 impl CaseResult {
     /// The same as it is stored: the verdict on these cases, the first of which was cut.
-    #[must_use]
     pub fn record(&self, cases: Vec<String>, clients: u16) -> VerdictRecord {
         let count = |n: usize| n as u64;
         let states = |Tried { class, tried, of, may_fail }: &Tried| StatesTried {

@@ -78,14 +78,12 @@ pub struct WalReader {
 
 impl WalReader {
     /// Reads from `at` on, where a record begins, in a folder of segments.
-    #[must_use]
     pub fn new(folder: &Path, shape: WalShape, timeline: u32, at: Lsn) -> WalReader {
         let segments = Segments { folder: folder.to_owned(), shape, timeline, open: None };
         WalReader { segments, at, before: None, page: vec![0; shape.page_bytes as usize], page_at: None }
     }
 
     /// Where valid WAL ends, as far as it was read.
-    #[must_use]
     pub fn end(&self) -> Lsn {
         self.at
     }

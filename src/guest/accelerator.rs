@@ -30,7 +30,6 @@ pub struct Probed {
 const WORKS: &str = "accelerator works";
 
 /// What was found here before.
-#[must_use]
 pub fn known(host: &Host, cache: &Cache) -> Option<Probed> {
     let stored: Probed = serde_json::from_slice(&files::read(&cache.accelerator()).ok()?).ok()?;
     let (qemu, kernel) = machine(host).ok()?;

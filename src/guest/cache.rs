@@ -35,25 +35,21 @@ impl Cache {
     }
 
     /// Everything of one suite.
-    #[must_use]
     pub fn suite(&self, suite: &Suite) -> PathBuf {
         self.0.join(suite.name())
     }
 
     /// The cache itself, with what `scripts/setup` puts into it.
-    #[must_use]
     pub fn parent(&self) -> &Path {
         self.0.parent().unwrap_or(&self.0)
     }
 
     /// Where it is noted which accelerator works.
-    #[must_use]
     pub(super) fn accelerator(&self) -> PathBuf {
         self.0.join("accelerator.json")
     }
 
     /// Suites of which something is there.
-    #[must_use]
     pub fn suites(&self) -> Vec<Suite> {
         let names = folders::list(&self.0).unwrap_or_default();
         let names = names.iter().filter(|path| paths::is_folder(path)).filter_map(|path| path.file_name()?.to_str());
@@ -142,7 +138,6 @@ impl Drop for Running {
 }
 
 /// Bytes that the files of a folder take.
-#[must_use]
 pub fn bytes_below(folder: &Path) -> u64 {
     let entries = folders::list(folder).unwrap_or_default();
     let bytes = |path: &PathBuf| match paths::look_for(path) {

@@ -132,7 +132,6 @@ impl Outlet {
         Ok(Outlet { results: results.to_path_buf(), folder, live: OnceLock::new(), keeps: false })
     }
 
-    #[must_use]
     pub fn shared(&self) -> Shared {
         Shared { tag: "results".to_owned(), folder: self.folder.clone(), inside: INSIDE.to_owned(), writable: true }
     }

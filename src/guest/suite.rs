@@ -15,18 +15,15 @@ pub const TRIED: [&str; 2] = ["bookworm", "trixie"];
 const BACKPORTS: &str = "-backports";
 
 impl Suite {
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0
     }
 
     /// The suite that everything else comes from.
-    #[must_use]
     pub(super) fn base(&self) -> &str {
         self.0.strip_suffix(BACKPORTS).unwrap_or(&self.0)
     }
 
-    #[must_use]
     pub(super) fn is_backports(&self) -> bool {
         self.base() != self.name()
     }

@@ -200,7 +200,6 @@ impl Vm {
     }
 
     /// What the guest's console has printed.
-    #[must_use]
     pub fn console(&self) -> String {
         said(&self.running.folder, "console.log")
     }

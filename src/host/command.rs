@@ -167,7 +167,6 @@ impl Command {
     }
 
     /// The command as a person would type it.
-    #[must_use]
     pub fn shown(&self) -> String {
         let mut text = quoted(&self.program);
         for arg in &self.args {
@@ -209,7 +208,6 @@ fn search_path() -> OsString {
 }
 
 /// A word as a shell wants it.
-#[must_use]
 pub fn quoted(arg: &OsStr) -> String {
     let text = arg.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
@@ -267,13 +265,11 @@ impl Host {
     }
 
     /// Whether a program can be found.
-    #[must_use]
     pub fn has_program(&self, name: &str) -> bool {
         self.find_program(name).is_some()
     }
 
     /// Where a program lies.
-    #[must_use]
     pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
@@ -465,7 +461,6 @@ fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
 }
 
 /// The last `count` lines that are not blank, each indented by two.
-#[must_use]
 pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].iter().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")

@@ -130,7 +130,6 @@ fn write_beside(folder: impl AsFd, name: &OsStr, bytes: &[u8], whose: Option<(u3
 }
 
 /// The name under which a file or folder is prepared before it is renamed into its place.
-#[must_use]
 pub fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.part"))
@@ -272,7 +271,6 @@ pub(crate) fn room(path: &Path) -> Result<Option<Room>> {
 }
 
 /// The nearest folder at or above `path` that exists.
-#[must_use]
 pub(crate) fn nearest_existing(path: &Path) -> PathBuf {
     path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_path_buf()
 }

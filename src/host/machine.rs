@@ -11,7 +11,6 @@ use crate::parse::{cpuinfo, meminfo, os_release, proc_stat};
 use crate::record::facts::HostFacts;
 
 /// What the machine is. Never fails: what it does not say is absent.
-#[must_use]
 pub fn facts(host: &Host) -> HostFacts {
     let memory = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
     let cpu = host.read("/proc/cpuinfo").map(|text| cpuinfo::parse(&text)).unwrap_or_default();
@@ -83,7 +82,6 @@ fn machine(host: &Host, cpu: &cpuinfo::Cpuinfo) -> Option<String> {
 
 /// Whether this is a virtual machine, as far as it says so. What its disks say of themselves is then what the hypervisor
 /// says.
-#[must_use]
 pub(crate) fn is_virtual(host: &Host) -> bool {
     let flagged = host.read("/proc/cpuinfo").is_ok_and(|text| cpuinfo::parse(&text).hypervisor == Some(true));
     flagged || one_line(host, "/sys/hypervisor/type").is_some()

@@ -70,7 +70,6 @@ pub struct Host {
 }
 
 impl Host {
-    #[must_use]
     pub fn this() -> Host {
         Host::rooted("/")
     }
@@ -82,14 +81,12 @@ impl Host {
 
     /// The same machine, but every command that is started through it carries the run's id in the environment variable
     /// [`command::RUN_VARIABLE`], so that [`processes::of_run`] finds it whatever became of pgstrata.
-    #[must_use]
     pub(crate) fn for_run(&self, run_id: &str) -> Host {
         Host { run: Some(run_id.into()), ..self.clone() }
     }
 
     /// The same machine, but every command is started in the control group at `group`, which is made. Where there is none,
     /// this process adopts whatever the commands leave behind.
-    #[must_use]
     pub(crate) fn keeping_together(&self, group: Option<&Path>) -> Host {
         let group = group.and_then(processes::cgroup::make);
         if group.is_none() {
@@ -100,25 +97,21 @@ impl Host {
     }
 
     /// The same machine, but a command that runs to its end is ended by an interrupt, and none is started after it.
-    #[must_use]
     pub(crate) fn heeding(&self, interrupt: &signals::Interrupt) -> Host {
         Host { interrupt: Some(interrupt.clone()), ..self.clone() }
     }
 
     /// The same machine for what must be done after an interrupt as well: taking away what was built.
-    #[must_use]
     pub(crate) fn heeding_none(&self) -> Host {
         Host { interrupt: None, ..self.clone() }
     }
 
     /// The same machine, but every process of a command that is started gets so many bytes of private memory at most.
-    #[must_use]
     pub(crate) fn limiting_memory(&self, bytes: u64) -> Host {
         Host { most_memory: Some(bytes), ..self.clone() }
     }
 
     /// Where the absolute `path` of the machine really lies.
-    #[must_use]
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
@@ -144,7 +137,6 @@ impl Host {
     }
 
     /// The trimmed text of a file that may be absent, as many in sysfs are.
-    #[must_use]
     pub(crate) fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
         std::fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
     }
@@ -181,13 +173,11 @@ impl Host {
     }
 
     /// The commands run since the log was taken, oldest first.
-    #[must_use]
     pub(crate) fn command_log(&self) -> Vec<CommandLog> {
         self.log.lock().map(|log| log.clone()).unwrap_or_default()
     }
 
     /// Takes the log of the commands run since the last call, oldest first.
-    #[must_use]
     pub(crate) fn take_command_log(&self) -> Vec<CommandLog> {
         self.log.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
     }

@@ -99,7 +99,6 @@ pub fn standing_in(host: &Host, folder: &Path) -> Result<Vec<Process>> {
 }
 
 /// Whether the process still runs: the same pid with the same start time, not ended.
-#[must_use]
 pub fn is_alive(host: &Host, process: &Process) -> bool {
     read(host, process.pid).is_some_and(|found| found.started_ticks == process.started_ticks && !found.ended)
 }
@@ -154,7 +153,6 @@ pub(crate) fn signal_group(leader: u32, number: i32) -> Result<bool> {
 }
 
 /// Waits until all of them have ended, at most `limit`; gives those that still run.
-#[must_use]
 pub fn wait_until_gone(host: &Host, processes: &[Process], limit: Duration) -> Vec<Process> {
     let begun = now();
     let mut left = processes.to_vec();
@@ -194,7 +192,6 @@ impl Signal {
 }
 
 /// Whether a process has a handler for a signal; not while it becomes another program.
-#[must_use]
 pub(crate) fn catches(host: &Host, pid: u32, signal: rustix::process::Signal) -> bool {
     let mut status = Vec::new();
     let read = host.read_into(format!("/proc/{pid}/status"), &mut status);
@@ -234,7 +231,6 @@ fn read(host: &Host, pid: u32) -> Option<Process> {
 }
 
 /// How long this process has been running, microseconds, to a hundredth of a second.
-#[must_use]
 pub fn own_age_us(host: &Host) -> Option<u64> {
     let uptime: f64 = host.read_optional("/proc/uptime")?.split(' ').next()?.parse().ok()?;
     let began = read(host, std::process::id())?.started_ticks as f64 / TICKS_PER_S;

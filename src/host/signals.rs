@@ -55,7 +55,6 @@ impl Interrupt {
     }
 
     /// An interrupt that nothing but [`Interrupt::raise`] sets: for tests.
-    #[must_use]
     pub fn never() -> Interrupt {
         Interrupt::default()
     }
@@ -66,7 +65,6 @@ impl Interrupt {
     }
 
     /// Whether somebody asked to stop.
-    #[must_use]
     pub(crate) fn is_raised(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

@@ -14,7 +14,6 @@ pub enum Columns {
 }
 
 /// The columns of standard output.
-#[must_use]
 pub fn columns(stdout: &Stdout) -> Columns {
     if !stdout.is_terminal() {
         return Columns::NoTerminal;
@@ -24,7 +23,6 @@ pub fn columns(stdout: &Stdout) -> Columns {
 }
 
 /// Columns and rows of the terminal of standard input; 80 and 24 where it does not tell.
-#[must_use]
 pub(crate) fn size() -> (u16, u16) {
     let size = rustix::termios::tcgetwinsize(std::io::stdin()).ok();
     size.filter(|size| size.ws_col > 0 && size.ws_row > 0).map_or((80, 24), |size| (size.ws_col, size.ws_row))

@@ -22,7 +22,6 @@ pub struct Ticker {
 
 impl Ticker {
     /// The cheapest clock of this machine.
-    #[must_use]
     pub fn of(host: &Host) -> Ticker {
         let source = host.read_optional("/sys/devices/system/clocksource/clocksource0/current_clocksource");
         let by_counter = cfg!(target_arch = "x86_64") && source.as_deref() == Some("tsc");
@@ -35,7 +34,6 @@ impl Ticker {
     }
 
     #[inline]
-    #[must_use]
     pub fn now(&self) -> u64 {
         if self.by_counter { counter() } else { self.nanos_since_origin() }
     }
@@ -45,7 +43,6 @@ impl Ticker {
     }
 
     /// How long a tick is, nanoseconds, as the life of this ticker has shown.
-    #[must_use]
     pub(crate) fn nanos_per_tick(&self) -> f64 {
         if !self.by_counter {
             return 1.0;

@@ -6,39 +6,33 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub type Instant = std::time::Instant;
 
 /// Wall clock, microseconds since 1970-01-01 UTC.
-#[must_use]
 pub fn wall_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros)
 }
 
 /// The monotonic clock now.
-#[must_use]
 pub fn now() -> Instant {
     Instant::now()
 }
 
 /// Microseconds of a duration, saturating after half a million years.
-#[must_use]
 pub(crate) fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A wall-clock moment as RFC 3339 in UTC, to the second.
-#[must_use]
 pub(crate) fn rfc3339(wall_us: u64) -> String {
     let seconds = i64::try_from(wall_us / 1_000_000).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(seconds).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
 /// The same with its fraction of a second, to the microsecond.
-#[must_use]
 pub(crate) fn rfc3339_us(wall_us: u64) -> String {
     let micros = i64::try_from(wall_us).unwrap_or(i64::MAX);
     jiff::Timestamp::from_microsecond(micros).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
 /// A wall-clock moment as the clock on this machine's wall shows it: `14:32`, with the weekday when it is not today's.
-#[must_use]
 pub(crate) fn time_of_day(at_us: u64, now_us: u64) -> String {
     in_zone(at_us, now_us, &jiff::tz::TimeZone::system())
 }
@@ -58,7 +52,6 @@ pub fn sleep(span: Duration) {
 }
 
 /// CPU time that the calling thread has used, microseconds.
-#[must_use]
 pub fn thread_cpu_us() -> u64 {
     super::linux::thread_cpu_us()
 }

@@ -13,7 +13,6 @@ pub struct User {
 }
 
 /// Whether this process runs as root.
-#[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -41,7 +40,6 @@ pub fn server_user(host: &Host) -> Result<User> {
 }
 
 /// The person who called us through sudo; `None` when we are not root, or nobody stands behind it.
-#[must_use]
 pub(crate) fn behind_sudo() -> Option<User> {
     if !is_root() {
         return None;

@@ -19,7 +19,6 @@ use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::fmt::Write;
 
 /// The lines of the drawing, without a line end.
-#[must_use]
 pub fn drawing(stack: &StackSpec) -> Vec<String> {
     let ends: Vec<(String, &GroundName)> =
         stack.ends().into_iter().map(|(end, ground)| (end.to_string(), ground)).collect();

@@ -17,7 +17,6 @@ use std::path::Path;
 const WIDTH: usize = 100;
 
 /// A plan that parses, with every layer and workload of the catalogue and the meaning of each option.
-#[must_use]
 pub fn example(catalogue: &Catalogue) -> String {
     let (shown, names) = stacks_shown(catalogue);
     let (workloads, any_server) = workloads_shown(catalogue);

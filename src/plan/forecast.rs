@@ -62,13 +62,11 @@ pub struct DriveLine {
 
 impl DriveLine {
     /// What it takes with as few rounds as there can be, microseconds; as [`DriveLine::most_us`].
-    #[must_use]
     pub fn least_us(&self) -> u64 {
         self.fill_us.unwrap_or(0).saturating_add(self.round_us.saturating_mul(self.least_rounds as u64))
     }
 
     /// What it takes with all rounds, microseconds, the fill included at the assumed speed where the size is known.
-    #[must_use]
     pub fn most_us(&self) -> u64 {
         self.fill_us.unwrap_or(0).saturating_add(self.round_us.saturating_mul(self.most_rounds as u64))
     }

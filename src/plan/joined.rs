@@ -30,7 +30,6 @@ pub struct Matched<'a> {
 }
 
 /// Matches cases by the workload's name, and by the axes of workloads that either run has.
-#[must_use]
 pub fn matched<'a>(baseline: &[&'a CaseSpec], run: &[&'a CaseSpec]) -> Matched<'a> {
     let mut axes: BTreeSet<&str> = BTreeSet::new();
     for case in baseline.iter().chain(run) {
@@ -64,7 +63,6 @@ fn same(case: &CaseSpec, other: &CaseSpec) -> bool {
 }
 
 /// The id of a case in the joined plan.
-#[must_use]
 pub fn id(side: &str, case: &str) -> String {
     format!("{side}.{case}")
 }

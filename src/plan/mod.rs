@@ -277,7 +277,6 @@ impl Plan {
     }
 
     /// The plan with those of its cases alone that run in this guest; `None`: outside of any.
-    #[must_use]
     pub fn part_in(&self, guest: Option<&str>) -> Plan {
         let mut part = self.clone();
         part.cases.retain(|case| case.guest.as_deref() == guest);
@@ -320,7 +319,6 @@ impl Plan {
     }
 
     /// How many blocks its order has; the most where they are adaptive.
-    #[must_use]
     pub fn blocks_here(&self) -> u32 {
         let here = (1..=self.blocks).filter(|block| self.share.is_none_or(|share| share.has(*block)));
         u32::try_from(here.count()).unwrap_or(u32::MAX)
@@ -340,7 +338,6 @@ pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<
 }
 
 /// SHA-256 of a plan's bytes, hex: how a run knows its plan again.
-#[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -37,7 +37,6 @@ pub struct Refusal {
 }
 
 /// The error that shows each refusal at its line of the plan's text.
-#[must_use]
 pub fn refused(plan: &Plan, file: &Path, refusals: &[Refusal], paint: Paint) -> Error {
     let mut problems = Problems::default();
     // It was read before, so it reads now.

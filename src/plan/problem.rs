@@ -99,19 +99,16 @@ impl Problems {
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
     /// Every problem as a snippet of the file with line and column, in the order of the file.
-    #[must_use]
     pub fn render(&self, text: &str, file_name: &str, paint: Paint) -> String {
         let renderer = match paint {
             Paint::Plain => Renderer::plain(),

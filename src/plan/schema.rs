@@ -15,7 +15,6 @@ use crate::record::stack::Take;
 use serde_json::{Map, Value, json};
 
 /// The schema (draft 2020-12) of plans that may name what the catalogue has.
-#[must_use]
 pub fn schema(catalogue: &Catalogue) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -16,7 +16,6 @@ pub struct Shipped {
 
 impl Shipped {
     /// The question that it answers: the first sentence of the comment at its top.
-    #[must_use]
     pub fn question(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
         let comment = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
@@ -31,7 +30,6 @@ pub fn all() -> impl Iterator<Item = Shipped> {
 }
 
 /// The plan of this name.
-#[must_use]
 pub fn find(name: &str) -> Option<Shipped> {
     all().find(|plan| plan.name == name)
 }

@@ -9,7 +9,9 @@ mod tests;
 use super::guard;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, knobs, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, kernel_module, knobs, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -26,55 +28,28 @@ pub struct Bcache;
 
 const MODES: &[&str] = &["writethrough", "writeback", "writearound", "none"];
 
-const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: Some(default), doc }
-}
-
-const OPTIONS: &[OptionSpec] = &[
-    option(
-        "mode",
-        OptionKind::OneOf(MODES),
-        "writethrough",
-        "Cache mode; with writeback, a write is acknowledged once it is in the cache.",
-    ),
-    option(
-        "bucket",
-        OptionKind::Size,
-        "512KiB",
-        "Bucket size of the cache, a power of two; on a cache below 512 MiB the default is smaller.",
-    ),
-    option(
-        "sequential_cutoff",
-        OptionKind::Size,
-        "4MiB",
-        "Sequential requests of this size bypass the cache, rounded down to 512 bytes; 0B = none do.",
-    ),
-    knobs::QUEUE,
-];
+const INFO: LayerInfo = LayerInfo {
+    name: "bcache",
+    doc: "bcache: a slow device with a fast one as its cache.",
+    takes: &[
+        Take::ONE_DEVICE,
+        Take { role: Role::Cache, key: "cache", doc: "The device to cache it on.", ..Take::ONE_DEVICE },
+    ],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::with_default("mode", OptionKind::OneOf(MODES), "writethrough")
+            .doc("Cache mode; with writeback, a write is acknowledged once it is in the cache."),
+        OptionSpec::with_default("bucket", OptionKind::Size, "512KiB")
+            .doc("Bucket size of the cache, a power of two; on a cache below 512 MiB the default is smaller."),
+        OptionSpec::with_default("sequential_cutoff", OptionKind::Size, "4MiB")
+            .doc("Sequential requests of this size bypass the cache, rounded down to 512 bytes; 0B = none do."),
+        knobs::QUEUE,
+    ],
+};
 
 impl Layer for Bcache {
-    fn name(&self) -> &'static str {
-        "bcache"
-    }
-
-    fn doc(&self) -> &'static str {
-        "bcache: a slow device with a fast one as its cache."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[
-            Take::ONE_DEVICE,
-            Take { role: Role::Cache, key: "cache", doc: "The device to cache it on.", ..Take::ONE_DEVICE },
-        ];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

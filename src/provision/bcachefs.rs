@@ -1,6 +1,6 @@
 //! `bcachefs`. Debian 13 has the driver and not the tools: there it is unmet, with that reason.
 
-use super::filesystem::{self, OnDevice, Recipe};
+use super::filesystem::{self, Recipe, on_one_device};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
@@ -8,14 +8,11 @@ use crate::parse::superblock;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static BCACHEFS: OnDevice = OnDevice {
-    doc: "bcachefs: copy on write with checksums; in Linux 6.7 to 6.17, and its tools in few distributions.",
-    recipe: RECIPE,
-};
-
-const RECIPE: Recipe = Recipe {
-    name: "bcachefs",
-    mkfs: "mkfs.bcachefs",
+pub static BCACHEFS: Recipe = Recipe {
+    info: on_one_device(
+        "bcachefs",
+        "bcachefs: copy on write with checksums; in Linux 6.7 to 6.17, and its tools in few distributions.",
+    ),
     programs: &["bcachefs"],
     package: "bcachefs-tools",
     modules: &["bcachefs"],

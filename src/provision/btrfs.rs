@@ -1,6 +1,6 @@
 //! `btrfs`, on one device or several.
 
-use super::filesystem::{self, CopyOptions, MKFS, MOUNT, OnDevice, Recipe};
+use super::filesystem::{self, CopyOptions, MKFS, MOUNT, Recipe, on_one_device};
 use super::folder;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
@@ -10,31 +10,23 @@ use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::parse::btrfs;
+use crate::provision::LayerInfo;
 use crate::record::options::{OptionKind, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::Take;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static BTRFS: OnDevice =
-    OnDevice { doc: "btrfs: copy on write with checksums, unless mounted with nodatacow.", recipe: RECIPE };
+pub static BTRFS: Recipe = Recipe {
+    info: LayerInfo {
+        takes: &[Take { most: 64, doc: "The devices to use; default: all that are still unused.", ..Take::ONE_DEVICE }],
 
-const RECIPE: Recipe = Recipe {
-    name: "btrfs",
-    mkfs: "mkfs.btrfs",
+        options: &[MKFS, MOUNT, profile("data", "Data profile."), profile("metadata", "Metadata profile."), NOCOW],
+        ..on_one_device("btrfs", "btrfs: copy on write with checksums, unless mounted with nodatacow.")
+    },
     programs: &["btrfs", "chattr", "lsattr"],
     package: "btrfs-progs",
     modules: &["btrfs"],
-    takes: &[Take {
-        role: Role::Data,
-        kind: GroundKind::Device,
-        key: "on",
-        least: 1,
-        most: 64,
-        groups: &[],
-        doc: "The devices to use; default: all that are still unused.",
-    }],
-    options: &[MKFS, MOUNT, profile("data", "Data profile."), profile("metadata", "Metadata profile."), NOCOW],
     capacity,
     // BTRFS_LABEL_SIZE is 256 with the closing zero.
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
@@ -89,22 +81,12 @@ fn delete_snapshot(host: &Host, thing: &Thing) -> Result<()> {
 const PROFILES: &[&str] = &["single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"];
 
 const fn profile(key: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec {
-        key,
-        kind: OptionKind::OneOf(PROFILES),
-        required: false,
-        default: Some("the mkfs.btrfs default for the number of devices"),
-        doc,
-    }
+    OptionSpec::with_default(key, OptionKind::OneOf(PROFILES), "the mkfs.btrfs default for the number of devices")
+        .doc(doc)
 }
 
-const NOCOW: OptionSpec = OptionSpec {
-    key: "nocow",
-    kind: OptionKind::Boolean,
-    required: false,
-    default: Some("false"),
-    doc: "Turn off copy on write, checksums and compression for new files (chattr +C on the folder).",
-};
+const NOCOW: OptionSpec = OptionSpec::with_default("nocow", OptionKind::Boolean, "false")
+    .doc("Turn off copy on write, checksums and compression for new files (chattr +C on the folder).");
 
 /// Sets the attribute on the empty folder, whose files inherit it, and reads it back.
 fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {

@@ -5,7 +5,7 @@
 
 use super::knobs;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Layer, Site, Unmet, devices_for, kernel_module, mapper};
+use super::{Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, mapper};
 use crate::error::Result;
 use crate::host::Host;
 use crate::provision::identity::BlockDevice;
@@ -20,11 +20,9 @@ mod tests;
 
 /// A target that serves a whole device by another.
 pub struct SlippedIn {
-    /// Name of the layer and of the target.
-    name: &'static str,
+    /// Its name is the target's, too.
+    info: LayerInfo,
     module: &'static str,
-    doc: &'static str,
-    options: &'static [OptionSpec],
     check: fn(&Options) -> Result<(), OptionProblem>,
     /// The target's arguments, given those that name the device.
     arguments: fn(&Options, &str) -> Vec<String>,
@@ -32,22 +30,23 @@ pub struct SlippedIn {
     promises: fn(&Options) -> Vec<Promise>,
 }
 
-const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: Some(default), doc }
-}
-
 /// A device whose answers come late.
 pub static DELAY: SlippedIn = SlippedIn {
-    name: "delay",
+    info: LayerInfo {
+        name: "delay",
+        doc: "dm-delay: delays each request, to simulate a slow disk.",
+        takes: &[Take::ONE_DEVICE],
+        offers: GroundKind::Device,
+        options: &[
+            OptionSpec::with_default("delay", OptionKind::Span, "0ms")
+                .doc("Delay of reads, writes and flushes, in whole milliseconds."),
+            OptionSpec::with_default("read", OptionKind::Span, "delay").doc("Delay of reads, if different."),
+            OptionSpec::with_default("write", OptionKind::Span, "delay").doc("Delay of writes, if different."),
+            OptionSpec::with_default("flush", OptionKind::Span, "delay").doc("Delay of flushes, if different."),
+            knobs::QUEUE,
+        ],
+    },
     module: "dm-delay",
-    doc: "dm-delay: delays each request, to simulate a slow disk.",
-    options: &[
-        option("delay", OptionKind::Span, "0ms", "Delay of reads, writes and flushes, in whole milliseconds."),
-        option("read", OptionKind::Span, "delay", "Delay of reads, if different."),
-        option("write", OptionKind::Span, "delay", "Delay of writes, if different."),
-        option("flush", OptionKind::Span, "delay", "Delay of flushes, if different."),
-        knobs::QUEUE,
-    ],
     check: |options| {
         for key in DELAYS {
             if options.span(key).is_some_and(|span| span.0 % 1000 != 0) {
@@ -78,20 +77,21 @@ fn millis(options: &Options, key: &str) -> u64 {
 
 /// A device that fails again and again.
 pub static FLAKEY: SlippedIn = SlippedIn {
-    name: "flakey",
+    info: LayerInfo {
+        name: "flakey",
+        doc: "dm-flakey: works and fails in turn, for some seconds each; for fault tests.",
+        takes: &[Take::ONE_DEVICE],
+        offers: GroundKind::Device,
+        options: &[
+            OptionSpec::with_default("up", OptionKind::Span, "60s")
+                .doc("How long it works, in whole seconds; it begins with this."),
+            OptionSpec::with_default("down", OptionKind::Span, "0s").doc("How long it then fails, in whole seconds."),
+            OptionSpec::with_default("fault", OptionKind::OneOf(&["errors", "error_writes", "drop_writes"]), "errors")
+                .doc("What fails: all requests, writes, or writes that are dropped and acknowledged."),
+            knobs::QUEUE,
+        ],
+    },
     module: "dm-flakey",
-    doc: "dm-flakey: works and fails in turn, for some seconds each; for fault tests.",
-    options: &[
-        option("up", OptionKind::Span, "60s", "How long it works, in whole seconds; it begins with this."),
-        option("down", OptionKind::Span, "0s", "How long it then fails, in whole seconds."),
-        option(
-            "fault",
-            OptionKind::OneOf(&["errors", "error_writes", "drop_writes"]),
-            "errors",
-            "What fails: all requests, writes, or writes that are dropped and acknowledged.",
-        ),
-        knobs::QUEUE,
-    ],
     check: |options| {
         for key in ["up", "down"] {
             if options.span(key).is_some_and(|span| span.0 % 1_000_000 != 0) {
@@ -143,25 +143,8 @@ fn seconds(options: &Options, key: &str, default: u64) -> u64 {
 }
 
 impl Layer for SlippedIn {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn doc(&self) -> &'static str {
-        self.doc
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[Take::ONE_DEVICE];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        self.options
+    fn info(&self) -> &LayerInfo {
+        &self.info
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -173,7 +156,7 @@ impl Layer for SlippedIn {
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
-        mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name, self.module)).collect()
+        mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name(), self.module)).collect()
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
@@ -182,7 +165,7 @@ impl Layer for SlippedIn {
         let below = format!("{}:{} 0", device.node.major, device.node.minor);
         let arguments = (self.arguments)(options, &below).join(" ");
         let sectors = mapper::sectors(site.host, device.node)?;
-        let (name, ground) = mapper::create(site, self.name, sectors, &arguments, shows)?;
+        let (name, ground) = mapper::create(site, self.name(), sectors, &arguments, shows)?;
         let mut details: BTreeMap<String, String> =
             (self.facts)(options).into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect();
         details.insert("mapping".to_owned(), name);

@@ -1,7 +1,7 @@
 //! `directory`: what is there; nothing is formatted, no root is needed. Works in a private folder within it.
 
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -11,29 +11,18 @@ use std::path::Path;
 
 pub struct Directory;
 
-const OPTIONS: &[OptionSpec] = &[OptionSpec {
-    key: "directory",
-    kind: OptionKind::Path,
-    required: true,
-    default: None,
-    doc: "Existing folder; the data go into a private subfolder.",
-}];
+const INFO: LayerInfo = LayerInfo {
+    name: "directory",
+    doc: "A folder on an existing filesystem; nothing is formatted, no root needed.",
+    takes: &[],
+    offers: GroundKind::Folder,
+    options: &[OptionSpec::required("directory", OptionKind::Path)
+        .doc("Existing folder; the data go into a private subfolder.")],
+};
 
 impl Layer for Directory {
-    fn name(&self) -> &'static str {
-        "directory"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A folder on an existing filesystem; nothing is formatted, no root needed."
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Folder
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -11,7 +11,7 @@ pub use found::{FoundDisk, found};
 
 use super::guard;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -27,33 +27,8 @@ use std::path::Path;
 pub struct Disk;
 
 const fn text(key: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind: OptionKind::Text, required: false, default: None, doc }
+    OptionSpec::optional(key, OptionKind::Text).doc(doc)
 }
-
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "disk",
-        kind: OptionKind::Path,
-        required: true,
-        default: None,
-        doc: "Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST.",
-    },
-    text(
-        "serial",
-        "Serial number, as printed by `lsblk --output NAME,SERIAL`; either this or `wwn` must be given and match.",
-    ),
-    text("wwn", "World Wide Name, as printed by `lsblk --output NAME,WWN`."),
-    OptionSpec {
-        key: "overwrite",
-        kind: OptionKind::Boolean,
-        required: false,
-        default: Some("false"),
-        doc: "Use the device even if it holds data; the run shows the data and asks first. A device in use is never used.",
-    },
-    precondition::PRECONDITION,
-    precondition::PRECONDITION_ROUND,
-    knobs::QUEUE,
-];
 
 /// Its name in plans.
 pub(super) const NAME: &str = "disk";
@@ -88,21 +63,31 @@ pub fn contents(host: &Host, options: &Options) -> Result<Option<DiskContents>> 
     Ok(Some(DiskContents { path, model, serial, size: size_bytes.map(Bytes), signatures }))
 }
 
+const INFO: LayerInfo = LayerInfo {
+    name: NAME,
+    doc: "A real disk or partition, identified by path and serial; it is formatted.",
+    takes: &[],
+    offers: GroundKind::Device,
+    options: &[
+    OptionSpec::required("disk", OptionKind::Path)
+        .doc("Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST."),
+    text(
+        "serial",
+        "Serial number, as printed by `lsblk --output NAME,SERIAL`; either this or `wwn` must be given and match.",
+    ),
+    text("wwn", "World Wide Name, as printed by `lsblk --output NAME,WWN`."),
+    OptionSpec::with_default("overwrite", OptionKind::Boolean, "false").doc(
+        "Use the device even if it holds data; the run shows the data and asks first. A device in use is never used.",
+    ),
+    precondition::PRECONDITION,
+    precondition::PRECONDITION_ROUND,
+    knobs::QUEUE,
+],
+};
+
 impl Layer for Disk {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn doc(&self) -> &'static str {
-        "A real disk or partition, identified by path and serial; it is formatted."
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -168,7 +168,6 @@ impl WantedDrive {
     }
 
     /// Whether a drive of an earlier sitting is still as this run has left it.
-    #[must_use]
     pub fn is_still_of(&self, host: &Host, run: &str) -> bool {
         !self.is_image
             && self
@@ -180,7 +179,6 @@ impl WantedDrive {
     }
 
     /// Its size, as far as that is known before it stands.
-    #[must_use]
     pub fn bytes(&self, host: &Host) -> Option<Bytes> {
         stack::size(host, &self.alone, self.alone.node(&self.node)?)
     }

@@ -1,46 +1,33 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
-use super::Site;
-use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, OnDevice, Recipe};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
+use super::{LayerInfo, Site};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::parse::dumpe2fs;
 use crate::record::options::Options;
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// ext2: no journal.
-pub static EXT2: OnDevice = OnDevice {
-    doc: "ext2: no journal; needs fsck after a crash.",
-    recipe: recipe("ext2", "mkfs.ext2", &["ext4", "ext2"], &[Take::ONE_DEVICE]),
-};
+pub static EXT2: Recipe =
+    recipe("ext2", "ext2: no journal; needs fsck after a crash.", &["ext4", "ext2"], &[Take::ONE_DEVICE]);
 
-/// ext3.
-pub static EXT3: OnDevice = OnDevice {
-    doc: "ext3: journal, but no extents and no delayed allocation.",
-    recipe: recipe("ext3", "mkfs.ext3", &["ext4", "ext3"], &[Take::ONE_DEVICE, JOURNAL]),
-};
+pub static EXT3: Recipe = recipe(
+    "ext3",
+    "ext3: journal, but no extents and no delayed allocation.",
+    &["ext4", "ext3"],
+    &[Take::ONE_DEVICE, JOURNAL],
+);
 
-/// ext4.
-pub static EXT4: OnDevice = OnDevice {
-    doc: "ext4: the default on Debian.",
-    recipe: recipe("ext4", "mkfs.ext4", &["ext4"], &[Take::ONE_DEVICE, JOURNAL]),
-};
+pub static EXT4: Recipe = recipe("ext4", "ext4: the default on Debian.", &["ext4"], &[Take::ONE_DEVICE, JOURNAL]);
 
-const JOURNAL: Take = Take {
-    role: Role::Log,
-    kind: GroundKind::Device,
-    key: "journal",
-    least: 0,
-    most: 1,
-    groups: &[],
-    doc: "Separate device for the journal.",
-};
+const JOURNAL: Take =
+    Take { role: Role::Log, key: "journal", least: 0, doc: "Separate device for the journal.", ..Take::ONE_DEVICE };
 
 /// Block size of a filesystem whose journal lies elsewhere, where the plan gives none: both must have the same
 /// (mke2fs(8), `-J device=`), and mke2fs chooses by the size of each.
@@ -48,17 +35,15 @@ const BLOCK_BYTES: &str = "4096";
 
 const fn recipe(
     name: &'static str,
-    mkfs: &'static str,
+    doc: &'static str,
     modules: &'static [&'static str],
     takes: &'static [Take],
 ) -> Recipe {
     Recipe {
-        name,
-        mkfs,
+        info: LayerInfo { takes, ..on_one_device(name, doc) },
         programs: &["dumpe2fs"],
         package: "e2fsprogs",
         modules,
-        takes,
         copies: CopyOptions { bare: "cjnqvFKSV", short: 'd', long: "" },
         label_bytes: 16,
         label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),

@@ -1,6 +1,6 @@
 //! `f2fs`: log-structured, made for flash.
 
-use super::filesystem::{OnDevice, Recipe};
+use super::filesystem::{Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use crate::error::{Error, Result};
@@ -8,11 +8,8 @@ use crate::host::{Host, paths};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static F2FS: OnDevice = OnDevice { doc: "F2FS: log-structured, made for flash.", recipe: RECIPE };
-
-const RECIPE: Recipe = Recipe {
-    name: "f2fs",
-    mkfs: "mkfs.f2fs",
+pub static F2FS: Recipe = Recipe {
+    info: on_one_device("f2fs", "F2FS: log-structured, made for flash."),
     package: "f2fs-tools",
     modules: &["f2fs"],
     // MAX_VOLUME_NAME is 512 UTF-16 units.

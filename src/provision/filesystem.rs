@@ -9,7 +9,7 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, images, needs, recorded};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, images, needs, recorded};
 use crate::error::{Error, Result};
 use crate::host::command::{Command, Output, last_lines};
 use crate::host::time::sleep;
@@ -23,39 +23,17 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A filesystem on block devices, as a layer: its recipe and a sentence about it.
-pub struct OnDevice {
-    pub(super) doc: &'static str,
-    pub(super) recipe: Recipe,
-}
-
-impl Layer for OnDevice {
-    fn name(&self) -> &'static str {
-        self.recipe.name
-    }
-
-    fn doc(&self) -> &'static str {
-        self.doc
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        self.recipe.takes
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Folder
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        self.recipe.options
+impl Layer for Recipe {
+    fn info(&self) -> &LayerInfo {
+        &self.info
     }
 
     fn usual_mount_options(&self) -> &'static [&'static str] {
-        self.recipe.usual
+        self.usual
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        check(options, &self.recipe)
+        check(options, self)
     }
 
     fn keeps_pages(&self, options: &Options) -> bool {
@@ -64,20 +42,20 @@ impl Layer for OnDevice {
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
-        unmet(host, &self.recipe)
+        unmet(host, self)
     }
 
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
-        (!data.is_empty()).then(|| (self.recipe.capacity)(options, data))
+        (!data.is_empty()).then(|| (self.capacity)(options, data))
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        let devices = FilesystemDevices::of(inputs, &self.recipe)?;
-        make(site, &devices, options, &self.recipe)?;
+        let devices = FilesystemDevices::of(inputs, self)?;
+        make(site, &devices, options, self)?;
         site.interrupt.check()?;
         // Before the mount: nobody else writes to them now.
         let refilled = images::refill_below(site, devices.data.iter().chain(&devices.log))?;
-        let mut built = open(site, &devices, options, &self.recipe)?;
+        let mut built = open(site, &devices, options, self)?;
         if refilled.ranges > 0 {
             let left = format!("{} ({}), written again", refilled.ranges, Bytes(refilled.bytes));
             built.details.insert("holes that mkfs left below".to_owned(), left);
@@ -86,16 +64,16 @@ impl Layer for OnDevice {
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        open(site, &FilesystemDevices::of(inputs, &self.recipe)?, options, &self.recipe)
+        open(site, &FilesystemDevices::of(inputs, self)?, options, self)
     }
 
     fn only_mounts(&self, options: &Options) -> Option<Vec<String>> {
-        let others = self.recipe.options.iter().filter(|spec| ![MKFS.key, MOUNT.key].contains(&spec.key));
+        let others = self.info.options.iter().filter(|spec| ![MKFS.key, MOUNT.key].contains(&spec.key));
         others.into_iter().all(|spec| options.get(spec.key).is_none()).then(|| mount::asked(options))
     }
 
     fn has_snapshots(&self) -> bool {
-        self.recipe.snapshots.is_some()
+        self.snapshots.is_some()
     }
 
     fn snapshots(
@@ -106,20 +84,20 @@ impl Layer for OnDevice {
         _options: &Options,
     ) -> Result<Option<SnapshotWay>> {
         match ground {
-            Ground::Folder(target) => Ok(self.recipe.snapshots.map(|way| way(target))),
+            Ground::Folder(target) => Ok(self.snapshots.map(|way| way(target))),
             Ground::Device(_) | Ground::Pool(_) => Ok(None),
         }
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
-            SNAPSHOT => (self.recipe.delete_snapshot)(host, thing),
+            SNAPSHOT => (self.delete_snapshot)(host, thing),
             "mount" => mount::undo(host, thing),
             "filesystem" => {
                 let label = thing.marks.get("label").map(String::as_str);
                 wipe_ours(host, Path::new(thing.mark("device")?), thing.mark("uuid")?, label)
             }
-            LOG => (self.recipe.wipe_log)(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
+            LOG => (self.wipe_log)(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
             kind => Err(Error::bug(format!("a filesystem does not create a {kind}"))),
         }
     }
@@ -140,72 +118,73 @@ impl<'a> FilesystemDevices<'a> {
     fn of(inputs: &'a [GivenGround], recipe: &Recipe) -> Result<FilesystemDevices<'a>> {
         let data = devices_for(inputs, Role::Data);
         if data.is_empty() {
-            return Err(Error::bug(format!("{} has no block device", recipe.name)));
+            return Err(Error::bug(format!("{} has no block device", recipe.name())));
         }
         Ok(FilesystemDevices { data, log: devices_for(inputs, Role::Log).first().copied() })
     }
 }
 
-/// How one filesystem is made and read.
-pub(super) struct Recipe {
-    /// Name of the layer, and type for mount.
-    pub name: &'static str,
-    pub mkfs: &'static str,
+/// What a filesystem on one device, with options for mkfs and mount alone, says of itself.
+pub(super) const fn on_one_device(name: &'static str, doc: &'static str) -> LayerInfo {
+    LayerInfo { name, doc, takes: &[Take::ONE_DEVICE], offers: GroundKind::Folder, options: &[MKFS, MOUNT] }
+}
+
+/// A filesystem on block devices, as a layer: how it is made and read.
+pub struct Recipe {
+    /// Its name is the type for mount, and `mkfs.NAME` the program.
+    pub(super) info: LayerInfo,
     /// Further programs that read it back.
-    pub programs: &'static [&'static str],
+    pub(super) programs: &'static [&'static str],
     /// Debian package of these.
-    pub package: &'static str,
+    pub(super) package: &'static str,
     /// Kernel modules that bring it.
-    pub modules: &'static [&'static str],
-    /// What it stands on.
-    pub takes: &'static [Take],
-    /// Its options: `mkfs`, `mount`, and its own.
-    pub options: &'static [OptionSpec],
+    pub(super) modules: &'static [&'static str],
     /// What it offers on devices of these capacities.
-    pub capacity: fn(&Options, &[Bytes]) -> Bytes,
+    pub(super) capacity: fn(&Options, &[Bytes]) -> Bytes,
     /// Bytes that a label may have.
-    pub label_bytes: usize,
+    pub(super) label_bytes: usize,
     /// By which options mkfs copies files of the machine into the filesystem.
-    pub copies: CopyOptions,
+    pub(super) copies: CopyOptions,
     /// Arguments of mkfs that give label and UUID.
-    pub label_and_uuid: fn(&str, &str) -> Vec<String>,
+    pub(super) label_and_uuid: fn(&str, &str) -> Vec<String>,
     /// Sets the UUID of a filesystem whose mkfs takes none: of a device and the UUID.
-    pub set_uuid: Option<fn(&Path, &str) -> Command>,
+    pub(super) set_uuid: Option<fn(&Path, &str) -> Command>,
     /// Makes what must be there before mkfs (a journal device), entered into the ledger first, and returns further
     /// arguments of mkfs. Of a site, the devices, the options and the filesystem's UUID.
-    pub prepare: fn(&Site<'_>, &FilesystemDevices<'_>, &Options, &str) -> Result<Vec<String>>,
+    pub(super) prepare: fn(&Site<'_>, &FilesystemDevices<'_>, &Options, &str) -> Result<Vec<String>>,
     /// Wipes a log of its own from a device, if it is the one with this UUID.
-    pub wipe_log: fn(&Host, &Path, &str) -> Result<()>,
+    pub(super) wipe_log: fn(&Host, &Path, &str) -> Result<()>,
     /// Mount options that name its further devices.
-    pub members: fn(&FilesystemDevices<'_>) -> Vec<String>,
+    pub(super) members: fn(&FilesystemDevices<'_>) -> Vec<String>,
     /// Mount options that people set for a database: only to name the one that was meant.
-    pub usual: &'static [&'static str],
+    pub(super) usual: &'static [&'static str],
     /// How the kernel prints its mount options.
-    pub rules: &'static [KeepRule],
+    pub(super) rules: &'static [KeepRule],
     /// Further evidence of options in force: of a host and a device.
-    pub in_force: fn(&Host, &str) -> Vec<String>,
+    pub(super) in_force: fn(&Host, &str) -> Vec<String>,
     /// What an option of its own asks of the mounted filesystem, done and read back: of a host, the mount point and the
     /// options.
-    pub after_mount: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
+    pub(super) after_mount: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
     /// How snapshots are made while it is mounted there.
-    pub snapshots: Option<fn(&Path) -> SnapshotWay>,
+    pub(super) snapshots: Option<fn(&Path) -> SnapshotWay>,
     /// Deletes one of the ledger.
-    pub delete_snapshot: fn(&Host, &Thing) -> Result<()>,
+    pub(super) delete_snapshot: fn(&Host, &Thing) -> Result<()>,
     /// Superblock facts: of a host, the first data device and the mount point.
-    pub facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
+    pub(super) facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
 }
 
 impl Recipe {
+    fn mkfs(&self) -> String {
+        format!("mkfs.{}", self.name())
+    }
+
     /// What holds for a filesystem on one device, without a journal elsewhere, whose mkfs copies no files and whose kernel
     /// prints each mount option as it was given. Name, mkfs, label and facts are its own.
-    pub const ON_ONE_DEVICE: Recipe = Recipe {
-        name: "",
-        mkfs: "",
+    pub(super) const ON_ONE_DEVICE: Recipe = Recipe {
+        info: on_one_device("", ""),
         programs: &[],
         package: "",
         modules: &[],
-        takes: &[Take::ONE_DEVICE],
-        options: &[MKFS, MOUNT],
         capacity: all_of_it,
         label_bytes: 0,
         copies: CopyOptions { bare: "", short: '\0', long: "" },
@@ -249,22 +228,12 @@ impl CopyOptions {
 }
 
 /// The option `mkfs` of every filesystem.
-pub(super) const MKFS: OptionSpec = OptionSpec {
-    key: "mkfs",
-    kind: OptionKind::TextList,
-    required: false,
-    default: Some("none"),
-    doc: "mkfs arguments, one string each: [\"-E\", \"lazy_itable_init=0\"].",
-};
+pub(super) const MKFS: OptionSpec = OptionSpec::with_default("mkfs", OptionKind::TextList, "none")
+    .doc("mkfs arguments, one string each: [\"-E\", \"lazy_itable_init=0\"].");
 
 /// The option `mount` of every filesystem.
-pub(super) const MOUNT: OptionSpec = OptionSpec {
-    key: "mount",
-    kind: OptionKind::TextList,
-    required: false,
-    default: Some("none"),
-    doc: "Mount options, one string each: [\"noatime\", \"discard\"].",
-};
+pub(super) const MOUNT: OptionSpec = OptionSpec::with_default("mount", OptionKind::TextList, "none")
+    .doc("Mount options, one string each: [\"noatime\", \"discard\"].");
 
 /// What a filesystem on one device offers.
 pub(super) fn all_of_it(_options: &Options, data: &[Bytes]) -> Bytes {
@@ -302,10 +271,11 @@ fn check(options: &Options, recipe: &Recipe) -> Result<(), OptionProblem> {
 
 /// What the machine lacks for it.
 fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
-    let tools = recipe.programs.iter().chain([&recipe.mkfs]).map(|name| (*name, recipe.package));
+    let mkfs = recipe.mkfs();
+    let tools = recipe.programs.iter().copied().chain([mkfs.as_str()]).map(|name| (name, recipe.package));
     let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
     let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
-    let kernel = needs::kernel_filesystem(host, recipe.name, recipe.modules);
+    let kernel = needs::kernel_filesystem(host, recipe.name(), recipe.modules);
     // Without the driver the programs help nobody.
     needs::root().into_iter().chain(kernel).chain(programs).collect()
 }
@@ -320,13 +290,13 @@ fn make(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     let further = (recipe.prepare)(site, devices, options, &uuid)?;
     let label = shortened(&site.name, recipe.label_bytes);
     for device in &devices.data {
-        let thing = Thing::new(recipe.name, "filesystem").with_path("device", device)?.with("uuid", &uuid);
+        let thing = Thing::new(recipe.name(), "filesystem").with_path("device", device)?.with("uuid", &uuid);
         // Between mkfs and its UUID a filesystem is ours by its label.
         let labeled = recipe.set_uuid.map(|_| label);
         site.ledger.enter(labeled.into_iter().fold(thing, |thing, label| thing.with("label", label)))?;
     }
     // mkfs runs in the run's private folder, so that a stray word among its arguments names nothing of the machine.
-    let command = Command::new(recipe.mkfs)
+    let command = Command::new(recipe.mkfs())
         .args(options.texts("mkfs"))
         .args(further)
         .args((recipe.label_and_uuid)(label, &uuid))
@@ -344,8 +314,8 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     let asked = mount::asked(options);
     let first = devices.data[0];
     let wanted = WantedMount {
-        owner: recipe.name,
-        fstype: recipe.name,
+        owner: recipe.name(),
+        fstype: recipe.name(),
         source: text(first)?,
         others: devices.data[1..].iter().map(|path| text(path)).collect::<Result<_>>()?,
         options: &asked,

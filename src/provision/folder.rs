@@ -66,7 +66,6 @@ pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
 }
 
 /// Whether a path, without `..`, has a part named `pgstrata-...`: everything that pgstrata makes has one.
-#[must_use]
 pub fn has_our_name(path: &Path) -> bool {
     path.is_absolute()
         && path.components().all(|part| part.as_os_str() != "..")

@@ -7,7 +7,7 @@
 use super::guard;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -35,24 +35,6 @@ const USED: &str = "used";
 /// The fact by which a disk is found again after its guest was killed.
 pub(crate) const SERIAL: &str = "serial";
 
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: NAME,
-        kind: OptionKind::Size,
-        required: true,
-        default: None,
-        doc: "Size of the disk, in whole MiB; the host's file is sparse.",
-    },
-    OptionSpec {
-        key: BUS,
-        kind: OptionKind::OneOf(BUSES),
-        required: false,
-        default: Some("virtio"),
-        doc: "How it is attached: \"nvme\" and \"scsi\" have FUA, \"virtio\" does not.",
-    },
-    knobs::QUEUE,
-];
-
 /// What a node asks for.
 fn kind(options: &Options) -> Option<DiskKind> {
     let bus = options.text(BUS).map_or(Some(Bus::Virtio), Bus::named)?;
@@ -61,7 +43,6 @@ fn kind(options: &Options) -> Option<DiskKind> {
 
 /// The disks that a guest needs so that each of these stacks can stand in it: those of the largest one, and those of every
 /// stack that is kept for all its trials.
-#[must_use]
 pub fn needed<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<GuestDisk> {
     let (mut most, mut kept) = (BTreeMap::new(), BTreeMap::new());
     let mut seen: Vec<&StackSpec> = Vec::new();
@@ -89,21 +70,22 @@ pub fn needed<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<GuestDisk>
     guest_disk::numbered(&kinds)
 }
 
+const INFO: LayerInfo = LayerInfo {
+    name: NAME,
+    doc: "A disk of the guest that the plan runs in (--guest): virtio-blk, NVMe or SCSI, on a sparse file of the host.",
+    takes: &[],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::required(NAME, OptionKind::Size).doc("Size of the disk, in whole MiB; the host's file is sparse."),
+        OptionSpec::with_default(BUS, OptionKind::OneOf(BUSES), "virtio")
+            .doc("How it is attached: \"nvme\" and \"scsi\" have FUA, \"virtio\" does not."),
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for OwnDisk {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn doc(&self) -> &'static str {
-        "A disk of the guest that the plan runs in (--guest): virtio-blk, NVMe or SCSI, on a sparse file of the host."
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -191,7 +191,6 @@ pub(super) fn unwritten(file: &File, path: &Path) -> Result<Option<Vec<FileRange
 
 /// Bytes a second at which a folder takes an image, by writing some into a file without a name; `None` where that cannot
 /// be told without leaving a trace: another user's folder, or a filesystem without such files or without direct writes.
-#[must_use]
 pub(super) fn try_speed(folder: &Path) -> Option<f64> {
     let free = files::free_bytes(folder).ok()?;
     let file = files::nameless(folder).ok()?;

@@ -49,7 +49,6 @@ struct MadeImage {
 pub struct Images(Vec<MadeImage>);
 
 /// Images written in full that a stack stands on.
-#[must_use]
 pub fn of_stack(spec: &StackSpec) -> Vec<WantedImage> {
     let mut all: Vec<WantedImage> = Vec::new();
     for node in &spec.nodes {
@@ -83,13 +82,11 @@ impl Images {
     }
 
     /// The images that a stack needs and that are not there.
-    #[must_use]
     pub fn lacking(&self, spec: &StackSpec) -> Vec<WantedImage> {
         of_stack(spec).into_iter().filter(|wanted| self.find(spec, wanted).is_none()).collect()
     }
 
     /// The images of a stack that are there, by node.
-    #[must_use]
     pub fn by_node(&self, spec: &StackSpec) -> BTreeMap<String, PathBuf> {
         let of = |wanted: WantedImage| self.find(spec, &wanted).map(|made| (wanted.node, made.path.clone()));
         of_stack(spec).into_iter().filter_map(of).collect()
@@ -153,7 +150,6 @@ pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &
 }
 
 /// Bytes a second at which a folder takes an image; `None` where that cannot be tried without leaving a trace.
-#[must_use]
 pub fn try_speed(folder: &Path) -> Option<f64> {
     image_file::try_speed(&files::nearest_existing(folder))
 }

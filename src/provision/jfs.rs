@@ -1,6 +1,6 @@
 //! `jfs`: IBM's. Its UUID is set after mkfs, which takes none.
 
-use super::filesystem::{self, OnDevice, Recipe};
+use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use crate::error::Result;
@@ -10,12 +10,8 @@ use crate::parse::superblock;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static JFS: OnDevice =
-    OnDevice { doc: "JFS: journals metadata; it never flushes the device's write cache.", recipe: RECIPE };
-
-const RECIPE: Recipe = Recipe {
-    name: "jfs",
-    mkfs: "mkfs.jfs",
+pub static JFS: Recipe = Recipe {
+    info: on_one_device("jfs", "JFS: journals metadata; it never flushes the device's write cache."),
     programs: &["jfs_tune"],
     package: "jfsutils",
     modules: &["jfs"],

@@ -82,13 +82,11 @@ static OF_DEVICE: [Knob; 4] = [
 static DISCARDS: Knob = knob("discards", "queue/discard_max_bytes", Drags::Nothing);
 
 const fn option(key: &'static str, kind: &'static OptionKind, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind: OptionKind::OrDefault(kind), required: false, default: None, doc }
+    OptionSpec::optional(key, OptionKind::OrDefault(kind)).doc(doc)
 }
 
 /// Knobs of a block device, as an option of every layer that offers one.
-pub const QUEUE: OptionSpec = OptionSpec {
-    key: QUEUE_KEY,
-    kind: OptionKind::Table(&[
+pub const QUEUE: OptionSpec = OptionSpec::optional(QUEUE_KEY, OptionKind::Table(&[
         option("scheduler", &OptionKind::Text, "I/O scheduler: none, mq-deadline, kyber, bfq."),
         // The kernel makes 4 of anything less (BLKDEV_MIN_RQ).
         option(NR_REQUESTS, &OptionKind::Integer { min: 4 }, "Maximum number of requests in the queue."),
@@ -98,11 +96,7 @@ pub const QUEUE: OptionSpec = OptionSpec {
             &OptionKind::OneOf(&["write back", "write through"]),
             "Whether the kernel sends flushes: with `write through` it sends none, even if the device has a volatile cache.",
         ),
-    ]),
-    required: false,
-    default: None,
-    doc: "Kernel knobs of the device queue, set for the trial and restored afterwards.",
-};
+    ])).doc("Kernel knobs of the device queue, set for the trial and restored afterwards.");
 
 /// What the table `[machine]` of a plan can hold.
 pub const MACHINE: &[OptionSpec] = &[
@@ -187,7 +181,6 @@ pub fn check(machine: &Options) -> Result<(), OptionProblem> {
 }
 
 /// What this machine lacks for knobs of its own. Reads, never changes.
-#[must_use]
 pub fn unmet(host: &Host, machine: &Options) -> Vec<Unmet> {
     let mut unmet: Vec<Unmet> = Vec::new();
     for (name, _) in asked(machine) {
@@ -304,7 +297,6 @@ pub(super) fn still_set(host: &Host, grounds: &[Ground], options: &Options) -> R
 }
 
 /// Every knob of the machine that the kernel has, with the value in force; of two rivals only the one that counts.
-#[must_use]
 pub fn in_force(host: &Host) -> BTreeMap<String, String> {
     let shown = |knob: &Knob| setting::shown(host, knob.file).map(|value| (knob.name.to_owned(), value));
     let mut all: BTreeMap<String, String> = OF_MACHINE.iter().filter_map(shown).collect();

@@ -228,7 +228,6 @@ impl Ledger {
     }
 
     /// Id of the run whose ledger it is.
-    #[must_use]
     pub fn run_id(&self) -> &str {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
@@ -291,13 +290,11 @@ impl Ledger {
     }
 
     /// The number of the next entry: what is entered from now on lies at or above it.
-    #[must_use]
     pub fn mark(&self) -> u64 {
         self.book().replayed.next
     }
 
     /// What is made and not undone, in the order in which it was made.
-    #[must_use]
     pub fn open_things(&self) -> Vec<(u64, Thing)> {
         self.book().replayed.open.iter().map(|(number, thing)| (*number, thing.clone())).collect()
     }

@@ -6,7 +6,7 @@
 use super::knobs;
 use super::ledger::Thing;
 use super::size::Size;
-use super::{Built, GivenGround, Layer, Site, Unmet, devices_for, kernel_module, mapper};
+use super::{Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, mapper};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::identity::BlockDevice;
@@ -30,26 +30,6 @@ const STEP: u64 = 1 << 20;
 
 const START: &str = "start";
 const SIZE: &str = "size";
-
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: START,
-        kind: OptionKind::Text,
-        required: false,
-        default: Some("0%"),
-        doc: "Where the part begins: 100GiB, or a share of the device: 90%. Disks that rotate are fastest at 0%.",
-    },
-    OptionSpec {
-        key: SIZE,
-        kind: OptionKind::Text,
-        required: true,
-        default: None,
-        doc: "Size of the part: 20GiB, or a share of the device: 10%.",
-    },
-    precondition::PRECONDITION,
-    precondition::PRECONDITION_ROUND,
-    knobs::QUEUE,
-];
 
 /// The part that is asked for: start and size.
 fn part(options: &Options) -> Result<(Size, Size), OptionProblem> {
@@ -78,26 +58,24 @@ fn described(options: &Options) -> String {
 /// What to do about a part beyond its device.
 const SMALLER: &str = "reduce `start` or `size` of `linear`, or enlarge the device";
 
+const INFO: LayerInfo = LayerInfo {
+    name: "linear",
+    doc: "dm-linear: a part of one device, to compare zones of a disk.",
+    takes: &[Take::ONE_DEVICE],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::with_default(START, OptionKind::Text, "0%")
+            .doc("Where the part begins: 100GiB, or a share of the device: 90%. Disks that rotate are fastest at 0%."),
+        OptionSpec::required(SIZE, OptionKind::Text).doc("Size of the part: 20GiB, or a share of the device: 10%."),
+        precondition::PRECONDITION,
+        precondition::PRECONDITION_ROUND,
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for Linear {
-    fn name(&self) -> &'static str {
-        "linear"
-    }
-
-    fn doc(&self) -> &'static str {
-        "dm-linear: a part of one device, to compare zones of a disk."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[Take::ONE_DEVICE];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -19,7 +19,8 @@ use crate::provision::mount_table;
 use crate::provision::precondition;
 use crate::provision::sysfs::DeviceNumber;
 use crate::provision::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, guard, image_file, knobs, needs, recorded,
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, devices, guard, image_file, knobs, needs,
+    recorded,
 };
 use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -31,40 +32,6 @@ use std::path::{Path, PathBuf};
 
 pub struct LoopImage;
 
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "loop",
-        kind: OptionKind::Size,
-        required: true,
-        default: None,
-        doc: "Size of the image file and of the device.",
-    },
-    OptionSpec {
-        key: "in",
-        kind: OptionKind::Path,
-        required: false,
-        default: Some(DEFAULT_FOLDER),
-        doc: "Folder for the image file; the device that holds it is the one under test. Only root, or who called pgstrata, may change it and the folders above it.",
-    },
-    OptionSpec {
-        key: "sparse",
-        kind: OptionKind::Boolean,
-        required: false,
-        default: Some("false"),
-        doc: "Create a new sparse file for each trial, which supports discard; otherwise the image is fully written once per run.",
-    },
-    OptionSpec {
-        key: "direct_io",
-        kind: OptionKind::Boolean,
-        required: false,
-        default: Some("true"),
-        doc: "Bypass the page cache of the filesystem below (O_DIRECT); an error if that filesystem does not support it.",
-    },
-    precondition::PRECONDITION,
-    precondition::PRECONDITION_ROUND,
-    knobs::QUEUE,
-];
-
 fn place(options: &Options) -> &Path {
     Path::new(options.text("in").unwrap_or(DEFAULT_FOLDER))
 }
@@ -73,21 +40,34 @@ fn is_sparse(options: &Options) -> bool {
     options.boolean("sparse").unwrap_or(false)
 }
 
+const INFO: LayerInfo = LayerInfo {
+    name: "loop",
+    doc: "A loop device on an image file, with direct I/O: uses the disk below without formatting it.",
+    takes: &[],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::required("loop", OptionKind::Size).doc("Size of the image file and of the device."),
+        OptionSpec::with_default("in", OptionKind::Path, DEFAULT_FOLDER).doc(
+            "Folder for the image file; the device that holds it is the one under test. Only root, or who called \
+             pgstrata, may change it and the folders above it.",
+        ),
+        OptionSpec::with_default("sparse", OptionKind::Boolean, "false").doc(
+            "Create a new sparse file for each trial, which supports discard; otherwise the image is fully written \
+             once per run.",
+        ),
+        OptionSpec::with_default("direct_io", OptionKind::Boolean, "true").doc(
+            "Bypass the page cache of the filesystem below (O_DIRECT); an error if that filesystem does not support \
+             it.",
+        ),
+        precondition::PRECONDITION,
+        precondition::PRECONDITION_ROUND,
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for LoopImage {
-    fn name(&self) -> &'static str {
-        "loop"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A loop device on an image file, with direct I/O: uses the disk below without formatting it."
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -10,7 +10,9 @@ mod tests;
 use super::guard;
 use super::knobs;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -23,59 +25,32 @@ use std::path::Path;
 
 pub struct Luks;
 
-const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: Some(default), doc }
-}
-
-const OPTIONS: &[OptionSpec] = &[
-    option(
-        "sector_size",
-        OptionKind::Integer { min: 512 },
-        "cryptsetup's choice by the device",
-        "Encryption sector in bytes: 512, 1024, 2048 or 4096.",
-    ),
-    option(
-        "perf",
-        OptionKind::TextList,
-        "none",
-        "Flags of dm-crypt: no_read_workqueue, no_write_workqueue, same_cpu_crypt, submit_from_crypt_cpus.",
-    ),
-    option("cipher", OptionKind::Text, "aes-xts-plain64", "Cipher as dm-crypt names it."),
-    option(
-        "key_bits",
-        OptionKind::Integer { min: 64 },
-        "512",
-        "Length of the volume key in bits; XTS splits it in two.",
-    ),
-    option("discards", OptionKind::Boolean, "false", "Pass discards on."),
-    knobs::QUEUE,
-];
-
 const PERF: [&str; 4] = ["no_read_workqueue", "no_write_workqueue", "same_cpu_crypt", "submit_from_crypt_cpus"];
 const CIPHER: &str = "aes-xts-plain64";
 /// What a LUKS2 header takes of the device (cryptsetup(8), `--offset`).
 const HEADER: u64 = 16 << 20;
 
+const INFO: LayerInfo = LayerInfo {
+    name: "luks",
+    doc: "LUKS2 (dm-crypt): encryption with a throw-away key, to measure what it costs.",
+    takes: &[Take::ONE_DEVICE],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::with_default("sector_size", OptionKind::Integer { min: 512 }, "cryptsetup's choice by the device")
+            .doc("Encryption sector in bytes: 512, 1024, 2048 or 4096."),
+        OptionSpec::with_default("perf", OptionKind::TextList, "none")
+            .doc("Flags of dm-crypt: no_read_workqueue, no_write_workqueue, same_cpu_crypt, submit_from_crypt_cpus."),
+        OptionSpec::with_default("cipher", OptionKind::Text, "aes-xts-plain64").doc("Cipher as dm-crypt names it."),
+        OptionSpec::with_default("key_bits", OptionKind::Integer { min: 64 }, "512")
+            .doc("Length of the volume key in bits; XTS splits it in two."),
+        OptionSpec::with_default("discards", OptionKind::Boolean, "false").doc("Pass discards on."),
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for Luks {
-    fn name(&self) -> &'static str {
-        "luks"
-    }
-
-    fn doc(&self) -> &'static str {
-        "LUKS2 (dm-crypt): encryption with a throw-away key, to measure what it costs."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[Take::ONE_DEVICE];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -13,7 +13,9 @@ mod tests;
 use super::guard;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -21,7 +23,7 @@ use crate::host::time::sleep;
 use crate::parse::lvm;
 use crate::provision::identity::BlockDevice;
 use crate::provision::mount_table;
-use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
 use options::Amount;
@@ -30,34 +32,25 @@ use std::path::Path;
 
 pub struct Lvm;
 
+const INFO: LayerInfo = LayerInfo {
+    name: "lvm",
+    doc: "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own.",
+    takes: &[Take {
+        most: 64,
+        doc: "The devices of the volume group; default: all that are still unused.",
+        ..Take::ONE_DEVICE
+    }],
+    offers: GroundKind::Device,
+    options: options::OPTIONS,
+};
+
 impl Layer for Lvm {
-    fn name(&self) -> &'static str {
-        "lvm"
-    }
-
-    fn doc(&self) -> &'static str {
-        "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[Take {
-            most: 64,
-            doc: "The devices of the volume group; default: all that are still unused.",
-            ..Take::ONE_DEVICE
-        }];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn grounds(&self, options: &Options) -> Vec<String> {
         options::volumes(options).into_iter().map(|volume| volume.ground).collect()
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        options::OPTIONS
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -46,7 +46,6 @@ struct Mounted {
 
 impl MachineCrash {
     /// Of a stack that stands.
-    #[must_use]
     pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> MachineCrash {
         let folders = built.grounds.iter().filter_map(|(name, ground)| match ground {
             Ground::Folder(path) => {

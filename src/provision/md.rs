@@ -13,7 +13,9 @@ mod tests;
 use super::guard;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -21,7 +23,7 @@ use crate::host::time::sleep;
 use crate::parse::mdadm;
 use crate::provision::identity::BlockDevice;
 use crate::provision::mount_table;
-use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
 use options::Level;
@@ -31,40 +33,26 @@ use std::time::Duration;
 
 pub struct Md;
 
+const INFO: LayerInfo = LayerInfo {
+    name: "md",
+    doc: "Linux software RAID, levels 0, 1, 5, 6 and 10; the build waits for the first resync.",
+    takes: &[
+        Take { least: 2, most: 64, doc: "The member devices; default: all that are still unused.", ..Take::ONE_DEVICE },
+        Take {
+            role: Role::Log,
+            key: "journal",
+            least: 0,
+            doc: "Device for a write journal (levels 5 and 6).",
+            ..Take::ONE_DEVICE
+        },
+    ],
+    offers: GroundKind::Device,
+    options: options::OPTIONS,
+};
+
 impl Layer for Md {
-    fn name(&self) -> &'static str {
-        "md"
-    }
-
-    fn doc(&self) -> &'static str {
-        "Linux software RAID, levels 0, 1, 5, 6 and 10; the build waits for the first resync."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[
-            Take {
-                least: 2,
-                most: 64,
-                doc: "The member devices; default: all that are still unused.",
-                ..Take::ONE_DEVICE
-            },
-            Take {
-                role: Role::Log,
-                key: "journal",
-                least: 0,
-                doc: "Device for a write journal (levels 5 and 6).",
-                ..Take::ONE_DEVICE
-            },
-        ];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        options::OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -5,7 +5,7 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::{self, KeepRule};
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -16,9 +16,7 @@ use std::path::Path;
 
 /// One of them.
 pub struct Memory {
-    name: &'static str,
-    doc: &'static str,
-    options: &'static [OptionSpec],
+    info: LayerInfo,
     usual_mount_options: &'static [&'static str],
     /// Mount options that are keys of their own.
     own: &'static [(&'static str, &'static str)],
@@ -28,18 +26,14 @@ pub struct Memory {
 }
 
 pub static TMPFS: Memory = Memory {
-    name: "tmpfs",
-    doc: "tmpfs: files in memory, the upper bound for any storage; nothing survives a power loss.",
-    options: &[
-        OptionSpec {
-            key: "size",
-            kind: OptionKind::Size,
-            required: true,
-            default: None,
-            doc: "Size limit for its files, in memory and swap.",
-        },
-        mount_options("Extra mount options, one string each: [\"huge=always\", \"noatime\"]."),
-    ],
+    info: info(
+        "tmpfs",
+        "tmpfs: files in memory, the upper bound for any storage; nothing survives a power loss.",
+        &[
+            OptionSpec::required("size", OptionKind::Size).doc("Size limit for its files, in memory and swap."),
+            mount_options("Extra mount options, one string each: [\"huge=always\", \"noatime\"]."),
+        ],
+    ),
     usual_mount_options: &["huge", "mpol", "nr_inodes", "noswap"],
     own: &[("size=", "give the size as `size`"), ("nr_blocks=", "give the size as `size`")],
     // mm/shmem.c, `shmem_show_options`.
@@ -60,11 +54,13 @@ pub static TMPFS: Memory = Memory {
 };
 
 pub static RAMFS: Memory = Memory {
-    name: "ramfs",
-    doc: "ramfs: files in memory without a size limit; large data can exhaust the machine's memory.",
-    options: &[mount_options(
-        "Mount options, one string each. ramfs ignores unknown options; an option that does not show up afterwards is an error.",
-    )],
+    info: info(
+        "ramfs",
+        "ramfs: files in memory without a size limit; large data can exhaust the machine's memory.",
+        &[mount_options(
+            "Mount options, one string each. ramfs ignores unknown options; an option that does not show up afterwards is an error.",
+        )],
+    ),
     usual_mount_options: &[],
     own: &[],
     // fs/ramfs/inode.c, `ramfs_show_options`: the mode is all that it knows.
@@ -73,34 +69,28 @@ pub static RAMFS: Memory = Memory {
 };
 
 pub static HUGETLBFS: Memory = Memory {
-    name: "hugetlbfs",
-    doc: "hugetlbfs: huge pages as files; it has no write(2), so every case on it fails with that reason.",
-    options: &[mount_options("Mount options, one string each: [\"pagesize=2M\"].")],
+    info: info(
+        "hugetlbfs",
+        "hugetlbfs: huge pages as files; it has no write(2), so every case on it fails with that reason.",
+        &[mount_options("Mount options, one string each: [\"pagesize=2M\"].")],
+    ),
     usual_mount_options: &[],
     own: &[],
     rules: &[],
     facts: must_write,
 };
 
+const fn info(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
+    LayerInfo { name, doc, takes: &[], offers: GroundKind::Folder, options }
+}
+
 const fn mount_options(doc: &'static str) -> OptionSpec {
-    OptionSpec { key: "mount", kind: OptionKind::TextList, required: false, default: Some("none"), doc }
+    OptionSpec::with_default("mount", OptionKind::TextList, "none").doc(doc)
 }
 
 impl Layer for Memory {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn doc(&self) -> &'static str {
-        self.doc
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Folder
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        self.options
+    fn info(&self) -> &LayerInfo {
+        &self.info
     }
 
     fn usual_mount_options(&self) -> &'static [&'static str] {
@@ -108,10 +98,10 @@ impl Layer for Memory {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        let has_size = self.options.iter().any(|option| option.key == "size");
+        let has_size = self.info.options.iter().any(|option| option.key == "size");
         // The kernel takes 0 as "no limit".
         if has_size && options.size("size").unwrap_or_default() == Bytes(0) {
-            let missing = format!("the size of the {} is missing or 0", self.name);
+            let missing = format!("the size of the {} is missing or 0", self.name());
             return Err(OptionProblem::at("size", missing).help("write it as 4GiB"));
         }
         mount::check(options, self.own)
@@ -119,7 +109,7 @@ impl Layer for Memory {
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let programs = ["mount", "umount"].into_iter().filter_map(|name| needs::program(host, name, "mount"));
-        needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, self.name, &[])).collect()
+        needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, self.name(), &[])).collect()
     }
 
     fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
@@ -134,8 +124,8 @@ impl Layer for Memory {
         let mut asked = mount::asked(options);
         asked.extend(options.size("size").map(|size| format!("size={}", size.0)));
         let wanted = WantedMount {
-            owner: self.name,
-            fstype: self.name,
+            owner: self.name(),
+            fstype: self.name(),
             source: site.name.as_str(),
             others: Vec::new(),
             options: &asked,

@@ -137,7 +137,6 @@ layers! {
 }
 
 /// The layer that a plan calls `name`.
-#[must_use]
 pub fn layer(name: &str) -> Option<&'static dyn Layer> {
     ALL.iter().copied().find(|layer| layer.name() == name)
 }
@@ -154,7 +153,6 @@ pub enum Ground {
 }
 
 impl Ground {
-    #[must_use]
     pub fn kind(&self) -> GroundKind {
         match self {
             Ground::Device(_) => GroundKind::Device,
@@ -235,31 +233,37 @@ pub struct Built {
 
 impl Built {
     /// One ground with its facts; promises nothing of its own.
-    #[must_use]
     pub fn one(ground: Ground, details: BTreeMap<String, String>) -> Built {
         Built { grounds: vec![ground], details, promises: Vec::new() }
     }
 }
 
+/// What a layer says of itself, for the plan and the manual.
+pub struct LayerInfo {
+    /// Its name in plans: `ext4`.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// What it stands on; empty for one that needs nothing below.
+    pub takes: &'static [Take],
+    /// What each of its grounds is.
+    pub offers: GroundKind,
+    /// Its options. The first may be given as the value of the layer's own key: `{ loop = "6GiB" }`.
+    pub options: &'static [OptionSpec],
+}
+
 /// One kind of layer.
 pub trait Layer: Sync {
-    /// Its name in plans: `ext4`.
-    fn name(&self) -> &'static str;
-    /// One sentence for the manual.
-    fn doc(&self) -> &'static str;
-    /// What it stands on; empty for one that needs nothing below.
-    fn takes(&self) -> &'static [Take] {
-        &[]
+    fn info(&self) -> &LayerInfo;
+    /// Its name in plans.
+    fn name(&self) -> &'static str {
+        self.info().name
     }
-    /// What each of its grounds is.
-    fn offers(&self) -> GroundKind;
     /// Names of its grounds: one without a name, unless its options make several.
     fn grounds(&self, options: &Options) -> Vec<String> {
         let _ = options;
         vec![String::new()]
     }
-    /// Its options. The first may be given as the value of the layer's own key: `{ loop = "6GiB" }`.
-    fn options(&self) -> &'static [OptionSpec];
     /// Names of mount options of its own that people set for a database: only to name the one that was meant.
     fn usual_mount_options(&self) -> &'static [&'static str] {
         &[]

@@ -91,7 +91,6 @@ fn finding(filesystem: &str, option: &str) -> MountFinding {
 }
 
 /// The mount options that people write for a filesystem, by name.
-#[must_use]
 pub fn usual(filesystem: &str) -> Vec<&'static str> {
     let own = layer(filesystem).map_or(&[][..], Layer::usual_mount_options);
     GENERAL.iter().chain(own).copied().collect()

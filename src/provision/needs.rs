@@ -68,7 +68,6 @@ pub(super) fn release(host: &Host) -> Option<String> {
 }
 
 /// What the space of stacks that stand at the same time lacks, together: on each filesystem, and in memory.
-#[must_use]
 pub fn lacking_space(host: &Host, spaces: &[Space]) -> Vec<Unmet> {
     let mut disks: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
     let mut memory = 0u64;

@@ -1,6 +1,6 @@
 //! `nilfs2`: a log of checkpoints. mount(8) starts its cleaner, a daemon that takes segments back, and umount(8) ends it.
 
-use super::filesystem::{self, OnDevice, Recipe};
+use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::Unless;
 use crate::error::Result;
@@ -10,14 +10,11 @@ use crate::parse::superblock;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static NILFS2: OnDevice = OnDevice {
-    doc: "NILFS2: a log of checkpoints; its cleaner daemon (nilfs_cleanerd) writes while the workload runs.",
-    recipe: RECIPE,
-};
-
-const RECIPE: Recipe = Recipe {
-    name: "nilfs2",
-    mkfs: "mkfs.nilfs2",
+pub static NILFS2: Recipe = Recipe {
+    info: on_one_device(
+        "nilfs2",
+        "NILFS2: a log of checkpoints; its cleaner daemon (nilfs_cleanerd) writes while the workload runs.",
+    ),
     programs: &["nilfs-tune", "mount.nilfs2", "nilfs_cleanerd"],
     package: "nilfs-tools",
     modules: &["nilfs2"],

@@ -4,7 +4,8 @@
 
 use super::ledger::Thing;
 use super::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper, needs,
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper,
+    needs,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
@@ -19,50 +20,33 @@ use std::path::{Path, PathBuf};
 
 pub struct NullBlk;
 
-const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: Some(default), doc }
-}
-
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "null_blk",
-        kind: OptionKind::Size,
-        required: true,
-        default: None,
-        doc: "Size of the device, in whole MiB; what is written stays in memory.",
-    },
-    option("latency", OptionKind::Span, "0us", "Time until a request is done; 0us = at once."),
-    option("block_size", OptionKind::Integer { min: 512 }, "512", "Logical block in bytes: 512, 1024, 2048 or 4096."),
-    option(
-        "cache",
-        OptionKind::Size,
-        "none",
-        "Size of a volatile write cache, in whole MiB; without one it declares no cache.",
-    ),
-    knobs::QUEUE,
-];
-
 const MIB: u64 = 1 << 20;
 /// Where configfs is mounted by custom.
 const CONFIG: &str = "/sys/kernel/config";
 const CONFIGFS: &str = "/sys/kernel/config/nullb";
 const MODULE: &str = "null_blk";
 
+const INFO: LayerInfo = LayerInfo {
+    name: "null_blk",
+    doc: "null_blk: a device in memory with a latency of choice; nothing survives.",
+    takes: &[],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::required("null_blk", OptionKind::Size)
+            .doc("Size of the device, in whole MiB; what is written stays in memory."),
+        OptionSpec::with_default("latency", OptionKind::Span, "0us")
+            .doc("Time until a request is done; 0us = at once."),
+        OptionSpec::with_default("block_size", OptionKind::Integer { min: 512 }, "512")
+            .doc("Logical block in bytes: 512, 1024, 2048 or 4096."),
+        OptionSpec::with_default("cache", OptionKind::Size, "none")
+            .doc("Size of a volatile write cache, in whole MiB; without one it declares no cache."),
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for NullBlk {
-    fn name(&self) -> &'static str {
-        "null_blk"
-    }
-
-    fn doc(&self) -> &'static str {
-        "null_blk: a device in memory with a latency of choice; nothing survives."
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

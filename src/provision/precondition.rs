@@ -12,24 +12,15 @@ pub(crate) const KEY: &str = "precondition";
 pub(crate) const ROUND: &str = "precondition_round";
 
 /// Whether a device is to be brought to its steady state; an option of layers whose device outlives a trial.
-pub const PRECONDITION: OptionSpec = OptionSpec {
-    key: KEY,
-    kind: OptionKind::Boolean,
-    required: false,
-    default: Some("false"),
-    doc: "Bring the device to its steady state once per run, before stacks are built on it: purge, 2 x its size in 128 KiB \
-          sequential writes, then up to 25 rounds of 4 KiB random writes until SNIA's rule holds. HOURS ON A LARGE DRIVE, and \
-          it wears.",
-};
+pub const PRECONDITION: OptionSpec = OptionSpec::with_default(KEY, OptionKind::Boolean, "false").doc(
+    "Bring the device to its steady state once per run, before stacks are built on it: purge, 2 x its size in 128 KiB \
+     sequential writes, then up to 25 rounds of 4 KiB random writes until SNIA's rule holds. HOURS ON A LARGE DRIVE, \
+     and it wears.",
+);
 
 /// Length of a round.
-pub const PRECONDITION_ROUND: OptionSpec = OptionSpec {
-    key: ROUND,
-    kind: OptionKind::Span,
-    required: false,
-    default: Some("60s"),
-    doc: "Length of a round of `precondition`. Shorter ones are not SNIA's, and reports say so.",
-};
+pub const PRECONDITION_ROUND: OptionSpec = OptionSpec::with_default(ROUND, OptionKind::Span, "60s")
+    .doc("Length of a round of `precondition`. Shorter ones are not SNIA's, and reports say so.");
 
 /// What is asked of the drive of a node; `None` where nothing is.
 pub(crate) fn asked(options: &Options) -> Option<Micros> {

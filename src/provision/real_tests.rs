@@ -20,8 +20,8 @@ const SIZE: &str = "320MiB";
 
 /// Each filesystem on a device that can be built here, with a place for it.
 fn on_device() -> impl Iterator<Item = (&'static str, TestPlace)> {
-    let stands = |layer: &&dyn Layer| layer.takes().iter().any(|take| take.kind == GroundKind::Device);
-    let layers = ALL.iter().copied().filter(|layer| layer.offers() == GroundKind::Folder).filter(stands);
+    let stands = |layer: &&dyn Layer| layer.info().takes.iter().any(|take| take.kind == GroundKind::Device);
+    let layers = ALL.iter().copied().filter(|layer| layer.info().offers == GroundKind::Folder).filter(stands);
     layers.filter_map(|layer| Some((layer.name(), TestPlace::with_layer(layer.name())?)))
 }
 
@@ -341,9 +341,9 @@ fn names_and_first_options_of_the_layers_are_as_plans_expect() {
     let names: BTreeSet<&str> = ALL.iter().map(|layer| layer.name()).collect();
     assert_eq!(names.len(), ALL.len());
     for layer in ALL {
-        if layer.takes().is_empty() && layer.offers() == GroundKind::Device {
-            assert_eq!(layer.options().first().map(|option| option.key), Some(layer.name()));
+        if layer.info().takes.is_empty() && layer.info().offers == GroundKind::Device {
+            assert_eq!(layer.info().options.first().map(|option| option.key), Some(layer.name()));
         }
-        assert!(layer.doc().ends_with('.'), "{}", layer.name());
+        assert!(layer.info().doc.ends_with('.'), "{}", layer.name());
     }
 }

@@ -43,7 +43,6 @@ pub fn prepare(ledger: &Ledger, parent: &Path) -> Result<PathBuf> {
 }
 
 /// What the kernel lacks to attach disks by NBD.
-#[must_use]
 pub fn unmet_nbd(host: &Host) -> Option<Unmet> {
     kernel_module::unmet(host, "NBD", "nbd", |host| DeviceNumber::named(host, "nbd0").is_some())
 }

@@ -1,6 +1,6 @@
 //! `reiserfs`: version 3, which Linux 6.13 removed.
 
-use super::filesystem::{self, OnDevice, Recipe};
+use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use crate::error::Result;
@@ -10,12 +10,8 @@ use crate::parse::superblock;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static REISERFS: OnDevice =
-    OnDevice { doc: "ReiserFS 3: journals metadata, packs small files; not in Linux 6.13 and later.", recipe: RECIPE };
-
-const RECIPE: Recipe = Recipe {
-    name: "reiserfs",
-    mkfs: "mkfs.reiserfs",
+pub static REISERFS: Recipe = Recipe {
+    info: on_one_device("reiserfs", "ReiserFS 3: journals metadata, packs small files; not in Linux 6.13 and later."),
     programs: &["debugreiserfs"],
     package: "reiserfsprogs",
     modules: &["reiserfs"],

@@ -44,7 +44,6 @@ struct Remount {
 impl Remounts {
     /// From a stack that was opened on the devices in `there`; `None` where one of its nodes is more than a filesystem on
     /// one device, with nothing but options for its mount.
-    #[must_use]
     pub fn of(spec: &StackSpec, opened: &BuiltStack, there: &Grounds) -> Option<Remounts> {
         let above = spec.nodes.iter().filter(|node| there.keys().all(|ground| ground.node() != node.name));
         let below = spec.nodes.iter().filter(|node| there.keys().any(|ground| ground.node() == node.name));

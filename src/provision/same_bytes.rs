@@ -7,7 +7,6 @@ use crate::record::stack::{End, GroundName, StackSpec};
 pub const INSTEAD: &str = "set checksum = \"fletcher4\" and dedup = \"off\", or age by `pgbench`";
 
 /// Why pages that are written back unchanged would not be written; `None` where they are. `pg_wal` has none of them.
-#[must_use]
 pub fn skipped(spec: &StackSpec) -> Option<String> {
     let of_pages = spec.ends().into_iter().filter(|(end, _)| *end != End::Wal);
     of_pages.into_iter().find_map(|(_, ground)| below(spec, ground))

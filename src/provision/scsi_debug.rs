@@ -6,7 +6,7 @@
 use super::guard;
 use super::knobs;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, kernel_module, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -21,45 +21,32 @@ use std::path::{Path, PathBuf};
 
 pub struct ScsiDebug;
 
-const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: Some(default), doc }
-}
-
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "scsi_debug",
-        kind: OptionKind::Size,
-        required: true,
-        default: None,
-        doc: "Size of the disk, in whole MiB of memory, taken at once.",
-    },
-    option("latency", OptionKind::Span, "0us", "Time until a request is done."),
-    option("sector_size", OptionKind::Integer { min: 512 }, "512", "Logical sector in bytes: 512, 1024, 2048 or 4096."),
-    option("atomic_writes", OptionKind::Boolean, "false", "Support atomic writes (Linux 6.11 and later)."),
-    knobs::QUEUE,
-];
-
 const MIB: u64 = 1 << 20;
 const MODULE: &str = "scsi_debug";
 const PARAMETERS: &str = "/sys/module/scsi_debug/parameters";
 /// Characters that a SCSI vendor has.
 const VENDOR_BYTES: usize = 8;
 
+const INFO: LayerInfo = LayerInfo {
+    name: "scsi_debug",
+    doc: "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives.",
+    takes: &[],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::required("scsi_debug", OptionKind::Size)
+            .doc("Size of the disk, in whole MiB of memory, taken at once."),
+        OptionSpec::with_default("latency", OptionKind::Span, "0us").doc("Time until a request is done."),
+        OptionSpec::with_default("sector_size", OptionKind::Integer { min: 512 }, "512")
+            .doc("Logical sector in bytes: 512, 1024, 2048 or 4096."),
+        OptionSpec::with_default("atomic_writes", OptionKind::Boolean, "false")
+            .doc("Support atomic writes (Linux 6.11 and later)."),
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for ScsiDebug {
-    fn name(&self) -> &'static str {
-        "scsi_debug"
-    }
-
-    fn doc(&self) -> &'static str {
-        "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives."
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

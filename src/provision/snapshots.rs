@@ -125,7 +125,6 @@ impl<'s> Snapshots<'s> {
     }
 
     /// The folder of a snapshot that is to be filled with reflinks once it is made.
-    #[must_use]
     pub fn filled(&self, number: u64) -> Option<PathBuf> {
         self.way.filled.as_ref().map(|folder| folder(&self.name(number)))
     }
@@ -174,7 +173,6 @@ fn lacks(end: &End, stack: &str) -> String {
 }
 
 /// Why a stack can have no snapshots, as far as its layers tell before it is built.
-#[must_use]
 pub fn lacking(spec: &StackSpec) -> Option<String> {
     let has_none = |(_, ground): &(End, &GroundName)| !can_have(spec, ground);
     spec.ends().into_iter().find(has_none).map(|(end, _)| lacks(&end, &spec.name))

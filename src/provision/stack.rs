@@ -35,7 +35,6 @@ pub struct BuiltStack {
 
 impl BuiltStack {
     /// The folder for the data.
-    #[must_use]
     pub fn folder(&self) -> &PathBuf {
         // Building fails without one.
         &self.folders[&End::Data]
@@ -98,7 +97,6 @@ impl BuiltStack {
     }
 
     /// Whether a text names this stack: a folder of it, or a pool that it has built.
-    #[must_use]
     pub fn is_named_in(&self, text: &str) -> bool {
         let folders = self.folders.values().map(|folder| folder.display().to_string());
         let pools = self.grounds.values().filter_map(pool_name).map(str::to_owned);
@@ -106,7 +104,6 @@ impl BuiltStack {
     }
 
     /// Names of the ZFS pools that it stands on: those that it has built, and those of the datasets that its folders lie on.
-    #[must_use]
     pub fn pools(&self) -> Vec<String> {
         let built = self.grounds.values().filter_map(pool_name);
         let mounts = self.facts.nodes.iter().flat_map(|node| &node.grounds).filter_map(|ground| ground.mount.as_ref());
@@ -228,7 +225,7 @@ pub(super) fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGrou
         Ok(GivenGround { role: input.role, group: input.group.clone(), ground })
     });
     let given: Vec<GivenGround> = given.collect::<Result<_>>()?;
-    for take in known(node)?.takes() {
+    for take in known(node)?.info().takes {
         let fitting = given.iter().filter(|given| given.role == take.role && given.ground.kind() == take.kind).count();
         if !(take.least..=take.most).contains(&fitting) {
             let (least, most, kind) = (take.least, take.most, take.kind.word());
@@ -253,7 +250,6 @@ pub(super) fn known(node: &NodeSpec) -> Result<&'static dyn Layer> {
 
 /// What this machine lacks for a stack, free space included, where these images are there already. Reads, never changes;
 /// the same thing is reported once.
-#[must_use]
 pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
     let mut all: Vec<Unmet> = Vec::new();
     let layers = spec.nodes.iter().filter_map(|node| Some((layer(&node.layer)?, &node.options)));
@@ -296,13 +292,11 @@ fn claimed_twice(spec: &StackSpec) -> Vec<Unmet> {
 
 /// The space that a stack takes from what others use, too. Needs of stacks that stand at the same time add up: see
 /// [`super::needs::lacking_space`].
-#[must_use]
 pub fn spaces(spec: &StackSpec) -> Vec<Space> {
     spec.nodes.iter().filter_map(|node| layer(&node.layer)?.space(&node.options)).collect()
 }
 
 /// What a ground of a stack offers at most, as far as that is known before anything is built.
-#[must_use]
 pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
     let node = spec.node(ground.node())?;
     layer(&node.layer)?.capacity(&node.options, &data_below(spec, node)?)

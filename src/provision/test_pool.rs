@@ -1,7 +1,7 @@
 //! A pool for tests, in the shape of ZFS where the kernel has none: an ext4 on its first data device, with folders as datasets.
 
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder, layer};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder, layer};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionSpec, Options};
@@ -20,44 +20,30 @@ pub struct Dataset;
 /// Its only instance.
 pub static DATASET: Dataset = Dataset;
 
-const PROPERTIES: &[OptionSpec] = &[OptionSpec {
-    key: "properties",
-    kind: OptionKind::Properties,
-    required: false,
-    default: None,
-    doc: "Properties by name.",
-}];
+const PROPERTIES: &[OptionSpec] =
+    &[OptionSpec::optional("properties", OptionKind::Properties).doc("Properties by name.")];
 
 const fn take(role: Role, key: &'static str, least: usize) -> Take {
     let kind = GroundKind::Device;
     Take { role, kind, key, least, most: 64, groups: &["mirror", "raidz1"], doc: "Devices, or groups of them." }
 }
 
+const POOL_INFO: LayerInfo = LayerInfo {
+    name: "test-pool",
+    doc: "A pool for tests.",
+    takes: &[
+        take(Role::Data, "vdevs", 1),
+        take(Role::Log, "log", 0),
+        take(Role::Cache, "cache", 0),
+        take(Role::Special, "special", 0),
+    ],
+    offers: GroundKind::Pool,
+    options: PROPERTIES,
+};
+
 impl Layer for Pool {
-    fn name(&self) -> &'static str {
-        "test-pool"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A pool for tests."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[
-            take(Role::Data, "vdevs", 1),
-            take(Role::Log, "log", 0),
-            take(Role::Cache, "cache", 0),
-            take(Role::Special, "special", 0),
-        ];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Pool
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        PROPERTIES
+    fn info(&self) -> &LayerInfo {
+        &POOL_INFO
     }
 
     fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
@@ -79,26 +65,17 @@ impl Layer for Pool {
     }
 }
 
+const DATASET_INFO: LayerInfo = LayerInfo {
+    name: "test-dataset",
+    doc: "A dataset for tests.",
+    takes: &[Take { kind: GroundKind::Pool, ..Take::ONE_DEVICE }],
+    offers: GroundKind::Folder,
+    options: PROPERTIES,
+};
+
 impl Layer for Dataset {
-    fn name(&self) -> &'static str {
-        "test-dataset"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A dataset for tests."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const TAKES: &[Take] = &[Take { kind: GroundKind::Pool, ..Take::ONE_DEVICE }];
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Folder
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        PROPERTIES
+    fn info(&self) -> &LayerInfo {
+        &DATASET_INFO
     }
 
     fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {

@@ -1,11 +1,8 @@
 //! Three members, two grounds: what adding a layer of any shape takes, which is this file and its line in `layers!`.
 
-use super::test_volumes::Volume;
+use super::test_volumes::{Volume, volume};
 use crate::record::stack::Take;
 
-pub static TRIO: Volume = Volume {
-    name: "trio",
-    takes: &[Take { least: 3, most: 3, ..Take::ONE_DEVICE }],
-    options: &[],
-    grounds: |_| vec!["left".to_owned(), "right".to_owned()],
-};
+pub static TRIO: Volume = volume("trio", &[Take { least: 3, most: 3, ..Take::ONE_DEVICE }], &[], |_| {
+    vec!["left".to_owned(), "right".to_owned()]
+});

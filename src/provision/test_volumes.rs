@@ -2,7 +2,7 @@
 //! that graphs can be built where the kernel has none of these. What is written goes to the first member alone.
 
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -15,14 +15,22 @@ use std::path::{Path, PathBuf};
 
 /// A volume of some members, with some grounds.
 pub struct Volume {
-    pub(super) name: &'static str,
-    pub(super) takes: &'static [Take],
-    pub(super) options: &'static [OptionSpec],
-    pub(super) grounds: fn(&Options) -> Vec<String>,
+    info: LayerInfo,
+    grounds: fn(&Options) -> Vec<String>,
+}
+
+/// A volume with one ground or, by `grounds`, several.
+pub(super) const fn volume(
+    name: &'static str,
+    takes: &'static [Take],
+    options: &'static [OptionSpec],
+    grounds: fn(&Options) -> Vec<String>,
+) -> Volume {
+    Volume { info: LayerInfo { name, doc: "A volume for tests.", takes, offers: GroundKind::Device, options }, grounds }
 }
 
 const fn option(key: &'static str, kind: OptionKind) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: None, doc: "For tests." }
+    OptionSpec::optional(key, kind).doc("For tests.")
 }
 
 const fn members(least: usize, most: usize) -> Take {
@@ -34,63 +42,43 @@ fn one(_options: &Options) -> Vec<String> {
 }
 
 /// In the shape of md.
-pub static MD_STAND_IN: Volume = Volume {
-    name: "md-stand-in",
-    takes: &[members(2, 64)],
-    options: &[option("level", OptionKind::Integer { min: 0 }), option("chunk", OptionKind::Size)],
-    grounds: one,
-};
+pub static MD_STAND_IN: Volume = volume(
+    "md-stand-in",
+    &[members(2, 64)],
+    &[option("level", OptionKind::Integer { min: 0 }), option("chunk", OptionKind::Size)],
+    one,
+);
 
 /// In the shape of LVM: one volume, or several by name.
-pub static LVM_STAND_IN: Volume = Volume {
-    name: "lvm-stand-in",
-    takes: &[members(1, 64)],
-    options: &[option("size", OptionKind::Text), option("volumes", OptionKind::Properties)],
-    grounds: |options| match options.table("volumes").0.into_keys().collect::<Vec<_>>() {
+pub static LVM_STAND_IN: Volume = volume(
+    "lvm-stand-in",
+    &[members(1, 64)],
+    &[option("size", OptionKind::Text), option("volumes", OptionKind::Properties)],
+    |options| match options.table("volumes").0.into_keys().collect::<Vec<_>>() {
         none if none.is_empty() => vec![String::new()],
         names => names,
     },
-};
+);
 
 /// In the shape of dm-crypt.
-pub static LUKS_STAND_IN: Volume = Volume {
-    name: "luks-stand-in",
-    takes: &[Take::ONE_DEVICE],
-    options: &[option("sector_size", OptionKind::Integer { min: 512 }), option("perf", OptionKind::TextList)],
-    grounds: one,
-};
+pub static LUKS_STAND_IN: Volume = volume(
+    "luks-stand-in",
+    &[Take::ONE_DEVICE],
+    &[option("sector_size", OptionKind::Integer { min: 512 }), option("perf", OptionKind::TextList)],
+    one,
+);
 
 /// Slipped in between a device and what stands on it.
-pub static DELAY_STAND_IN: Volume = Volume {
-    name: "delay-stand-in",
-    takes: &[Take::ONE_DEVICE],
-    options: &[option("delay", OptionKind::Span)],
-    grounds: one,
-};
+pub static DELAY_STAND_IN: Volume =
+    volume("delay-stand-in", &[Take::ONE_DEVICE], &[option("delay", OptionKind::Span)], one);
 
 impl Layer for Volume {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn doc(&self) -> &'static str {
-        "A volume for tests."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        self.takes
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
+    fn info(&self) -> &LayerInfo {
+        &self.info
     }
 
     fn grounds(&self, options: &Options) -> Vec<String> {
         (self.grounds)(options)
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        self.options
     }
 
     fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
@@ -104,14 +92,14 @@ impl Layer for Volume {
         let slice = sectors / names.len() as u64 * 512 / 4096 * 4096;
         let mut grounds = Vec::new();
         for number in 0..names.len() as u64 {
-            site.ledger.enter(Thing::new(self.name, "slice").with_path("device", first)?)?;
+            site.ledger.enter(Thing::new(self.name(), "slice").with_path("device", first)?)?;
             let (offset, size) = ((number * slice).to_string(), slice.to_string());
             let arguments = ["--show", "-f", "--direct-io=on", "-o", &offset, "--sizelimit", &size];
             let made = site.host.run(&Command::new("losetup").args(arguments).arg(first))?;
             grounds.push(Ground::Device(PathBuf::from(made.stdout.trim())));
         }
         let details = BTreeMap::from([("members".to_owned(), inputs.len().to_string())]);
-        let promises = vec![Promise::new(Claim::FlushesUncounted, format!("{}: for tests", self.name))];
+        let promises = vec![Promise::new(Claim::FlushesUncounted, format!("{}: for tests", self.name()))];
         Ok(Built { grounds, details, promises })
     }
 

@@ -23,7 +23,6 @@ impl Default for Undoers {
 
 impl Undoers {
     /// Every layer, and the folders that this room makes, the knobs that it sets, and the mounts of recorded disks.
-    #[must_use]
     pub fn new() -> Undoers {
         let layers = ALL.iter().map(|layer| {
             let undo: Undoer = Box::new(|host, thing| layer.undo(host, thing));
@@ -58,7 +57,6 @@ impl Undoers {
 
 /// Undoes every open thing whose number is at least `mark` (see [`Ledger::mark`]), last made first, and marks it undone.
 /// Goes on after a failure and returns all failures, in the order of the walk; what failed stays in the ledger.
-#[must_use]
 pub fn undo_from(ledger: &Ledger, mark: u64, undoers: &Undoers, host: &Host) -> Vec<Error> {
     let mut failures = Vec::new();
     for (number, thing) in ledger.open_things().into_iter().rev().take_while(|(number, _)| *number >= mark) {

@@ -1,7 +1,7 @@
 //! `xfs`.
 
 use super::Site;
-use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, OnDevice, Recipe};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
 use super::guard;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
@@ -12,32 +12,24 @@ use crate::host::command::Command;
 use crate::host::{Host, files};
 use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
+use crate::provision::LayerInfo;
 use crate::provision::identity::BlockDevice;
 use crate::record::options::Options;
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static XFS: OnDevice = OnDevice { doc: "XFS: the default on Red Hat; needs at least 300 MiB.", recipe: RECIPE };
-
-const RECIPE: Recipe = Recipe {
-    name: "xfs",
-    mkfs: "mkfs.xfs",
+pub static XFS: Recipe = Recipe {
+    info: LayerInfo {
+        takes: &[
+            Take::ONE_DEVICE,
+            Take { role: Role::Log, key: "logdev", least: 0, doc: "Separate device for the log.", ..Take::ONE_DEVICE },
+        ],
+        ..on_one_device("xfs", "XFS: the default on Red Hat; needs at least 300 MiB.")
+    },
     programs: &["xfs_info"],
     package: "xfsprogs",
     modules: &["xfs"],
-    takes: &[
-        Take::ONE_DEVICE,
-        Take {
-            role: Role::Log,
-            kind: GroundKind::Device,
-            key: "logdev",
-            least: 0,
-            most: 1,
-            groups: &[],
-            doc: "Separate device for the log.",
-        },
-    ],
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
     label_bytes: 12,
     label_and_uuid: |label, uuid| {

@@ -7,10 +7,10 @@ use super::filesystem::new_uuid;
 use super::ledger::Thing;
 use super::snapshots::{COPY, SNAPSHOT, SnapshotWay};
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder, mount};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder, mount};
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
-use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{GroundKind, Take};
 use std::path::{Path, PathBuf};
 
@@ -39,28 +39,19 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("pgstrata:", "pgstrata recognizes its datasets by it"),
 ];
 
+const INFO: LayerInfo = LayerInfo {
+    name: "zfs",
+    doc: "A dataset of a ZFS pool, with any properties; a pool can hold several.",
+    takes: &[ONE_POOL],
+    offers: GroundKind::Folder,
+    options: &[zfs_tools::properties(
+        "Dataset properties by name: { recordsize = \"8k\", compression = \"lz4\", logbias = \"throughput\" }.",
+    )],
+};
+
 impl Layer for Zfs {
-    fn name(&self) -> &'static str {
-        "zfs"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A dataset of a ZFS pool, with any properties; a pool can hold several."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const { &[ONE_POOL] }
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Folder
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        const OPTIONS: &[OptionSpec] = &[zfs_tools::properties(
-            "Dataset properties by name: { recordsize = \"8k\", compression = \"lz4\", logbias = \"throughput\" }.",
-        )];
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

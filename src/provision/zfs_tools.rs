@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Properties as an option of a layer.
 pub(super) const fn properties(doc: &'static str) -> OptionSpec {
-    OptionSpec { key: PROPERTIES_KEY, kind: OptionKind::Properties, required: false, default: None, doc }
+    OptionSpec::optional(PROPERTIES_KEY, OptionKind::Properties).doc(doc)
 }
 
 /// A call of `zfs` or `zpool`.

@@ -11,7 +11,7 @@ use super::knobs::modules;
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, folder, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, folder, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -44,25 +44,6 @@ const TAKES: &[Take] = &[
     take(Role::Dedup, "dedup", 0, MIRROR, "Devices for deduplication tables."),
 ];
 
-const OPTIONS: &[OptionSpec] = &[
-    zfs_tools::properties("Pool properties by name: { ashift = 12, autotrim = \"on\" }; features as feature@NAME."),
-    OptionSpec {
-        key: "draid_data",
-        kind: OptionKind::Integer { min: 1 },
-        required: false,
-        default: Some("8, or as many as there are devices for"),
-        doc: "Data devices in each redundancy group of a dRAID.",
-    },
-    OptionSpec {
-        key: "draid_spares",
-        kind: OptionKind::Integer { min: 0 },
-        required: false,
-        default: Some("0"),
-        doc: "Distributed spares of a dRAID.",
-    },
-    modules::PARAMETERS,
-];
-
 /// Properties that pgstrata sets itself, or that lead out of the stack.
 const REFUSED: &[(&str, &str)] = &[
     ("cachefile", "the pool must not be imported when the machine boots"),
@@ -77,25 +58,28 @@ const REFUSED: &[(&str, &str)] = &[
     ("pgstrata:", "pgstrata recognizes its pools by it"),
 ];
 
+const INFO: LayerInfo = LayerInfo {
+    name: "zpool",
+    doc: "A ZFS pool: stripe, mirrors, raidz or dRAID, with log, cache, special and dedup devices.",
+    takes: TAKES,
+    offers: GroundKind::Pool,
+    options: &[
+        zfs_tools::properties("Pool properties by name: { ashift = 12, autotrim = \"on\" }; features as feature@NAME."),
+        OptionSpec::with_default(
+            "draid_data",
+            OptionKind::Integer { min: 1 },
+            "8, or as many as there are devices for",
+        )
+        .doc("Data devices in each redundancy group of a dRAID."),
+        OptionSpec::with_default("draid_spares", OptionKind::Integer { min: 0 }, "0")
+            .doc("Distributed spares of a dRAID."),
+        modules::PARAMETERS,
+    ],
+};
+
 impl Layer for Zpool {
-    fn name(&self) -> &'static str {
-        "zpool"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A ZFS pool: stripe, mirrors, raidz or dRAID, with log, cache, special and dedup devices."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        TAKES
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Pool
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

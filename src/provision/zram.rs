@@ -8,7 +8,7 @@ use super::guard;
 use super::knobs;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, kernel_module, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::sleep;
@@ -22,41 +22,25 @@ use std::path::PathBuf;
 
 pub struct Zram;
 
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "zram",
-        kind: OptionKind::Size,
-        required: true,
-        default: None,
-        doc: "Size of the device; it takes less memory, by how well the data compress.",
-    },
-    OptionSpec {
-        key: "algorithm",
-        kind: OptionKind::Text,
-        required: false,
-        default: Some("the kernel's"),
-        doc: "Compression: lzo-rle, lz4, zstd, as /sys/block/zram0/comp_algorithm lists them.",
-    },
-    knobs::QUEUE,
-];
-
 const CONTROL: &str = "/sys/class/zram-control";
 
+const INFO: LayerInfo = LayerInfo {
+    name: "zram",
+    doc: "zram: a device of compressed memory; nothing survives a power loss.",
+    takes: &[],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::required("zram", OptionKind::Size)
+            .doc("Size of the device; it takes less memory, by how well the data compress."),
+        OptionSpec::with_default("algorithm", OptionKind::Text, "the kernel's")
+            .doc("Compression: lzo-rle, lz4, zstd, as /sys/block/zram0/comp_algorithm lists them."),
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for Zram {
-    fn name(&self) -> &'static str {
-        "zram"
-    }
-
-    fn doc(&self) -> &'static str {
-        "zram: a device of compressed memory; nothing survives a power loss."
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

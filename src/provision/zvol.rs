@@ -8,7 +8,7 @@ use super::ledger::Thing;
 use super::size::Size;
 use super::zfs::{ONE_POOL, REFUSED, name_in, pool};
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, knobs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -16,7 +16,7 @@ use crate::host::{Host, paths};
 use crate::parse::zfs_get::Property;
 use crate::record::durability;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Take};
+use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,52 +29,31 @@ pub static ZVOL: Zvol = Zvol;
 const SIZE: &str = "size";
 const DEFAULT_SIZE: &str = "80%";
 
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: SIZE,
-        kind: OptionKind::Text,
-        required: false,
-        default: Some(DEFAULT_SIZE),
-        doc: "Size of the volume: 4GiB, or a share of the pool's free space: 80%.",
-    },
-    OptionSpec {
-        key: "sparse",
-        kind: OptionKind::Boolean,
-        required: false,
-        default: Some("false"),
-        doc: "Reserve no space in the pool.",
-    },
-    zfs_tools::properties(
-        "Volume properties by name: { volblocksize = \"8k\", volmode = \"dev\", sync = \"always\" }.",
-    ),
-    knobs::QUEUE,
-];
-
 /// Size of the volume; `None` for what is neither a size nor a share, or nothing.
 fn size(options: &Options) -> Option<Size> {
     let size = Size::parse(options.text(SIZE).unwrap_or(DEFAULT_SIZE))?;
     (!matches!(size, Size::Bytes(0) | Size::Percent(0))).then_some(size)
 }
 
+const INFO: LayerInfo = LayerInfo {
+    name: "zvol",
+    doc: "A volume of a ZFS pool: a block device for another filesystem.",
+    takes: &[ONE_POOL],
+    offers: GroundKind::Device,
+    options: &[
+        OptionSpec::with_default(SIZE, OptionKind::Text, DEFAULT_SIZE)
+            .doc("Size of the volume: 4GiB, or a share of the pool's free space: 80%."),
+        OptionSpec::with_default("sparse", OptionKind::Boolean, "false").doc("Reserve no space in the pool."),
+        zfs_tools::properties(
+            "Volume properties by name: { volblocksize = \"8k\", volmode = \"dev\", sync = \"always\" }.",
+        ),
+        knobs::QUEUE,
+    ],
+};
+
 impl Layer for Zvol {
-    fn name(&self) -> &'static str {
-        "zvol"
-    }
-
-    fn doc(&self) -> &'static str {
-        "A volume of a ZFS pool: a block device for another filesystem."
-    }
-
-    fn takes(&self) -> &'static [Take] {
-        const { &[ONE_POOL] }
-    }
-
-    fn offers(&self) -> GroundKind {
-        GroundKind::Device
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+    fn info(&self) -> &LayerInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {

@@ -101,6 +101,28 @@ pub struct OptionSpec {
     pub doc: &'static str,
 }
 
+impl OptionSpec {
+    /// An option that every plan must give.
+    pub(crate) const fn required(key: &'static str, kind: OptionKind) -> OptionSpec {
+        OptionSpec { key, kind, required: true, default: None, doc: "" }
+    }
+
+    /// An option in whose place nothing applies.
+    pub(crate) const fn optional(key: &'static str, kind: OptionKind) -> OptionSpec {
+        OptionSpec { key, kind, required: false, default: None, doc: "" }
+    }
+
+    /// An option in whose place `default` applies, a value or words.
+    pub(crate) const fn with_default(key: &'static str, kind: OptionKind, default: &'static str) -> OptionSpec {
+        OptionSpec { key, kind, required: false, default: Some(default), doc: "" }
+    }
+
+    /// The same with its sentence for the manual.
+    pub(crate) const fn doc(self, doc: &'static str) -> OptionSpec {
+        OptionSpec { doc, ..self }
+    }
+}
+
 /// What is wrong with the options of a layer or workload: which key, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionProblem {

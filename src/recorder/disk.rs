@@ -70,7 +70,6 @@ pub(super) struct Submitted(Option<Seq>);
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only FUSE hands over whole requests"))]
 impl Recorder {
     /// Disks on these base files, of these sizes. The files are written to until the recording begins.
-    #[must_use]
     pub fn filling(bases: Vec<(Arc<File>, u64)>) -> Recorder {
         let disks = bases.into_iter().map(|(base, size)| {
             let image = Image::of(Arc::clone(&base), size);
@@ -129,13 +128,11 @@ impl Recorder {
     }
 
     /// The place in the sequence that the next request takes: later than every request that was answered.
-    #[must_use]
     pub fn mark(&self) -> Seq {
         self.inner().next
     }
 
     /// Microseconds since the recording began.
-    #[must_use]
     pub fn elapsed_us(&self) -> u64 {
         micros(self.inner().began.elapsed())
     }
@@ -166,7 +163,6 @@ impl Recorder {
     }
 
     /// Why the recording takes no more requests, if it does not.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.inner().failed.as_ref().map(Error::to_string)
     }
@@ -324,13 +320,11 @@ impl Recording {
         Ok(Recording { bases, log: Arc::new(log) })
     }
 
-    #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
     }
 
     /// Each disk as a power cut left it.
-    #[must_use]
     pub fn images(&self, durable: &Durable, state: &State) -> Vec<Image> {
         self.images_of(&state.present(durable), &state.torn)
     }

@@ -58,7 +58,6 @@ pub struct Durable {
 
 impl Durable {
     /// Reads a log by the model of each disk.
-    #[must_use]
     pub fn of_each(entries: &[Entry], models: &[DeviceModel]) -> Durable {
         let by_model: Vec<Durable> = models.iter().map(|model| Durable::of(entries, *model)).collect();
         let of = |(number, entry): (usize, &Entry)| {
@@ -68,7 +67,6 @@ impl Durable {
     }
 
     /// Reads a log by one model of all disks.
-    #[must_use]
     pub fn of(entries: &[Entry], model: DeviceModel) -> Durable {
         let disks = entries.iter().map(|entry| entry.disk).max().map_or(0, |most| most + 1);
         let flushes: Vec<Flushes> = (0..disks).map(|disk| Flushes::of(entries, disk, model)).collect();
@@ -104,19 +102,16 @@ impl Durable {
     }
 
     /// From when on the entry of this number is durable.
-    #[must_use]
     pub fn from(&self, entry: usize) -> Seq {
         self.from[entry]
     }
 
     /// The durable set just before `at`: numbers of entries, in order.
-    #[must_use]
     pub fn at(&self, at: Seq) -> Vec<usize> {
         (0..self.from.len()).filter(|number| self.from[*number] < at).collect()
     }
 
     /// What was submitted before `at` and may or may not be kept: numbers of entries, in order.
-    #[must_use]
     pub fn in_play(&self, entries: &[Entry], at: Seq) -> Vec<usize> {
         let is_in_play = |number: &usize| {
             let entry = &entries[*number];

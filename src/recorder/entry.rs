@@ -68,7 +68,6 @@ pub struct Entry {
 
 impl Entry {
     /// Whether it changes the content of its disk.
-    #[must_use]
     pub fn changes(&self) -> bool {
         self.op != Op::Flush
     }

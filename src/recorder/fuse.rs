@@ -46,7 +46,6 @@ struct ExportedFile {
 struct DiskFiles(Arc<Mutex<Files>>);
 
 /// The name of the file of a node's disk: `data.img`.
-#[must_use]
 pub fn name_of(node: &str) -> String {
     format!("{node}.img")
 }

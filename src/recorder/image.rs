@@ -49,13 +49,11 @@ impl Source {
 
 impl Image {
     /// The content of a base file.
-    #[must_use]
     pub fn of(base: Arc<File>, size: u64) -> Image {
         Image { size, base, stores: Vec::new(), extents: BTreeMap::new() }
     }
 
     /// Bytes.
-    #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -163,19 +163,16 @@ impl Log {
     }
 
     /// What was recorded, in the order of completion.
-    #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// Sizes of the disks.
-    #[must_use]
     pub fn disks(&self) -> &[u64] {
         &self.disks
     }
 
     /// The next place in the sequence: later than every request that completed.
-    #[must_use]
     pub fn end(&self) -> Seq {
         self.entries.last().map_or(0, |entry| entry.completed + 1)
     }

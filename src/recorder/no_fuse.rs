@@ -9,7 +9,6 @@ use std::sync::Arc;
 pub enum Exports {}
 
 /// The name of the file of a node's disk: `data.img`.
-#[must_use]
 pub fn name_of(node: &str) -> String {
     format!("{node}.img")
 }

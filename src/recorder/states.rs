@@ -84,7 +84,6 @@ pub struct Tear {
 
 impl Tear {
     /// The first half of every page, where the halves of one meet `at` bytes from the start of the write.
-    #[must_use]
     pub fn first_halves(entry: usize, at: u64) -> Tear {
         Tear { entry, at, kept: Kept::FirstHalves }
     }
@@ -115,7 +114,6 @@ pub struct State {
 
 impl State {
     /// The disks with every request that was submitted before `at`.
-    #[must_use]
     pub fn everything(entries: &[Entry], durable: &Durable, at: Seq) -> State {
         State { class: Class::Ceiling, at, extra: durable.in_play(entries, at), torn: Vec::new() }
     }
@@ -177,7 +175,6 @@ pub struct Coverage {
 }
 
 /// Chooses states at these moments, no two with the same requests. `written` tells of each entry's content.
-#[must_use]
 pub fn select(
     entries: &[Entry],
     durable: &Durable,

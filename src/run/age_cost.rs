@@ -13,7 +13,6 @@ const REWRITE_BYTES_PER_S: u64 = 50_000_000;
 
 /// How long it takes to age the stack of a case whose data have so many bytes, and to copy them for the control at a
 /// speed, microseconds.
-#[must_use]
 pub fn us(case: &CaseSpec, data: u64, copy_bytes_per_s: u64) -> u64 {
     let amount = |key| case.age.integer(key).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
     let capacity = provision::stack::capacity(&case.stack, &case.stack.data).unwrap_or_default().0;

@@ -23,7 +23,6 @@ pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
 }
 
 /// What the sizes of a case's data refer to on a machine with so much memory.
-#[must_use]
 pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
     let set = case.postgres.as_ref().map(|postgres| {
         let value = postgres.asked("shared_buffers");

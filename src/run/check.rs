@@ -311,7 +311,6 @@ pub fn places(host: &Host, cases: &[CaseSpec], state: &Path) -> Result<()> {
 }
 
 /// The version without the packager's remark.
-#[must_use]
 pub fn short(version: &str) -> &str {
     version.split_whitespace().next().unwrap_or(version)
 }

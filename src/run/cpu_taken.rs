@@ -26,7 +26,6 @@ struct Reading {
 
 impl Counter {
     /// For rows with these columns.
-    #[must_use]
     pub fn of(columns: &[Column]) -> Counter {
         let place = |name: &str| columns.iter().position(|column| column.name == name);
         Counter {
@@ -59,7 +58,6 @@ impl Counter {
     }
 
     /// What was taken between the first row and the last.
-    #[must_use]
     pub fn taken(&self) -> Option<CpuTaken> {
         let (first, last) = (self.first.as_ref()?, self.last.as_ref()?);
         // Time spent idle may fall a little now and then (proc(5), `iowait`).
@@ -75,7 +73,6 @@ impl Counter {
 }
 
 /// Whether a measurement was disturbed; `false` where its CPU time was not counted.
-#[must_use]
 pub fn is_disturbed(taken: Option<CpuTaken>) -> bool {
     taken.is_some_and(|t| Taken::of(t.elapsed_us, t.cpus_ns, t.stolen_ns, t.others_ns).is_disturbed())
 }

@@ -88,7 +88,6 @@ impl From<Unmet> for Lack {
 }
 
 /// Looks; changes nothing.
-#[must_use]
 pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
     let user = users::server_user(host);
     let layers = provision::ALL

@@ -99,7 +99,6 @@ fn in_words(asked: &AskedOfOne) -> String {
 }
 
 /// What earlier sittings did to drives, each drive as it was preconditioned last. Images went with their sitting.
-#[must_use]
 pub fn earlier(events: &[Stamped]) -> Vec<DriveRecord> {
     let mut done: Vec<DriveRecord> = Vec::new();
     for event in events {

@@ -19,7 +19,6 @@ pub struct Events<'a> {
 
 impl<'a> Events<'a> {
     /// A stream into a run folder.
-    #[must_use]
     pub fn new(writer: Writer, watcher: Watcher<'a>) -> Events<'a> {
         let folder = writer.folder().path().to_path_buf();
         Events { writer: Mutex::new(writer), folder, watcher }

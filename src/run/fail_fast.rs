@@ -31,7 +31,6 @@ const MOST: usize = 10;
 
 impl FailFast {
     /// For a plan of so many cases: each is tried once, as far as they are few.
-    #[must_use]
     pub fn new(cases: usize) -> FailFast {
         FailFast { first: None, failed: 0, most: cases.clamp(LEAST, MOST), over: false }
     }

@@ -236,7 +236,6 @@ impl KnownUnmet {
 ///
 /// A stack that `stands` already (kept for all its trials) needs nothing more: asked again, it would find its own space
 /// and its own disk taken. So it is with images that are `there`.
-#[must_use]
 pub fn case_unmet(host: &Host, case: &CaseSpec, there: &Images, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
     let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack, there) };
     unmet.extend(knobs::unmet(host, &case.machine));

@@ -24,7 +24,7 @@ use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, Target};
 use crate::units::Micros;
-use crate::workload::{ClientSecond, Listener, Memory, Place, Until, Workload};
+use crate::workload::{ClientSecond, Listener, Measuring, Memory, Place, Until, Workload};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -151,7 +151,14 @@ impl Measurement<'_> {
             })();
             let (rows, latencies, recording, waits) = begun.inspect_err(|_| gate.over.store(true, Ordering::SeqCst))?;
             let ear = Ear { gate: &gate, halves: Mutex::new(halves), intervals: Mutex::new(intervals) };
-            let counts = self.workload.measure(place, self.options, self.memory, until, &ear);
+            let counts = self.workload.measure(Measuring {
+                place,
+                options: self.options,
+                memory: self.memory,
+                // Coerced to the shorter life of what listens.
+                until: Until { longest: until.longest, progress: until.progress },
+                listener: &ear,
+            });
             gate.over.store(true, Ordering::SeqCst);
             drop(ear);
             Ok((counts, rows.join(), latencies.join(), recording.join(), waits.join()))

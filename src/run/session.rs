@@ -38,14 +38,12 @@ pub struct Places {
 }
 
 impl Places {
-    #[must_use]
     pub fn ledgers(&self) -> PathBuf {
         ledgers(&self.state)
     }
 }
 
 /// Folder of ledgers below a folder of state.
-#[must_use]
 pub fn ledgers(state: &Path) -> PathBuf {
     state.join("ledger")
 }
@@ -186,19 +184,16 @@ impl<'a> Session<'a> {
     }
 
     /// Memory of the machine.
-    #[must_use]
     pub fn memory(&self) -> Bytes {
         Bytes(self.machine.memory_bytes)
     }
 
     /// What the sizes of a case's data refer to.
-    #[must_use]
     pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
         case::memory_of(case, self.memory())
     }
 
     /// Whether a stack is kept for all its trials and stands already.
-    #[must_use]
     pub fn stands(&self, stack: &StackSpec) -> bool {
         stack.reuse && self.kept.iter().any(|(kept, _)| kept == stack)
     }
@@ -237,7 +232,6 @@ pub struct Templates {
 
 impl Templates {
     /// None made yet; they will lie in a folder of the run below `state`.
-    #[must_use]
     pub fn new(state: &Path, run: &str) -> Templates {
         Templates { state: state.to_path_buf(), run: run.to_owned(), folder: None, made: BTreeMap::new() }
     }

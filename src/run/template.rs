@@ -151,7 +151,6 @@ pub fn database_bytes(server: &Server) -> Result<u64> {
 }
 
 /// What the record says of the page cache before the server started.
-#[must_use]
 pub fn described(state: CacheState) -> &'static str {
     match state {
         CacheState::Warm => {

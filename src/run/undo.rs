@@ -33,7 +33,6 @@ pub fn server_thing(spec: &ServerSpec) -> Result<Thing> {
 }
 
 /// Whether a thing of the ledger is a server.
-#[must_use]
 pub fn is_server(thing: &Thing) -> bool {
     thing.owner == SERVER
 }

@@ -27,7 +27,7 @@ fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
     let Extent::Span { span_us } = workload.window(options).extent else { return Ok(None) };
     // Other workloads have no cycles to measure.
     let Some(key) = ["step", "duration"].into_iter().find(|key| options.get(key).is_some()) else { return Ok(None) };
-    if !workload.needs_server() || workload.operation(options)?.writes == Writes::Never {
+    if !workload.info().needs_server || workload.operation(options)?.writes == Writes::Never {
         return Ok(None);
     }
     Ok(Some(format!(

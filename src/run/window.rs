@@ -45,7 +45,6 @@ pub fn timeout_us(case: &CaseSpec, extent: Extent) -> u64 {
 }
 
 /// Longest time that a measurement may take, microseconds in whole seconds, where checkpoints come so often by time.
-#[must_use]
 pub fn limit_us(extent: Extent, timeout_us: u64) -> u64 {
     let limit = match extent {
         Extent::Span { span_us } => span_us,

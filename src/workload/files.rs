@@ -4,7 +4,7 @@
 
 use super::timed::{Spread, Timed};
 use super::wal_segments::{Segments, unavailable};
-use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
+use super::{Measuring, Place, Window, Workload, WorkloadInfo};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::host::time::{micros, now, wall_us};
@@ -27,39 +27,27 @@ const SEGMENT: u64 = 16 << 20;
 /// The study's `bs=512k`.
 const BLOCK: usize = 512 * 1024;
 
-const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "size",
-        kind: OptionKind::Size,
-        required: false,
-        default: Some("64MiB"),
-        doc: "size of each file, in blocks of 512 KiB; 15GB in the study of 2011",
-    },
-    OptionSpec {
-        key: "duration",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("20s"),
-        doc: "files are written, read and deleted for this time, at least two of them",
-    },
-];
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "files",
+    doc: "sequential write of a file and its sync, then sequential read with a cold cache (ZFS keeps its own: set \
+          zfs_arc_max below the size), then new WAL segments; no server",
+    needs_server: false,
+    options: &[
+        OptionSpec::with_default("size", OptionKind::Size, "64MiB")
+            .doc("size of each file, in blocks of 512 KiB; 15GB in the study of 2011"),
+        OptionSpec::with_default("duration", OptionKind::Span, "20s")
+            .doc("files are written, read and deleted for this time, at least two of them"),
+    ],
+    quick: &[("duration", QUICK_DURATION)],
+};
 
 /// The workload `files`.
 #[derive(Debug)]
 pub struct Files;
 
 impl Workload for Files {
-    fn name(&self) -> &'static str {
-        "files"
-    }
-
-    fn doc(&self) -> &'static str {
-        "sequential write of a file and its sync, then sequential read with a cold cache (ZFS keeps its own: set zfs_arc_max \
-         below the size), then new WAL segments; no server"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        SPECS
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -72,14 +60,6 @@ impl Workload for Files {
         }
     }
 
-    fn needs_server(&self) -> bool {
-        false
-    }
-
-    fn data_set(&self, _options: &Options, _memory: Memory) -> Option<DataSet> {
-        None
-    }
-
     fn operation(&self, options: &Options) -> Result<Operation> {
         let settings = options.told(&["size", "duration"]).collect();
         Ok(Operation { settings, ..Operation::new("MiB", "MiB/s", Writes::Unknown) })
@@ -90,26 +70,8 @@ impl Workload for Files {
         Window { warm_up: Some(Micros(0)), extent: Extent::Span { span_us } }
     }
 
-    fn make_quick(&self, options: &mut Options) {
-        options.set_where_absent(&[("duration", QUICK_DURATION)]);
-    }
-
-    fn load(&self, _place: &Place<'_>, _options: &Options, _memory: Memory) -> Result<()> {
-        Ok(())
-    }
-
-    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        _memory: Memory,
-        until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, options, until, listener, .. } = run;
         let bytes = options.size("size").map_or(DEFAULT_SIZE, |Bytes(bytes)| bytes);
         let blocks = bytes / BLOCK as u64;
         let mut block = random_block();

@@ -36,12 +36,13 @@ use crate::record::recovery::BeforeCrash;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
+use pgbench::Pgbench;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Every workload, in the order in which the manual lists them.
 pub const ALL: &[&dyn Workload] = &[
-    &pgbench::Pgbench,
+    &Pgbench,
     &pgbench::capacity::Capacity,
     &pgbench::recovery::Recovery,
     &pgbench::maintenance::Maintenance,
@@ -205,18 +206,45 @@ pub(crate) fn empty_histogram() -> Result<Histogram<u64>> {
     Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("cannot create a histogram: {e}")))
 }
 
+/// What a workload says of itself, for the plan and the manual.
+pub struct WorkloadInfo {
+    /// Its name in plans: `pgbench`.
+    pub name: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    pub needs_server: bool,
+    pub options: &'static [OptionSpec],
+    /// Values of options that a quick run takes where the plan gives none.
+    pub quick: &'static [(&'static str, &'static str)],
+}
+
+/// A measurement of a workload.
+pub struct Measuring<'a> {
+    pub place: &'a Place<'a>,
+    pub options: &'a Options,
+    pub memory: Memory,
+    pub until: Until<'a>,
+    pub listener: &'a dyn Listener,
+}
+
 /// One kind of workload.
 pub trait Workload: Sync {
-    /// Its name in plans: `pgbench`.
-    fn name(&self) -> &'static str;
-    /// One sentence for the manual.
-    fn doc(&self) -> &'static str;
-    /// Its options.
-    fn options(&self) -> &'static [OptionSpec];
+    fn info(&self) -> &WorkloadInfo;
+    /// Its name in plans.
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
+    /// The options of the pgbench on whose tables it works; `None` where it works on none.
+    fn as_pgbench(&self, options: &Options) -> Option<Options> {
+        let _ = options;
+        None
+    }
     /// Makes relative paths among the options absolute: in a plan they start at the plan's own folder. Called before
     /// `check`; what is wrong stays as it is, for `check` to say so.
     fn resolve(&self, options: &mut Options, folder: &Path) {
-        let _ = (options, folder);
+        if self.as_pgbench(options).is_some() {
+            Pgbench.resolve(options, folder);
+        }
     }
     /// Checks what the specs cannot say. Pure, but for custom script files, which must exist.
     ///
@@ -242,10 +270,10 @@ pub trait Workload: Sync {
         let _ = options;
         false
     }
-    /// Whether it needs a server.
-    fn needs_server(&self) -> bool;
     /// The data that it needs; `memory` turns "50% of RAM" into a number.
-    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet>;
+    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
+        Pgbench.data_set(&self.as_pgbench(options)?, memory)
+    }
     /// What one operation is. Pure, but for custom script files, which are read.
     ///
     /// # Errors
@@ -255,17 +283,18 @@ pub trait Workload: Sync {
     fn window(&self, options: &Options) -> Window;
     /// Makes the window a short one, whatever it then lacks; what the plan gives stays.
     fn make_quick(&self, options: &mut Options) {
-        let _ = options;
+        options.set_where_absent(self.info().quick);
     }
     /// Fills an empty database of a running server with the data set.
     ///
     /// # Errors
     /// With the tool's own words.
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()>;
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
+        self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.load(place, &plain, memory))
+    }
     /// The tablespaces that the options name.
     fn tablespaces(&self, options: &Options) -> Vec<String> {
-        let _ = options;
-        Vec::new()
+        self.as_pgbench(options).map(|plain| Pgbench.tablespaces(&plain)).unwrap_or_default()
     }
     /// Settings that the options ask of the server; a plan may not set these by itself as well.
     fn server_settings(&self, options: &Options) -> BTreeMap<String, String> {
@@ -277,14 +306,16 @@ pub trait Workload: Sync {
     /// # Errors
     /// With the server's own words.
     fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
-        let _ = (place, options);
-        Ok(())
+        self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.place_data(place, &plain))
     }
     /// Runs unmeasured.
     ///
     /// # Errors
     /// With the tool's own words; interrupted.
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()>;
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
+        let _ = (place, options, memory, until);
+        Ok(())
+    }
     /// Options that the plan leaves open and that must be the same for all cases with this workload. Asked after the
     /// warm-up of the first of them, which has left its output in `place.raw`.
     ///
@@ -298,14 +329,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own words, or where those cannot be read; interrupted.
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        memory: Memory,
-        until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts>;
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts>;
     /// Has a client see the server answer until `ask` is told that the guest may be killed now: microseconds since the last
     /// answer, and the longest time between two. Returns when that fails only. For a workload whose counts have
     /// `before_crash`.

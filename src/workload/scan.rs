@@ -5,7 +5,7 @@
 use super::pgbench::Pgbench;
 use super::timed::{Spread, Timed};
 use super::wal_segments::Segments;
-use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
+use super::{Measuring, Window, Workload, WorkloadInfo};
 use crate::cluster::client::Client;
 use crate::cluster::server::DATABASE;
 use crate::error::{Context, Error, Result};
@@ -40,40 +40,33 @@ const PLAIN: &str = "set max_parallel_workers_per_gather = 0; set max_parallel_m
                      set synchronize_seqscans = off; set enable_indexscan = off; set enable_indexonlyscan = off; \
                      set enable_bitmapscan = off";
 
-const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "scale",
-        kind: OptionKind::IntegerOrShare,
-        required: true,
-        default: None,
-        doc: "size of the data, as for `pgbench`; the table must be larger than a quarter of shared_buffers, or its pages \
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "scan",
+    doc: "sequential scans of pgbench_accounts with cold caches (ZFS keeps its own: set zfs_arc_max below the table), \
+          then an index built on it: MiB of the table a second; then new WAL segments in pg_wal",
+    needs_server: true,
+    options: &[
+    OptionSpec::required("scale", OptionKind::IntegerOrShare).doc(
+        "size of the data, as for `pgbench`; the table must be larger than a quarter of shared_buffers, or its pages \
               stay there",
-    },
-    OptionSpec {
-        key: "duration",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("20s"),
-        doc: "scans are repeated for this time; at least two are made",
-    },
-];
+    ),
+    OptionSpec::with_default("duration", OptionKind::Span, "20s")
+        .doc("scans are repeated for this time; at least two are made"),
+],
+    quick: &[("duration", QUICK_DURATION)],
+};
 
 /// The workload `scan`.
 #[derive(Debug)]
 pub struct Scan;
 
 impl Workload for Scan {
-    fn name(&self) -> &'static str {
-        "scan"
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
-    fn doc(&self) -> &'static str {
-        "sequential scans of pgbench_accounts with cold caches (ZFS keeps its own: set zfs_arc_max below the table), then an \
-         index built on it: MiB of the table a second; then new WAL segments in pg_wal"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        SPECS
+    fn as_pgbench(&self, options: &Options) -> Option<Options> {
+        Some(of_pgbench(options))
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -83,16 +76,8 @@ impl Workload for Scan {
         Pgbench.check(&of_pgbench(options))
     }
 
-    fn needs_server(&self) -> bool {
-        true
-    }
-
     fn connections(&self, _options: &Options) -> u64 {
         1
-    }
-
-    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
-        Pgbench.data_set(&of_pgbench(options), memory)
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {
@@ -109,26 +94,8 @@ impl Workload for Scan {
         Window { warm_up: Some(Micros(0)), extent: Extent::Span { span_us } }
     }
 
-    fn make_quick(&self, options: &mut Options) {
-        options.set_where_absent(&[("duration", QUICK_DURATION)]);
-    }
-
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
-        Pgbench.load(place, &of_pgbench(options), memory)
-    }
-
-    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        _options: &Options,
-        _memory: Memory,
-        until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, until, listener, .. } = run;
         let server = place.server.ok_or_else(|| Error::bug("a scan was started without a server"))?;
         let mut client = server.connect(DATABASE)?;
         client.set_limit(LIMIT)?;

@@ -90,7 +90,8 @@ fn confounded(plan: &Plan) -> Option<String> {
 fn parts(stack: &StackSpec) -> Option<(String, String)> {
     // A pool is half of its filesystem: nobody has the one without the other.
     let is_filesystem = |layer: &str| {
-        provision::layer(layer).is_some_and(|layer| matches!(layer.offers(), GroundKind::Folder | GroundKind::Pool))
+        provision::layer(layer)
+            .is_some_and(|layer| matches!(layer.info().offers, GroundKind::Folder | GroundKind::Pool))
     };
     let (filesystems, below): (Vec<_>, Vec<_>) = stack.nodes.iter().partition(|node| is_filesystem(&node.layer));
     let described = |nodes: Vec<&crate::record::stack::NodeSpec>| {

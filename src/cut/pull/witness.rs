@@ -123,7 +123,6 @@ impl Voice {
 }
 
 /// What a witness answers to a line; the files lie in `folder`, one for each id.
-#[must_use]
 pub fn answer(folder: &Path, line: &str) -> String {
     answered(folder, line).unwrap_or_else(|e| format!("error: {e}"))
 }

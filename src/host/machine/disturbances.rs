@@ -47,7 +47,6 @@ const FAST_CLOCKS: [&str; 7] =
     ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "riscv_clocksource", "timebase", "tod"];
 
 /// Looks for everything that will disturb a measurement, the worst first. Watches the CPUs for half a second.
-#[must_use]
 pub fn disturbances(host: &Host) -> Vec<Disturbance> {
     let cpus = || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).ok();
     let (before, used_before) = (cpus(), cpu_times(host).unwrap_or_default());

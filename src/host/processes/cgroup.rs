@@ -39,7 +39,6 @@ impl Cgroup {
 }
 
 /// Where the group of a run would lie: below our own. `None` without version 2 of control groups.
-#[must_use]
 pub fn place(host: &Host, run_id: &str) -> Option<PathBuf> {
     let own = host.read_optional("/proc/self/cgroup")?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;

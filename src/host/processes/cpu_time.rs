@@ -30,7 +30,6 @@ pub fn cpu_times(host: &Host) -> Result<HashMap<u32, u64>> {
 }
 
 /// What a process is called; `None` when it has ended.
-#[must_use]
 pub fn named(host: &Host, pid: u32) -> Option<Named> {
     let mut text = Vec::new();
     host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;

@@ -11,7 +11,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Take};
 
 const fn spec(key: &'static str, kind: OptionKind, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: None, doc }
+    OptionSpec::optional(key, kind).doc(doc)
 }
 
 const fn required(spec: OptionSpec) -> OptionSpec {

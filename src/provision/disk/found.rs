@@ -40,7 +40,6 @@ const NO_DISKS: [&str; 5] = ["loop", "ram", "zram", "sr", "fd"];
 const OPAQUE: [&str; 3] = ["wwn-", "nvme-eui.", "nvme-nvme."];
 
 /// Every disk with a size, by name. Reads, never changes.
-#[must_use]
 pub fn found(host: &Host) -> Vec<FoundDisk> {
     let links: Vec<PathBuf> = folders::list(Path::new("/dev/disk/by-id")).unwrap_or_default();
     let names = host.names_in("/sys/block").into_iter();

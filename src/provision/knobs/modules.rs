@@ -16,13 +16,9 @@ use std::collections::BTreeMap;
 pub const KEY: &str = "module";
 
 /// Parameters as an option of a layer.
-pub const PARAMETERS: OptionSpec = OptionSpec {
-    key: KEY,
-    kind: OptionKind::Properties,
-    required: false,
-    default: None,
-    doc: "Parameters of the ZFS module by name, set for the trial and restored afterwards: { zfs_arc_max = \"2GiB\" }.",
-};
+pub const PARAMETERS: OptionSpec = OptionSpec::optional(KEY, OptionKind::Properties).doc(
+    "Parameters of the ZFS module by name, set for the trial and restored afterwards: { zfs_arc_max = \"2GiB\" }.",
+);
 
 /// The file of a parameter.
 fn path_of(host: &Host, name: &str) -> Option<String> {
@@ -31,7 +27,6 @@ fn path_of(host: &Host, name: &str) -> Option<String> {
 }
 
 /// What a parameter shows.
-#[must_use]
 pub fn shown(host: &Host, name: &str) -> Option<String> {
     setting::shown(host, &path_of(host, name)?)
 }

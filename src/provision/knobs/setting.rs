@@ -158,7 +158,6 @@ pub(in crate::provision) fn undo(host: &Host, thing: &Thing) -> Result<()> {
 }
 
 /// The knobs of the ledger from a mark on that do not show our value (any more): undoing leaves them. In words.
-#[must_use]
 pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
     let things = ledger.open_things().into_iter().filter(|(number, thing)| *number >= mark && thing.owner == OWNER);
     let stray = |thing: &Thing| {

@@ -45,38 +45,22 @@ pub(super) struct Volume {
     pub size: Option<Amount>,
 }
 
-const fn option(key: &'static str, kind: OptionKind, default: Option<&'static str>, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default, doc }
-}
-
 pub(super) const OPTIONS: &[OptionSpec] = &[
-    option("size", OptionKind::Text, Some("100%"), "Size of the only volume: 20GiB, or a share of the group (80%)."),
-    option(
-        "volumes",
-        OptionKind::Properties,
-        None,
+    OptionSpec::with_default("size", OptionKind::Text, "100%")
+        .doc("Size of the only volume: 20GiB, or a share of the group (80%)."),
+    OptionSpec::optional("volumes", OptionKind::Properties).doc(
         "Several volumes instead, each with its size: { data = \"70%\", wal = \"30%\" }; used as NODE.data, NODE.wal.",
     ),
-    option(
-        "stripes",
-        OptionKind::Integer { min: 1 },
-        Some("1"),
-        "Devices that each volume is striped over; 1 = linear.",
-    ),
-    option("stripe_size", OptionKind::Size, Some("64KiB"), "Size of a stripe on one device, a power of two."),
-    option("thin", OptionKind::Boolean, Some("false"), "Make thin volumes, in a pool that takes the whole group."),
-    option(
-        "chunk",
-        OptionKind::Size,
-        Some("LVM's choice by the pool's size"),
-        "Chunk of the thin pool, a multiple of 64 KiB.",
-    ),
-    option(
-        "zero",
-        OptionKind::Boolean,
-        Some("true"),
-        "Whether the thin pool zeroes each chunk before it is first used.",
-    ),
+    OptionSpec::with_default("stripes", OptionKind::Integer { min: 1 }, "1")
+        .doc("Devices that each volume is striped over; 1 = linear."),
+    OptionSpec::with_default("stripe_size", OptionKind::Size, "64KiB")
+        .doc("Size of a stripe on one device, a power of two."),
+    OptionSpec::with_default("thin", OptionKind::Boolean, "false")
+        .doc("Make thin volumes, in a pool that takes the whole group."),
+    OptionSpec::with_default("chunk", OptionKind::Size, "LVM's choice by the pool's size")
+        .doc("Chunk of the thin pool, a multiple of 64 KiB."),
+    OptionSpec::with_default("zero", OptionKind::Boolean, "true")
+        .doc("Whether the thin pool zeroes each chunk before it is first used."),
     knobs::QUEUE,
 ];
 

@@ -44,49 +44,21 @@ impl Level {
     }
 }
 
-const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, required: false, default: Some(default), doc }
-}
-
 pub(super) const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "level",
-        kind: OptionKind::Integer { min: 0 },
-        required: true,
-        default: None,
-        doc: "RAID level: 0, 1, 5, 6 or 10.",
-    },
-    option("chunk", OptionKind::Size, "512KiB", "Chunk size, a power of two from 4 KiB; not for level 1."),
-    option(
-        "bitmap",
-        OptionKind::OneOf(&["none", "internal"]),
-        "none",
-        "Write-intent bitmap on the members: a short resync after a crash, for extra writes.",
-    ),
-    option(
-        "ppl",
-        OptionKind::Boolean,
-        "false",
-        "Partial parity log on the members (level 5): closes the write hole without a journal device.",
-    ),
-    option(
-        "journal_mode",
-        OptionKind::OneOf(&["write-through", "write-back"]),
-        "write-through",
+    OptionSpec::required("level", OptionKind::Integer { min: 0 }).doc("RAID level: 0, 1, 5, 6 or 10."),
+    OptionSpec::with_default("chunk", OptionKind::Size, "512KiB")
+        .doc("Chunk size, a power of two from 4 KiB; not for level 1."),
+    OptionSpec::with_default("bitmap", OptionKind::OneOf(&["none", "internal"]), "none")
+        .doc("Write-intent bitmap on the members: a short resync after a crash, for extra writes."),
+    OptionSpec::with_default("ppl", OptionKind::Boolean, "false")
+        .doc("Partial parity log on the members (level 5): closes the write hole without a journal device."),
+    OptionSpec::with_default("journal_mode", OptionKind::OneOf(&["write-through", "write-back"]), "write-through").doc(
         "When a write to an array with a journal is done: with its stripe on the members, or once in the journal.",
     ),
-    option(
-        "stripe_cache",
-        OptionKind::Integer { min: 17 },
-        "the kernel's, 256",
-        "Stripes that the cache of levels 5 and 6 holds, each a page for each member.",
-    ),
-    option(
-        "assume_clean",
-        OptionKind::Boolean,
-        "false",
-        "Skip the first resync, which otherwise is waited for: a member that fails then takes data with it.",
-    ),
+    OptionSpec::with_default("stripe_cache", OptionKind::Integer { min: 17 }, "the kernel's, 256")
+        .doc("Stripes that the cache of levels 5 and 6 holds, each a page for each member."),
+    OptionSpec::with_default("assume_clean", OptionKind::Boolean, "false")
+        .doc("Skip the first resync, which otherwise is waited for: a member that fails then takes data with it."),
     knobs::QUEUE,
 ];
 

@@ -85,7 +85,6 @@ impl NbdServer {
     }
 
     /// The socket's path.
-    #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }

@@ -26,7 +26,7 @@ use crate::run::session::Session;
 use crate::run::session::Templates;
 use crate::run::{sitting, undo};
 use crate::units::Micros;
-use crate::workload::{ClientSecond, Crash, GuestIsBack, Listener, Place, Progress, Until};
+use crate::workload::{ClientSecond, Crash, GuestIsBack, Listener, Measuring, Place, Progress, Until};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -175,13 +175,13 @@ fn measure_on(
     let raw = trial.staging.raw();
     let shown = Shown { trial };
     let mut progress = || Ok(Progress::default());
-    let counts = trial.workload.measure(
-        &Place { crash, ..trial.place(&raw)? },
-        &options,
-        trial.session.memory_of(trial.case),
-        Until { longest: Micros(0), progress: &mut progress },
-        &shown,
-    )?;
+    let counts = trial.workload.measure(Measuring {
+        place: &Place { crash, ..trial.place(&raw)? },
+        options: &options,
+        memory: trial.session.memory_of(trial.case),
+        until: Until { longest: Micros(0), progress: &mut progress },
+        listener: &shown,
+    })?;
     if let Some(window) = &mut trial.record.window {
         window.ended_us = time::wall_us();
     }

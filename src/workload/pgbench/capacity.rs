@@ -19,8 +19,7 @@ use crate::record::window::Extent;
 use crate::stats::search::{self, Counted, Try};
 use crate::units::Micros;
 use crate::workload::pgbench::seconds::TRANSACTIONS;
-use crate::workload::{DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
-use std::path::Path;
+use crate::workload::{Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
@@ -63,73 +62,57 @@ pub(super) const fn of_pgbench(key: &str) -> OptionSpec {
     panic!("pgbench has no option of this name")
 }
 
-const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "latency_limit",
-        kind: OptionKind::Span,
-        required: true,
-        default: None,
-        doc: "at most 1 % of scheduled transactions may take longer, measured from their scheduled time, or be skipped because \
-              they are already late",
-    },
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "capacity",
+    doc: "the highest rate at which 99 % of pgbench's transactions stay within a latency limit, searched step by step \
+          at fixed rates",
+    needs_server: true,
+    options: &[
+    OptionSpec::required("latency_limit", OptionKind::Span).doc(
+        "at most 1 % of scheduled transactions may take longer, measured from their scheduled time, or be skipped \
+         because they are already late",
+    ),
     of_pgbench("script"),
     of_pgbench("setup"),
     of_pgbench("scale"),
-    OptionSpec {
-        key: "clients",
-        kind: OptionKind::Integer { min: 1 },
-        required: false,
-        default: Some("16"),
-        doc: "number of connections; a scheduled transaction waits for a free one",
-    },
+    OptionSpec::with_default("clients", OptionKind::Integer { min: 1 }, "16")
+        .doc("number of connections; a scheduled transaction waits for a free one"),
     of_pgbench("jobs"),
     of_pgbench("mode"),
-    OptionSpec {
-        key: "steps",
-        kind: OptionKind::Integer { min: search::FEWEST as i64 },
-        required: false,
-        default: Some("14"),
-        doc: "number of rates tried in each trial; each depends on the results before it",
-    },
-    OptionSpec {
-        key: "step",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("one full checkpoint cycle; 20s for scripts that write no WAL"),
-        doc: "duration of each rate, in whole seconds; whether a step contains a checkpoint is then random. At low rates a \
-              step lasts until 300 transactions were scheduled, at most 60s",
-    },
-    OptionSpec {
-        key: "warmup",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("until two full checkpoint cycles agree, at most five; with `step` 10s"),
-        doc: "duration of the warm-up at full speed, in whole seconds, at least one; the search starts at 0.7 of \
-              the rate it reaches",
-    },
+    OptionSpec::with_default("steps", OptionKind::Integer { min: search::FEWEST as i64 }, "14")
+        .doc("number of rates tried in each trial; each depends on the results before it"),
+    OptionSpec::with_default("step", OptionKind::Span, "one full checkpoint cycle; 20s for scripts that write no WAL")
+        .doc(
+            "duration of each rate, in whole seconds; whether a step contains a checkpoint is then random. At low rates \
+         a step lasts until 300 transactions were scheduled, at most 60s",
+        ),
+    OptionSpec::with_default(
+        "warmup",
+        OptionKind::Span,
+        "until two full checkpoint cycles agree, at most five; with `step` 10s",
+    )
+    .doc(
+        "duration of the warm-up at full speed, in whole seconds, at least one; the search starts at 0.7 of the rate \
+         it reaches",
+    ),
     of_pgbench("tablespace"),
     of_pgbench("index_tablespace"),
     of_pgbench("cache"),
-];
+],
+    quick: &[("step", QUICK_STEP), ("warmup", QUICK_WARMUP)],
+};
 
 /// The workload `capacity`.
 #[derive(Debug)]
 pub struct Capacity;
 
 impl Workload for Capacity {
-    tables_of_pgbench!(as_pgbench);
-
-    fn name(&self) -> &'static str {
-        "capacity"
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
-    fn doc(&self) -> &'static str {
-        "the highest rate at which 99 % of pgbench's transactions stay within a latency limit, searched step by step at fixed \
-         rates"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        SPECS
+    fn as_pgbench(&self, options: &Options) -> Option<Options> {
+        Some(as_pgbench(options))
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -170,23 +153,13 @@ impl Workload for Capacity {
         Pgbench.window(&as_pgbench(options))
     }
 
-    fn make_quick(&self, options: &mut Options) {
-        options.set_where_absent(&[("step", QUICK_STEP), ("warmup", QUICK_WARMUP)]);
-    }
-
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
         let settings = Settings { latency_limit: None, ..settings(&as_pgbench(options))? };
         drive::warm_up(place, &settings, settings.units(memory), until)
     }
 
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        memory: Memory,
-        until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, options, memory, until, listener } = run;
         let settings = settings(&as_pgbench(options))?;
         let steps = steps(options);
         let units = settings.units(memory);

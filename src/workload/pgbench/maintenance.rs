@@ -15,7 +15,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::stage::{StageCounts, StageKind};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use crate::workload::{DataSet, Listener, Memory, Place, Until, Window, Workload};
+use crate::workload::{Measuring, Place, Window, Workload, WorkloadInfo};
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,38 +35,34 @@ const DEAD_ROWS: &str = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHE
 
 const VACUUM: &str = "VACUUM pgbench_accounts";
 
-const SPECS: &[OptionSpec] = &[
-    of_pgbench("scale"),
-    OptionSpec {
-        key: "cache",
-        kind: OptionKind::OneOf(&["warm", "cold"]),
-        required: false,
-        default: Some("cold"),
-        doc: "state of the OS page cache before each stage: cold (the files of the data are dropped, as far as the filesystem \
-              does that) or warm (as the stage before left it)",
-    },
-    of_pgbench("tablespace"),
-    of_pgbench("index_tablespace"),
-];
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "maintenance",
+    doc: "CREATE INDEX, VACUUM, pg_basebackup and its restore on pgbench's tables, each once and timed; needs room \
+          for three times the data",
+    needs_server: true,
+    options: &[
+        of_pgbench("scale"),
+        OptionSpec::with_default("cache", OptionKind::OneOf(&["warm", "cold"]), "cold").doc(
+            "state of the OS page cache before each stage: cold (the files of the data are dropped, as far as the \
+         filesystem does that) or warm (as the stage before left it)",
+        ),
+        of_pgbench("tablespace"),
+        of_pgbench("index_tablespace"),
+    ],
+    quick: &[],
+};
 
 /// The workload `maintenance`.
 #[derive(Debug)]
 pub struct Maintenance;
 
 impl Workload for Maintenance {
-    tables_of_pgbench!(as_pgbench);
-
-    fn name(&self) -> &'static str {
-        "maintenance"
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
-    fn doc(&self) -> &'static str {
-        "CREATE INDEX, VACUUM, pg_basebackup and its restore on pgbench's tables, each once and timed; needs room for three \
-         times the data"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        SPECS
+    fn as_pgbench(&self, options: &Options) -> Option<Options> {
+        Some(as_pgbench(options))
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -100,18 +96,8 @@ impl Workload for Maintenance {
         Window { warm_up: None, extent: Extent::Span { span_us: (bytes / BYTES_PER_S).max(1) * 1_000_000 } }
     }
 
-    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        _memory: Memory,
-        _until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, options, listener, .. } = run;
         listener.began(wall_us());
         let begun = now();
         let mut pass = Pass::begin(place, options.text("cache") != Some("warm"))?;
@@ -257,6 +243,7 @@ fn bytes_below(folder: &Path) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::Memory;
 
     #[test]
     fn files_of_all_folders_below_count() {

@@ -3,36 +3,6 @@
 //!
 //! Absent on purpose: bringing caches into the state that `cache` asks for, rates and percentiles.
 
-/// What a workload on the tables of pgbench leaves to it: their making and their places. `$as_pgbench` turns its options into
-/// those of a pgbench.
-macro_rules! tables_of_pgbench {
-    ($as_pgbench:ident) => {
-        fn resolve(&self, options: &mut Options, folder: &Path) {
-            Pgbench.resolve(options, folder);
-        }
-
-        fn needs_server(&self) -> bool {
-            true
-        }
-
-        fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
-            Pgbench.data_set(&$as_pgbench(options), memory)
-        }
-
-        fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
-            Pgbench.load(place, &$as_pgbench(options), memory)
-        }
-
-        fn tablespaces(&self, options: &Options) -> Vec<String> {
-            Pgbench.tablespaces(options)
-        }
-
-        fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
-            Pgbench.place_data(place, options)
-        }
-    };
-}
-
 pub mod beside;
 pub mod capacity;
 mod drive;
@@ -54,14 +24,14 @@ pub mod snapshots;
 mod tests;
 mod unsent;
 
-use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
+use super::{DataSet, Measuring, Memory, Place, Until, Window, Workload, WorkloadInfo};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::parse::pgbench_summary;
 use crate::record::counts::Counts;
 use crate::record::facts::FoundSetting;
 use crate::record::operation::{CacheState, Operation};
-use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::options::{OptionProblem, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::Bytes;
 use options::{BYTES_PER_SCALE, Settings};
@@ -84,21 +54,21 @@ const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", 
 /// Name of the output of the measured pgbench.
 const MEASURED: &str = "pgbench";
 
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "pgbench",
+    doc: "PostgreSQL's own benchmark: small transactions on a table of accounts, or scripts of your own",
+    needs_server: true,
+    options: options::SPECS,
+    quick: &[],
+};
+
 /// The workload `pgbench`.
 #[derive(Debug)]
 pub struct Pgbench;
 
 impl Workload for Pgbench {
-    fn name(&self) -> &'static str {
-        "pgbench"
-    }
-
-    fn doc(&self) -> &'static str {
-        "PostgreSQL's own benchmark: small transactions on a table of accounts, or scripts of your own"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        options::SPECS
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
     fn resolve(&self, options: &mut Options, folder: &Path) {
@@ -124,10 +94,6 @@ impl Workload for Pgbench {
 
     fn connections(&self, options: &Options) -> u64 {
         Settings::from(options).map_or(0, |settings| settings.clients)
-    }
-
-    fn needs_server(&self) -> bool {
-        true
     }
 
     fn server_settings(&self, options: &Options) -> BTreeMap<String, String> {
@@ -226,14 +192,8 @@ impl Workload for Pgbench {
         Ok(decided)
     }
 
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        memory: Memory,
-        until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, options, memory, until, listener } = run;
         let settings = settings(options)?;
         let (tally, failed) = drive::measured(place, &settings, MEASURED, settings.units(memory), until, listener)?;
         let ended = drive::ended(drive::server_of(place)?, failed)?;

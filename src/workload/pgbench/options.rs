@@ -23,147 +23,83 @@ const QUICK_WARMUP: &str = "2s";
 
 /// Specs, in the order of the manual.
 pub const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "script",
-        kind: OptionKind::TextOrList,
-        required: false,
-        default: Some(DEFAULT_SCRIPT),
-        doc: "built-in script (tpcb-like, simple-update, select-only), a file `path.sql`, relative to the plan's \
-              folder, or SQL that ends with `;`; a list is mixed, with optional weights: `select-only@9`",
-    },
-    OptionSpec {
-        key: "setup",
-        kind: OptionKind::Text,
-        required: false,
-        default: Some("nothing"),
-        doc: "SQL that ends with `;`, or a file `path.sql`, run once after the data are loaded: the tables of a script of \
-              your own",
-    },
-    OptionSpec {
-        key: "scale",
-        kind: OptionKind::IntegerOrShare,
-        required: true,
-        default: None,
-        doc: "size of the data: units of 100 000 accounts (15 MiB each); a share of memory: `50% of RAM`; or `in \
-              shared_buffers` (half of it), `in memory` (40 % of RAM), `twice memory`",
-    },
-    OptionSpec {
-        key: "clients",
-        kind: OptionKind::Integer { min: 1 },
-        required: false,
-        default: Some("1"),
-        doc: "concurrent clients, each with its own connection",
-    },
-    OptionSpec {
-        key: "jobs",
-        kind: OptionKind::Integer { min: 1 },
-        required: false,
-        default: Some("number of CPUs, at most the number of clients"),
-        doc: "pgbench threads shared by the clients",
-    },
-    OptionSpec {
-        key: "mode",
-        kind: OptionKind::OneOf(&["simple", "extended", "prepared"]),
-        required: false,
-        default: Some("simple"),
-        doc: "protocol for queries",
-    },
-    OptionSpec {
-        key: "rate",
-        kind: OptionKind::Number,
-        required: false,
-        default: None,
-        doc: "target rate in transactions per second for all clients together; latency then counts from when a transaction \
-              was scheduled, and cases are ranked by the 99th percentile. Without it, as fast as possible: a closed loop, \
-              whose latencies are service times",
-    },
-    OptionSpec {
-        key: "latency_limit",
-        kind: OptionKind::Span,
-        required: false,
-        default: None,
-        doc: "slower transactions count as late; with `rate`, transactions already later than this are skipped, and cases are \
-              also ranked by the share completed in time",
-    },
-    OptionSpec {
-        key: "cycles",
-        kind: OptionKind::Integer { min: 1 },
-        required: false,
-        default: Some("3"),
-        doc: "number of full checkpoint cycles to measure: from the start of one checkpoint to the start of the one that many \
-              later. If the plan sets neither checkpoint_timeout nor max_wal_size, checkpoints run every 30 s. Scripts that \
-              write no WAL have no cycles and are measured for `duration`",
-    },
-    OptionSpec {
-        key: "limit",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("twice the time of the cycles at checkpoint_timeout"),
-        doc: "maximum time for the measured cycles, in whole seconds; a trial that hits it has fewer cycles, and the report \
-              says so",
-    },
-    OptionSpec {
-        key: "duration",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("60s for scripts that write no WAL; full cycles for all others"),
-        doc: "measure for this time, in whole seconds, instead of full checkpoint cycles: the cost of checkpoints is \
-              then missing or random in the results",
-    },
-    OptionSpec {
-        key: "warmup",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("with cycles, until two full ones agree, at most five; with a duration 10s"),
-        doc: "duration of the unmeasured warm-up, in whole seconds; `0s` for none. With cycles, the measurement \
-              then starts at the next checkpoint",
-    },
-    OptionSpec {
-        key: "tablespace",
-        kind: OptionKind::Text,
-        required: false,
-        default: Some("none: in the data directory"),
-        doc: "tablespace of the stack to move the tables to before the measurement",
-    },
-    OptionSpec {
-        key: "index_tablespace",
-        kind: OptionKind::Text,
-        required: false,
-        default: Some("none: in the data directory"),
-        doc: "tablespace of the stack to move the indexes to before the measurement",
-    },
-    OptionSpec {
-        key: "cache",
-        kind: OptionKind::OneOf(&["warm", "cold"]),
-        required: false,
-        default: Some("warm"),
-        doc: "state of the OS page cache at the start of the warm-up: warm (from copying the data in) or \
-              cold (dropped)",
-    },
-    OptionSpec {
-        key: "autovacuum",
-        kind: OptionKind::OneOf(&["production", "deferred"]),
-        required: false,
-        default: Some("production"),
-        doc: "autovacuum as in production, by the server's settings, or deferred: off during warm-up and measurement \
-              (`autovacuum = off`), so that it does not run at random times. Its cost is then missing in the results, and \
-              the report says so",
-    },
-    OptionSpec {
-        key: "log_sample",
-        kind: OptionKind::Number,
-        required: false,
-        default: Some("all; at high rates a share that keeps the cost of logging below 1 %, the same for all stacks"),
-        doc: "share of transactions whose latency is logged, above 0 and up to 1: `0.01` for 1 %. Counts \
-              stay exact, percentiles are computed from those logged, and the slowest transaction is unknown",
-    },
-    OptionSpec {
-        key: "statements",
-        kind: OptionKind::Boolean,
-        required: false,
-        default: Some("true"),
-        doc: "mean latency of each statement (pgbench -r; costs two clock readings per statement)",
-    },
+    OptionSpec::with_default("script", OptionKind::TextOrList, DEFAULT_SCRIPT).doc(
+        "built-in script (tpcb-like, simple-update, select-only), a file `path.sql`, relative to the plan's folder, \
+         or SQL that ends with `;`; a list is mixed, with optional weights: `select-only@9`",
+    ),
+    OptionSpec::with_default("setup", OptionKind::Text, "nothing").doc(
+        "SQL that ends with `;`, or a file `path.sql`, run once after the data are loaded: the tables of a script of \
+         your own",
+    ),
+    OptionSpec::required("scale", OptionKind::IntegerOrShare).doc(
+        "size of the data: units of 100 000 accounts (15 MiB each); a share of memory: `50% of RAM`; or `in \
+         shared_buffers` (half of it), `in memory` (40 % of RAM), `twice memory`",
+    ),
+    OptionSpec::with_default("clients", OptionKind::Integer { min: 1 }, "1")
+        .doc("concurrent clients, each with its own connection"),
+    OptionSpec::with_default("jobs", OptionKind::Integer { min: 1 }, "number of CPUs, at most the number of clients")
+        .doc("pgbench threads shared by the clients"),
+    OptionSpec::with_default("mode", OptionKind::OneOf(&["simple", "extended", "prepared"]), "simple")
+        .doc("protocol for queries"),
+    OptionSpec::optional("rate", OptionKind::Number).doc(
+        "target rate in transactions per second for all clients together; latency then counts from when a \
+         transaction was scheduled, and cases are ranked by the 99th percentile. Without it, as fast as possible: a \
+         closed loop, whose latencies are service times",
+    ),
+    OptionSpec::optional("latency_limit", OptionKind::Span).doc(
+        "slower transactions count as late; with `rate`, transactions already later than this are skipped, and cases \
+         are also ranked by the share completed in time",
+    ),
+    OptionSpec::with_default("cycles", OptionKind::Integer { min: 1 }, "3").doc(
+        "number of full checkpoint cycles to measure: from the start of one checkpoint to the start of the one that \
+         many later. If the plan sets neither checkpoint_timeout nor max_wal_size, checkpoints run every 30 s. \
+         Scripts that write no WAL have no cycles and are measured for `duration`",
+    ),
+    OptionSpec::with_default("limit", OptionKind::Span, "twice the time of the cycles at checkpoint_timeout").doc(
+        "maximum time for the measured cycles, in whole seconds; a trial that hits it has fewer cycles, and the \
+         report says so",
+    ),
+    OptionSpec::with_default(
+        "duration",
+        OptionKind::Span,
+        "60s for scripts that write no WAL; full cycles for all others",
+    )
+    .doc(
+        "measure for this time, in whole seconds, instead of full checkpoint cycles: the cost of checkpoints is then \
+         missing or random in the results",
+    ),
+    OptionSpec::with_default(
+        "warmup",
+        OptionKind::Span,
+        "with cycles, until two full ones agree, at most five; with a duration 10s",
+    )
+    .doc(
+        "duration of the unmeasured warm-up, in whole seconds; `0s` for none. With cycles, the measurement then \
+         starts at the next checkpoint",
+    ),
+    OptionSpec::with_default("tablespace", OptionKind::Text, "none: in the data directory")
+        .doc("tablespace of the stack to move the tables to before the measurement"),
+    OptionSpec::with_default("index_tablespace", OptionKind::Text, "none: in the data directory")
+        .doc("tablespace of the stack to move the indexes to before the measurement"),
+    OptionSpec::with_default("cache", OptionKind::OneOf(&["warm", "cold"]), "warm").doc(
+        "state of the OS page cache at the start of the warm-up: warm (from copying the data in) or cold (dropped)",
+    ),
+    OptionSpec::with_default("autovacuum", OptionKind::OneOf(&["production", "deferred"]), "production").doc(
+        "autovacuum as in production, by the server's settings, or deferred: off during warm-up and measurement \
+         (`autovacuum = off`), so that it does not run at random times. Its cost is then missing in the results, and \
+         the report says so",
+    ),
+    OptionSpec::with_default(
+        "log_sample",
+        OptionKind::Number,
+        "all; at high rates a share that keeps the cost of logging below 1 %, the same for all stacks",
+    )
+    .doc(
+        "share of transactions whose latency is logged, above 0 and up to 1: `0.01` for 1 %. Counts stay exact, \
+         percentiles are computed from those logged, and the slowest transaction is unknown",
+    ),
+    OptionSpec::with_default("statements", OptionKind::Boolean, "true")
+        .doc("mean latency of each statement (pgbench -r; costs two clock readings per statement)"),
 ];
 
 /// Largest number that pgbench takes for clients, threads, scale and seconds (`option_parse_int` up to INT_MAX).
@@ -264,7 +200,6 @@ impl Settings {
     }
 
     /// Units of scale on a machine with so much memory; at least 1.
-    #[must_use]
     pub fn units(&self, memory: Memory) -> u64 {
         let of = |bytes: Bytes, share: f64| ((bytes.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1);
         match self.scale {
@@ -275,13 +210,11 @@ impl Settings {
     }
 
     /// Whether each transaction writes WAL.
-    #[must_use]
     pub fn writes(&self) -> Writes {
         writes(&self.scripts)
     }
 
     /// Whether a built-in script is among the scripts: pgbench then finds the scale out by itself.
-    #[must_use]
     pub fn uses_builtin(&self) -> bool {
         self.scripts.iter().any(|script| matches!(script.source, ScriptSource::Builtin(_)))
     }

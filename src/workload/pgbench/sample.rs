@@ -20,7 +20,6 @@ const FASTER_STACK: f64 = 4.0;
 const SHARES: [f64; 10] = [1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
 /// The share of the transactions to log at so many a second.
-#[must_use]
 pub fn for_rate(tps: f64, writes: Writes) -> f64 {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     share(tps * if writes == Writes::Never { 1.0 } else { FASTER_STACK }, cpus as f64)

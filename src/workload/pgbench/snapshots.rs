@@ -19,9 +19,10 @@ use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
 use crate::workload::pgbench::seconds::TRANSACTIONS;
-use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, SnapshotActions, Until, Window, Workload};
+use crate::workload::{
+    ClientSecond, Listener, Measuring, Memory, Place, SnapshotActions, Until, Window, Workload, WorkloadInfo,
+};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,54 +35,39 @@ const QUICK: [(&str, &str); 2] = [("duration", "45s"), ("warmup", "5s")];
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "every",
-        kind: OptionKind::Text,
-        required: false,
-        default: Some(DEFAULT_EVERY),
-        doc: "time between two snapshots, at least 4s; `never` for the control: the same layers without snapshots",
-    },
-    OptionSpec {
-        key: "keep",
-        kind: OptionKind::Integer { min: 1 },
-        required: false,
-        default: Some("4"),
-        doc: "snapshots that are kept; the oldest one above that is deleted half-way to the next snapshot",
-    },
-    of_pgbench("script"),
-    of_pgbench("scale"),
-    of_pgbench("clients"),
-    of_pgbench("jobs"),
-    of_pgbench("mode"),
-    OptionSpec {
-        key: "duration",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some(DEFAULT_DURATION),
-        doc: "duration of the measurement, in whole seconds",
-    },
-    of_pgbench("warmup"),
-    of_pgbench("cache"),
-];
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "snapshots",
+    doc: "pgbench while snapshots of the stack (btrfs, lvm, zfs; xfs as reflinks) are made and deleted on a schedule",
+    needs_server: true,
+    options: &[
+        OptionSpec::with_default("every", OptionKind::Text, DEFAULT_EVERY)
+            .doc("time between two snapshots, at least 4s; `never` for the control: the same layers without snapshots"),
+        OptionSpec::with_default("keep", OptionKind::Integer { min: 1 }, "4")
+            .doc("snapshots that are kept; the oldest one above that is deleted half-way to the next snapshot"),
+        of_pgbench("script"),
+        of_pgbench("scale"),
+        of_pgbench("clients"),
+        of_pgbench("jobs"),
+        of_pgbench("mode"),
+        OptionSpec::with_default("duration", OptionKind::Span, DEFAULT_DURATION)
+            .doc("duration of the measurement, in whole seconds"),
+        of_pgbench("warmup"),
+        of_pgbench("cache"),
+    ],
+    quick: &QUICK,
+};
 
 /// The workload `snapshots`.
 #[derive(Debug)]
 pub struct Snapshots;
 
 impl Workload for Snapshots {
-    tables_of_pgbench!(as_pgbench);
-
-    fn name(&self) -> &'static str {
-        "snapshots"
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
-    fn doc(&self) -> &'static str {
-        "pgbench while snapshots of the stack (btrfs, lvm, zfs; xfs as reflinks) are made and deleted on a schedule"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        SPECS
+    fn as_pgbench(&self, options: &Options) -> Option<Options> {
+        Some(as_pgbench(options))
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -118,22 +104,12 @@ impl Workload for Snapshots {
         Pgbench.window(&as_pgbench(options))
     }
 
-    fn make_quick(&self, options: &mut Options) {
-        options.set_where_absent(&QUICK);
-    }
-
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
         Pgbench.warm_up(place, &as_pgbench(options), memory, until)
     }
 
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        memory: Memory,
-        until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, options, memory, until, listener } = run;
         let settings = settings(&as_pgbench(options))?;
         let units = settings.units(memory);
         let actions = place.snapshots.as_ref().ok_or_else(|| Error::bug("the workload may make no snapshots"))?;

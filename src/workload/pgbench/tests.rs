@@ -16,7 +16,9 @@ use crate::record::recovery::CrashKind;
 use crate::record::stage::StageKind;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, Crash, GuestIsBack, Listener, Memory, Place, Progress, Until, Window, Workload};
+use crate::workload::{
+    ClientSecond, Crash, GuestIsBack, Listener, Measuring, Memory, Place, Progress, Until, Window, Workload,
+};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -56,7 +58,8 @@ impl Bench {
     }
 
     fn measure_until(&self, options: &Options, until: Until<'_>, listener: &dyn Listener) -> Result<Counts> {
-        Pgbench.measure(&self.place(), options, MEMORY, until, listener)
+        let until = Until { longest: until.longest, progress: until.progress };
+        Pgbench.measure(Measuring { place: &self.place(), options, memory: MEMORY, until, listener })
     }
 
     fn place(&self) -> Place<'_> {
@@ -417,7 +420,13 @@ fn a_trial_whose_guest_is_killed_goes_on_with_what_was_counted_before() {
     let measured = |bench: &Bench, crash| {
         let place = Place { crash: Some(crash), ..bench.place() };
         let until = Until { longest: Micros(1), progress: &mut || Ok(Progress::default()) };
-        Recovery.measure(&place, &wanted, MEMORY, until, &Ears::default())
+        Recovery.measure(Measuring {
+            place: &place,
+            options: &wanted,
+            memory: MEMORY,
+            until,
+            listener: &Ears::default(),
+        })
     };
     let half = measured(&bench, Crash::Guest).unwrap();
     let before = half.before_crash.unwrap();

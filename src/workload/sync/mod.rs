@@ -3,7 +3,7 @@
 //! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
 //! with them. A failed sync ends its row and is reported as such: it is never a fast success.
 
-use super::{ClientSecond, DataSet, Listener, Memory, Place, Until, Window, Workload, empty_histogram};
+use super::{ClientSecond, Listener, Measuring, Memory, Place, Until, Window, Workload, WorkloadInfo, empty_histogram};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -26,52 +26,34 @@ const DEFAULT_WRITERS: u32 = 8;
 /// The order of slices is the same in every trial: what differs between stacks is not that.
 const SEED: u64 = 1;
 
-const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "duration",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("10s"),
-        doc: "measuring time, shared by all rows in short slices",
-    },
-    OptionSpec {
-        key: "warmup",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("0s"),
-        doc: "duration of the unmeasured warm-up",
-    },
-    OptionSpec {
-        key: "wal_block",
-        kind: OptionKind::OneOf(&["1kB", "2kB", "4kB", "8kB", "16kB", "32kB", "64kB"]),
-        required: false,
-        default: Some("8kB"),
-        doc: "write size for the rows that write as the server writes WAL",
-    },
-    OptionSpec {
-        key: "writers",
-        kind: OptionKind::Integer { min: 2 },
-        required: false,
-        default: Some("8"),
-        doc: "number of writers in the group commit row",
-    },
-];
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "sync",
+    doc: "synced writes with each method to make them durable, measured like `pgstrata probe`, on the filesystem of \
+          `pg_wal`; no server",
+    needs_server: false,
+    options: &[
+        OptionSpec::with_default("duration", OptionKind::Span, "10s")
+            .doc("measuring time, shared by all rows in short slices"),
+        OptionSpec::with_default("warmup", OptionKind::Span, "0s").doc("duration of the unmeasured warm-up"),
+        OptionSpec::with_default(
+            "wal_block",
+            OptionKind::OneOf(&["1kB", "2kB", "4kB", "8kB", "16kB", "32kB", "64kB"]),
+            "8kB",
+        )
+        .doc("write size for the rows that write as the server writes WAL"),
+        OptionSpec::with_default("writers", OptionKind::Integer { min: 2 }, "8")
+            .doc("number of writers in the group commit row"),
+    ],
+    quick: &[],
+};
 
 /// The workload `sync`.
 #[derive(Debug)]
 pub struct Sync;
 
 impl Workload for Sync {
-    fn name(&self) -> &'static str {
-        "sync"
-    }
-
-    fn doc(&self) -> &'static str {
-        "synced writes with each method to make them durable, measured like `pgstrata probe`, on the filesystem of `pg_wal`; no server"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        SPECS
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -85,14 +67,6 @@ impl Workload for Sync {
         }
     }
 
-    fn needs_server(&self) -> bool {
-        false
-    }
-
-    fn data_set(&self, _options: &Options, _memory: Memory) -> Option<DataSet> {
-        None
-    }
-
     fn operation(&self, options: &Options) -> Result<Operation> {
         let settings = options.told(&["duration", "warmup"]).collect();
         Ok(Operation { settings, ..Operation::new("sync", "ops/s", Writes::Always) })
@@ -104,22 +78,12 @@ impl Workload for Sync {
         Window { warm_up: Some(of("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
     }
 
-    fn load(&self, _place: &Place<'_>, _options: &Options, _memory: Memory) -> Result<()> {
-        Ok(())
-    }
-
     fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Memory, until: Until<'_>) -> Result<()> {
         probed(place.host, &request(place.folder, options, until.longest), place.interrupt, &Nobody).map(drop)
     }
 
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        _memory: Memory,
-        until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, options, until, listener, .. } = run;
         probed(place.host, &request(place.folder, options, until.longest), place.interrupt, listener)
     }
 }

@@ -22,9 +22,10 @@ use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::pgbench::seconds::TRANSACTIONS;
-use crate::workload::{ClientSecond, Crash, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
+use crate::workload::{
+    ClientSecond, Crash, Listener, Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo,
+};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -50,79 +51,54 @@ const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 const DISTANCE: &str =
     "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::bigint FROM pg_control_checkpoint()";
 
-const SPECS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "crash",
-        kind: OptionKind::OneOf(&["process", "machine"]),
-        required: false,
-        default: Some("process"),
-        doc: "process: all processes of the server are killed, the page cache is kept. machine: in a guest, the guest is \
-              killed and booted again; elsewhere the filesystems below the server are stopped too, without writing anything \
-              back (ext2/3/4, xfs, f2fs; btrfs where its kernel can), then mounted again",
-    },
-    OptionSpec {
-        key: "wal",
-        kind: OptionKind::Size,
-        required: false,
-        default: Some("1GiB"),
-        doc: "WAL between the last checkpoint and the crash, at least 16MiB: what recovery has to redo. The server is set so \
-              that no checkpoint comes in between",
-    },
-    OptionSpec {
-        key: "limit",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("10min"),
-        doc: "maximum time for writing that WAL, in whole seconds; a trial that hits it crashes with less, and its record \
-              says how much",
-    },
-    OptionSpec {
-        key: "after",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some("60s"),
-        doc: "duration of the load after the crash, in whole seconds: in it the rate must come back to 90 % of what it was",
-    },
+const INFO: WorkloadInfo = WorkloadInfo {
+    name: "recovery",
+    doc: "a crash after a given distance of WAL: how long until the first commit is answered, part by part, and until \
+          the rate is back",
+    needs_server: true,
+    options: &[
+    OptionSpec::with_default("crash", OptionKind::OneOf(&["process", "machine"]), "process").doc(
+        "process: all processes of the server are killed, the page cache is kept. machine: in a guest, the guest is \
+         killed and booted again; elsewhere the filesystems below the server are stopped too, without writing \
+         anything back (ext2/3/4, xfs, f2fs; btrfs where its kernel can), then mounted again",
+    ),
+    OptionSpec::with_default("wal", OptionKind::Size, "1GiB").doc(
+        "WAL between the last checkpoint and the crash, at least 16MiB: what recovery has to redo. The server is set \
+         so that no checkpoint comes in between",
+    ),
+    OptionSpec::with_default("limit", OptionKind::Span, "10min").doc(
+        "maximum time for writing that WAL, in whole seconds; a trial that hits it crashes with less, and its record \
+         says how much",
+    ),
+    OptionSpec::with_default("after", OptionKind::Span, "60s").doc(
+        "duration of the load after the crash, in whole seconds: in it the rate must come back to 90 % of what \
+             it was",
+    ),
     of_pgbench("script"),
     of_pgbench("scale"),
-    OptionSpec {
-        key: "clients",
-        kind: OptionKind::Integer { min: 1 },
-        required: false,
-        default: Some("8"),
-        doc: "concurrent clients, each with its own connection",
-    },
+    OptionSpec::with_default("clients", OptionKind::Integer { min: 1 }, "8")
+        .doc("concurrent clients, each with its own connection"),
     of_pgbench("jobs"),
     of_pgbench("mode"),
-    OptionSpec {
-        key: "warmup",
-        kind: OptionKind::Span,
-        required: false,
-        default: Some(DEFAULT_WARMUP),
-        doc: "duration of the unmeasured warm-up, in whole seconds; a checkpoint follows it",
-    },
+    OptionSpec::with_default("warmup", OptionKind::Span, DEFAULT_WARMUP)
+        .doc("duration of the unmeasured warm-up, in whole seconds; a checkpoint follows it"),
     of_pgbench("tablespace"),
     of_pgbench("index_tablespace"),
-];
+],
+    quick: &QUICK,
+};
 
 /// The workload `recovery`.
 #[derive(Debug)]
 pub struct Recovery;
 
 impl Workload for Recovery {
-    tables_of_pgbench!(as_pgbench);
-
-    fn name(&self) -> &'static str {
-        "recovery"
+    fn info(&self) -> &WorkloadInfo {
+        &INFO
     }
 
-    fn doc(&self) -> &'static str {
-        "a crash after a given distance of WAL: how long until the first commit is answered, part by part, and until the rate \
-         is back"
-    }
-
-    fn options(&self) -> &'static [OptionSpec] {
-        SPECS
+    fn as_pgbench(&self, options: &Options) -> Option<Options> {
+        Some(as_pgbench(options))
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -173,22 +149,12 @@ impl Workload for Recovery {
         Window { warm_up, extent: Extent::Span { span_us: writing_us.max(1_000_000) + after(options).0 } }
     }
 
-    fn make_quick(&self, options: &mut Options) {
-        options.set_where_absent(&QUICK);
-    }
-
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
         Pgbench.warm_up(place, &as_pgbench(options), memory, until)
     }
 
-    fn measure(
-        &self,
-        place: &Place<'_>,
-        options: &Options,
-        memory: Memory,
-        _until: Until<'_>,
-        listener: &dyn Listener,
-    ) -> Result<Counts> {
+    fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
+        let Measuring { place, options, memory, listener, .. } = run;
         let crash = crash(options);
         if let Some(Crash::GuestIsBack(back)) = &place.crash {
             let outage = outage::after_guest(place, back)?;
