@@ -26,13 +26,12 @@ pub(super) fn read(root: &[Pair], problems: &mut Problems) -> (u32, Option<u32>)
     let (least, most) = (i64::from(FIRST_LOOK), i64::from(LOOKS_MAX));
     let at_least = read_whole(table, AT_LEAST, least, most, problems).map_or(FIRST_LOOK, narrow);
     if get(table, AT_MOST).is_none() {
-        let problem = Problem::at(node.span.clone(), "`blocks` has no `at_most`");
+        let problem = Problem::at(&node.span, "`blocks` has no `at_most`");
         problems.add(problem.help("for example: blocks = { at_least = 3, at_most = 12 }"));
     }
     let at_most = read_whole(table, AT_MOST, least, most, problems).map_or(at_least, narrow);
     if at_most < at_least {
-        let message = format!("`at_most` ({at_most}) is below `at_least` ({at_least})");
-        problems.add(Problem::at(node.span.clone(), message));
+        problems.add(Problem::at(&node.span, format!("`at_most` ({at_most}) is below `at_least` ({at_least})")));
     }
     (at_most, Some(at_least))
 }

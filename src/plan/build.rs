@@ -84,24 +84,21 @@ const RESERVED: [(&str, &str); 9] = [
 
 /// Reads the table. Its axes are named `build.KEY`.
 pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
-    let Value::Table(pairs) = &node.value else {
-        let message = format!("`build` of [postgres] must be a table, found {}", node.noun());
-        problems.add(Problem::at(node.span.clone(), message).help("write build = { version = \"15\" }"));
-        return Vec::new();
-    };
+    const HELP: &str = "write build = { version = \"15\" }";
+    let Some(pairs) = node.table("`build` of [postgres]", HELP, problems) else { return Vec::new() };
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS.map(|key| key.key), "`build` of [postgres]", problems);
     match (get(pairs, VERSION), get(pairs, SOURCE), get(pairs, SUITE)) {
         (None, None, _) => {
-            let problem = Problem::at(key.span.clone(), "`build` needs `version` or `source`");
+            let problem = Problem::at(&key.span, "`build` needs `version` or `source`");
             problems.add(problem.help("version = \"15\" builds Debian's source package of PostgreSQL 15"));
         }
         (Some((version, _)), Some((source, _)), _) => {
-            let problem = Problem::at(version.span.clone(), "`version` conflicts with `source`");
-            let problem = problem.also(source.span.clone(), "the source");
+            let problem = Problem::at(&version.span, "`version` conflicts with `source`");
+            let problem = problem.also(&source.span, "the source");
             problems.add(problem.help("the version of a tarball or checkout is its own: remove one of them"));
         }
         (None, Some(_), Some((suite, _))) => {
-            let problem = Problem::at(suite.span.clone(), "`suite` conflicts with `source`");
+            let problem = Problem::at(&suite.span, "`suite` conflicts with `source`");
             problems.add(problem.help("a suite is where the package of a `version` is taken from"));
         }
         _ => {}

@@ -15,12 +15,12 @@ pub(super) fn read(root: &[Pair], problems: &mut Problems) -> Option<DurabilityC
     let (_, node) = get(root, KEY)?;
     let Value::Text(text) = &node.value else {
         let message = format!("`{KEY}` must be text, found {}", node.noun());
-        problems.add(Problem::at(node.span.clone(), message).help(format!("write {KEY} = \"quick\"")));
+        problems.add(Problem::at(&node.span, message).help(format!("write {KEY} = \"quick\"")));
         return None;
     };
     let found = DurabilityCheck::ALL.into_iter().find(|check| check.word() == text);
     if found.is_none() {
-        let problem = Problem::at(node.span.clone(), format!("`{KEY}` must be one of {}", words().join(", ")));
+        let problem = Problem::at(&node.span, format!("`{KEY}` must be one of {}", words().join(", ")));
         problems.add(did_you_mean(text, words()).into_iter().fold(problem, Problem::help));
     }
     found

@@ -22,9 +22,8 @@ pub fn example(catalogue: &Catalogue) -> String {
     let (workloads, any_server) = workloads_shown(catalogue);
     let mut out = head(names.first());
     out.push_str(&rule("Guests"));
-    comment(
+    say(
         &mut out,
-        "",
         "Run the cases in throw-away virtual machines with kernel, ZFS and PostgreSQL of a Debian suite (pgstrata guest build \
          --suite SUITE). A list is an axis: each block boots each guest once. Default: on this machine.",
     );
@@ -35,17 +34,12 @@ pub fn example(catalogue: &Catalogue) -> String {
     out.push_str(&workloads);
     if let (true, [_, .., last]) = (any_server, names.as_slice()) {
         out.push_str(&rule("Cases to exclude"));
-        comment(
-            &mut out,
-            "",
-            "A case that matches every line of an [[exclude]] is not run; a list matches any of its values.",
-        );
+        say(&mut out, "A case that matches every line of an [[exclude]] is not run; a list matches any of its values.");
         out.push_str(&format!("[[exclude]]\nstack = \"{last}\"\nwal_sync_method = \"open_datasync\"\n"));
     }
     out.push_str(&rule("What --quick measures, beside making windows short"));
-    comment(
+    say(
         &mut out,
-        "",
         "Cases that match every line of `only`, with other values for options of layers; default: all cases.",
     );
     out.push_str("[quick]\nblocks = 1\n# only = { clients = [1, 16] }\n# set = { loop = \"2GiB\" }\n");
@@ -54,18 +48,14 @@ pub fn example(catalogue: &Catalogue) -> String {
 
 fn head(baseline: Option<&String>) -> String {
     let mut out = String::new();
-    comment(&mut out, "", "A pgstrata plan: the storage stacks to compare, with PostgreSQL settings and workloads.");
-    comment(
-        &mut out,
-        "",
+    for text in [
+        "A pgstrata plan: the storage stacks to compare, with PostgreSQL settings and workloads.",
         "Every stack is combined with every workload and every list of values. Show the resulting cases with: pgstrata plan FILE",
-    );
-    comment(
-        &mut out,
-        "",
         "Sizes: B, KiB, MiB, GiB, TiB; kB, MB, GB, TB and k, M, G, T mean the same, as in PostgreSQL. Time spans: us, ms, s, \
          min, h, d.",
-    );
+    ] {
+        say(&mut out, text);
+    }
     let baseline = baseline.map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
     for (line, meaning) in [
         ("name = \"example\"".to_owned(), "used in the name of the run folder".to_owned()),
@@ -75,49 +65,36 @@ fn head(baseline: Option<&String>) -> String {
     ] {
         out.push_str(&format!("{line:<24}# {meaning}\n"));
     }
-    comment(
-        &mut out,
-        "",
+    for text in [
         "durability = \"quick\" also finds out what a power cut would cost: before the first trial each stack is recorded on \
          loop images for some seconds, and every acknowledged commit must be covered by a flush. Other devices: not measured.",
-    );
-    comment(
-        &mut out,
-        "",
         "blocks = { at_least = 3, at_most = 12 } is adaptive: all pairs of cases are tested after each block. A case that is \
          beaten is dropped, and the run ends when every remaining pair differs or is the same within 5 %, or \
          after at_most blocks.",
-    );
+    ] {
+        say(&mut out, text);
+    }
     out
 }
 
 /// The part on stacks, and the names of those that are not comments.
 fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
     let mut out = rule("Stacks: [stack.NAME]");
-    comment(
-        &mut out,
-        "",
+    for text in [
         "device, volume = [ ... ] (the lowest first), filesystem. A layer is written \"name\", or { name = VALUE, \
          option = ... } where VALUE is the first option, or { name = { option = ... } }.",
-    );
-    comment(&mut out, "", "directory = \"/PATH\" is short for filesystem = { directory = \"/PATH\" }.");
-    comment(
-        &mut out,
-        "",
+        "directory = \"/PATH\" is short for filesystem = { directory = \"/PATH\" }.",
         "Several devices: devices = { NAME = LAYER, ... }, or devices = { LAYER = VALUE, count = 4 } for d1 to d4. A layer \
          uses every device still unused, or those it names: filesystem = { ext4 = { on = \"a\", journal = \"b\" } }.",
-    );
-    comment(
-        &mut out,
-        "",
         "wal = LAYER puts pg_wal on a separate filesystem, wal = \"STACK\" on another stack; tablespace = { NAME = LAYER } \
          creates tablespaces. reuse = true builds the stack once and ages it across trials. Any option can be a list, which is an axis; \
          an option whose value is a list takes a list of lists.",
-    );
+    ] {
+        say(&mut out, text);
+    }
     if let Some(entry) = &catalogue.age {
-        comment(
+        say(
             &mut out,
-            "",
             "age = { rewrite = [0, 1, 3, 10], filesystem = [\"aged\", \"fresh\"] } ages a fresh stack in each trial before it is \
              measured, here by overwriting the data so many times, and measures the same cluster on a fresh filesystem, too.",
         );
@@ -163,9 +140,8 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
 fn machine_shown(catalogue: &Catalogue) -> String {
     let Some(entry) = &catalogue.machine else { return String::new() };
     let mut out = rule("Kernel knobs: [machine]");
-    comment(
+    say(
         &mut out,
-        "",
         "Set for each trial and restored afterwards. A list is an axis; \"default\" keeps the current value.",
     );
     out.push_str(&entry_shown(entry));
@@ -178,18 +154,14 @@ fn machine_shown(catalogue: &Catalogue) -> String {
 
 fn postgres_shown(any_server: bool) -> String {
     let mut out = rule("PostgreSQL: [postgres]");
-    comment(
-        &mut out,
-        "",
+    for text in [
         "bin: \"auto\" (the newest installed), a major version, or the folder with its programs. settings: as in \
          postgresql.conf. initdb: a list of arguments. A list of values for bin or for a setting is an axis.",
-    );
-    comment(
-        &mut out,
-        "",
         "build, instead of bin: build the server from source, once; `pgstrata postgres` lists and removes builds. A list \
          is an axis:",
-    );
+    ] {
+        say(&mut out, text);
+    }
     let width = build::KEYS.iter().map(|key| key.key.len()).max().unwrap_or(0);
     for build::BuildKey { key, doc, .. } in &build::KEYS {
         comment(&mut out, &format!("   {key:<width$}  "), doc);
@@ -344,7 +316,7 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
 /// Name and meaning of an entry and of each of its options, as comments.
 fn entry_shown(entry: &CatalogueEntry) -> String {
     let mut out = String::from("\n");
-    comment(&mut out, "", &format!("{}: {}", entry.name, entry.doc));
+    say(&mut out, &format!("{}: {}", entry.name, entry.doc));
     let width = entry.takes.iter().map(|take| take.key.len()).max().unwrap_or(0);
     for take in entry.takes {
         comment(&mut out, &format!("   {:<width$}  ", take.key), take.doc);
@@ -380,6 +352,10 @@ fn rule(title: &str) -> String {
 
 fn commented(text: &str) -> String {
     text.lines().map(|line| format!("# {line}\n")).collect()
+}
+
+fn say(out: &mut String, text: &str) {
+    comment(out, "", text);
 }
 
 /// Writes the text as a comment, wrapped, with `lead` before its first line and as much space before the others.

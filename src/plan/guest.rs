@@ -4,7 +4,7 @@
 
 use super::options::{Axis, read_choices};
 use super::problem::Problems;
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, get};
 use super::values::{Choice, ValueRefusal};
 use crate::record::options::OptionValue;
 
@@ -17,10 +17,7 @@ pub(super) const PATTERN: &str = "^[a-z]+(-[a-z]+)*$";
 /// The axis; `None` for a plan that runs where pgstrata does.
 pub(super) fn read_guest(root: &[Pair], problems: &mut Problems) -> Option<Axis> {
     let (key, node) = get(root, GUEST)?;
-    let items = match &node.value {
-        Value::List(items) => items.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
+    let items = node.items();
     let choices = read_choices("`guest`", node, items, problems, read_suite)?;
     Some(Axis::of(GUEST, key.span.clone(), choices))
 }

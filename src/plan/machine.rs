@@ -6,7 +6,7 @@
 use super::options::{Axis, Entered, options, read_options};
 use super::postgres::flatten;
 use super::problem::{Problem, Problems};
-use super::tree::{Node, Pair, Value, get};
+use super::tree::{Node, Pair, get};
 use super::values::Choice;
 use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionKind, Options};
@@ -40,16 +40,14 @@ pub(super) fn read_machine<'c>(root: &[Pair], catalogue: &'c Catalogue, problems
     let (Some((key, node)), Some(entry)) = (get(root, MACHINE), &catalogue.machine) else {
         return MachineDraft::default();
     };
-    let Value::Table(pairs) = &node.value else {
-        let message = format!("`{MACHINE}` must be a table, found {}", node.noun());
-        problems.add(Problem::at(key.span.clone(), message).help("write [machine]"));
+    let Some(pairs) = node.table(format!("`{MACHINE}`"), "write [machine]", problems) else {
         return MachineDraft::default();
     };
     let flat = flat(pairs, entry);
     for (at, (key, _)) in flat.iter().enumerate() {
         if let Some((first, _)) = flat[..at].iter().find(|(first, _)| first.text == key.text) {
-            let problem = Problem::at(key.span.clone(), format!("`{}` of [machine] is set twice", key.text));
-            problems.add(problem.also(first.span.clone(), "first here"));
+            let problem = Problem::at(&key.span, format!("`{}` of [machine] is set twice", key.text));
+            problems.add(problem.also(&first.span, "first here"));
         }
     }
     let entered = Entered {

@@ -64,7 +64,7 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
     let server = draft.postgres.axes();
     if !is_few(draft, &server) {
         let message = format!("the plan has more than {MAX_CASES} cases");
-        problems.add(Problem::at(0..0, message).help("use shorter lists of values"));
+        problems.add(Problem::at(&(0..0), message).help("use shorter lists of values"));
     }
     if !problems.is_empty() {
         return Vec::new();
@@ -105,16 +105,16 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
     for knob in draft.machine.knobs.iter().chain(&draft.machine.queue) {
         let others = of_stacks.iter().chain(&draft.postgres.settings);
         if let Some(other) = others.into_iter().find(|other| other.name == knob.name && other.span != knob.span) {
-            let problem = Problem::at(other.span.clone(), format!("`{}` is also the name of a knob", other.name));
-            let problem = problem.also(knob.span.clone(), "the knob of [machine]");
+            let problem = Problem::at(&other.span, format!("`{}` is also the name of a knob", other.name));
+            let problem = problem.also(&knob.span, "the knob of [machine]");
             problems.add(problem.help("rename the device or setting"));
         }
     }
     if let Some(guest) = &draft.guest {
         let others = of_stacks.iter().chain(&draft.postgres.settings);
         if let Some(other) = others.into_iter().find(|other| other.name == guest.name) {
-            let problem = Problem::at(other.span.clone(), format!("`{}` is also the name of an axis", other.name));
-            problems.add(problem.also(guest.span.clone(), "the guests").help("rename the device or setting"));
+            let problem = Problem::at(&other.span, format!("`{}` is also the name of an axis", other.name));
+            problems.add(problem.also(&guest.span, "the guests").help("rename the device or setting"));
         }
     }
     for setting in &draft.postgres.settings {
@@ -122,8 +122,8 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
         if let Some(option) = options.into_iter().find(|option| option.name == setting.name) {
             let message = format!("setting `{0}` has the same name as the workload option `{0}`", setting.name);
             problems.add(
-                Problem::at(setting.span.clone(), message)
-                    .also(option.span.clone(), "the option")
+                Problem::at(&setting.span, message)
+                    .also(&option.span, "the option")
                     .help("write the setting in upper case: PostgreSQL setting names are case-insensitive"),
             );
         }
@@ -269,8 +269,8 @@ pub(super) fn refuse_duplicates(candidates: &[CaseCandidate], problems: &mut Pro
         let at = if varying.is_empty() { String::new() } else { format!(" at{}", varying.join(",")) };
         let message = format!("workloads `{one}` and `{two}` produce the same case{at}");
         problems.add(
-            Problem::at(candidate.place.clone(), message)
-                .also(first.place.clone(), "the other one")
+            Problem::at(&candidate.place, message)
+                .also(&first.place, "the other one")
                 .help("remove one, or remove the shared values from one"),
         );
     }

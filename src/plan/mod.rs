@@ -235,7 +235,8 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     matrix::refuse_duplicates(&left, problems);
     if left.len().saturating_mul(blocks as usize) > MAX_TRIALS {
         let message = format!("{} cases x {blocks} blocks exceed the limit of {MAX_TRIALS} trials", left.len());
-        problems.add(Problem::at(get(&root, "blocks").map_or(0..0, |(_, node)| node.span.clone()), message));
+        let place = get(&root, "blocks").map_or(0..0, |(_, node)| node.span.clone());
+        problems.add(Problem::at(&place, message));
     }
     if !problems.is_empty() {
         return None;
@@ -350,11 +351,11 @@ fn read_name(root: &[Pair], problems: &mut Problems) -> String {
             name.clone()
         }
         Some(node) => {
-            problems.add(Problem::at(node.span.clone(), format!("`name` must be text, found {}", node.noun())));
+            problems.add(Problem::at(&node.span, format!("`name` must be text, found {}", node.noun())));
             String::new()
         }
         None => {
-            let problem = Problem::at(0..0, "the plan has no name");
+            let problem = Problem::at(&(0..0), "the plan has no name");
             problems.add(problem.help("add name = \"which-filesystem\"; the run folder is named after it"));
             String::new()
         }
@@ -366,14 +367,13 @@ fn read_whole(root: &[Pair], name: &str, min: i64, max: i64, problems: &mut Prob
     match node.value {
         Value::Integer(n) if (min..=max).contains(&n) => return Some(n),
         Value::Integer(n) if n < min => {
-            problems.add(Problem::at(node.span.clone(), format!("`{name}` must be at least {min}, found {n}")));
+            problems.add(Problem::at(&node.span, format!("`{name}` must be at least {min}, found {n}")));
         }
         Value::Integer(n) => {
-            problems.add(Problem::at(node.span.clone(), format!("`{name}` must be at most {max}, found {n}")));
+            problems.add(Problem::at(&node.span, format!("`{name}` must be at most {max}, found {n}")));
         }
         _ => {
-            let message = format!("`{name}` must be a whole number, found {}", node.noun());
-            problems.add(Problem::at(node.span.clone(), message));
+            problems.add(Problem::at(&node.span, format!("`{name}` must be a whole number, found {}", node.noun())));
         }
     }
     None

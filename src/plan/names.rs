@@ -33,8 +33,7 @@ pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
             "use at most {MAX_LENGTH} characters of a-z, 0-9, - and _, starting with a letter or digit{}",
             if is_name(near) { format!(": `{near}`") } else { String::new() }
         );
-        problems
-            .add(Problem::at(key.span.clone(), format!("`{}` is not a valid name for a {what}", key.text)).help(help));
+        problems.add(Problem::at(&key.span, format!("`{}` is not a valid name for a {what}", key.text)).help(help));
     }
 }
 
@@ -43,17 +42,16 @@ pub(super) fn named_tables<'t>(root: &'t [Pair], kind: &str, example: &str, prob
     match get(root, kind).map(|(key, node)| (key, &node.value, node)) {
         Some((_, Value::Table(pairs), _)) if !pairs.is_empty() => pairs.iter().collect(),
         Some((key, Value::Table(_), _)) => {
-            problems
-                .add(Problem::at(key.span.clone(), format!("the plan has no {kind}")).help(format!("add {example}")));
+            problems.add(Problem::at(&key.span, format!("the plan has no {kind}")).help(format!("add {example}")));
             Vec::new()
         }
         Some((key, _, node)) => {
             let message = format!("`{kind}` must be named tables, found {}", node.noun());
-            problems.add(Problem::at(key.span.clone(), message).help(format!("write {example}")));
+            problems.add(Problem::at(&key.span, message).help(format!("write {example}")));
             Vec::new()
         }
         None => {
-            problems.add(Problem::at(0..0, format!("the plan has no {kind}")).help(format!("add {example}")));
+            problems.add(Problem::at(&(0..0), format!("the plan has no {kind}")).help(format!("add {example}")));
             Vec::new()
         }
     }

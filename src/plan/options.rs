@@ -62,7 +62,7 @@ pub(super) fn read_options(entered: &Entered<'_>, problems: &mut Problems) -> Op
     let specs = entered.entry.options;
     if specs.is_empty() && !entered.pairs.is_empty() {
         for (key, _) in &entered.pairs {
-            problems.add(Problem::at(key.span.clone(), format!("{} has no options", entered.what)));
+            problems.add(Problem::at(&key.span, format!("{} has no options", entered.what)));
         }
     } else {
         let known: Vec<&str> =
@@ -79,7 +79,7 @@ pub(super) fn read_options(entered: &Entered<'_>, problems: &mut Problems) -> Op
         let given = entered.pairs.iter().any(|(key, _)| key.text == spec.key);
         let is_main = entered.main.is_some() && spec.key == specs[0].key;
         if !given && !is_main {
-            let problem = Problem::at(entered.place.clone(), format!("{} needs `{}`", entered.what, spec.key));
+            let problem = Problem::at(&entered.place, format!("{} needs `{}`", entered.what, spec.key));
             problems.add(problem.help(format!("{} = {}: {}", spec.key, describe(spec.kind), spec.doc)));
         }
     }
@@ -97,11 +97,11 @@ fn with_main<'a>(entered: &Entered<'a>, problems: &mut Problems) -> Vec<(Key, &'
             Some(spec) => {
                 if let Some((key, _)) = entered.pairs.iter().find(|(key, _)| key.text == spec.key) {
                     let message = format!("`{}` of {} is set twice", spec.key, entered.what);
-                    problems.add(Problem::at(key.span.clone(), message).also(node.span.clone(), "first here"));
+                    problems.add(Problem::at(&key.span, message).also(&node.span, "first here"));
                 }
                 all.push((Key { text: spec.key.to_owned(), span: entered.place.clone() }, node));
             }
-            None => problems.add(Problem::at(node.span.clone(), format!("{} takes no value", entered.what))),
+            None => problems.add(Problem::at(&node.span, format!("{} takes no value", entered.what))),
         }
     }
     all.extend(entered.pairs.iter().map(|(key, node)| (key.clone(), node)));
@@ -120,7 +120,7 @@ fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>,
     };
     let Value::Table(pairs) = &node.value else {
         let message = format!("{name} must be {}, found {}", describe(spec.kind), node.noun());
-        problems.add(Problem::at(node.span.clone(), message).help(format!("write {} = {{ ... }}", spec.key)));
+        problems.add(Problem::at(&node.span, message).help(format!("write {} = {{ ... }}", spec.key)));
         return Vec::new();
     };
     if matches!(spec.kind, OptionKind::Table(_)) {
@@ -179,8 +179,7 @@ pub(super) fn read_choices(
 ) -> Option<Vec<Choice>> {
     let before = problems.len();
     if items.is_empty() {
-        problems
-            .add(Problem::at(node.span.clone(), format!("{name} is an empty list")).help("remove it, or give a value"));
+        problems.add(Problem::at(&node.span, format!("{name} is an empty list")).help("remove it, or give a value"));
     }
     let mut choices: Vec<Choice> = Vec::new();
     let mut known: HashMap<String, Span> = HashMap::new();
@@ -188,8 +187,8 @@ pub(super) fn read_choices(
         match read(item) {
             Ok(choice) => match known.get(&choice.identity) {
                 Some(first) => problems.add(
-                    Problem::at(choice.span, format!("{name} has the value `{}` twice", choice.value.plain()))
-                        .also(first.clone(), "first here"),
+                    Problem::at(&choice.span, format!("{name} has the value `{}` twice", choice.value.plain()))
+                        .also(first, "first here"),
                 ),
                 None => {
                     known.insert(choice.identity.clone(), choice.span.clone());
@@ -197,11 +196,8 @@ pub(super) fn read_choices(
                 }
             },
             Err(refusal) => {
-                let problem = Problem::at(refusal.span, format!("{name} {}", refusal.message));
-                problems.add(match refusal.help {
-                    Some(help) => problem.help(help),
-                    None => problem,
-                });
+                let problem = Problem::at(&refusal.span, format!("{name} {}", refusal.message));
+                problems.add(refusal.help.into_iter().fold(problem, Problem::help));
             }
         }
     }
@@ -212,7 +208,7 @@ pub(super) fn read_choices(
 fn check(entered: &Entered<'_>, axes: &[Axis], problems: &mut Problems) {
     let Some(combinations) = combinations(axes, MAX_COMBINATIONS) else {
         let message = format!("{} has more than {MAX_COMBINATIONS} combinations of options", entered.what);
-        problems.add(Problem::at(entered.place.clone(), message));
+        problems.add(Problem::at(&entered.place, message));
         return;
     };
     if !problems.may_check(combinations.len(), &entered.place) {
@@ -239,11 +235,8 @@ fn report(
         Some(key) => format!("`{key}` of {}: {}", entered.what, problem.message),
         None => format!("{}: {}", entered.what, problem.message),
     };
-    let shown = Problem::at(span, message);
-    problems.add(match problem.help {
-        Some(help) => shown.help(help),
-        None => shown,
-    });
+    let shown = Problem::at(&span, message);
+    problems.add(problem.help.into_iter().fold(shown, Problem::help));
 }
 
 /// Every way to choose one value of each axis, the last axis turning fastest; `None` when there are more than `most`.

@@ -47,7 +47,7 @@ pub fn refused(plan: &Plan, file: &Path, refusals: &[Refusal], paint: Paint) -> 
             spans.push(0..0);
         }
         for span in spans {
-            let problem = Problem::at(span, refusal.message.clone());
+            let problem = Problem::at(&span, refusal.message.clone());
             problems.add(match &refusal.help {
                 Some(help) => problem.help(help.clone()),
                 None => problem,

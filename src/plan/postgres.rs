@@ -51,22 +51,18 @@ pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresD
         Axis::of(BIN_AXIS, 0..0, vec![choice])
     };
     let mut draft = PostgresDraft { bin: only(AUTO), build: Vec::new(), initdb: Vec::new(), settings: Vec::new() };
-    let Some((key, node)) = get(root, "postgres") else { return draft };
-    let Value::Table(pairs) = &node.value else {
-        let message = format!("`postgres` must be a table, found {}", node.noun());
-        problems.add(Problem::at(key.span.clone(), message).help("write [postgres]"));
-        return draft;
-    };
+    let Some((_, node)) = get(root, "postgres") else { return draft };
+    let Some(pairs) = node.table("`postgres`", "write [postgres]", problems) else { return draft };
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "[postgres]", problems);
     if let Some((key, node)) = get(pairs, "bin")
-        && let Some(choices) = read_choices("`bin` of [postgres]", node, items(node), problems, read_bin)
+        && let Some(choices) = read_choices("`bin` of [postgres]", node, node.items(), problems, read_bin)
     {
         draft.bin = Axis::of(BIN_AXIS, key.span.clone(), choices);
     }
     if let Some((key, node)) = get(pairs, BUILD) {
         if let Some((bin, _)) = get(pairs, "bin") {
-            let problem = Problem::at(bin.span.clone(), "`bin` conflicts with `build`");
-            problems.add(problem.also(key.span.clone(), "the build").help("remove one of them"));
+            let problem = Problem::at(&bin.span, "`bin` conflicts with `build`");
+            problems.add(problem.also(&key.span, "the build").help("remove one of them"));
         }
         (draft.bin, draft.build) = (only(UNBUILT), read_build(key, node, problems));
     }
@@ -77,14 +73,6 @@ pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresD
         draft.initdb = read_initdb(key, node, problems);
     }
     draft
-}
-
-/// The values of an axis: a list's items, or the value itself.
-fn items(node: &Node) -> &[Node] {
-    match &node.value {
-        Value::List(items) => items,
-        _ => std::slice::from_ref(node),
-    }
 }
 
 fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
@@ -114,25 +102,21 @@ fn is_major(text: &str) -> bool {
 }
 
 fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
-    let Value::Table(pairs) = &node.value else {
-        let message = format!("`settings` of [postgres] must be a table, found {}", node.noun());
-        let help = "write settings = { shared_buffers = \"512MB\" }";
-        problems.add(Problem::at(node.span.clone(), message).help(help));
-        return Vec::new();
-    };
+    const HELP: &str = "write settings = { shared_buffers = \"512MB\" }";
+    let Some(pairs) = node.table("`settings` of [postgres]", HELP, problems) else { return Vec::new() };
     let mut axes: Vec<Axis> = Vec::new();
     for (key, node) in flatten(pairs) {
         if let Some(first) = axes.iter().find(|axis| axis.name.eq_ignore_ascii_case(&key.text)) {
             let message = format!("setting `{}` is set twice; PostgreSQL setting names are case-insensitive", key.text);
-            problems.add(Problem::at(key.span.clone(), message).also(first.span.clone(), "first here"));
+            problems.add(Problem::at(&key.span, message).also(&first.span, "first here"));
         }
         if !is_setting_name(&key.text) {
-            let problem = Problem::at(key.span.clone(), format!("`{}` is not a valid setting name", key.text));
+            let problem = Problem::at(&key.span, format!("`{}` is not a valid setting name", key.text));
             problems.add(problem.help("setting names consist of letters, digits, _ and ."));
             continue;
         }
         let name = format!("setting `{}`", key.text);
-        if let Some(choices) = read_choices(&name, node, items(node), problems, read_setting) {
+        if let Some(choices) = read_choices(&name, node, node.items(), problems, read_setting) {
             axes.push(Axis::of(&key.text, key.span, choices));
         }
     }
@@ -192,12 +176,11 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
                 if !key.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') || key.text.starts_with('-') {
                     let message = format!("`{}` is not an initdb option", key.text);
                     problems.add(
-                        Problem::at(key.span.clone(), message)
-                            .help("write it without leading dashes, such as wal-segsize"),
+                        Problem::at(&key.span, message).help("write it without leading dashes, such as wal-segsize"),
                     );
                 }
                 let read = |node: &Node| super::values::read(OptionKind::Scalar, node);
-                if let Some(choices) = read_choices(&name, node, items(node), problems, read) {
+                if let Some(choices) = read_choices(&name, node, node.items(), problems, read) {
                     let axis = format!("{INITDB}.{}", key.text);
                     let option = (INITDB.to_owned(), Some(key.text.clone()));
                     axes.push(Axis { name: axis, option, span: key.span.clone(), choices });
@@ -207,7 +190,7 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
         }
         _ => {
             let nested = matches!(&node.value, Value::List(inner) if inner.iter().any(is_list));
-            let values = if nested { items(node) } else { std::slice::from_ref(node) };
+            let values = if nested { node.items() } else { std::slice::from_ref(node) };
             let read = |node: &Node| super::values::read(OptionKind::TextList, node);
             let choices = read_choices("`initdb` of [postgres]", node, values, problems, read);
             choices.map(|choices| Axis::of(INITDB, key.span.clone(), choices)).into_iter().collect()

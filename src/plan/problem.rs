@@ -33,8 +33,8 @@ pub(super) struct Problem {
 
 impl Problem {
     /// A problem with what stands at `span`; the message is a lower-case fragment that names the thing.
-    pub fn at(span: Span, message: impl Into<String>) -> Self {
-        Problem { span, message: message.into(), label: None, also: None, help: None }
+    pub fn at(span: &Span, message: impl Into<String>) -> Self {
+        Problem { span: span.clone(), message: message.into(), label: None, also: None, help: None }
     }
 
     /// Says something right at the place.
@@ -44,8 +44,8 @@ impl Problem {
     }
 
     /// Shows another place that has to do with it.
-    pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
-        self.also = Some((span, label.into()));
+    pub fn also(mut self, span: &Span, label: impl Into<String>) -> Self {
+        self.also = Some((span.clone(), label.into()));
         self
     }
 
@@ -93,7 +93,7 @@ impl Problems {
         let is_few = self.combinations <= MAX_COMBINATIONS;
         if !is_few {
             let message = format!("the plan has more than {MAX_COMBINATIONS} combinations of options up to here");
-            self.add(Problem::at(place.clone(), message).help("use shorter lists of values"));
+            self.add(Problem::at(place, message).help("use shorter lists of values"));
         }
         is_few
     }
@@ -192,7 +192,7 @@ pub(super) fn refuse_unknown<'a>(
     for key in keys {
         if !known.contains(&key.text.as_str()) {
             problems.add(
-                Problem::at(key.span.clone(), format!("unknown key `{}` in {place}", key.text))
+                Problem::at(&key.span, format!("unknown key `{}` in {place}", key.text))
                     .help(suggestion(&key.text, known.iter().copied())),
             );
         }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_problem_shows_its_line_and_column_and_no_control_character() {
         let mut problems = Problems::default();
-        problems.add(Problem::at(6..9, "bad \u{1b}[31mword").help("say\u{7} so"));
+        problems.add(Problem::at(&(6..9), "bad \u{1b}[31mword").help("say\u{7} so"));
         let shown = problems.render("ok\nxx bad\n", "a\u{1b}b.toml", Paint::Plain);
         assert!(shown.contains(":2:4"), "{shown}");
         assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn spans_outside_the_text_are_moved_into_it() {
         let mut problems = Problems::default();
-        problems.add(Problem::at(1..99, "beyond").also(50..60, "as well"));
+        problems.add(Problem::at(&(1..99), "beyond").also(&(50..60), "as well"));
         assert!(problems.render("é", "x", Paint::Coloured).contains("beyond"));
         assert!(problems.render("", "x", Paint::Plain).contains("beyond"));
     }

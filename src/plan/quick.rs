@@ -43,11 +43,7 @@ pub(super) fn read_quick(
 ) -> Option<Draft> {
     let (key, node) = get(root, "quick")?;
     let before = problems.len();
-    let Value::Table(pairs) = &node.value else {
-        let message = format!("`quick` must be a table, found {}", node.noun());
-        problems.add(Problem::at(node.span.clone(), message).help("write [quick]"));
-        return None;
-    };
+    let pairs = node.table("`quick`", "write [quick]", problems)?;
     refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "`quick`", problems);
     let blocks = read_whole(pairs, "blocks", 1, i64::from(MAX_BLOCKS), problems);
     let blocks = blocks.map(|blocks| u32::try_from(blocks).unwrap_or(MAX_BLOCKS));
@@ -61,7 +57,7 @@ pub(super) fn read_quick(
     let draft = Draft { blocks, only: only.unwrap_or_default(), set, added };
     let kept: Vec<&CaseCandidate> = left.iter().filter(|candidate| draft.keeps(candidate)).collect();
     if let Some(objection) = kept.iter().find_map(|candidate| draft.objection(&candidate.case, catalogue)) {
-        let problem = Problem::at(key.span.clone(), format!("`set` is refused by a workload: {}", objection.message));
+        let problem = Problem::at(&key.span, format!("`set` is refused by a workload: {}", objection.message));
         problems.add(objection.help.into_iter().fold(problem, Problem::help));
         return None;
     }
@@ -71,7 +67,7 @@ pub(super) fn read_quick(
         None => "`only` leaves out the baseline",
         Some(_) => return Some(draft),
     };
-    problems.add(Problem::at(key.span.clone(), problem).help("all of its lines must match the same case"));
+    problems.add(Problem::at(&key.span, problem).help("all of its lines must match the same case"));
     None
 }
 
@@ -83,7 +79,7 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
     let (mut set, mut added) = Set::default();
     let Value::Table(pairs) = &table.value else {
         let message = format!("`set` must be a table of options, found {}", table.noun());
-        problems.add(Problem::at(table.span.clone(), message).help("write set = { loop = \"2GiB\" }"));
+        problems.add(Problem::at(&table.span, message).help("write set = { loop = \"2GiB\" }"));
         return (set, added);
     };
     for (key, node) in pairs {
@@ -99,8 +95,7 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
             added.insert(key.text.clone(), having.iter().map(|(kind, _)| (*kind).to_owned()).collect());
         }
         let Some(spec) = of_layer.or(having.first().map(|(_, spec)| *spec)) else {
-            let problem =
-                Problem::at(key.span.clone(), format!("nothing in the plan is given the option `{}`", key.text));
+            let problem = Problem::at(&key.span, format!("nothing in the plan is given the option `{}`", key.text));
             problems
                 .add(problem.help("`set` replaces what a layer or workload is given, and adds options of workloads"));
             continue;
@@ -108,7 +103,7 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
         match read(spec.kind, node) {
             Ok(choice) => drop(set.insert(key.text.clone(), choice.value)),
             Err(refusal) => {
-                let problem = Problem::at(refusal.span, format!("`{}` {}", key.text, refusal.message));
+                let problem = Problem::at(&refusal.span, format!("`{}` {}", key.text, refusal.message));
                 problems.add(refusal.help.into_iter().fold(problem, Problem::help));
             }
         }

@@ -40,9 +40,9 @@ pub fn schema(catalogue: &Catalogue) -> Value {
                 "enum": durability::words()
             },
             "machine": machine(catalogue),
-            "stack": named("Storage stacks by name.", stack(catalogue)),
+            "stack": named("Storage stacks by name.", &stack(catalogue)),
             "postgres": postgres(),
-            "workload": named("Workloads by name.", workload(catalogue)),
+            "workload": named("Workloads by name.", &workload(catalogue)),
             "exclude": exclude(),
             "quick": quick()
         },
@@ -51,16 +51,26 @@ pub fn schema(catalogue: &Catalogue) -> Value {
     })
 }
 
-fn named(description: &str, item: Value) -> Value {
-    let mut patterns = Map::new();
-    patterns.insert(names::PATTERN.to_owned(), item);
-    json!({
-        "description": description,
-        "type": "object",
-        "minProperties": 1,
-        "patternProperties": patterns,
-        "additionalProperties": false
-    })
+/// Tables by names of the plan's own.
+fn named(description: &str, item: &Value) -> Value {
+    json!({ "description": description, "type": "object", "minProperties": 1,
+        "patternProperties": { names::PATTERN: item }, "additionalProperties": false })
+}
+
+/// A table of these keys and no other.
+fn table(description: impl Into<Value>, properties: impl Into<Value>, required: &[&str]) -> Value {
+    let (description, properties) = (description.into(), properties.into());
+    let mut table = json!({ "description": description, "type": "object", "properties": properties,
+        "additionalProperties": false });
+    if !required.is_empty() {
+        table["required"] = json!(required);
+    }
+    table
+}
+
+/// A list of what is there at least once.
+fn list_of(item: &Value) -> Value {
+    json!({ "type": "array", "items": item, "minItems": 1 })
 }
 
 fn scalar() -> Value {
@@ -96,22 +106,14 @@ fn exclude() -> Value {
 }
 
 fn quick() -> Value {
-    json!({
-        "description": "What `--quick` measures of the plan, beside making windows short.",
-        "type": "object",
-        "properties": {
-            "blocks": { "description": "Blocks of a quick run.", "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS },
-            "only": {
-                "description": "Cases that match every line; a case without the axis is kept.",
-                "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar())
-            },
-            "set": {
-                "description": "Options that take these values: of layers where the plan gives them, of workloads in every one that has them.",
-                "type": "object", "additionalProperties": true
-            }
-        },
-        "additionalProperties": false
-    })
+    let only = json!({ "description": "Cases that match every line; a case without the axis is kept.",
+        "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar()) });
+    let set = json!({ "description": "Options that take these values: of layers where the plan gives them, of workloads in \
+        every one that has them.", "type": "object", "additionalProperties": true });
+    let blocks =
+        json!({ "description": "Blocks of a quick run.", "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS });
+    let properties = json!({ "blocks": blocks, "only": only, "set": set });
+    table("What `--quick` measures of the plan, beside making windows short.", properties, &[])
 }
 
 fn postgres() -> Value {
@@ -120,34 +122,29 @@ fn postgres() -> Value {
         { "type": "array", "items": scalar(), "minItems": 1, "uniqueItems": true },
         { "type": "object", "additionalProperties": true }
     ] });
-    json!({
-        "description": "The PostgreSQL server.",
-        "type": "object",
-        "properties": {
-            "bin": {
-                "description": "auto (the newest installed), a major version, the folder of the server's programs, or a list of these.",
-                "anyOf": axis_of(&json!({ "anyOf": [
-                    { "type": "string", "pattern": "^(auto|[0-9]{1,3}|/.*)$" }, { "type": "integer", "minimum": 1 }
-                ] }))["anyOf"],
-                "default": "auto"
-            },
-            "build": build(),
-            "settings": {
-                "description": "Settings as in postgresql.conf; a list of values is an axis.",
-                "type": "object",
-                "additionalProperties": setting
-            },
-            "initdb": {
-                "description": "Extra initdb arguments: a list, a list of lists (an axis), or a table of options.",
-                "anyOf": [
-                    text_list(),
-                    { "type": "array", "items": text_list(), "minItems": 1 },
-                    { "type": "object", "additionalProperties": axis_of(&scalar()) }
-                ]
-            }
+    let bin = json!({ "anyOf": [
+        { "type": "string", "pattern": "^(auto|[0-9]{1,3}|/.*)$" }, { "type": "integer", "minimum": 1 }
+    ] });
+    let properties = json!({
+        "bin": {
+            "description": "auto (the newest installed), a major version, the folder of the server's programs, or a list of these.",
+            "anyOf": axis_of(&bin)["anyOf"],
+            "default": "auto"
         },
-        "additionalProperties": false
-    })
+        "build": build(),
+        "settings": {
+            "description": "Settings as in postgresql.conf; a list of values is an axis.",
+            "type": "object",
+            "additionalProperties": setting
+        },
+        "initdb": {
+            "description": "Extra initdb arguments: a list, a list of lists (an axis), or a table of options.",
+            "anyOf": [
+                text_list(), list_of(&text_list()), { "type": "object", "additionalProperties": axis_of(&scalar()) }
+            ]
+        }
+    });
+    table("The PostgreSQL server.", properties, &[])
 }
 
 /// A server that is built from source.
@@ -167,13 +164,10 @@ fn build() -> Value {
         schema["description"] = json!(format!("{} A list is an axis.", key.doc));
         (key.key.to_owned(), schema)
     };
-    json!({
-        "description": "Build the server from source, once; the result is cached.",
-        "type": "object",
-        "properties": build::KEYS.iter().map(key).collect::<Map<_, _>>(),
-        "anyOf": [{ "required": ["version"] }, { "required": ["source"] }],
-        "additionalProperties": false
-    })
+    let properties = build::KEYS.iter().map(key).collect::<Map<_, _>>();
+    let mut table = table("Build the server from source, once; the result is cached.", properties, &[]);
+    table["anyOf"] = json!([{ "required": ["version"] }, { "required": ["source"] }]);
+    table
 }
 
 /// Knobs by their dotted names, quoted or as tables.
@@ -187,12 +181,7 @@ fn machine(catalogue: &Catalogue) -> Value {
             properties.entry(table).or_insert(nested)["properties"][inner] = axis(spec);
         }
     }
-    json!({
-        "description": "Kernel knobs, set for each trial and restored afterwards. A list is an axis.",
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": false
-    })
+    table("Kernel knobs, set for each trial and restored afterwards. A list is an axis.", properties, &[])
 }
 
 fn stack(catalogue: &Catalogue) -> Value {
@@ -207,7 +196,7 @@ fn stack(catalogue: &Catalogue) -> Value {
     if Slot::Volume.entries(catalogue).next().is_some() {
         let item = any("A layer between device and filesystem.", Slot::Volume);
         let list = json!({ "description": "Layers between devices and filesystem, lowest first.",
-            "anyOf": [{ "type": "array", "items": &item, "minItems": 1 }, &item] });
+            "anyOf": [list_of(&item), &item] });
         properties.insert("volume".into(), list);
     }
     let filesystem = any("The filesystem.", Slot::Filesystem);
@@ -235,13 +224,9 @@ fn stack(catalogue: &Catalogue) -> Value {
     }
     let alone: Vec<&str> =
         Slot::Filesystem.entries(catalogue).filter(|entry| stands_alone(entry)).map(|entry| entry.name).collect();
-    json!({
-        "description": format!("One storage stack. These need no device: {}.", alone.join(", ")),
-        "type": "object",
-        "properties": properties,
-        "oneOf": [{ "required": ["filesystem"] }, { "required": ["directory"] }],
-        "additionalProperties": false
-    })
+    let mut table = table(format!("One storage stack. These need no device: {}.", alone.join(", ")), properties, &[]);
+    table["oneOf"] = json!([{ "required": ["filesystem"] }, { "required": ["directory"] }]);
+    table
 }
 
 fn any_layer(description: &str, entries: &[&CatalogueEntry]) -> Value {
@@ -258,29 +243,21 @@ fn layer(entry: &CatalogueEntry) -> Vec<Value> {
     if !entry.options.iter().any(|spec| spec.required) {
         spellings.push(json!({ "description": entry.doc, "const": entry.name }));
     }
-    let object = |properties: Map<String, Value>, required: Vec<&str>| {
-        json!({
-            "description": entry.doc,
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false
-        })
-    };
     let mut inside = options(entry);
     if let Some(properties) = inside["properties"].as_object_mut() {
         properties.extend(wiring(entry));
     }
     let mut own = Map::from_iter([(entry.name.to_owned(), inside)]);
     own.extend(own_keys(entry));
-    spellings.push(object(own, vec![entry.name]));
+    spellings.push(table(entry.doc, own, &[entry.name]));
     if let Some((main, rest)) = entry.options.split_first() {
         let mut beside: Map<String, Value> = rest.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();
         beside.extend(wiring(entry));
         beside.extend(own_keys(entry));
         beside.insert(entry.name.to_owned(), axis(main));
         let further = rest.iter().filter(|spec| spec.required).map(|spec| spec.key);
-        spellings.push(object(beside, std::iter::once(entry.name).chain(further).collect()));
+        let required: Vec<&str> = std::iter::once(entry.name).chain(further).collect();
+        spellings.push(table(entry.doc, beside, &required));
     }
     spellings
 }
@@ -288,14 +265,14 @@ fn layer(entry: &CatalogueEntry) -> Vec<Value> {
 /// The keys by which a layer names what it stands on.
 fn wiring(entry: &CatalogueEntry) -> Map<String, Value> {
     let name = json!({ "type": "string", "minLength": 1 });
-    let names = json!({ "anyOf": [&name, { "type": "array", "items": &name, "minItems": 1 }] });
+    let names = json!({ "anyOf": [&name, list_of(&name)] });
     let take = |take: &Take| {
         let groups: Map<String, Value> = take.groups.iter().map(|word| ((*word).to_owned(), names.clone())).collect();
         let item = json!({ "anyOf": [&name, { "type": "object", "properties": groups, "minProperties": 1,
             "additionalProperties": false }] });
         let value = match take.groups {
             [] => names.clone(),
-            _ => json!({ "anyOf": [&item, { "type": "array", "items": &item, "minItems": 1 }] }),
+            _ => json!({ "anyOf": [&item, list_of(&item)] }),
         };
         (take.key.to_owned(), json!({ "description": take.doc, "allOf": [value] }))
     };
@@ -305,19 +282,13 @@ fn wiring(entry: &CatalogueEntry) -> Map<String, Value> {
 /// The keys that a layer has by its place in the stack.
 fn own_keys(entry: &CatalogueEntry) -> Map<String, Value> {
     let key = match Slot::of(entry) {
-        Slot::Device => (
-            "count",
-            json!({ "description": "Number of devices, named d1, d2, ...",
-            "type": "integer", "minimum": 1 }),
-        ),
-        Slot::Volume => (
-            "name",
-            json!({ "description": "Name by which other layers refer to it.",
-            "type": "string", "pattern": names::PATTERN }),
-        ),
-        Slot::Filesystem => return Map::new(),
+        Slot::Device => json!({ "count": { "description": "Number of devices, named d1, d2, ...",
+            "type": "integer", "minimum": 1 } }),
+        Slot::Volume => json!({ "name": { "description": "Name by which other layers refer to it.",
+            "type": "string", "pattern": names::PATTERN } }),
+        Slot::Filesystem => json!({}),
     };
-    Map::from_iter([(key.0.to_owned(), key.1)])
+    key.as_object().cloned().unwrap_or_default()
 }
 
 fn workload(catalogue: &Catalogue) -> Value {
@@ -327,13 +298,7 @@ fn workload(catalogue: &Catalogue) -> Value {
             kinds.push(json!({ "description": entry.doc, "const": entry.name }));
         }
         let properties = Map::from_iter([(entry.name.to_owned(), options(entry))]);
-        kinds.push(json!({
-            "description": entry.doc,
-            "type": "object",
-            "properties": properties,
-            "required": [entry.name],
-            "additionalProperties": false
-        }));
+        kinds.push(table(entry.doc, properties, &[entry.name]));
     }
     if kinds.is_empty() { json!({ "not": {} }) } else { json!({ "anyOf": kinds }) }
 }
@@ -341,13 +306,7 @@ fn workload(catalogue: &Catalogue) -> Value {
 fn options(entry: &CatalogueEntry) -> Value {
     let properties: Map<String, Value> = entry.options.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();
     let required: Vec<&str> = entry.options.iter().filter(|spec| spec.required).map(|spec| spec.key).collect();
-    json!({
-        "description": entry.doc,
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false
-    })
+    table(entry.doc, properties, &required)
 }
 
 /// One value of an option, or a list of them, which is an axis.
@@ -402,7 +361,7 @@ fn value(spec: &OptionSpec) -> Value {
 }
 
 fn text_list() -> Value {
-    json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 })
+    list_of(&json!({ "type": "string", "minLength": 1 }))
 }
 
 /// What `Bytes::parse` reads.

@@ -29,12 +29,12 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
     let Some((key, node)) = get(root, "exclude") else { return candidates };
     let Value::List(tables) = &node.value else {
         let message = format!("`exclude` must be tables, found {}", node.noun());
-        problems.add(Problem::at(key.span.clone(), message).help("write [[exclude]], in double brackets"));
+        problems.add(Problem::at(&key.span, message).help("write [[exclude]], in double brackets"));
         return candidates;
     };
     if tables.len() > MAX_EXCLUDES {
         let message = format!("{} tables `exclude`, the limit is {MAX_EXCLUDES}", tables.len());
-        problems.add(Problem::at(key.span.clone(), message).help("a line of a table may be a list of values"));
+        problems.add(Problem::at(&key.span, message).help("a line of a table may be a list of values"));
         return candidates;
     }
     let known = known_values(&candidates);
@@ -48,12 +48,12 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
             }
         }
         if !matched {
-            let problem = Problem::at(table.span.clone(), "this exclude matches no case");
+            let problem = Problem::at(&table.span, "this exclude matches no case");
             problems.add(problem.help("all of its lines must match the same case; remove it, or fix a line"));
         }
     }
     if problems.is_empty() && !candidates.is_empty() && gone.iter().all(|gone| *gone) {
-        problems.add(Problem::at(key.span.clone(), "all cases are excluded"));
+        problems.add(Problem::at(&key.span, "all cases are excluded"));
     }
     candidates.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(candidate, _)| candidate).collect()
 }
@@ -84,11 +84,11 @@ pub(super) fn read_conditions(
 ) -> Option<Vec<Condition>> {
     let Value::Table(pairs) = &table.value else {
         let message = format!("{place} must be a table of axes, found {}", table.noun());
-        problems.add(Problem::at(table.span.clone(), message).help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
+        problems.add(Problem::at(&table.span, message).help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
         return None;
     };
     if pairs.is_empty() {
-        let problem = Problem::at(table.span.clone(), format!("this {place} is empty and would match every case"));
+        let problem = Problem::at(&table.span, format!("this {place} is empty and would match every case"));
         problems.add(problem.help("state the cases: stack = \"...\""));
         return None;
     }
@@ -98,7 +98,7 @@ pub(super) fn read_conditions(
         let Some(values) = values_of(key, known, place, problems) else { continue };
         let items: &[Node] = match &node.value {
             Value::List(items) if items.is_empty() => {
-                problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", key.text)));
+                problems.add(Problem::at(&node.span, format!("`{}` is an empty list", key.text)));
                 continue;
             }
             Value::List(items) => items.as_slice(),
@@ -125,8 +125,7 @@ fn values_of<'k, 'c>(
         "bin" => "the axis of PostgreSQL versions is named `postgres`".to_owned(),
         name => suggestion(name, known.keys().copied()),
     };
-    let message = format!("unknown axis `{}` in {place}: no case has it", key.text);
-    problems.add(Problem::at(key.span.clone(), message).help(help));
+    problems.add(Problem::at(&key.span, format!("unknown axis `{}` in {place}: no case has it", key.text)).help(help));
     None
 }
 
@@ -137,8 +136,7 @@ fn find_value(
     problems: &mut Problems,
 ) -> Option<(String, String)> {
     let Some(wanted) = identities(node) else {
-        let message = format!("`{}` must be a value, found {}", key.text, node.noun());
-        problems.add(Problem::at(node.span.clone(), message));
+        problems.add(Problem::at(&node.span, format!("`{}` must be a value, found {}", key.text, node.noun())));
         return None;
     };
     if let Some((identity, text)) = wanted.iter().find_map(|identity| values.get_key_value(identity.as_str())) {
@@ -147,7 +145,7 @@ fn find_value(
     let what = wanted.first().map(String::as_str).unwrap_or_default();
     let message = format!("no case has `{}` = `{what}`", key.text);
     let help = suggestion(what, values.values().copied());
-    problems.add(Problem::at(node.span.clone(), message).help(help));
+    problems.add(Problem::at(&node.span, message).help(help));
     None
 }
 
@@ -174,7 +172,7 @@ pub(super) fn baseline(
         _ => {
             let message = format!("`baseline` must be the name of a stack or a table of axes, found {}", node.noun());
             let help = "write baseline = \"STACK\" or baseline = { AXIS = VALUE }";
-            problems.add(Problem::at(node.span.clone(), message).help(help));
+            problems.add(Problem::at(&node.span, message).help(help));
         }
     }
     let is_baseline = |c: &CaseCandidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
@@ -192,7 +190,7 @@ pub(super) fn baseline(
 /// guest, which share its boot, their differences would look surer than they are.
 fn refuse_guest_among_others(node: &Node, wanted: &BTreeMap<String, String>, problems: &mut Problems) {
     if let (Some(guest), 2..) = (wanted.get(GUEST), wanted.len()) {
-        let problem = Problem::at(node.span.clone(), "the baseline names `guest` beside other axes");
+        let problem = Problem::at(&node.span, "the baseline names `guest` beside other axes");
         let help = format!(
             "compare guests alone, baseline = {{ {GUEST} = \"{guest}\" }}, or the other axes inside each guest"
         );
@@ -220,11 +218,11 @@ fn refuse_two_baselines(
     let named = wanted.iter().map(|(axis, value)| format!("\"{axis}\" = \"{value}\""));
     let named: Vec<String> = named.chain([format!("\"{axis}\" = \"{value}\"")]).collect();
     let help = format!("select one: baseline = {{ {} }}", named.join(", "));
-    problems.add(Problem::at(node.span.clone(), message).help(help));
+    problems.add(Problem::at(&node.span, message).help(help));
 }
 
 fn baseline_is_missing(span: Span, was_there: bool) -> Problem {
-    let problem = Problem::at(span, "the baseline matches no case");
+    let problem = Problem::at(&span, "the baseline matches no case");
     if was_there {
         problem.help("every matching case is excluded: exclude less, or choose another baseline")
     } else {
@@ -243,7 +241,7 @@ fn add_axis(
     let Some(values) = values_of(axis, &known, "baseline", problems) else { return };
     if !all.iter().any(|candidate| candidate.case.axes.contains_key(&axis.text)) {
         let message = format!("`{}` has only one value, so there is nothing to compare", axis.text);
-        problems.add(Problem::at(axis.span.clone(), message).help("give it a list of values"));
+        problems.add(Problem::at(&axis.span, message).help("give it a list of values"));
         return;
     }
     if let Some((_, text)) = find_value(axis, node, values, problems) {

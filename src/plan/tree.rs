@@ -5,6 +5,7 @@
 
 use crate::plan::limits::{Key, MAX_DEPTH, MAX_ITEMS, MAX_KEY_PARTS, MAX_KEYS, MAX_TEXT, Span};
 use crate::plan::problem::{Problem, Problems};
+use std::fmt::Display;
 use toml::de::{DeTable, DeValue};
 
 /// A value with its place.
@@ -49,6 +50,23 @@ impl Node {
     }
 
     /// The text, if it is one.
+    /// The pairs of a table; for anything else there is a problem, which says what to write.
+    pub fn table(&self, what: impl Display, help: &str, problems: &mut Problems) -> Option<&[Pair]> {
+        let Value::Table(pairs) = &self.value else {
+            problems.add(Problem::at(&self.span, format!("{what} must be a table, found {}", self.noun())).help(help));
+            return None;
+        };
+        Some(pairs)
+    }
+
+    /// The items of a list, or the value itself.
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -65,13 +83,13 @@ pub(super) fn get<'t>(pairs: &'t [Pair], key: &str) -> Option<&'t Pair> {
 /// Parses the text; `None` after a syntax error, all of which are added to `problems`.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
     if longest_key(text) > MAX_KEY_PARTS {
-        problems.add(Problem::at(0..0, format!("a key has more than {MAX_KEY_PARTS} parts; this is not a plan")));
+        problems.add(Problem::at(&(0..0), format!("a key has more than {MAX_KEY_PARTS} parts; this is not a plan")));
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
-        problems.add(Problem::at(span, error.message()).label("invalid TOML"));
+        problems.add(Problem::at(&span, error.message()).label("invalid TOML"));
     }
     if !errors.is_empty() {
         return None;
@@ -103,7 +121,7 @@ fn longest_key(text: &str) -> usize {
 /// Whether so many are too many to be read.
 fn exceeds(limit: usize, count: usize, what: &str, span: &Span, problems: &mut Problems) -> bool {
     if count > limit {
-        problems.add(Problem::at(span.clone(), format!("{count} {what}, the limit is {limit}")));
+        problems.add(Problem::at(span, format!("{count} {what}, the limit is {limit}")));
     }
     count > limit
 }
@@ -125,8 +143,7 @@ fn convert_table(table: &DeTable<'_>, span: Span, depth: usize, problems: &mut P
 
 fn convert(value: &DeValue<'_>, span: Span, depth: usize, problems: &mut Problems) -> Node {
     if depth > MAX_DEPTH {
-        problems
-            .add(Problem::at(span.clone(), format!("nested more than {MAX_DEPTH} levels deep; this is not a plan")));
+        problems.add(Problem::at(&span, format!("nested more than {MAX_DEPTH} levels deep; this is not a plan")));
         return Node { span, value: Value::Moment };
     }
     let value = match value {
@@ -137,14 +154,14 @@ fn convert(value: &DeValue<'_>, span: Span, depth: usize, problems: &mut Problem
         DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
             Ok(number) => Value::Integer(number),
             Err(_) => {
-                problems.add(Problem::at(span.clone(), format!("`{digits}` does not fit into 64 bits")));
+                problems.add(Problem::at(&span, format!("`{digits}` does not fit into 64 bits")));
                 Value::Moment
             }
         },
         DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
             Ok(number) if number.is_finite() => Value::Number(number),
             _ => {
-                problems.add(Problem::at(span.clone(), format!("`{digits}` is not a finite number")));
+                problems.add(Problem::at(&span, format!("`{digits}` is not a finite number")));
                 Value::Moment
             }
         },

@@ -49,7 +49,7 @@ fn read_workload<'c>(
         }
         _ => {
             let message = format!("workload `{}` must be a table, found {}", name.text, node.noun());
-            problems.add(Problem::at(node.span.clone(), message));
+            problems.add(Problem::at(&node.span, message));
             return None;
         }
     };
@@ -62,8 +62,7 @@ fn read_workload<'c>(
         Some((_, Value::Table(inner))) => inner,
         Some((node, _)) => {
             let message = format!("`{}` must be a table of options, found {}", kind.text, node.noun());
-            let problem = Problem::at(node.span.clone(), message);
-            problems.add(problem.help(format!("write {} = {{}} for no options", kind.text)));
+            problems.add(Problem::at(&node.span, message).help(format!("write {} = {{}} for no options", kind.text)));
             return None;
         }
     };
@@ -80,7 +79,7 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
     match pairs {
         [only] => Some(only),
         [] => {
-            let problem = Problem::at(name.span.clone(), format!("workload `{}` has no kind", name.text));
+            let problem = Problem::at(&name.span, format!("workload `{}` has no kind", name.text));
             problems.add(problem.help(format!("add KIND = {{ ... }}; known: {}", known.join(", "))));
             None
         }
@@ -92,11 +91,11 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
                     let stranger = if kind.text == first.text { second } else { first };
                     let message = format!("`{}` is next to the kind `{}`, not inside it", stranger.text, kind.text);
                     let help = format!("move options inside: {} = {{ {} = ... }}", kind.text, stranger.text);
-                    problems.add(Problem::at(stranger.span.clone(), message).help(help));
+                    problems.add(Problem::at(&stranger.span, message).help(help));
                 }
                 [one, other, ..] => {
                     let message = format!("workload `{}` has two kinds", name.text);
-                    let problem = Problem::at(other.span.clone(), message).also(one.span.clone(), "the other one");
+                    let problem = Problem::at(&other.span, message).also(&one.span, "the other one");
                     problems.add(problem.help("write a workload for each"));
                 }
             }
@@ -114,5 +113,5 @@ fn unknown_kind(kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
         }
         _ => suggestion(&kind.text, known()),
     };
-    problems.add(Problem::at(kind.span.clone(), format!("`{}` is not a workload kind", kind.text)).help(help));
+    problems.add(Problem::at(&kind.span, format!("`{}` is not a workload kind", kind.text)).help(help));
 }

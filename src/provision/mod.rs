@@ -310,7 +310,7 @@ pub trait Layer: Sync {
         let _ = options;
         false
     }
-    /// Builds it on its inputs, which are what [`Layer::takes`] asks for; reads back what is there, and fails when that is
+    /// Builds it on its inputs, which are what [`LayerInfo::takes`] asks for; reads back what is there, and fails when that is
     /// not what was asked (an option that the kernel dropped).
     ///
     /// # Errors

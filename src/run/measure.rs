@@ -138,6 +138,7 @@ impl Measurement<'_> {
         let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
         let columns: Vec<Column> = key_columns().into_iter().chain(after_key).collect();
         let writer = SecondsWriter::create(&files.seconds, columns.clone())?;
+        let Until { longest, progress } = until;
         let gate = Gate::default();
         let (halves, joined) = channel();
         let ticks = halves.clone();
@@ -155,8 +156,7 @@ impl Measurement<'_> {
                 place,
                 options: self.options,
                 memory: self.memory,
-                // Coerced to the shorter life of what listens.
-                until: Until { longest: until.longest, progress: until.progress },
+                until: Until { longest, progress },
                 listener: &ear,
             });
             gate.over.store(true, Ordering::SeqCst);

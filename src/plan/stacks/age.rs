@@ -2,7 +2,7 @@
 
 use super::super::options::{Axis, Entered, options, read_options};
 use super::super::problem::{Problem, Problems};
-use super::super::tree::{Pair, Value, get};
+use super::super::tree::{Pair, get};
 use super::super::values::Choice;
 use super::super::{Catalogue, CatalogueEntry};
 use super::FOLDER;
@@ -49,20 +49,17 @@ pub(super) fn read<'c>(
 ) -> Option<AgeDraft<'c>> {
     let (key, node) = get(pairs, AGE)?;
     let entry = catalogue.age.as_ref()?;
-    let Value::Table(written) = &node.value else {
-        let message = format!("`{AGE}` of stack `{}` must be a table, found {}", stack.text, node.noun());
-        problems.add(Problem::at(node.span.clone(), message).help("write age = { rewrite = [0, 1, 3, 10] }"));
-        return None;
-    };
+    let what = format!("`{AGE}` of stack `{}`", stack.text);
+    let written = node.table(&what, "write age = { rewrite = [0, 1, 3, 10] }", problems)?;
     for (other, help) in CLASHES {
         if let Some((clash, _)) = get(pairs, other) {
             let message = format!("stack `{}` has both `{AGE}` and `{other}`", stack.text);
-            problems.add(Problem::at(key.span.clone(), message).also(clash.span.clone(), "and this").help(help));
+            problems.add(Problem::at(&key.span, message).also(&clash.span, "and this").help(help));
         }
     }
     let entered = Entered {
         entry,
-        what: format!("`{AGE}` of stack `{}`", stack.text),
+        what,
         prefix: Some(AGE),
         place: key.span.clone(),
         main: None,

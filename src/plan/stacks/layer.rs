@@ -120,8 +120,8 @@ pub(super) fn read<'t, 'c>(
                 }
                 Value::Table(_) => {
                     let message = format!("options of `{}` are given both inside its table and next to it", key.text);
-                    let problem = Problem::at(siblings[0].0.span.clone(), message);
-                    problems.add(problem.also(value.span.clone(), "its table").help("move all of them inside"));
+                    let problem = Problem::at(&siblings[0].0.span, message);
+                    problems.add(problem.also(&value.span, "its table").help("move all of them inside"));
                     None
                 }
                 _ => Written::new(slot, entry, key, Some(value), siblings),
@@ -129,7 +129,7 @@ pub(super) fn read<'t, 'c>(
         }
         _ => {
             let message = format!("`{}` must be a layer, found {}", slot.key(), node.noun());
-            problems.add(Problem::at(node.span.clone(), message).help(spellings(slot, catalogue)));
+            problems.add(Problem::at(&node.span, message).help(spellings(slot, catalogue)));
             None
         }
     }
@@ -152,12 +152,12 @@ fn layer_key<'a>(
         let stranger = |key: &Key| key.text != first.text && !knows(&key.text);
         if let Some((second, _)) = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue) && stranger(key)) {
             let message = format!("`{}` and `{}`: two layers where only one is allowed", first.text, second.text);
-            let problem = Problem::at(second.span.clone(), message).also(first.span.clone(), "the other one");
+            let problem = Problem::at(&second.span, message).also(&first.span, "the other one");
             problems.add(problem.help("to compare them, write a stack for each"));
             return None;
         }
     } else if pairs.is_empty() {
-        let problem = Problem::at(node.span.clone(), format!("`{}` does not name a layer", slot.key()));
+        let problem = Problem::at(&node.span, format!("`{}` does not name a layer", slot.key()));
         problems.add(problem.help(spellings(slot, catalogue)));
     }
     found.or_else(|| pairs.first())
@@ -167,7 +167,7 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
     if let Some(entry) = slot.entries(catalogue).find(|entry| entry.name == name.text) {
         return Some(entry);
     }
-    let problem = Problem::at(name.span.clone(), format!("unknown {} `{}`", slot.key(), name.text));
+    let problem = Problem::at(&name.span, format!("unknown {} `{}`", slot.key(), name.text));
     let known = || slot.entries(catalogue).map(|entry| entry.name);
     let mut everywhere = Slot::ALL.into_iter().filter(|other| *other != slot);
     problems.add(match everywhere.clone().find(|other| other.has(&name.text, catalogue)) {

@@ -82,7 +82,7 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
             Value::Table(pairs) => stacks.extend(read_stack(key, pairs, &all, catalogue, problems)),
             _ => {
                 let message = format!("stack `{}` must be a table, found {}", key.text, node.noun());
-                problems.add(Problem::at(node.span.clone(), message));
+                problems.add(Problem::at(&node.span, message));
             }
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn give_queue(stacks: &mut [StackDraft<'_>], queue: &[Axis], problems
         if !taken {
             let message = format!("`{}` of [machine] applies to no device of any stack", axis.name);
             let help = "remove it: stacks without a device have no queue, and a device's own knobs take precedence";
-            problems.add(Problem::at(axis.span.clone(), message).help(help));
+            problems.add(Problem::at(&axis.span, message).help(help));
         }
     }
 }
@@ -138,7 +138,7 @@ fn read_reuse(name: &Key, pairs: &[Pair], problems: &mut Problems) -> bool {
         Some(Node { value: Value::Boolean(reuse), .. }) => *reuse,
         Some(node) => {
             let message = format!("`reuse` of stack `{}` must be true or false, found {}", name.text, node.noun());
-            problems.add(Problem::at(node.span.clone(), message));
+            problems.add(Problem::at(&node.span, message));
             false
         }
     }
@@ -175,12 +175,9 @@ impl<'t, 'c> Parts<'t, 'c> {
         let mut parts = Parts::default();
         parts.read_devices(stack, pairs, catalogue, problems);
         if let Some((_, node)) = get(pairs, "volume") {
-            let items = match &node.value {
-                Value::List(items) => items.as_slice(),
-                _ => std::slice::from_ref(node),
-            };
+            let items = node.items();
             if items.is_empty() {
-                problems.add(Problem::at(node.span.clone(), "`volume` is an empty list").help("remove it"));
+                problems.add(Problem::at(&node.span, "`volume` is an empty list").help("remove it"));
             }
             for item in items {
                 parts.push(Part::Volume, None, layer::read(Slot::Volume, item, catalogue, problems), problems);
@@ -202,7 +199,7 @@ impl<'t, 'c> Parts<'t, 'c> {
                 Some(text) => name = Key { text: text.to_owned(), span: node.span.clone() },
                 None => {
                     let message = format!("`name` of `{}` must be text, found {}", layer.key.text, node.noun());
-                    problems.add(Problem::at(node.span.clone(), message));
+                    problems.add(Problem::at(&node.span, message));
                 }
             }
             names::check(&name, "node", problems);
@@ -215,14 +212,14 @@ impl<'t, 'c> Parts<'t, 'c> {
         match (get(pairs, "device"), get(pairs, "devices")) {
             (Some((one, _)), Some((many, _))) => {
                 let message = format!("stack `{}` has both `device` and `devices`", stack.text);
-                let problem = Problem::at(many.span.clone(), message).also(one.span.clone(), "and this");
+                let problem = Problem::at(&many.span, message).also(&one.span, "and this");
                 problems.add(problem.help("move all of them under `devices`, each with a name"));
             }
             (Some((_, node)), None) => self.read_device(None, node, catalogue, problems),
             (None, Some((_, node))) => match &node.value {
                 Value::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, catalogue)) => {
                     if named.is_empty() {
-                        problems.add(Problem::at(node.span.clone(), "`devices` is empty").help("remove it"));
+                        problems.add(Problem::at(&node.span, "`devices` is empty").help("remove it"));
                     }
                     for (key, node) in named {
                         names::check(key, "device", problems);
@@ -245,7 +242,7 @@ impl<'t, 'c> Parts<'t, 'c> {
             Some((value, node)) => {
                 let found = if let Value::Integer(n) = value { n.to_string() } else { node.noun().to_owned() };
                 let message = format!("`count` must be a whole number from 1 to {MAX_COUNT}, found {found}");
-                return problems.add(Problem::at(node.span.clone(), message));
+                return problems.add(Problem::at(&node.span, message));
             }
         };
         let stem = name.map_or("d", |name| &name.text);
@@ -263,14 +260,14 @@ impl<'t, 'c> Parts<'t, 'c> {
             (None, Some((key, node))) => layer::by_key(key, node, catalogue, problems),
             (Some((key, _)), Some((directory, _))) => {
                 let message = format!("stack `{}` has both `filesystem` and `directory`", stack.text);
-                let problem = Problem::at(directory.span.clone(), message).also(key.span.clone(), "and this");
+                let problem = Problem::at(&directory.span, message).also(&key.span, "and this");
                 problems.add(problem.help("`directory` alone uses an existing folder and builds nothing"));
                 None
             }
             (None, None) => {
                 let message = format!("stack `{}` has no filesystem", stack.text);
                 let help = "add filesystem = \"NAME\", or directory = \"/PATH\" to use an existing folder";
-                problems.add(Problem::at(stack.span.clone(), message).help(help));
+                problems.add(Problem::at(&stack.span, message).help(help));
                 None
             }
         };
@@ -281,7 +278,7 @@ impl<'t, 'c> Parts<'t, 'c> {
                     let (name, stack) = (layer.entry.name, &stack.text);
                     let message = format!("`{name}` needs no device, so stack `{stack}` cannot have a {}", key.text);
                     let help = format!("remove `{}`", key.text);
-                    problems.add(Problem::at(key.span.clone(), message).help(help));
+                    problems.add(Problem::at(&key.span, message).help(help));
                 }
             }
         }
@@ -307,17 +304,16 @@ impl<'t, 'c> Parts<'t, 'c> {
                 stack.text,
                 node.noun()
             );
-            return problems.add(Problem::at(node.span.clone(), message));
+            return problems.add(Problem::at(&node.span, message));
         };
         if other == stack.text {
             let message = format!("`wal` of stack `{}` names the stack itself", stack.text);
             problems.add(
-                Problem::at(node.span.clone(), message)
-                    .help("remove it: without `wal`, the WAL is stored with the data"),
+                Problem::at(&node.span, message).help("remove it: without `wal`, the WAL is stored with the data"),
             );
         } else if !all.contains(&other) {
             let message = format!("`wal` of stack `{}` refers to an unknown stack `{other}`", stack.text);
-            let problem = Problem::at(node.span.clone(), message);
+            let problem = Problem::at(&node.span, message);
             problems.add(if Slot::Filesystem.has(other, catalogue) {
                 problem.help(format!("for a separate filesystem write wal = {{ {other} = {{ on = \"DEVICE\" }} }}"))
             } else {
@@ -329,17 +325,15 @@ impl<'t, 'c> Parts<'t, 'c> {
 
     fn read_tablespaces(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
         let Some((_, node)) = get(pairs, "tablespace") else { return };
-        let Value::Table(named) = &node.value else {
-            let message = format!("`tablespace` of stack `{}` must be a table, found {}", stack.text, node.noun());
-            let help = "write tablespace = { NAME = { ext4 = { on = \"DEVICE\" } } }";
-            return problems.add(Problem::at(node.span.clone(), message).help(help));
-        };
+        const HELP: &str = "write tablespace = { NAME = { ext4 = { on = \"DEVICE\" } } }";
+        let what = format!("`tablespace` of stack `{}`", stack.text);
+        let Some(named) = node.table(what, HELP, problems) else { return };
         for (key, node) in named {
             names::check(key, "tablespace", problems);
             if key.text.starts_with("pg_") || key.text.contains('-') {
                 let message = format!("`{}` is not a valid tablespace name", key.text);
                 problems.add(
-                    Problem::at(key.span.clone(), message)
+                    Problem::at(&key.span, message)
                         .help("PostgreSQL reserves names that start with pg_, and a name with - needs quotes"),
                 );
             }
@@ -354,11 +348,11 @@ impl<'t, 'c> Parts<'t, 'c> {
         let has = |layer: &&mut Written<'_, '_>| layer.entry.options.iter().any(|spec| spec.key == MODULE);
         let Some(layer) = self.layers.iter_mut().find(has) else {
             let message = format!("no layer of stack `{}` has parameters of a kernel module", stack.text);
-            return problems.add(Problem::at(pair.0.span.clone(), message).help("`zpool` has: those of ZFS"));
+            return problems.add(Problem::at(&pair.0.span, message).help("`zpool` has: those of ZFS"));
         };
         if let Some((first, _)) = layer.options.iter().find(|(key, _)| key.text == MODULE) {
             let message = format!("`{MODULE}` of stack `{}` is also given for `{}`", stack.text, layer.key.text);
-            return problems.add(Problem::at(pair.0.span.clone(), message).also(first.span.clone(), "here"));
+            return problems.add(Problem::at(&pair.0.span, message).also(&first.span, "here"));
         }
         layer.options.push(pair);
     }
@@ -374,7 +368,7 @@ impl<'t, 'c> Parts<'t, 'c> {
                 name = match part {
                     Part::Device => {
                         let message = format!("two devices are named `{}`", key.text);
-                        problems.add(Problem::at(key.span.clone(), message).also(first.clone(), "first here"));
+                        problems.add(Problem::at(&key.span, message).also(first, "first here"));
                         name
                     }
                     Part::Data if is_taken(&format!("{name}-data")).is_none() => format!("{name}-data"),
@@ -466,7 +460,7 @@ impl<'c> StackDraft<'c> {
         if other.reuse != self.reuse {
             let (own, theirs) = (&self.name.text, &other.name.text);
             let message = format!("`reuse` differs between stack `{own}` and `{theirs}`, which holds its WAL");
-            let problem = Problem::at(key.span.clone(), message).also(other.name.span.clone(), "the other one");
+            let problem = Problem::at(&key.span, message).also(&other.name.span, "the other one");
             return problems.add(problem.help("set both to the same value: they age together or not at all"));
         }
         let own = |name: &str| format!("{}-{name}", other.name.text);
@@ -481,7 +475,7 @@ impl<'c> StackDraft<'c> {
             let axes = node.axes.into_iter().map(renamed).collect();
             if let Some(taken) = self.nodes.iter().find(|known| known.name == own(&node.name)) {
                 let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", taken.name, key.text);
-                let problem = Problem::at(taken.place.clone(), message).also(key.span.clone(), "the WAL's stack");
+                let problem = Problem::at(&taken.place, message).also(&key.span, "the WAL's stack");
                 return problems.add(problem.help("rename the device or volume"));
             }
             let alike = node.alike.as_deref().map(own);

@@ -85,12 +85,12 @@ impl<'a> Wiring<'a> {
             if offer.kind != take.kind {
                 let (is, wants) = (offer.kind.word(), take.kind.word());
                 let message = format!("`{}` needs a {wants}, but `{}` is a {is}", key.text, reference.text);
-                problems.add(Problem::at(reference.place, message).also(offer.place.clone(), "defined here"));
+                problems.add(Problem::at(&reference.place, message).also(&offer.place, "defined here"));
                 continue;
             }
             if let Some((user, place)) = offer.user.as_ref().filter(|_| offer.kind != GroundKind::Pool) {
                 let message = format!("`{}` is used twice: by `{user}` and by `{node}`", reference.text);
-                let problem = Problem::at(reference.place, message).also(place.clone(), "used here");
+                let problem = Problem::at(&reference.place, message).also(place, "used here");
                 problems
                     .add(problem.help("only one layer can use a device; add a volume between them, or another device"));
                 continue;
@@ -111,7 +111,7 @@ impl<'a> Wiring<'a> {
         if let [_, _, ..] = of_node.as_slice() {
             let names: Vec<String> = of_node.iter().map(|offer| format!("`{}`", offer.name)).collect();
             let message = format!("`{text}` provides several: {}", names.join(", "));
-            problems.add(Problem::at(reference.place.clone(), message).help("choose one of them"));
+            problems.add(Problem::at(&reference.place, message).help("choose one of them"));
             return None;
         }
         let known: Vec<&str> = self.offered.iter().map(|offer| offer.name.0.as_str()).collect();
@@ -123,7 +123,7 @@ impl<'a> Wiring<'a> {
             (false, true) => "there is no layer below yet: add device = { ... }".to_owned(),
             (false, false) => suggestion(text, known),
         };
-        let problem = Problem::at(reference.place.clone(), message).help(help);
+        let problem = Problem::at(&reference.place, message).help(help);
         problems.add(problem);
         None
     }
@@ -167,20 +167,20 @@ impl<'a> Wiring<'a> {
         match found {
             [] if take.kind == GroundKind::Device && layer.slot == Slot::Filesystem && self.offered.is_empty() => {
                 let message = format!("`{name}` needs a device, but stack `{}` has none", self.stack);
-                Problem::at(place.clone(), message).help("add device = { ... }")
+                Problem::at(place, message).help("add device = { ... }")
             }
             [] if take.kind == GroundKind::Pool => {
                 let message = format!("`{name}` needs a pool, but stack `{}` has none", self.stack);
-                Problem::at(place.clone(), message).help("add one as `volume`; `pgstrata plan --example` shows how")
+                Problem::at(place, message).help("add one as `volume`; `pgstrata plan --example` shows how")
             }
             [] => {
                 let message = format!("`{name}` needs {count}{what}, but none is left");
-                Problem::at(place.clone(), message).help(format!("set `{} = ...`, or add one", take.key))
+                Problem::at(place, message).help(format!("set `{} = ...`, or add one", take.key))
             }
             _ => {
                 let message = format!("`{name}` takes {count}{what}, but would get {}", names.join(", "));
                 let help = format!("set `{} = ...`, or add a volume between them", take.key);
-                Problem::at(place.clone(), message).help(help)
+                Problem::at(place, message).help(help)
             }
         }
     }
@@ -189,7 +189,7 @@ impl<'a> Wiring<'a> {
     pub fn refuse_unused(&self, ends: &[&GroundName], problems: &mut Problems) {
         for offer in self.offered.iter().filter(|offer| offer.user.is_none() && !ends.contains(&&offer.name)) {
             let message = format!("nothing in stack `{}` uses `{}`", self.stack, offer.name);
-            problems.add(Problem::at(offer.place.clone(), message).help("remove it, or refer to it in a layer"));
+            problems.add(Problem::at(&offer.place, message).help("remove it, or refer to it in a layer"));
         }
     }
 }
@@ -206,10 +206,7 @@ fn texts(node: &Node) -> Vec<&str> {
 
 /// Reads `"a"`, `["a", "b"]`, or, for layers that know groups, `[{ mirror = ["a", "b"] }, ...]`.
 fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Reference> {
-    let items = match &node.value {
-        Value::List(items) => items.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
+    let items = node.items();
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all = Vec::new();
     for item in items {
@@ -220,7 +217,7 @@ fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Referenc
                     if !take.groups.contains(&key.text.as_str()) {
                         let message = format!("`{}` has no group `{}`", take.key, key.text);
                         let help = suggestion(&key.text, take.groups.iter().copied());
-                        problems.add(Problem::at(key.span.clone(), message).help(help));
+                        problems.add(Problem::at(&key.span, message).help(help));
                         continue;
                     }
                     let number = numbers.entry(&key.text).or_default();
@@ -235,13 +232,13 @@ fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Referenc
                 let wants =
                     if take.groups.is_empty() { "a name or a list of names" } else { "names, or groups of names" };
                 let message = format!("`{}` must be {wants}, found {}", take.key, item.noun());
-                problems.add(Problem::at(item.span.clone(), message));
+                problems.add(Problem::at(&item.span, message));
             }
         }
     }
     let empty = matches!(&node.value, Value::List(items) if items.is_empty());
     if empty {
-        problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", take.key)).help("remove it"));
+        problems.add(Problem::at(&node.span, format!("`{}` is an empty list", take.key)).help("remove it"));
     }
     all
 }

@@ -58,7 +58,8 @@ impl Bench {
     }
 
     fn measure_until(&self, options: &Options, until: Until<'_>, listener: &dyn Listener) -> Result<Counts> {
-        let until = Until { longest: until.longest, progress: until.progress };
+        let Until { longest, progress } = until;
+        let until = Until { longest, progress };
         Pgbench.measure(Measuring { place: &self.place(), options, memory: MEMORY, until, listener })
     }
 
