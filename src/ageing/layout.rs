@@ -3,10 +3,9 @@
 use crate::cluster::server::{self, Server};
 use crate::error::{Context, Result};
 use crate::host::extents::{self, Pieces};
-use crate::host::files;
-use crate::host::folders;
 use crate::host::paths::{self, Kind};
 use crate::host::signals::Interrupt;
+use crate::host::{files, folders};
 use crate::record::age::{LEAST_RELATION, Layout, RelationLayout};
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::error::Kind;
-use crate::host::paths;
-use crate::host::users;
+use crate::host::{paths, users};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! The settings file that pgstrata puts beside `postgresql.conf`: which settings, and how a value is quoted.
 
-use crate::cluster::spec::ServerSpec;
+use super::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::files;
 use std::path::Path;

@@ -5,7 +5,7 @@
 //! Plain reads and writes in large blocks: `copy_file_range`, reflinks and holes would give some filesystems another
 //! layout than the same data written by a server, and the comparison would be of copies, not of stacks.
 
-use crate::cluster::spec::ServerSpec;
+use super::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::paths::{self, Kind};
 use crate::host::signals::Interrupt;

@@ -3,9 +3,9 @@
 //! `postgres` is our own child, not `pg_ctl`'s: we see it die, and its log is a file of the run. Whoever starts one
 //! enters it into the ledger first; [`super::undo`] finds it again by its working folder.
 
-use crate::cluster::client::{ANSWER_LIMIT, Client, ServerAddress};
-use crate::cluster::spec::ServerSpec;
-use crate::cluster::{conf, undo};
+use super::client::{ANSWER_LIMIT, Client, ServerAddress};
+use super::spec::ServerSpec;
+use super::{conf, undo};
 use crate::error::{Context, Error, Kind, Result};
 use crate::host::command::{Command, last_lines};
 use crate::host::signals::Interrupt;

@@ -1,6 +1,6 @@
 //! What a server is made of.
 
-use crate::cluster::install::Installation;
+use super::install::Installation;
 use crate::host::users::User;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

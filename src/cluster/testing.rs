@@ -2,7 +2,7 @@
 
 use super::install::{self, Installation};
 use super::server::{self, Server};
-use crate::cluster::spec::ServerSpec;
+use super::spec::ServerSpec;
 use crate::host::signals::Interrupt;
 use crate::host::users::{self, User};
 use crate::host::{Host, files};

@@ -4,8 +4,8 @@
 //! since then was durable before the mark, the commit could have been lost. This convicts no stack wrongly; a stack that it
 //! acquits may still fail on states.
 
-use crate::cut::history::{Acknowledgement, History, Loss};
-use crate::cut::pages::Content;
+use super::history::{Acknowledgement, History, Loss};
+use super::pages::Content;
 use crate::provision::layer;
 use crate::record::options::OptionValue;
 use crate::record::stack::{End, NodeSpec, StackSpec};

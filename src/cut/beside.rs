@@ -3,15 +3,15 @@
 //! Its data are there before the recording begins, so they are part of the base: the log has room for what the load writes, and
 //! no acknowledgement rests on the filling.
 
+use super::session::Session;
 use crate::cluster::server::Server;
-use crate::cut::session::Session;
 use crate::error::{Error, Kind, Result};
 use crate::host::{files, machine};
 use crate::record::case::CaseSpec;
 use crate::run::case::memory_of;
 use crate::units::Bytes;
-use crate::workload::pgbench::Pgbench;
-use crate::workload::{Memory, Place, Workload, pgbench};
+use crate::workload::pgbench::{self, Pgbench};
+use crate::workload::{Memory, Place, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

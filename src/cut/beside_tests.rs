@@ -1,12 +1,12 @@
 //! A case's own pgbench beside the clients, on real stacks.
 
-use super::beside::Failed;
+use super::Verdict;
+use super::beside::{self, Failed};
+use super::case::cut_case;
+use super::cutting::{CaseResult, Cutting};
 use super::record::record;
 use super::session::Session;
 use super::tests::{can_record, case, options, places};
-use super::{Verdict, beside};
-use crate::cut::case::cut_case;
-use crate::cut::cutting::{CaseResult, Cutting};
 use crate::error::{Kind, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;

@@ -1,10 +1,10 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
-use crate::cut::beside::Failed;
-use crate::cut::cutting::{Attachment, CaseResult, Cutting, Told};
-use crate::cut::judged::Judged;
-use crate::cut::session::Session;
-use crate::cut::{beside, disks, evidence, record};
+use super::beside::{self, Failed};
+use super::cutting::{Attachment, CaseResult, Cutting, Told};
+use super::judged::Judged;
+use super::session::Session;
+use super::{disks, evidence, record};
 use crate::error::{Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders};

@@ -1,7 +1,7 @@
 //! What is asked of a cut, and what is known of a case after it.
 
-use crate::cut::history::Loss;
-use crate::cut::pages::PageWrites;
+use super::history::Loss;
+use super::pages::PageWrites;
 use crate::record::case::CaseSpec;
 use crate::record::verdict::Verdict;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 //!
 //! Both fill the same log. A loop device has no FUA, and needs FUSE alone; an NBD device passes FUA on, and needs its driver.
 
-use crate::cut::cutting::Attachment;
-use crate::cut::session::Session;
+use super::cutting::Attachment;
+use super::session::Session;
 use crate::error::Result;
 use crate::host::paths;
 use crate::provision::recorded;

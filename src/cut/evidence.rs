@@ -1,13 +1,12 @@
 //! What a conviction leaves behind: the recording, the state that failed, and what it takes to see it fail again.
 
-use crate::cut::cutting::{Cutting, Found};
-use crate::cut::disks;
-use crate::cut::history::History;
-use crate::cut::ladder::{Checked, Checker, End, Finding, Recovery};
-use crate::cut::record::{RECORDED_LOG, Recorded};
-use crate::cut::session::Session;
-use crate::cut::trying::Kept;
-use crate::cut::trying::{Second, SecondCut};
+use super::cutting::{Cutting, Found};
+use super::disks;
+use super::history::History;
+use super::ladder::{Checked, Checker, End, Finding, Recovery};
+use super::record::{RECORDED_LOG, Recorded};
+use super::session::Session;
+use super::trying::{Kept, Second, SecondCut};
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, folders, paths};

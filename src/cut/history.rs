@@ -1,6 +1,6 @@
 //! What clients committed and when they were told so, in places of the recorder's sequence.
 
-use crate::cut::wal::{Lsn, WalShape};
+use super::wal::{Lsn, WalShape};
 use crate::recorder::Seq;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

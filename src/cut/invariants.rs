@@ -1,11 +1,11 @@
 //! What must be true of the tables after recovery, whatever the power cut left.
 
+use super::commits::ROWS;
+use super::cutting::Found;
+use super::history::{History, PREPARED, link};
+use super::server_check::is_of_the_machine;
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
-use crate::cut::commits::ROWS;
-use crate::cut::cutting::Found;
-use crate::cut::history::{History, PREPARED, link};
-use crate::cut::server_check::is_of_the_machine;
 use crate::error::{Error, Result};
 use crate::recorder::Seq;
 use std::collections::BTreeMap;

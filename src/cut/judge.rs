@@ -1,12 +1,12 @@
 //! A recording that is judged: by arithmetic, under each model of the device, and by states.
 
-use crate::cut::cutting::{CaseResult, OnDevice, Told};
-use crate::cut::history::Loss;
-use crate::cut::judged::{Contents, Device, Judged};
-use crate::cut::pages::{Content, content_of};
-use crate::cut::seams::Blocks;
-use crate::cut::trying::Kept;
-use crate::cut::{arithmetic, tried};
+use super::cutting::{CaseResult, OnDevice, Told};
+use super::history::Loss;
+use super::judged::{Contents, Device, Judged};
+use super::pages::{Content, content_of};
+use super::seams::Blocks;
+use super::trying::Kept;
+use super::{arithmetic, tried};
 use crate::error::{Context, Result};
 use crate::record::verdict::Verdict;
 use crate::recorder::{Class, DeviceModel, Durable, Entry, Op, State, Written};

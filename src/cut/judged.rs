@@ -1,9 +1,9 @@
 //! A recorded case that is to be judged.
 
-use crate::cut::disks::Disks;
-use crate::cut::pages::{Content, PageWrites};
-use crate::cut::record::Recorded;
-use crate::cut::session::Session;
+use super::disks::Disks;
+use super::pages::{Content, PageWrites};
+use super::record::Recorded;
+use super::session::Session;
 use crate::record::case::CaseSpec;
 use crate::recorder::{Durable, Written};
 use std::path::Path;

@@ -5,19 +5,16 @@
 //! is repaired: what cannot be mounted or started as it is, is a finding. Loop devices stay from state to state; what stands
 //! behind them changes.
 
+use super::cutting::Found;
 use super::disks::Disks;
-use super::filesystem_check;
 use super::history::History;
-use super::invariants;
-use super::links;
 use super::opening::{Folders, Opened, Opener};
 use super::record::{RECORDED, data_folder, postgres_of, server_spec, wal_folder};
 use super::server_check::{self, Ended};
-use super::session::Session;
+use super::session::{Session, site};
 use super::wal::{self, WalReader};
+use super::{filesystem_check, invariants, links};
 use crate::cluster::spec::ServerSpec;
-use crate::cut::cutting::Found;
-use crate::cut::session::site;
 use crate::error::{Context, Error, Result};
 use crate::host::{files, loops, paths};
 use crate::provision::facts::Grounds;

@@ -4,8 +4,7 @@
 //! filesystems on these devices is mounted by mount(2) from then on. A state that the kernel then refuses, or mounts with
 //! other options, is opened once more by mount(8), on disks that nobody has written to: what that says, counts.
 
-use super::session::Session;
-use crate::cut::session::site;
+use super::session::{Session, site};
 use crate::error::{Error, Kind, Result};
 use crate::provision::Site;
 use crate::provision::facts::Grounds;

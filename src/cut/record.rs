@@ -1,20 +1,18 @@
 //! One recording: a case's stack on recorded disks, a server on it, and the clients' commits.
 
-use crate::cluster::server::Server;
+use super::beside::{Beside, Failed};
+use super::commits::{self, Asynchronous, Committed, Load};
+use super::cutting::Ran;
+use super::disks::Disks;
+use super::history::History;
+use super::opening::Folders;
+use super::session::{Session, site};
+use crate::cluster::install;
+use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
-use crate::cluster::{install, server};
-use crate::cut::beside::{Beside, Failed};
-use crate::cut::commits;
-use crate::cut::commits::{Asynchronous, Committed, Load};
-use crate::cut::cutting::Ran;
-use crate::cut::disks::Disks;
-use crate::cut::history::History;
-use crate::cut::opening::Folders;
-use crate::cut::session::{Session, site};
 use crate::error::{Context, Error, Result};
 use crate::host::{files, folders};
-use crate::provision::stack;
-use crate::provision::stack::BuiltStack;
+use crate::provision::stack::{self, BuiltStack};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::stack::{End, GroundName, StackSpec};
 use crate::recorder::{Recorder, Recording, Seq, create_base, name_of};

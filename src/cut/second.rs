@@ -4,9 +4,9 @@
 //! through all steps: every commit that was acknowledged before the first cut must still be there. The server recovers with
 //! the settings of its case, fsync among them, and the recording ends when it takes clients.
 
-use crate::cut::cutting::{CaseResult, Found, Tried};
-use crate::cut::ladder::{End, Finding, Recovery};
-use crate::cut::trying::{Kept, Second, SecondCut, Trying, Weighed};
+use super::cutting::{CaseResult, Found, Tried};
+use super::ladder::{End, Finding, Recovery};
+use super::trying::{Kept, Second, SecondCut, Trying, Weighed};
 use crate::error::Result;
 use crate::host::files;
 use crate::record::verdict::Verdict;

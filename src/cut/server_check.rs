@@ -3,10 +3,10 @@
 //! A server that ends by itself with a FATAL or PANIC has found damage. One that was killed, or does not answer in time, says
 //! nothing of the state.
 
+use super::cutting::Found;
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
 use crate::cluster::spec::ServerSpec;
-use crate::cut::cutting::Found;
 use crate::error::{Error, Kind, Result};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;

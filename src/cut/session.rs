@@ -1,11 +1,11 @@
 //! The cases of a plan, one after another: record, judge, try states.
 
-use crate::cut::cutting::Cutting;
+use super::cutting::Cutting;
 use crate::error::Result;
 use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
-use crate::host::users::User;
-use crate::host::{Host, files, folders, users};
+use crate::host::users::{self, User};
+use crate::host::{Host, files, folders};
 use crate::provision::ledger::Ledger;
 use crate::provision::{Site, folder};
 use crate::run::session::Places;

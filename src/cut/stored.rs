@@ -1,12 +1,11 @@
 //! Verdicts as a run folder keeps them.
 
+use super::case::cut_case;
+use super::cutting::{CaseResult, Cutting, OnDevice, Tried};
 use super::session::Session;
-use crate::cut::case::cut_case;
-use crate::cut::cutting::{CaseResult, Cutting, OnDevice, Tried};
 use crate::error::{Kind, Result};
-use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::host::time;
+use crate::host::{Host, time};
 use crate::record::case::CaseSpec;
 use crate::record::verdict::{self, DeviceVerdict, StatesTried, Verdict, VerdictRecord};
 use crate::run::session::Places;

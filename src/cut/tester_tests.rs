@@ -1,19 +1,16 @@
 //! The tester itself on trial: faults that are put into recordings, states and checks on purpose, each of which must be caught.
 
+use super::case::cut_case;
+use super::cutting::{Cutting, Found, Told};
 use super::evidence::{self, verdict_of};
+use super::judged::Judged;
 use super::ladder::{Checked, Checker, End, Finding, Recovery};
 use super::pages::{Content, content_of};
 use super::record::{self, Recorded};
 use super::session::Session;
 use super::tests::{SMALL, SmallStack, can_record, case, judge, judge_for, places};
-use super::tried;
-use super::{Verdict, replay};
-use crate::cut::case::cut_case;
-use crate::cut::cutting::Found;
-use crate::cut::cutting::{Cutting, Told};
-use crate::cut::judged::Judged;
-use crate::cut::trying::Kept;
-use crate::cut::trying::{Second, SecondCut};
+use super::trying::{Kept, Second, SecondCut};
+use super::{Verdict, replay, tried};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::provision::recorded;

@@ -1,21 +1,18 @@
 //! The tester on trial, on real stacks: who must be convicted, who acquitted, and what it says when it cannot tell.
 
+use super::case::cut_case;
+use super::cutting::{CaseResult, Cutting};
 use super::history::History;
 use super::pages::{Content, content_of};
-use super::record;
-use super::session::Session;
-use super::{Verdict, arithmetic, replay, second};
+use super::session::{self, Session};
+use super::{Verdict, arithmetic, record, replay, second};
 use crate::cluster::server::{self, Server};
 use crate::cluster::testing::some_installation;
-use crate::cut::case::cut_case;
-use crate::cut::cutting::{CaseResult, Cutting};
-use crate::cut::session;
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
-use crate::provision::layer;
-use crate::provision::recorded;
 use crate::provision::stack::{BuiltStack, build_stack};
+use crate::provision::{layer, recorded};
 use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::StackSpec;

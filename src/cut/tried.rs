@@ -1,14 +1,14 @@
 //! States of a recording that are tried: all by the end of WAL, a sample and every worst suspect by all steps.
 
-use crate::cut::cutting::{CaseResult, Found, Pass, Told, Tried};
-use crate::cut::evidence::verdict_of;
-use crate::cut::judged::{Device, Judged};
-use crate::cut::ladder::{Checked, Checker, End, Finding};
-use crate::cut::pages::Content;
-use crate::cut::record::RECORDED;
-use crate::cut::second::SecondCuts;
-use crate::cut::trying::{Kept, Trying, Weighed};
-use crate::cut::{arithmetic, evidence};
+use super::arithmetic;
+use super::cutting::{CaseResult, Found, Pass, Told, Tried};
+use super::evidence::{self, verdict_of};
+use super::judged::{Device, Judged};
+use super::ladder::{Checked, Checker, End, Finding};
+use super::pages::Content;
+use super::record::RECORDED;
+use super::second::SecondCuts;
+use super::trying::{Kept, Trying, Weighed};
 use crate::error::{Kind, Result};
 use crate::host::time::{micros, now};
 use crate::host::{files, paths};

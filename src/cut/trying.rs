@@ -1,8 +1,8 @@
 //! A case whose states are tried.
 
-use crate::cut::cutting::Told;
-use crate::cut::judged::Judged;
-use crate::cut::ladder::Checker;
+use super::cutting::Told;
+use super::judged::Judged;
+use super::ladder::Checker;
 use crate::record::verdict::Verdict;
 use crate::recorder::{State, Written};
 use serde::{Deserialize, Serialize};

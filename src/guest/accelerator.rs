@@ -1,11 +1,10 @@
 //! Which accelerator QEMU has here. That `/dev/kvm` is there proves nothing: it is tried by booting.
 
+use super::cache::Cache;
+use super::death;
+use super::image::{INSTALL, Image};
+use super::qemu::{Accelerator, qemu};
 use crate::error::{Error, Result};
-use crate::guest::cache::Cache;
-use crate::guest::death;
-use crate::guest::image::{INSTALL, Image};
-use crate::guest::qemu::Accelerator;
-use crate::guest::qemu::qemu;
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};

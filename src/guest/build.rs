@@ -1,14 +1,14 @@
 //! Builds a guest, or finds that it is there.
 
+use super::bootstrap::Bootstrap;
+use super::cache::{Cache, bytes_below};
+use super::image::{INSTALL, Image};
+use super::mirror::Mirror;
+use super::recipe::{self, Steps};
+use super::steps::Step;
+use super::suite::Suite;
+use super::{accelerator, boot_files};
 use crate::error::{Error, Kind, Result};
-use crate::guest::bootstrap::Bootstrap;
-use crate::guest::cache::{Cache, bytes_below};
-use crate::guest::image::{INSTALL, Image};
-use crate::guest::mirror::Mirror;
-use crate::guest::recipe::Steps;
-use crate::guest::steps::Step;
-use crate::guest::suite::Suite;
-use crate::guest::{accelerator, boot_files, recipe};
 use crate::host::command::quoted;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;

@@ -1,6 +1,6 @@
 //! The image of a guest: the files that it boots from.
 
-use crate::guest::suite::Suite;
+use super::suite::Suite;
 use std::path::PathBuf;
 
 /// What to do where programs are missing.

@@ -1,12 +1,12 @@
 //! The folder through which a run in a guest comes out: its run folder grows there, trial by trial, below the host's folder of
 //! results. QEMU writes it as its own user; at the end the run folder is copied to its place, so that it is the person's.
 
+use super::share::Shared;
 use crate::error::{Error, Result};
-use crate::guest::share::Shared;
 use crate::host::command::Command;
-use crate::host::files::File;
-use crate::host::users::User;
-use crate::host::{Host, files, folders, paths, users};
+use crate::host::files::{self, File};
+use crate::host::users::{self, User};
+use crate::host::{Host, folders, paths};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

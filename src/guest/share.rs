@@ -1,8 +1,8 @@
 //! What a guest gets of the host: its first script, and this program with the libraries that it is loaded with, so that
 //! it runs whatever the suite's own libraries are.
 
+use super::recipe::INIT_SCRIPT;
 use crate::error::{Context, Error, Result};
-use crate::guest::recipe::INIT_SCRIPT;
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
 use crate::parse::ldd;

@@ -1,19 +1,19 @@
 //! A guest that runs: QEMU, the console, the channel to its agent. It ends with this value, whatever happens.
 
+use super::cache::{Cache, Running};
+use super::channel::{Broken, Channel, Input, Stream};
+use super::disks::{self, PlanDisks};
+use super::image::Image;
+use super::qemu::{Accelerator, qemu};
+use super::share::{self, Shared};
+use super::wire::{Ended, Hello, Order};
+use super::{accelerator, death};
 use crate::error::{Context, Error, Result};
-use crate::guest::cache::{Cache, Running};
-use crate::guest::channel::{Broken, Channel, Input, Stream};
-use crate::guest::disks::PlanDisks;
-use crate::guest::image::Image;
-use crate::guest::qemu::{Accelerator, qemu};
-use crate::guest::share::Shared;
-use crate::guest::wire::{Ended, Hello, Order};
-use crate::guest::{accelerator, death, disks, share};
 use crate::host::command::Command;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
-use crate::host::users::User;
-use crate::host::{Host, files, paths, users};
+use crate::host::users::{self, User};
+use crate::host::{Host, files, paths};
 use crate::units::Bytes;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};

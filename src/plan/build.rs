@@ -1,10 +1,10 @@
 //! `build` of `[postgres]`: a PostgreSQL that is built from source. Each of its keys is an axis.
 
+use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Node, Value, get};
 use super::values::{Choice, ValueRefusal, proper_text, read};
-use crate::plan::limits::Key;
 use crate::record::build::BuildSpec;
 use crate::record::options::{OptionKind, OptionValue};
 use std::path::Path;

@@ -3,12 +3,11 @@
 //! Made from the catalogue, so that it cannot lag behind it. A part that the catalogue's own checks refuse with made-up
 //! values (a real disk has a real serial number) stands there as a comment.
 
-use super::build;
 use super::machine::MACHINE;
 use super::problem::Problems;
-use super::stacks::{Slot, stands_alone};
+use super::stacks::{self, Slot, stands_alone};
 use super::values::describe;
-use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, stacks, tree, workloads};
+use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, build, tree, workloads};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::units::{Bytes, Micros};
 use std::path::Path;

@@ -1,16 +1,15 @@
 //! Stacks x knobs of the machine x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
 
-use crate::plan::build;
-use crate::plan::build::BUILD;
-use crate::plan::ids::{IdParts, distinct_parts};
-use crate::plan::limits::{MAX_CASES, Span};
-use crate::plan::machine::MachineDraft;
-use crate::plan::options::{Axis, combinations, options};
-use crate::plan::postgres::{BIN_AXIS, INITDB, PostgresDraft, initdb_arguments};
-use crate::plan::problem::{Problem, Problems};
-use crate::plan::stacks::StackDraft;
-use crate::plan::values::Choice;
-use crate::plan::workloads::WorkloadDraft;
+use super::build::{self, BUILD};
+use super::ids::{IdParts, distinct_parts};
+use super::limits::{MAX_CASES, Span};
+use super::machine::MachineDraft;
+use super::options::{Axis, combinations, options};
+use super::postgres::{BIN_AXIS, INITDB, PostgresDraft, initdb_arguments};
+use super::problem::{Problem, Problems};
+use super::stacks::StackDraft;
+use super::values::Choice;
+use super::workloads::WorkloadDraft;
 use crate::record::build::BuildSpec;
 use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use crate::record::options::Options;

@@ -2,9 +2,9 @@
 //!
 //! They become parts of folder names and labels, so they are few and plain characters.
 
+use super::limits::Key;
 use super::problem::{Problem, Problems};
 use super::tree::{Pair, Value, get};
-use crate::plan::limits::Key;
 
 /// Longest name of a stack or workload, characters.
 pub(super) const MAX_LENGTH: usize = 40;

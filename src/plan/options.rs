@@ -4,10 +4,10 @@
 //! where in a plan an entry may stand.
 
 use super::CatalogueEntry;
+use super::limits::{Key, Span};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Node, Pair, Value};
 use super::values::{Choice, ValueRefusal, describe, is_scalar, read};
-use crate::plan::limits::{Key, Span};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,13 +1,13 @@
 //! What the machine refuses of a plan that is sound in itself, shown where it stands in the file.
 
 use super::Plan;
+use super::limits::Span;
 use super::postgres::{INITDB, flatten};
 use super::problem::{Paint, Problem, Problems};
 use super::stacks::AGE;
 use super::tree::{self, Node, Pair, Value, get};
 use super::values::on_off;
 use crate::error::Error;
-use crate::plan::limits::Span;
 use std::path::Path;
 
 /// What of a plan is refused.

@@ -4,11 +4,11 @@
 //! server itself can say that.
 
 use super::build::{BUILD, read_build};
+use super::limits::Key;
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Node, Pair, Value, get};
 use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text};
-use crate::plan::limits::Key;
 use crate::record::build::UNBUILT;
 use crate::record::options::{OptionKind, OptionValue};
 

@@ -2,8 +2,8 @@
 //!
 //! Owns the rendering of problems as snippets of the file. All of a plan's problems are collected and shown at once.
 
+use super::limits::{Key, MAX_COMBINATIONS, Span};
 use crate::error::Error;
-use crate::plan::limits::{Key, MAX_COMBINATIONS, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::collections::HashSet;
 

@@ -4,12 +4,9 @@
 //! of other stacks) only [`super::check`] can say.
 
 use super::blocks::{FIRST_LOOK, LOOKS_MAX};
-use super::build;
-use super::durability;
-use super::guest;
 use super::stacks::{AGE, MODULE, Slot, stands_alone};
 use super::values::{describe, is_scalar};
-use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, names};
+use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, build, durability, guest, names};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::record::stack::Take;
 use serde_json::{Map, Value, json};

@@ -1,12 +1,12 @@
 //! `[[exclude]]` and `baseline`: cases named by their values.
 
 use super::guest::GUEST;
+use super::limits::{Key, Span};
 use super::matrix::CaseCandidate;
 use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
 use super::tree::{Node, Pair, Value, get};
 use super::values::identities;
-use crate::plan::limits::{Key, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most tables `[[exclude]]`.

@@ -3,8 +3,8 @@
 //! Owns the step from the `toml` crate's tables to ours: in the order of the document, with integers and fractions read.
 //! Absent on purpose: what any key means.
 
-use crate::plan::limits::{Key, MAX_DEPTH, MAX_ITEMS, MAX_KEY_PARTS, MAX_KEYS, MAX_TEXT, Span};
-use crate::plan::problem::{Problem, Problems};
+use super::limits::{Key, MAX_DEPTH, MAX_ITEMS, MAX_KEY_PARTS, MAX_KEYS, MAX_TEXT, Span};
+use super::problem::{Problem, Problems};
 use std::fmt::Display;
 use toml::de::{DeTable, DeValue};
 

@@ -3,9 +3,9 @@
 //! Owns what each [`OptionKind`] accepts, how it is described to a person, and when two written values are the same
 //! (`1GiB` and `1024MiB`). Absent on purpose: which options there are.
 
+use super::limits::Span;
 use super::problem::suggestion;
 use super::tree::{Node, Value};
-use crate::plan::limits::Span;
 use crate::record::options::{LEAVE, OptionKind, OptionValue};
 use crate::units::{Bytes, Micros};
 

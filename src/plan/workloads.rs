@@ -1,11 +1,11 @@
 //! The tables `[workload.NAME]`: exactly one key, the kind, with its options.
 
+use super::limits::Key;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, read_options};
 use super::problem::{Problem, Problems, nearest, suggestion};
 use super::tree::{Node, Pair, Value};
 use super::{Catalogue, CatalogueEntry};
-use crate::plan::limits::Key;
 use std::path::Path;
 
 /// A workload that has been read.

@@ -1,16 +1,15 @@
 //! `btrfs`, on one device or several.
 
 use super::filesystem::{self, CopyOptions, MKFS, MOUNT, Recipe, on_one_device};
-use super::folder;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use super::snapshots::{SNAPSHOT, SnapshotWay, used_of};
+use super::{LayerInfo, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::parse::btrfs;
-use crate::provision::LayerInfo;
 use crate::record::options::{OptionKind, OptionSpec, Options};
 use crate::record::stack::Take;
 use crate::units::Bytes;

@@ -3,12 +3,11 @@
 //! The only thing in the ledger is the `mapping`, by its name and UUID. Nothing is written to the device below, so that
 //! it can be opened again by making the same mapping.
 
-use super::knobs;
+use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, mapper};
+use super::{Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, knobs, mapper};
 use crate::error::Result;
 use crate::host::Host;
-use crate::provision::identity::BlockDevice;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};

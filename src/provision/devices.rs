@@ -4,15 +4,13 @@
 //! device mapper and md through `slaves/`, btrfs to all its members, ZFS to the devices of the pool, overlays to what holds
 //! their upper folder. Where it goes no further, it says why.
 
+use super::identity::{BlockDevice, Identity, turns_per_minute};
+use super::sysfs::{self, DeviceNumber};
+use super::{mount, mount_table, zfs_tools};
 use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::diskstats;
 use crate::parse::mountinfo::Mount;
-use crate::provision::identity::BlockDevice;
-use crate::provision::identity::{Identity, turns_per_minute};
-use crate::provision::mount_table;
-use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{mount, sysfs, zfs_tools};
 use crate::record::claim::{Claim, Promise};
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::promise;

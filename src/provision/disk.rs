@@ -9,15 +9,12 @@ mod found;
 
 pub use found::{FoundDisk, found};
 
-use super::guard;
+use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, guard, knobs, needs, precondition};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
-use crate::provision::identity::BlockDevice;
-use crate::provision::identity::Identity;
-use crate::provision::precondition;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;

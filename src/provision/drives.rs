@@ -4,14 +4,14 @@
 //! written to it is not here. While a stack stands on such a drive the kernel sends it no discards: mkfs would empty it again
 //! ([ADR 37](../../docs/adr/0037-drives-in-their-steady-state.md)).
 
+use super::identity::{BlockDevice, Identity};
+use super::precondition::{KEY, ROUND, asked};
+use super::stack::{self, stand_alone};
+use super::sysfs::DeviceNumber;
+use super::{Ground, Site, disk, images, layer};
 use crate::error::{Error, Result};
 use crate::host::files::File;
 use crate::host::{Host, paths};
-use crate::provision::identity::{BlockDevice, Identity};
-use crate::provision::precondition::{KEY, ROUND, asked};
-use crate::provision::stack::stand_alone;
-use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{Ground, Site, disk, images, layer, stack};
 use crate::record::stack::{GroundName, NodeSpec, StackSpec};
 use crate::units::{Bytes, Micros};
 use std::collections::BTreeMap;

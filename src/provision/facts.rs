@@ -1,11 +1,10 @@
 //! What is there once a stack stands: a graph of its nodes and of the devices below them that were there already.
 
+use super::devices::{DeviceWalk, DevicesBelow, Tops};
+use super::identity::BlockDevice;
+use super::{Built, Ground, mount};
 use crate::error::Result;
 use crate::host::{Host, files};
-use crate::provision::devices::{DeviceWalk, DevicesBelow, Tops};
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount;
-use crate::provision::{Built, Ground};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::claim::Promise;
 use crate::record::promise;

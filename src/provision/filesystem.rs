@@ -4,19 +4,19 @@
 //! before mkfs runs; undoing wipes its signature from the device only if that UUID is found there, so that the next
 //! trial finds a disk blank and no foreign data are ever touched.
 
-use super::guard;
+use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, images, needs, recorded};
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, guard, images, mount_table, needs, recorded,
+};
 use crate::error::{Error, Result};
 use crate::host::command::{Command, Output, last_lines};
 use crate::host::time::sleep;
 use crate::host::{Host, files, paths};
 use crate::parse::wipefs::Signature;
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount_table;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;

@@ -4,9 +4,9 @@
 //! mounted in or below it.
 
 use super::ledger::{Ledger, Thing};
+use super::mount_table;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths, users};
-use crate::provision::mount_table;
 use std::path::{Path, PathBuf};
 
 /// The owner of folders in the ledger that belong to no layer.

@@ -1,11 +1,10 @@
 //! Stacks of several devices, built for real; and stacks opened again. Need root, and say so where it lacks.
 
+use super::facts::Grounds;
 use super::ledger::Ledger;
-use super::stack;
 use super::test_site::{TestPlace, at_every_entry, mounted, options_of, text};
 use super::undo::{Undoers, undo_from};
-use super::{Ground, mount};
-use crate::provision::facts::Grounds;
+use super::{Ground, mount, stack};
 use crate::record::claim::Claim;
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};

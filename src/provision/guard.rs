@@ -2,19 +2,17 @@
 //!
 //! Owns the checks alone; [`super::disk`] decides by them. Everything here only reads.
 
+use super::identity::{BlockDevice, Identity};
+use super::mount_table;
+use super::sysfs::{self, DeviceNumber};
 use crate::error::{Context, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, loops};
-use crate::parse::wipefs::Signature;
-use crate::parse::{mountinfo, swaps, wipefs};
-use crate::provision::identity::{BlockDevice, Identity};
-use crate::provision::mount_table;
-use crate::provision::sysfs;
-use crate::provision::sysfs::DeviceNumber;
+use crate::parse::wipefs::{self, Signature};
+use crate::parse::{mountinfo, swaps};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore as _, SeedableRng as _};
-use sha2::Digest as _;
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -4,17 +4,14 @@
 //! Inside, each node takes a disk of its bus and size that no other holds, finds it by its serial number and empties it. The
 //! only thing in the ledger is the `used` disk, by that number. Absent on purpose: making files, QEMU.
 
-use super::guard;
+use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, guard, knobs, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths};
-use crate::provision::identity::BlockDevice;
-use crate::provision::identity::Identity;
-use crate::provision::mount_table;
 use crate::record::guest_disk::{self, BUSES, Bus, DiskKind, GuestDisk};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, StackSpec};

@@ -1,8 +1,8 @@
 //! Block devices: where a path leads, and what a device tells of itself.
 
+use super::sysfs::DeviceNumber;
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
-use crate::provision::sysfs::DeviceNumber;
 use std::path::{Path, PathBuf};
 
 /// What a device says it is. A partition has its disk's model, serial and WWN, and a size of its own.

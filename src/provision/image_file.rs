@@ -3,22 +3,18 @@
 //! An image is open from when it is made to when it goes: whoever may rename things in its folder gets nothing else written.
 //! What is written can neither be compressed nor shared ([`Noise`]). One write is a [`CHUNK`]: an interrupt waits for one at most.
 
+use super::ledger::{Ledger, Thing};
+use super::sysfs::{self, DeviceNumber};
+use super::{Site, folder, image_file, mount, mount_table};
 use crate::error::{Context, Error, Result};
-use crate::host::extents::FileRange;
-use crate::host::files::File;
+use crate::host::extents::{self, FileRange};
+use crate::host::files::{self, File};
 use crate::host::noise::{CHUNK, Noise, STAMPED};
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
-use crate::host::{Host, extents, files, folders, handles, loops, paths};
-use crate::provision::image_file;
-use crate::provision::ledger::{Ledger, Thing};
-use crate::provision::mount;
-use crate::provision::mount_table;
-use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{Site, folder, sysfs};
+use crate::host::{Host, folders, handles, loops, paths};
 use crate::units::Bytes;
-use std::io;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,17 +1,17 @@
 //! Images written in full and used again, on real loop devices. Need root, and say so where it lacks.
 
-use super::images::Images;
+use super::identity::BlockDevice;
+use super::images::{self, Images};
 use super::ledger::{Ledger, Thing};
 use super::loop_image::{LoopWish, attach};
 use super::stack::{BuiltStack, build_stack};
 use super::test_site::{TestPlace, at_every_entry, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
-use super::{GivenGround, Ground, Site, guard, image_file, images};
+use super::{GivenGround, Ground, Site, guard, image_file};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::extents::FileRange;
 use crate::host::{Host, files};
-use crate::provision::identity::BlockDevice;
 use crate::record::options::Options;
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;

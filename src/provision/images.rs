@@ -4,13 +4,13 @@
 //! two. A stack that is kept for all its trials has images of its own. They lie in the ledger below everything of a
 //! trial and go with the run; a run that goes on makes them again ([ADR 18](../../docs/adr/0018-images-written-in-full.md)).
 
+use super::devices::DeviceWalk;
+use super::identity::BlockDevice;
+use super::image_file::{self, Refilled, WRITTEN, make_file};
+use super::sysfs::DeviceNumber;
+use super::{Site, Space, folder, layer, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::{files, paths};
-use crate::provision::devices::DeviceWalk;
-use crate::provision::identity::BlockDevice;
-use crate::provision::image_file::{Refilled, WRITTEN, make_file};
-use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{Site, Space, folder, image_file, layer, needs};
 use crate::record::stack::StackSpec;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};

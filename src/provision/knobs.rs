@@ -12,11 +12,11 @@ mod tests;
 pub use setting::{OWNER, strayed};
 pub(super) use setting::{boot, undo};
 
+use super::identity::BlockDevice;
 use super::ledger::Ledger;
 use super::{Ground, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::provision::identity::BlockDevice;
 use crate::record::claim::{Claim, Promise};
 use crate::record::facts::WriteCache;
 use crate::record::options::{LEAVE, OptionKind, OptionProblem, OptionSpec, OptionValue, Options};

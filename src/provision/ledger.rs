@@ -6,10 +6,9 @@
 //! by its deed and is ignored. Absent on purpose: how a thing is undone (see [`super::undo`]).
 
 use crate::error::{Context, Error, Result};
-use crate::host::Host;
 use crate::host::files::{self, File, sync_folder};
-use crate::host::folders;
 use crate::host::paths::{self, Kind};
+use crate::host::{Host, folders};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};

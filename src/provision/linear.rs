@@ -3,14 +3,14 @@
 //! The only thing in the ledger is the `mapping`, by its name and UUID. Nothing is written to the device below, so that it can be
 //! opened again by making the same mapping.
 
-use super::knobs;
+use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::size::Size;
-use super::{Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, mapper};
+use super::{
+    Built, GivenGround, Layer, LayerInfo, Site, Unmet, devices_for, kernel_module, knobs, mapper, precondition,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::provision::identity::BlockDevice;
-use crate::provision::precondition;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;

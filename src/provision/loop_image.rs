@@ -7,21 +7,18 @@
 //! would punch a hole into the file is refused by the driver, zeroing included (drivers/block/loop.c, `lo_fallocate`). The
 //! kernel takes no other value for the rest of the device's life.
 
-use crate::error::{Context, Error, Result};
-use crate::host::files::File;
-use crate::host::time::sleep;
-use crate::host::{Host, files, folders, loops, paths, users};
-use crate::provision::identity::BlockDevice;
-use crate::provision::image_file::{DEFAULT_FOLDER, known, known_by};
-use crate::provision::ledger::Thing;
-use crate::provision::mount;
-use crate::provision::mount_table;
-use crate::provision::precondition;
-use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, devices, guard, image_file, knobs, needs,
-    recorded,
+use super::identity::BlockDevice;
+use super::image_file::{self, DEFAULT_FOLDER, known, known_by};
+use super::ledger::Thing;
+use super::sysfs::DeviceNumber;
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, devices, guard, knobs, mount, mount_table, needs,
+    precondition, recorded,
 };
+use crate::error::{Context, Error, Result};
+use crate::host::files::{self, File};
+use crate::host::time::sleep;
+use crate::host::{Host, folders, loops, paths, users};
 use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;

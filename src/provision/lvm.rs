@@ -10,19 +10,18 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
-use super::guard;
+use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::snapshots::{SNAPSHOT, SnapshotWay};
 use super::{
-    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs,
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, filesystem, guard, kernel_module, mapper,
+    mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::lvm;
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount_table;
 use crate::record::options::{OptionProblem, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;

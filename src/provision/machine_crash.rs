@@ -9,13 +9,12 @@
 
 use super::stack::BuiltStack;
 use super::sysfs::DeviceNumber;
-use super::{Ground, folder, image_file, mount};
+use super::{Ground, folder, image_file, mount, mount_table};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::{micros, now, sleep};
 use crate::host::{Host, files, loops, shutdown};
 use crate::parse::mountinfo::Mount;
-use crate::provision::mount_table;
 use crate::record::stack::StackSpec;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

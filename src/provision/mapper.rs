@@ -4,13 +4,12 @@
 
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
-use super::{Ground, Site, Unmet, needs};
+use super::{Ground, Site, Unmet, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::dmsetup::{self, Target};
-use crate::provision::mount_table;
 use std::path::{Path, PathBuf};
 
 /// A name for something that takes no long one: `pgstrata-<run id>-<number in the ledger>`; unique within the machine.

@@ -3,17 +3,17 @@
 //! Owns the mount of a stack: its entry in the ledger, the check that what is mounted there is ours, and which mount
 //! options a plan may not use because they tell mount(8) to do something that the ledger would not know.
 
+use super::identity::BlockDevice;
+use super::ledger::Thing;
+use super::mount_table::{BUSY_PAUSE, BUSY_TRIES, holding, table};
+use super::options_kept::{self, KeepRule};
+use super::sysfs::DeviceNumber;
+use super::{Site, folder, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths, processes};
 use crate::parse::mountinfo::Mount;
-use crate::provision::identity::BlockDevice;
-use crate::provision::ledger::Thing;
-use crate::provision::mount_table::{BUSY_PAUSE, BUSY_TRIES, holding, table};
-use crate::provision::options_kept::KeepRule;
-use crate::provision::sysfs::DeviceNumber;
-use crate::provision::{Site, folder, options_kept, zfs_tools};
 use crate::record::facts::MountFacts;
 use crate::record::options::{OptionProblem, Options};
 use std::collections::BTreeMap;

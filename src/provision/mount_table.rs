@@ -2,8 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::parse::mountinfo;
-use crate::parse::mountinfo::Mount;
+use crate::parse::mountinfo::{self, Mount};
 use std::path::Path;
 use std::time::Duration;
 

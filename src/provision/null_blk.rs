@@ -2,15 +2,14 @@
 //!
 //! The only thing in the ledger is the `device`, by the name of its folder in configfs, which bears the run's id.
 
+use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{
     Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper,
-    needs,
+    mount_table, needs,
 };
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount_table;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;

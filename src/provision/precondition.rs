@@ -1,8 +1,8 @@
 //! The options of a disk that is brought to its steady state before trials.
 
+use super::{Ground, Site, knobs};
 use crate::error::Result;
 use crate::host::Host;
-use crate::provision::{Ground, Site, knobs};
 use crate::record::drive::SNIA_ROUND_US;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Micros;

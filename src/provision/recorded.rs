@@ -5,14 +5,13 @@
 //! what stands on them can still be unmounted and detached. A device is known as ours by its backend's identifier, since its
 //! number may be another's by then.
 
+use super::identity::BlockDevice;
 use super::ledger::{Ledger, Thing};
 use super::sysfs::DeviceNumber;
-use super::{Built, Ground, Unmet, folder, guard, kernel_module, mount};
+use super::{Built, Ground, Unmet, folder, guard, kernel_module, mount, mount_table};
 use crate::error::{Context, Error, Result};
 use crate::host::time::sleep;
 use crate::host::{Host, files, folders, nbd, paths};
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount_table;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};

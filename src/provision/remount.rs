@@ -4,15 +4,14 @@
 //! same places, without a process and without reading back facts, and the kernel must show the same options. Folders and
 //! mounts are entered into the ledger once, for as long as this lives: a mount that is not there needs no undoing.
 
+use super::facts::Grounds;
 use super::ledger::Thing;
-use super::stack::BuiltStack;
+use super::stack::{self, BuiltStack};
 use super::undo::{Undoers, undo_from};
-use super::{Ground, Site, folder, stack};
+use super::{Ground, Site, folder, mount_table};
 use crate::error::{Error, Result};
 use crate::host::mounts::{self, MountOptions};
 use crate::host::time::{now, sleep};
-use crate::provision::facts::Grounds;
-use crate::provision::mount_table;
 use crate::record::facts::MountFacts;
 use crate::record::stack::{End, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;

@@ -3,16 +3,15 @@
 //! The disk comes and goes with the module, whose parameters it is made by, so that there can be one on a machine at a
 //! time. The only thing in the ledger is the `module`; its vendor's name is the run's id, by which it is known to be ours.
 
-use super::guard;
-use super::knobs;
+use super::identity::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, kernel_module, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount_table;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;

@@ -3,13 +3,13 @@
 //!
 //! Data, WAL and tablespaces are in one snapshot or there is none: parts of different moments are no copy of a database.
 
+use super::facts::Grounds;
 use super::ledger::{Ledger, Thing};
 use super::stack::{BuiltStack, inputs, known};
 use super::{GivenGround, Ground, Layer, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, folders, paths};
-use crate::provision::facts::Grounds;
 use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -3,15 +3,14 @@
 //! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
+use super::facts::{self, Grounds};
+use super::images::Images;
+use super::{
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, disk, knobs, layer, precondition, zfs_places, zfs_tools,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::extents::Pieces;
-use crate::provision::facts::Grounds;
-use crate::provision::images::Images;
-use crate::provision::precondition;
-use crate::provision::{
-    Built, GivenGround, Ground, Layer, Site, Space, Unmet, disk, facts, knobs, layer, zfs_places, zfs_tools,
-};
 use crate::record::age::PoolRoom;
 use crate::record::built::StackFacts;
 use crate::record::stack::{End, GroundName, NodeSpec, Role, StackSpec};

@@ -1,15 +1,14 @@
 //! What the tests of real stacks share: a place of their own, a run in it, and the look whether anything is left.
 
+use super::facts::Grounds;
 use super::images::Images;
 use super::ledger::{Death, Ledger, Thing};
 use super::stack::{BuiltStack, build_stack, reopen_stack, unmet};
 use super::undo::{Undoers, undo_from};
-use super::{Ground, Site, folder, layer, mapper, mount, sysfs};
+use super::{Ground, Site, folder, layer, mapper, mount, mount_table, sysfs};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
-use crate::provision::facts::Grounds;
-use crate::provision::mount_table;
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;

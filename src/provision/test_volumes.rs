@@ -1,12 +1,12 @@
 //! Stand-ins for tests: in the shapes of md, LVM, LUKS and dm-delay, made of loop devices on slices of their first member, so
 //! that graphs can be built where the kernel has none of these. What is written goes to the first member alone.
 
+use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::provision::identity::BlockDevice;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};

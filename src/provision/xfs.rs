@@ -1,19 +1,17 @@
 //! `xfs`.
 
-use super::Site;
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
-use super::guard;
+use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use super::snapshots::{delete_reflinks, reflinks};
+use super::{LayerInfo, Site, guard};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
 use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
-use crate::provision::LayerInfo;
-use crate::provision::identity::BlockDevice;
 use crate::record::options::Options;
 use crate::record::stack::{Role, Take};
 use std::collections::BTreeMap;

@@ -2,9 +2,8 @@
 
 use super::zfs_tools::{self, call};
 use crate::error::Result;
-use crate::host::Host;
 use crate::host::extents::Pieces;
-use crate::host::paths;
+use crate::host::{Host, paths};
 use crate::parse::zdb::{self, FileBlock};
 use std::path::Path;
 use std::time::Duration;

@@ -3,6 +3,7 @@
 
 use super::knobs::modules;
 use super::ledger::Thing;
+use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use super::{Unmet, folder, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -11,7 +12,6 @@ use crate::host::time::sleep;
 use crate::parse::kstat;
 use crate::parse::zfs_get::{self, Property};
 use crate::parse::zpool_list::{self, VdevClass};
-use crate::provision::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use crate::record::age::PoolRoom;
 use crate::record::durability;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};

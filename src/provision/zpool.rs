@@ -6,18 +6,17 @@
 //! the GUID that stands on the devices of the stack and by their paths, and none is entered into the machine's cache file.
 
 use super::filesystem::{new_uuid, wipe_all};
-use super::guard;
-use super::knobs::modules;
+use super::identity::BlockDevice;
+use super::knobs::{self, modules};
 use super::ledger::Thing;
+use super::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, folder, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, devices_for, folder, guard, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, paths};
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount_table::{BUSY_PAUSE, BUSY_TRIES};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;

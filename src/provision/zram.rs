@@ -4,16 +4,15 @@
 //! before the device gets its size, the `device` with the kernel's number for this very one (`diskseq`). An unused device
 //! has no size: it is removed by its number alone; one with a size only if it is the very one.
 
-use super::guard;
-use super::knobs;
+use super::identity::BlockDevice;
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, kernel_module, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, guard, kernel_module, knobs, mount_table, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::sleep;
-use crate::provision::identity::BlockDevice;
-use crate::provision::mount_table;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;

@@ -1,12 +1,11 @@
 //! What ageing takes of time and space, estimated.
 
-use crate::ageing;
+use super::case::{EMPTY_CLUSTER, memory_of, workload};
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::provision;
 use crate::record::case::CaseSpec;
-use crate::run::case::{EMPTY_CLUSTER, memory_of, workload};
 use crate::units::Bytes;
+use crate::{ageing, provision};
 
 /// Bytes of random pages that are read and written back in a second by a disk of no special speed.
 const REWRITE_BYTES_PER_S: u64 = 50_000_000;

@@ -4,8 +4,7 @@ use crate::cluster::setting;
 use crate::error::{Error, Result};
 use crate::record::case::CaseSpec;
 use crate::units::Bytes;
-use crate::workload;
-use crate::workload::{Memory, Workload};
+use crate::workload::{self, Memory, Workload};
 
 /// What an empty cluster takes with its first WAL segments and catalogs.
 pub(crate) const EMPTY_CLUSTER: u64 = 64 << 20;

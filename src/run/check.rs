@@ -1,23 +1,20 @@
 //! What the server and the kernel say of a plan before anything is built: versions, settings, mount options.
 
+use super::case::workload;
 use super::io_uring;
-use crate::ageing;
 use crate::cluster::check::{self, RefusedSetting, Values};
 use crate::cluster::install::{self, Installation};
 use crate::cluster::server;
 use crate::error::{Error, Result};
-use crate::host::Host;
-use crate::host::{machine, paths, users};
-use crate::plan::Plan;
-use crate::plan::did_you_mean;
+use crate::host::{Host, machine, paths, users};
 use crate::plan::pointed::{Refusal, Spot};
+use crate::plan::{Plan, did_you_mean};
 use crate::provision::mount_options::{MountFinding, MountOption, MountOptions, usual};
 use crate::provision::{same_bytes, snapshots};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
-use crate::run::case::workload;
-use crate::telemetry;
+use crate::{ageing, telemetry};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -93,7 +90,7 @@ pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
 }
 
 /// Settings and initdb arguments that servers under test depend on.
-fn reserved(cases: &[CaseSpec]) -> Vec<Refusal> {
+pub(super) fn reserved(cases: &[CaseSpec]) -> Vec<Refusal> {
     let servers = || cases.iter().filter_map(|case| case.postgres.as_ref());
     let names: BTreeSet<&String> = servers().flat_map(|postgres| postgres.settings.keys()).collect();
     let arguments: BTreeSet<&String> = servers().flat_map(|postgres| &postgres.initdb).collect();
@@ -151,10 +148,7 @@ impl Checked {
                         let name = option.split('=').next().unwrap_or_default();
                         let message = format!("the kernel refuses the mount option `{option}`: {words}");
                         let help = did_you_mean(name, usual(&filesystem).into_iter().filter(|known| *known != name));
-                        let refusal = Refusal { spot, message, help };
-                        if !self.refusals.contains(&refusal) {
-                            self.refusals.push(refusal);
-                        }
+                        self.refuse(Refusal { spot, message, help });
                     }
                     MountFinding::Unchecked(why) => {
                         unchecked.entry(why).or_default().insert(format!("{option} ({filesystem})"));
@@ -253,7 +247,11 @@ impl Checked {
 
     fn age(&mut self, case: &CaseSpec, key: &str, message: String, help: &str) {
         let spot = Spot::Age { stack: case.stack.name.clone(), key: key.to_owned() };
-        let refusal = Refusal { spot, message, help: Some(help.to_owned()) };
+        self.refuse(Refusal { spot, message, help: Some(help.to_owned()) });
+    }
+
+    /// Adds a refusal, once.
+    fn refuse(&mut self, refusal: Refusal) {
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }

@@ -1,22 +1,22 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
-use crate::cluster::{install, server};
+use super::case::{EMPTY_CLUSTER, memory_of, workload};
+use super::{age_cost, check, drives, io_uring, verdicts, warnings, window};
+use crate::ageing;
+use crate::cluster::install;
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, DriveLine, Forecast, ImagesLine, SpaceLine};
-use crate::provision::images::Images;
-use crate::provision::{Space, Unmet, images, knobs};
+use crate::provision::images::{self, Images};
+use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::build::UNBUILT;
 use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
 use crate::record::window::Extent;
-use crate::run::case::{EMPTY_CLUSTER, memory_of, workload};
-use crate::run::{age_cost, drives, io_uring, verdicts, warnings, window};
 use crate::stats::disturbance::most_repeats;
 use crate::units::Bytes;
-use crate::{ageing, provision};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -125,20 +125,9 @@ pub(super) fn images_us<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> u64 
 
 /// Refuses settings and initdb arguments that servers under test depend on.
 fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
-    let names: BTreeSet<&String> =
-        cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| postgres.settings.keys()).collect();
-    let refused = names.into_iter().filter_map(|name| {
-        let reason = server::reserved_setting(name)?;
-        Some(format!("the setting `{name}` is reserved for pgstrata: {reason}"))
-    });
-    let arguments: BTreeSet<&String> =
-        cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| &postgres.initdb).collect();
-    let of_initdb = arguments.into_iter().filter_map(|argument| {
-        let reason = server::reserved_argument(argument)?;
-        Some(format!("the initdb argument `{argument}` is reserved for pgstrata: {reason}"))
-    });
+    let refused = check::reserved(cases).into_iter().map(|refusal| refusal.message);
     let twice: BTreeSet<String> = cases.iter().flat_map(set_twice).collect();
-    let refused: Vec<String> = refused.chain(of_initdb).chain(twice).collect();
+    let refused: Vec<String> = refused.chain(twice).collect();
     if refused.is_empty() {
         return Ok(());
     }

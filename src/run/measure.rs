@@ -3,6 +3,9 @@
 //! Memory does not grow with the length of a measurement: a row is written as soon as both its halves are there, the
 //! latencies of a second as soon as it is complete.
 
+use super::cpu_taken::Counter;
+use super::disturbance::Others;
+use super::events::Events;
 use crate::error::{Error, Result};
 use crate::host::time::thread_cpu_us;
 use crate::host::{Host, threads};
@@ -15,9 +18,6 @@ use crate::record::latency::LatencyInterval;
 use crate::record::options::Options;
 use crate::record::seconds::{Row, Value, client_columns, key_columns};
 use crate::record::trial::{CpuTaken, Gap, WaitFigures};
-use crate::run::cpu_taken::Counter;
-use crate::run::disturbance::Others;
-use crate::run::events::Events;
 use crate::store::seconds::SecondsWriter;
 use crate::store::{self, latency};
 use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};

@@ -1,24 +1,22 @@
 //! The beginning of a run, and of each further sitting of it.
 
+use super::crashed::Crashed;
+use super::died::Died;
+use super::events::Watcher;
+use super::session::{Ending, Places, Session};
+use super::sitting::{case_of, count};
+use super::verdicts::Judge;
+use super::{drives, forecast, guests, looks, repeats, share, undo};
 use crate::cluster::install;
 use crate::error::{Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, machine, time};
-use crate::plan;
-use crate::plan::Plan;
+use crate::plan::{self, Plan};
 use crate::provision::ledger::Ledger;
 use crate::record::case::CaseSpec;
 use crate::record::event::{CaseLeft, Event};
 use crate::record::facts::HostFacts;
-use crate::record::run;
-use crate::record::run::RunRecord;
-use crate::run::crashed::Crashed;
-use crate::run::died::Died;
-use crate::run::events::Watcher;
-use crate::run::session::{Ending, Places, Session};
-use crate::run::sitting::{case_of, count};
-use crate::run::verdicts::Judge;
-use crate::run::{drives, forecast, guests, looks, repeats, share, undo};
+use crate::record::run::{self, RunRecord};
 use crate::stats::disturbance::most_repeats;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;

@@ -1,10 +1,14 @@
 //! A run from its first trial to its last, in one sitting or several.
 
+use super::crashed::Crashed;
+use super::died::Died;
+use super::events::{Events, Watcher};
+use super::{case, undo};
 use crate::error::{Error, Kind, Result};
 use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
-use crate::host::users::User;
-use crate::host::{Host, files, time, users};
+use crate::host::users::{self, User};
+use crate::host::{Host, files, time};
 use crate::provision::folder;
 use crate::provision::images::Images;
 use crate::provision::ledger::Ledger;
@@ -14,11 +18,6 @@ use crate::record::drive::DriveRecord;
 use crate::record::facts::HostFacts;
 use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
-use crate::run::case;
-use crate::run::crashed::Crashed;
-use crate::run::died::Died;
-use crate::run::events::{Events, Watcher};
-use crate::run::undo;
 use crate::store::folder::Writer;
 use crate::units::Bytes;
 use crate::workload::Memory;

@@ -1,18 +1,18 @@
 //! A sitting of a run: what is left of its trials, in their order, until nothing is, or they fail alike, or the next ones run in
 //! another guest.
 
+use super::fail_fast::FailFast;
+use super::guests::Guests;
+use super::looks::Looks;
+use super::session::{Ending, Session, both, give_to_person};
+use super::share::{self, has_result};
+use super::verdicts::Judge;
+use super::{repeats, trial};
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{micros, now};
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::Event;
 use crate::record::run::RunRecord;
-use crate::run::fail_fast::FailFast;
-use crate::run::guests::Guests;
-use crate::run::looks::Looks;
-use crate::run::session::{Ending, Session, both, give_to_person};
-use crate::run::share::has_result;
-use crate::run::verdicts::Judge;
-use crate::run::{repeats, share, trial};
 use std::path::Path;
 
 /// How far a sitting has come.

@@ -2,9 +2,10 @@
 //!
 //! Every stack starts from the same bytes, and loading is paid once. `docs/adr/0004-template-copy.md` has what it saves.
 
+use super::session::{Session, Template};
+use super::undo;
 use crate::cluster::install::Installation;
-use crate::cluster::server;
-use crate::cluster::server::Server;
+use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
@@ -12,8 +13,6 @@ use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::CacheState;
-use crate::run::session::{Session, Template};
-use crate::run::undo;
 use crate::workload::{Place, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

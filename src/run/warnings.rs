@@ -1,5 +1,6 @@
 //! What a person should know of a plan before the run, beside what its workloads say.
 
+use super::case::workload;
 use crate::cluster::{install, server};
 use crate::error::Result;
 use crate::host::Host;
@@ -8,7 +9,6 @@ use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::Writes;
 use crate::record::stack::NodeSpec;
 use crate::record::window::Extent;
-use crate::run::case::workload;
 use crate::units::Micros;
 use std::collections::{BTreeMap, BTreeSet};
 

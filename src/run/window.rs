@@ -1,11 +1,11 @@
 //! What a window of whole checkpoint cycles needs: settings under which checkpoints come by time alone, and how long it
 //! will take. Values of the plan win. Why: `docs/adr/0020-windows-of-whole-checkpoint-cycles.md`.
 
+use super::case;
 use crate::cluster::setting;
 use crate::error::Result;
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::window::Extent;
-use crate::run::case;
 use crate::units::Micros;
 use std::collections::BTreeMap;
 

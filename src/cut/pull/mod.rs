@@ -12,18 +12,16 @@ mod tests;
 
 pub(crate) use witness::{WitnessPlace, answer};
 
-use super::commits;
+use super::cutting::{Cutting, Found};
 use super::evidence::verdict_of;
 use super::history::{Acknowledgement, History, link};
-use super::invariants;
 use super::ladder::Finding;
 use super::server_check::{self, Ended};
 use super::session::Session;
+use super::{commits, invariants};
 use crate::cluster::install;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
-use crate::cut::cutting::Cutting;
-use crate::cut::cutting::Found;
 use crate::error::{Context, Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, now, sleep};

@@ -1,12 +1,12 @@
 //! The key `age` of a stack: how it is aged before it is measured.
 
-use super::super::options::{Axis, Entered, options, read_options};
-use super::super::problem::{Problem, Problems};
-use super::super::tree::{Pair, get};
-use super::super::values::Choice;
-use super::super::{Catalogue, CatalogueEntry};
 use super::FOLDER;
 use crate::plan::limits::Key;
+use crate::plan::options::{Axis, Entered, options, read_options};
+use crate::plan::problem::{Problem, Problems};
+use crate::plan::tree::{Pair, get};
+use crate::plan::values::Choice;
+use crate::plan::{Catalogue, CatalogueEntry};
 use crate::record::options::Options;
 use std::path::Path;
 

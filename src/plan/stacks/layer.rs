@@ -1,10 +1,10 @@
 //! How a layer is written: `"name"`, or `{ name = VALUE, option = ... }` where VALUE is the layer's first option, or
 //! `{ name = { option = ... } }`; and which of its keys name what it stands on.
 
-use super::super::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
-use super::super::tree::{Node, Pair, Value};
-use super::super::{Catalogue, CatalogueEntry};
 use crate::plan::limits::Key;
+use crate::plan::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
+use crate::plan::tree::{Node, Pair, Value};
+use crate::plan::{Catalogue, CatalogueEntry};
 use crate::record::stack::GroundKind;
 
 /// Where a layer is written, which says what layers may stand there.

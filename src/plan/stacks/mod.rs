@@ -10,6 +10,7 @@ mod wire;
 pub(super) use age::AGE;
 pub(super) use layer::Slot;
 
+use super::limits::{Key, Span};
 use super::machine::QUEUE;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, options, read_options};
@@ -17,7 +18,6 @@ use super::problem::{Problem, Problems, refuse_unknown, suggestion};
 use super::tree::{Node, Pair, Value, get};
 use super::values::Choice;
 use super::{Catalogue, CatalogueEntry};
-use crate::plan::limits::{Key, Span};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::{GroundKind, GroundName, Input, NodeSpec, StackSpec};
 use age::AgeDraft;

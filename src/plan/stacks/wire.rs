@@ -1,10 +1,10 @@
 //! What each node of a stack stands on: as the plan names it, or by default whatever nothing else uses.
 
-use super::super::problem::{Problem, Problems, suggestion};
-use super::super::tree::{Node, Pair, Value};
 use super::NodeDraft;
 use super::layer::{Slot, Written};
 use crate::plan::limits::Span;
+use crate::plan::problem::{Problem, Problems, suggestion};
+use crate::plan::tree::{Node, Pair, Value};
 use crate::record::stack::{GroundKind, GroundName, Input, Role, Take};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,9 @@
 //! The disks of this machine, as a plan names them: `pgstrata doctor`.
 
-use super::super::guard;
-use super::super::sysfs::{self, DeviceNumber};
 use crate::host::{Host, folders, paths};
-use crate::provision::identity::BlockDevice;
-use crate::provision::identity::Identity;
+use crate::provision::guard;
+use crate::provision::identity::{BlockDevice, Identity};
+use crate::provision::sysfs::{self, DeviceNumber};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

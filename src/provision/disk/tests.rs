@@ -3,14 +3,12 @@
 use super::{Disk, contents};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::provision::drives;
-use crate::provision::guard;
 use crate::provision::identity::BlockDevice;
 use crate::provision::images::Images;
 use crate::provision::stack::{build_stack, unmet};
 use crate::provision::test_site::{TestPlace, options_of, stack, text};
 use crate::provision::undo::{Undoers, undo_from};
-use crate::provision::{Ground, Layer, Site};
+use crate::provision::{Ground, Layer, Site, drives, guard};
 use crate::record::options::{OptionValue, Options};
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, symlink};

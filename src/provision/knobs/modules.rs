@@ -3,11 +3,11 @@
 //! There are hundreds, and each version has others, so that there is no list of them here. A parameter is a knob like
 //! others: noted in the ledger, read back, put back.
 
+use super::parameter::{MODULES, folder, is_name};
+use super::{setting, wanted};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
-use crate::provision::knobs::parameter::{MODULES, folder, is_name};
-use crate::provision::knobs::{setting, wanted};
 use crate::provision::ledger::Ledger;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The files of parameters of modules: what of the ledger root may write to.
 
-use crate::provision::knobs::{Drags, Knob, knob};
+use super::{Drags, Knob, knob};
 
 /// The modules that make up ZFS, those of versions before 2.2 among them.
 pub(crate) const MODULES: [&str; 4] = ["zfs", "spl", "icp", "zcommon"];

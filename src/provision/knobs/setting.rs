@@ -4,10 +4,10 @@
 //! anything else was set by somebody meanwhile, is newer than our wish, and stays. So is what a kernel shows that was
 //! booted since, or a device that is not the same any more: neither holds anything of ours.
 
+use super::parameter::{PARAMETER, is_parameter};
 use super::{Drags, Knob, of_device, of_machine};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::provision::knobs::parameter::{PARAMETER, is_parameter};
 use crate::provision::ledger::{Ledger, Thing};
 use crate::provision::sysfs::{self, DeviceNumber};
 

@@ -1,12 +1,12 @@
 //! Knobs on a fake tree, on loop devices, and on this machine.
 
-use super::super::ledger::{Death, Ledger, Thing};
-use super::super::test_site::{TestPlace, options_of, stack, text};
-use super::super::undo::{Undoers, undo_from};
 use super::setting::shown;
 use super::*;
 use crate::host::loops;
 use crate::provision::identity::BlockDevice;
+use crate::provision::ledger::{Death, Ledger, Thing};
+use crate::provision::test_site::{TestPlace, options_of, stack, text};
+use crate::provision::undo::{Undoers, undo_from};
 use std::fs;
 
 const BOOT: &str = "proc/sys/kernel/random/boot_id";

@@ -1,7 +1,7 @@
 //! The options of a volume group and its volumes: sizes, arguments of lvcreate, and whether LVM has it so.
 
-use super::super::knobs;
 use crate::error::{Error, Result};
+use crate::provision::knobs;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
 //! Snapshots of a logical volume: thin ones share the pool, thick ones take an equal part of what is free in the group.
 
-use super::super::ledger::Thing;
-use super::super::snapshots::{IsLost, SNAPSHOT, SnapshotWay, text_of};
-use super::super::{Ground, folder, mapper};
 use super::{command, has_group, mapped_name, options, report};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::provision::ledger::Thing;
+use crate::provision::snapshots::{IsLost, SNAPSHOT, SnapshotWay, text_of};
+use crate::provision::{Ground, folder, mapper};
 use crate::record::options::Options;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! The options of an array: what mdadm is told, what is set once it runs, and whether the kernel has it so.
 
-use super::super::knobs;
-use super::super::sysfs::DeviceNumber;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::provision::knobs;
+use crate::provision::sysfs::DeviceNumber;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 use std::collections::BTreeMap;

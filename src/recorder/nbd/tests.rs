@@ -1,8 +1,8 @@
 //! The server against a client of the tests: every option, every command, and streams that are no requests.
 
-use super::super::testing::{ROOM, SIZE, TestDisks};
-use super::super::{DeviceModel, Durable, Op, Recorder, create_base};
 use super::{EXPORT_FLAGS, NbdServer, open};
+use crate::recorder::testing::{ROOM, SIZE, TestDisks};
+use crate::recorder::{DeviceModel, Durable, Op, Recorder, create_base};
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

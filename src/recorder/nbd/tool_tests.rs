@@ -1,10 +1,10 @@
 //! The server against the tools that others use: nbdinfo and nbdcopy of libnbd, qemu-io of QEMU.
 
-use super::super::testing::SIZE;
-use super::super::{Entry, Op};
 use super::tests::Served;
 use crate::host::Host;
 use crate::host::command::Command;
+use crate::recorder::testing::SIZE;
+use crate::recorder::{Entry, Op};
 
 /// Whether the tool is here; says what is skipped where it is not.
 fn has(test: &str, tool: &str, package: &str) -> bool {

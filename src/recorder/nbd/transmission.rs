@@ -4,9 +4,9 @@
 //! that the client has sent by then is read and has its place of submission: a flush that was sent before a write was
 //! answered does not cover that write.
 
-use super::super::disk::{Change, Recorder, Submitted};
-use super::super::entry::Op;
 use super::Shared;
+use crate::recorder::disk::{Change, Recorder, Submitted};
+use crate::recorder::entry::Op;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;

@@ -2,9 +2,8 @@
 
 use super::Trial;
 use crate::error::{Context, Result};
-use crate::host::Host;
-use crate::host::folders;
 use crate::host::time::{micros, now, sleep};
+use crate::host::{Host, folders};
 use crate::parse::{diskstats, meminfo};
 use crate::record::window::{DeviceTraffic, SettleRecord};
 use crate::run::window;

@@ -3,15 +3,15 @@
 //! The step `build`: the knobs of the kernel, then the stack of a trial, fresh, or the one that is kept for all of them,
 //! with its age; then a look at what others do to its devices.
 
+use super::site::{name_of, site};
+use super::{Trial, drive, idle};
 use crate::error::Result;
 use crate::host::time::now;
-use crate::provision::stack::BuiltStack;
-use crate::provision::{knobs, stack};
+use crate::provision::knobs;
+use crate::provision::stack::{self, BuiltStack};
 use crate::record::event::Event;
 use crate::record::stack::StackSpec;
 use crate::run::session::{KeptStack, Session};
-use crate::run::trial::site::{name_of, site};
-use crate::run::trial::{Trial, drive, idle};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 

@@ -3,11 +3,10 @@
 //! A trial is one whole search on one stack. Which rate comes next is decided by `stats::search`; what it all says, by
 //! analysis. Absent on purpose: figures.
 
-use super::drive;
 use super::options::{self, Settings};
-use super::seconds::Tally;
+use super::seconds::{TRANSACTIONS, Tally};
 use super::shifted::Shifted;
-use super::{Pgbench, settings};
+use super::{Pgbench, drive, settings};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::parse::pgbench_summary;
@@ -18,7 +17,6 @@ use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
 use crate::stats::search::{self, Counted, Try};
 use crate::units::Micros;
-use crate::workload::pgbench::seconds::TRANSACTIONS;
 use crate::workload::{Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;

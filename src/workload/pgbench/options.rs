@@ -1,11 +1,11 @@
 //! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
 
+use super::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, writes};
 use crate::host::paths;
 use crate::record::operation::Writes;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::pgbench::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, writes};
 use crate::workload::{Memory, Window};
 use std::sync::LazyLock;
 

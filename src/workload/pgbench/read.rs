@@ -1,12 +1,11 @@
 //! What was counted from the log and what pgbench says itself, as a record has it. Pure.
 
+use super::options::Settings;
+use super::seconds::{ScriptTally, TRANSACTIONS, Tally};
+use super::unsent;
 use crate::error::{Error, Result};
-use crate::parse::pgbench_summary;
-use crate::parse::pgbench_summary::Summary;
+use crate::parse::pgbench_summary::{self, Summary};
 use crate::record::counts::{Counts, Measure, Reported, StatementFigures};
-use crate::workload::pgbench::options::Settings;
-use crate::workload::pgbench::seconds::{ScriptTally, TRANSACTIONS, Tally};
-use crate::workload::pgbench::unsent;
 
 /// The counts of one measurement. `summary` is what pgbench printed at its end, where it came to one.
 pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Result<Counts> {

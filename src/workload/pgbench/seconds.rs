@@ -3,13 +3,13 @@
 //! Only seconds that are still open are held: a second is reported as soon as every stream has passed it. Telling goes
 //! through a channel, so that no reader of a pipe, and with it pgbench, ever waits for a listener.
 
+use super::due::{Due, DueTally};
+use super::idle::{Idle, Marks};
+use super::unsent::{FixedRate, LastOnes};
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::counts::Unsent;
 use crate::record::latency::LatencyInterval;
-use crate::workload::pgbench::due::{Due, DueTally};
-use crate::workload::pgbench::idle::{Idle, Marks};
-use crate::workload::pgbench::unsent::{FixedRate, LastOnes};
 use crate::workload::{ClientSecond, empty_histogram};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;

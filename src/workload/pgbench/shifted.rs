@@ -1,7 +1,7 @@
 //! Several pgbench one after the other as one measurement: their seconds and latencies on one time axis.
 
+use super::seconds::TRANSACTIONS;
 use crate::record::latency::LatencyInterval;
-use crate::workload::pgbench::seconds::TRANSACTIONS;
 use crate::workload::{ClientSecond, Listener};
 use hdrhistogram::Histogram;
 use std::sync::OnceLock;

@@ -4,7 +4,7 @@
 //! stack makes snapshots, figures.
 
 use super::capacity::of_pgbench;
-use super::seconds::Tally;
+use super::seconds::{TRANSACTIONS, Tally};
 use super::{Pgbench, drive, reflinks, settings};
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
@@ -18,7 +18,6 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
-use crate::workload::pgbench::seconds::TRANSACTIONS;
 use crate::workload::{
     ClientSecond, Listener, Measuring, Memory, Place, SnapshotActions, Until, Window, Workload, WorkloadInfo,
 };

@@ -7,7 +7,7 @@ mod outage;
 mod witness;
 
 use super::capacity::of_pgbench;
-use super::seconds::Tally;
+use super::seconds::{TRANSACTIONS, Tally};
 use super::shifted::Shifted;
 use super::{Pgbench, drive, settings};
 use crate::cluster::client::Client;
@@ -21,7 +21,6 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::pgbench::seconds::TRANSACTIONS;
 use crate::workload::{
     ClientSecond, Crash, Listener, Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo,
 };

@@ -3,7 +3,6 @@
 //! Our own clock tells what comes before the server writes its log, and the first answer; the log, to the millisecond, what
 //! lies between. Each part ends where the next one begins, so that nothing is left over unless the log lacks a line.
 
-use super::super::drive;
 use super::witness::{Clock, watch};
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Error, Result};
@@ -12,6 +11,7 @@ use crate::host::time::{now, sleep};
 use crate::parse::recovery_log::{self, RecoveryLog};
 use crate::record::recovery::CrashKind;
 use crate::record::stage::{StageCounts, StageKind};
+use crate::workload::pgbench::drive;
 use crate::workload::{Crash, GuestIsBack, MachineCrash, Place};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
