@@ -65,8 +65,7 @@ impl Layer for Bcache {
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
-        let programs = [("make-bcache", "bcache-tools"), ("wipefs", "util-linux")];
-        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let programs = needs::programs(host, &[("make-bcache", "bcache-tools"), ("wipefs", "util-linux")]);
         let driver = kernel_module::unmet(host, "bcache", "bcache", |host| host.exists(SETS));
         needs::root().into_iter().chain(programs).chain(driver).collect()
     }

@@ -19,7 +19,7 @@ pub static BCACHEFS: Recipe = Recipe {
     // BCH_SB_LABEL_SIZE is 32.
     label_bytes: 31,
     label_and_uuid: |label, uuid| vec!["-q".to_owned(), format!("--fs_label={label}"), format!("--uuid={uuid}")],
-    usual: &["compression", "discard", "journal_flush_delay", "journal_flush_disabled", "nocow"],
+    usual: "compression discard journal_flush_delay journal_flush_disabled nocow",
     facts,
     ..Recipe::ON_ONE_DEVICE
 };

@@ -122,32 +122,9 @@ fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
 }
 
 /// Mount options that people set for a database.
-const USUAL: &[&str] = &[
-    "autodefrag",
-    "noautodefrag",
-    "barrier",
-    "nobarrier",
-    "commit",
-    "compress",
-    "compress-force",
-    "datacow",
-    "nodatacow",
-    "datasum",
-    "nodatasum",
-    "discard",
-    "nodiscard",
-    "flushoncommit",
-    "noflushoncommit",
-    "max_inline",
-    "metadata_ratio",
-    "notreelog",
-    "treelog",
-    "space_cache",
-    "ssd",
-    "nossd",
-    "ssd_spread",
-    "thread_pool",
-];
+const USUAL: &str = "autodefrag noautodefrag barrier nobarrier commit compress compress-force datacow nodatacow \
+    datasum nodatasum discard nodiscard flushoncommit noflushoncommit max_inline metadata_ratio notreelog treelog \
+    space_cache ssd nossd ssd_spread thread_pool";
 
 /// fs/btrfs/super.c, `btrfs_fs_parameters` and `btrfs_show_options`.
 const RULES: &[KeepRule] = &[

@@ -120,27 +120,9 @@ fn members(devices: &FilesystemDevices<'_>) -> Vec<String> {
 }
 
 /// Mount options that people set for a database.
-const USUAL: &[&str] = &[
-    "barrier",
-    "nobarrier",
-    "commit",
-    "data",
-    "delalloc",
-    "nodelalloc",
-    "discard",
-    "nodiscard",
-    "journal_checksum",
-    "journal_async_commit",
-    "journal_ioprio",
-    "dioread_lock",
-    "dioread_nolock",
-    "auto_da_alloc",
-    "noauto_da_alloc",
-    "stripe",
-    "max_batch_time",
-    "min_batch_time",
-    "inode_readahead_blks",
-];
+const USUAL: &str = "barrier nobarrier commit data delalloc nodelalloc discard nodiscard journal_checksum \
+    journal_async_commit journal_ioprio dioread_lock dioread_nolock auto_da_alloc noauto_da_alloc stripe \
+    max_batch_time min_batch_time inode_readahead_blks";
 
 /// fs/ext4/super.c, `ext4_mount_opts` and `_ext4_show_options`. Most defaults need no line: the kernel prints them, too,
 /// in `/proc/fs/ext4/<device>/options`.

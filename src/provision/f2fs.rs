@@ -23,32 +23,9 @@ pub static F2FS: Recipe = Recipe {
 };
 
 /// Mount options that people set for a database.
-const USUAL: &[&str] = &[
-    "active_logs",
-    "alloc_mode",
-    "background_gc",
-    "barrier",
-    "checkpoint",
-    "checkpoint_merge",
-    "compress_algorithm",
-    "data_flush",
-    "discard",
-    "nodiscard",
-    "discard_unit",
-    "extent_cache",
-    "noextent_cache",
-    "fastboot",
-    "flush_merge",
-    "noflush_merge",
-    "fsync_mode",
-    "gc_merge",
-    "inline_data",
-    "noinline_data",
-    "memory",
-    "mode",
-    "nobarrier",
-    "reserve_root",
-];
+const USUAL: &str = "active_logs alloc_mode background_gc barrier checkpoint checkpoint_merge compress_algorithm \
+    data_flush discard nodiscard discard_unit extent_cache noextent_cache fastboot flush_merge noflush_merge \
+    fsync_mode gc_merge inline_data noinline_data memory mode nobarrier reserve_root";
 
 /// fs/f2fs/super.c, `f2fs_show_options`: it prints nearly every option in force, defaults included.
 const RULES: &[KeepRule] = &[

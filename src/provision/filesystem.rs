@@ -28,7 +28,7 @@ impl Layer for Recipe {
         &self.info
     }
 
-    fn usual_mount_options(&self) -> &'static [&'static str] {
+    fn usual_mount_options(&self) -> &'static str {
         self.usual
     }
 
@@ -157,7 +157,7 @@ pub struct Recipe {
     /// Mount options that name its further devices.
     pub(super) members: fn(&FilesystemDevices<'_>) -> Vec<String>,
     /// Mount options that people set for a database: only to name the one that was meant.
-    pub(super) usual: &'static [&'static str],
+    pub(super) usual: &'static str,
     /// How the kernel prints its mount options.
     pub(super) rules: &'static [KeepRule],
     /// Further evidence of options in force: of a host and a device.
@@ -193,7 +193,7 @@ impl Recipe {
         prepare: |_, _, _, _| Ok(Vec::new()),
         wipe_log: |_, _, _| Ok(()),
         members: |_| Vec::new(),
-        usual: &[],
+        usual: "",
         rules: &[],
         in_force: |_, _| Vec::new(),
         after_mount: |_, _, _| Ok(BTreeMap::new()),

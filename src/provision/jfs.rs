@@ -18,7 +18,7 @@ pub static JFS: Recipe = Recipe {
     label_bytes: 16,
     label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
     set_uuid: Some(|device, uuid| Command::new("jfs_tune").args(["-U", uuid]).arg(device)),
-    usual: &["discard", "nodiscard", "errors", "integrity", "nointegrity"],
+    usual: "discard nodiscard errors integrity nointegrity",
     rules: RULES,
     facts,
     ..Recipe::ON_ONE_DEVICE

@@ -73,8 +73,7 @@ impl Layer for Luks {
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
-        let programs = [("cryptsetup", "cryptsetup-bin"), ("wipefs", "util-linux")];
-        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let programs = needs::programs(host, &[("cryptsetup", "cryptsetup-bin"), ("wipefs", "util-linux")]);
         let kernel = kernel_module::unmet_target(host, "crypt", "dm-crypt");
         mapper::unmet(host).chain(programs).chain(kernel).collect()
     }

@@ -61,8 +61,7 @@ impl Layer for Lvm {
     }
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
-        let programs = [("lvm", "lvm2"), ("wipefs", "util-linux")];
-        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let programs = needs::programs(host, &[("lvm", "lvm2"), ("wipefs", "util-linux")]);
         let kernel = kernel_module::unmet(host, "the device mapper", "dm-mod", |host| host.exists(MAPPER));
         let thin = options::is_thin(options).then(|| kernel_module::unmet_target(host, "thin-pool", "dm-thin-pool"));
         mapper::unmet(host).chain(programs).chain(kernel).chain(thin.flatten()).collect()

@@ -64,8 +64,7 @@ impl Layer for Md {
     }
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
-        let programs = [("mdadm", "mdadm"), ("wipefs", "util-linux")];
-        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let programs = needs::programs(host, &[("mdadm", "mdadm"), ("wipefs", "util-linux")]);
         let kernel = match Level::of(options) {
             Some(level) => {
                 kernel_module::unmet(host, &format!("md RAID level {}", level.number), level.module, |host| {

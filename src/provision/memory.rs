@@ -17,7 +17,7 @@ use std::path::Path;
 /// One of them.
 pub struct Memory {
     info: LayerInfo,
-    usual_mount_options: &'static [&'static str],
+    usual_mount_options: &'static str,
     /// Mount options that are keys of their own.
     own: &'static [(&'static str, &'static str)],
     rules: &'static [KeepRule],
@@ -34,7 +34,7 @@ pub static TMPFS: Memory = Memory {
             mount_options("Extra mount options, one string each: [\"huge=always\", \"noatime\"]."),
         ],
     ),
-    usual_mount_options: &["huge", "mpol", "nr_inodes", "noswap"],
+    usual_mount_options: "huge mpol nr_inodes noswap",
     own: &[("size=", "give the size as `size`"), ("nr_blocks=", "give the size as `size`")],
     // mm/shmem.c, `shmem_show_options`.
     rules: &[
@@ -61,7 +61,7 @@ pub static RAMFS: Memory = Memory {
             "Mount options, one string each. ramfs ignores unknown options; an option that does not show up afterwards is an error.",
         )],
     ),
-    usual_mount_options: &[],
+    usual_mount_options: "",
     own: &[],
     // fs/ramfs/inode.c, `ramfs_show_options`: the mode is all that it knows.
     rules: &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))],
@@ -74,7 +74,7 @@ pub static HUGETLBFS: Memory = Memory {
         "hugetlbfs: huge pages as files; it has no write(2), so every case on it fails with that reason.",
         &[mount_options("Mount options, one string each: [\"pagesize=2M\"].")],
     ),
-    usual_mount_options: &[],
+    usual_mount_options: "",
     own: &[],
     rules: &[],
     facts: must_write,
@@ -93,7 +93,7 @@ impl Layer for Memory {
         &self.info
     }
 
-    fn usual_mount_options(&self) -> &'static [&'static str] {
+    fn usual_mount_options(&self) -> &'static str {
         self.usual_mount_options
     }
 

@@ -260,20 +260,18 @@ pub trait Layer: Sync {
         self.info().name
     }
     /// Names of its grounds: one without a name, unless its options make several.
-    fn grounds(&self, options: &Options) -> Vec<String> {
-        let _ = options;
+    fn grounds(&self, _options: &Options) -> Vec<String> {
         vec![String::new()]
     }
-    /// Names of mount options of its own that people set for a database: only to name the one that was meant.
-    fn usual_mount_options(&self) -> &'static [&'static str] {
-        &[]
+    /// Names of mount options of its own that people set for a database, in one text: only to name the one that was meant.
+    fn usual_mount_options(&self) -> &'static str {
+        ""
     }
     /// Checks what the specs cannot say. Pure.
     ///
     /// # Errors
     /// The key and what is wrong with it.
-    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        let _ = options;
+    fn check(&self, _options: &Options) -> Result<(), OptionProblem> {
         Ok(())
     }
     /// What this machine lacks for it. Reads, never changes. An option that is not given is not looked at: without any,
@@ -281,33 +279,27 @@ pub trait Layer: Sync {
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
     /// What it offers at most, where that is known before it is built: an image's size, tmpfs's limit, a folder's free
     /// space. `data` are the capacities of what it stores data on; by default it offers all of it.
-    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
-        let _ = options;
+    fn capacity(&self, _options: &Options, data: &[Bytes]) -> Option<Bytes> {
         (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
     /// What it lacks of what it stores data on, whose capacities are `data`.
-    fn lacks_below(&self, options: &Options, data: &[Bytes]) -> Option<Unmet> {
-        let _ = (options, data);
+    fn lacks_below(&self, _options: &Options, _data: &[Bytes]) -> Option<Unmet> {
         None
     }
     /// The space it takes from something shared.
-    fn space(&self, options: &Options) -> Option<Space> {
-        let _ = options;
+    fn space(&self, _options: &Options) -> Option<Space> {
         None
     }
     /// What no two nodes can have at the same time: a disk by its path.
-    fn claims(&self, options: &Options) -> Option<String> {
-        let _ = options;
+    fn claims(&self, _options: &Options) -> Option<String> {
         None
     }
     /// By what its device is known again after a trial, where it outlives that; `below` is the same of what it stands on.
-    fn lasting(&self, options: &Options, below: &[String]) -> Option<String> {
-        let _ = (options, below);
+    fn lasting(&self, _options: &Options, _below: &[String]) -> Option<String> {
         None
     }
     /// Whether pages of a database reach what lies below unchanged and as wholes, so that they are known there by their headers.
-    fn keeps_pages(&self, options: &Options) -> bool {
-        let _ = options;
+    fn keeps_pages(&self, _options: &Options) -> bool {
         false
     }
     /// Builds it on its inputs, which are what [`LayerInfo::takes`] asks for; reads back what is there, and fails when that is
@@ -321,18 +313,15 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// As [`Layer::build`]; and where a layer has nothing that could be opened again.
-    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
-        let _ = (site, inputs, options);
+    fn reopen(&self, _site: &Site<'_>, _inputs: &[GivenGround], _options: &Options) -> Result<Built> {
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
     }
     /// Its mount options, where opening it again with these options is nothing but a mount of its one device.
-    fn only_mounts(&self, options: &Options) -> Option<Vec<String>> {
-        let _ = options;
+    fn only_mounts(&self, _options: &Options) -> Option<Vec<String>> {
         None
     }
     /// Why bytes that it holds already may not be written again, where these options ask for that.
-    fn skips_same_bytes(&self, options: &Options) -> Option<String> {
-        let _ = options;
+    fn skips_same_bytes(&self, _options: &Options) -> Option<String> {
         None
     }
     /// Whether it has snapshots, as far as that is known before it is built.
@@ -345,20 +334,18 @@ pub trait Layer: Sync {
     /// When what is needed for them cannot be read back.
     fn snapshots(
         &self,
-        host: &Host,
-        inputs: &[GivenGround],
-        ground: &Ground,
-        options: &Options,
+        _host: &Host,
+        _inputs: &[GivenGround],
+        _ground: &Ground,
+        _options: &Options,
     ) -> Result<Option<SnapshotWay>> {
-        let _ = (host, inputs, ground, options);
         Ok(None)
     }
     /// Why it takes nothing more, where what stands on it cannot know that: a thin pool that is full.
     ///
     /// # Errors
     /// With the tool's own words.
-    fn full(&self, host: &Host, inputs: &[GivenGround], options: &Options) -> Result<Option<String>> {
-        let _ = (host, inputs, options);
+    fn full(&self, _host: &Host, _inputs: &[GivenGround], _options: &Options) -> Result<Option<String>> {
         Ok(None)
     }
     /// Called once the whole stack stands, the lowest layer first: restores what the layers above undid and reads back
@@ -366,8 +353,7 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// When what was asked of this layer does not hold any more.
-    fn finish(&self, host: &Host, options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
-        let _ = (host, options, details);
+    fn finish(&self, _host: &Host, _options: &Options, _details: &mut BTreeMap<String, String>) -> Result<()> {
         Ok(())
     }
     /// Undoes one thing that this layer entered into the ledger. Does nothing when it is not there (any more), and

@@ -92,8 +92,8 @@ fn finding(filesystem: &str, option: &str) -> MountFinding {
 
 /// The mount options that people write for a filesystem, by name.
 pub fn usual(filesystem: &str) -> Vec<&'static str> {
-    let own = layer(filesystem).map_or(&[][..], Layer::usual_mount_options);
-    GENERAL.iter().chain(own).copied().collect()
+    let own = layer(filesystem).map_or("", Layer::usual_mount_options);
+    GENERAL.iter().copied().chain(own.split_whitespace()).collect()
 }
 
 #[cfg(test)]

@@ -26,6 +26,11 @@ pub(super) fn program(host: &Host, name: &str, package: &str) -> Option<Unmet> {
         .then(|| Unmet { what: format!("the program {name}"), hint: format!("apt-get install {package}") })
 }
 
+/// Programs, each with its package.
+pub(super) fn programs<'a>(host: &Host, wanted: &[(&'a str, &'a str)]) -> Vec<Unmet> {
+    wanted.iter().filter_map(|(name, package)| program(host, name, package)).collect()
+}
+
 /// What to do where the kernel lacks a driver.
 pub(super) const LACKING_KERNEL: &str =
     "run the plan with --guest, boot a kernel that has it, or install the package with this kernel's modules";

@@ -21,7 +21,7 @@ pub static NILFS2: Recipe = Recipe {
     label_bytes: 80,
     label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
     set_uuid: Some(|device, uuid| Command::new("nilfs-tune").args(["-f", "-U", uuid]).arg(device)),
-    usual: &["barrier", "nobarrier", "discard", "nodiscard", "errors", "nogc", "order", "pp"],
+    usual: "barrier nobarrier discard nodiscard errors nogc order pp",
     rules: RULES,
     in_force,
     facts,

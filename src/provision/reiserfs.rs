@@ -17,7 +17,7 @@ pub static REISERFS: Recipe = Recipe {
     modules: &["reiserfs"],
     label_bytes: 16,
     label_and_uuid: |label, uuid| ["-q", "-f", "-l", label, "-u", uuid].map(str::to_owned).to_vec(),
-    usual: &["acl", "attrs", "barrier", "block-allocator", "commit", "data", "notail", "tails", "user_xattr"],
+    usual: "acl attrs barrier block-allocator commit data notail tails user_xattr",
     rules: RULES,
     facts,
     ..Recipe::ON_ONE_DEVICE

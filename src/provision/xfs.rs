@@ -96,23 +96,8 @@ fn offset(signature: &Signature) -> Result<u64> {
 }
 
 /// Mount options that people set for a database.
-const USUAL: &[&str] = &[
-    "allocsize",
-    "discard",
-    "nodiscard",
-    "inode32",
-    "inode64",
-    "largeio",
-    "nolargeio",
-    "logbsize",
-    "logbufs",
-    "noalign",
-    "noquota",
-    "sunit",
-    "swalloc",
-    "swidth",
-    "wsync",
-];
+const USUAL: &str = "allocsize discard nodiscard inode32 inode64 largeio nolargeio logbsize logbufs noalign noquota \
+    sunit swalloc swidth wsync";
 
 /// fs/xfs/xfs_super.c, `xfs_fs_parameters` and `xfs_fs_show_options`.
 const RULES: &[KeepRule] = &[

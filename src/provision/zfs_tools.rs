@@ -41,8 +41,8 @@ pub(super) fn call(tool: &str, args: &[&str]) -> Command {
 
 /// What the machine lacks for ZFS.
 pub(super) fn unmet(host: &Host) -> Vec<Unmet> {
-    let programs = [("zpool", "zfsutils-linux"), ("zfs", "zfsutils-linux"), ("wipefs", "util-linux")];
-    let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+    let programs =
+        needs::programs(host, &[("zpool", "zfsutils-linux"), ("zfs", "zfsutils-linux"), ("wipefs", "util-linux")]);
     let kernel = needs::kernel_filesystem(host, "zfs", &["zfs"]);
     let kernel = kernel.map(|unmet| Unmet {
         hint:

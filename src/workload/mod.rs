@@ -235,8 +235,7 @@ pub trait Workload: Sync {
         self.info().name
     }
     /// The options of the pgbench on whose tables it works; `None` where it works on none.
-    fn as_pgbench(&self, options: &Options) -> Option<Options> {
-        let _ = options;
+    fn as_pgbench(&self, _options: &Options) -> Option<Options> {
         None
     }
     /// Makes relative paths among the options absolute: in a plan they start at the plan's own folder. Called before
@@ -252,13 +251,11 @@ pub trait Workload: Sync {
     /// The key and what is wrong with it.
     fn check(&self, options: &Options) -> Result<(), OptionProblem>;
     /// What a person should know before the run ("more clients than scale: row locks").
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
-        let _ = (options, memory);
+    fn warnings(&self, _options: &Options, _memory: Memory) -> Vec<String> {
         Vec::new()
     }
     /// Connections that its clients hold at the same time.
-    fn connections(&self, options: &Options) -> u64 {
-        let _ = options;
+    fn connections(&self, _options: &Options) -> u64 {
         0
     }
     /// Whether it makes snapshots of the stack while it is measured.
@@ -266,8 +263,7 @@ pub trait Workload: Sync {
         false
     }
     /// Whether the machine below the server crashes while it is measured.
-    fn crashes_machine(&self, options: &Options) -> bool {
-        let _ = options;
+    fn crashes_machine(&self, _options: &Options) -> bool {
         false
     }
     /// The data that it needs; `memory` turns "50% of RAM" into a number.
@@ -297,8 +293,7 @@ pub trait Workload: Sync {
         self.as_pgbench(options).map(|plain| Pgbench.tablespaces(&plain)).unwrap_or_default()
     }
     /// Settings that the options ask of the server; a plan may not set these by itself as well.
-    fn server_settings(&self, options: &Options) -> BTreeMap<String, String> {
-        let _ = options;
+    fn server_settings(&self, _options: &Options) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
     /// Moves its data into the tablespaces that the options name, once these are there and the server runs.
@@ -312,8 +307,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own words; interrupted.
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
-        let _ = (place, options, memory, until);
+    fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
         Ok(())
     }
     /// Options that the plan leaves open and that must be the same for all cases with this workload. Asked after the
@@ -321,8 +315,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// Where that output cannot be read.
-    fn decide(&self, place: &Place<'_>, options: &Options) -> Result<Options> {
-        let _ = (place, options);
+    fn decide(&self, _place: &Place<'_>, _options: &Options) -> Result<Options> {
         Ok(Options::default())
     }
     /// Runs, measured. Rates and percentiles are not its business: `analyse` has them from the counts.
