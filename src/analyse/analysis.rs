@@ -133,12 +133,10 @@ impl Analysis {
         };
         answer.notes.extend(full::sentence(&self.full));
         spread::name_machines(&mut answer, &self.input.run, machines.len());
-        let mut headline = answer.text();
         if let Some(whole) = &self.input.run.quick {
-            let quick = window::quick_sentence(&self.cases, &self.input.run, whole);
-            headline = format!("{quick} {headline}");
-            answer.notes.push(quick);
+            answer.notes.push(window::quick_sentence(&self.cases, &self.input.run, whole));
         }
+        let headline = answer.text();
         let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         decided::name_folder(&mut rankings, &self.input.folder);
         percentiles::compare(&rankings, &self.cases, &mut found);

@@ -83,7 +83,7 @@ fn about(findings: &Findings) -> String {
     if let Some(share) = run.measured_share {
         tell(format!("; {} of the wall time was measurement", percent(share)));
     }
-    tell(". Intervals are 95 % CIs: 1 in 20 misses the true value by chance.".to_owned());
+    text.push('.');
     text
 }
 

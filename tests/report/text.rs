@@ -35,7 +35,7 @@ fn without_a_script_headline_tables_environment_and_plan_are_all_there() {
     let page = rendered("html", &sample::findings());
     let text = markup(&page);
     for part in [
-        "xfs is the fastest stack that flushes every commit",
+        "xfs is the fastest stack whose commits wait for a flush",
         "which-filesystem",
         "2026-03-02 09:14 UTC",
         "db-bench-1",

@@ -242,7 +242,8 @@ impl HeadlineSentence<'_> {
         }
     }
 
-    /// "is the fastest stack that flushes every commit", "has the lowest latency of the stacks that flush every commit".
+    /// "is the fastest stack whose commits wait for a flush", "has the lowest latency of the stacks whose commits wait for a
+    /// flush".
     fn leads(&self, count: usize) -> String {
         let have = if count == 1 { "has" } else { "have" };
         match self.main.ranking.by {
@@ -316,7 +317,7 @@ impl HeadlineSentence<'_> {
         format!("{} {}{}", significant(row.rate.value), self.main.ranking.unit, interval.unwrap_or_default())
     }
 
-    /// "stack that flushes every commit".
+    /// "stack whose commits wait for a flush": commits of several clients may share one.
     fn kind(&self, count: usize) -> String {
         let one = count == 1;
         let what = match (self.main.stacks_only, one) {
@@ -327,8 +328,7 @@ impl HeadlineSentence<'_> {
         };
         let of = match (self.head.class, one) {
             (DurabilityClass::NotApplicable, _) => "for reads only".to_owned(),
-            (DurabilityClass::Flushed, true) => format!("that flushes every {}", self.operation()),
-            (DurabilityClass::Flushed, false) => format!("that flush every {}", self.operation()),
+            (DurabilityClass::Flushed, _) => format!("whose {} wait for a flush", self.operations()),
             (DurabilityClass::DeclaredStable, true) => "whose device declares its writes stable".to_owned(),
             (DurabilityClass::DeclaredStable, false) => "whose devices declare their writes stable".to_owned(),
             (DurabilityClass::MayTear, _) => "whose pages a power cut may tear beyond repair".to_owned(),
@@ -340,9 +340,9 @@ impl HeadlineSentence<'_> {
         format!("{what} {of}")
     }
 
-    fn operation(&self) -> &'static str {
+    fn operations(&self) -> &'static str {
         let with_server = self.main.entries.first().is_some_and(|entry| entry.case.spec.postgres.is_some());
-        if with_server { "commit" } else { "sync" }
+        if with_server { "commits" } else { "syncs" }
     }
 }
 
@@ -357,8 +357,8 @@ fn price(class: DurabilityClass, count: usize) -> &'static str {
         (DurabilityClass::DeclaredStable, _) => "rely on their devices' claim",
         (DurabilityClass::MayTear, _) => "may be left with torn pages by a power cut",
         (DurabilityClass::Unknown, _) => "of unknown durability",
-        (DurabilityClass::Flushed, 1) => "flushes every commit",
-        (DurabilityClass::Flushed, _) => "flush every commit",
+        (DurabilityClass::Flushed, 1) => "waits for a flush at every commit",
+        (DurabilityClass::Flushed, _) => "wait for a flush at every commit",
     }
 }
 

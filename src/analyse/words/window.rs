@@ -1,4 +1,4 @@
-//! Windows in words: what is to be remarked on those of a case, and the first words on a quick run.
+//! Windows in words: what is to be remarked on those of a case, and what a quick run left out.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
@@ -87,7 +87,7 @@ fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
     (sums.strata.read_only() == Some(true) && !idle.is_empty()).then(|| Remark::plain(Weight::Short, words))
 }
 
-/// The first words on a run that was made with `--quick`: what its windows lack, and what of the plan was left out.
+/// The last words on a run that was made with `--quick`, after the answer: what its windows lack, and what of the plan was left out.
 #[must_use]
 pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> String {
     let windows = || {
