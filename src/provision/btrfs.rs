@@ -39,7 +39,7 @@ pub static BTRFS: Recipe = Recipe {
     snapshots: Some(snapshots),
     delete_snapshot,
     facts,
-    ..Recipe::ON_ONE_DEVICE
+    ..Recipe::on_one_device()
 };
 
 /// Read-only subvolumes of the whole filesystem, in its own top folder; deleted ones are cleaned up in the background.

@@ -54,7 +54,7 @@ const fn recipe(
         rules: RULES,
         in_force,
         facts,
-        ..Recipe::ON_ONE_DEVICE
+        ..Recipe::on_one_device()
     }
 }
 

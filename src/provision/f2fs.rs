@@ -19,7 +19,7 @@ pub static F2FS: Recipe = Recipe {
     usual: USUAL,
     rules: RULES,
     facts,
-    ..Recipe::ON_ONE_DEVICE
+    ..Recipe::on_one_device()
 };
 
 /// Mount options that people set for a database.

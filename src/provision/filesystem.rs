@@ -180,27 +180,29 @@ impl Recipe {
 
     /// What holds for a filesystem on one device, without a journal elsewhere, whose mkfs copies no files and whose kernel
     /// prints each mount option as it was given. Name, mkfs, label and facts are its own.
-    pub(super) const ON_ONE_DEVICE: Recipe = Recipe {
-        info: on_one_device("", ""),
-        programs: &[],
-        package: "",
-        modules: &[],
-        capacity: all_of_it,
-        label_bytes: 0,
-        copies: CopyOptions { bare: "", short: '\0', long: "" },
-        label_and_uuid: |_, _| Vec::new(),
-        set_uuid: None,
-        prepare: |_, _, _, _| Ok(Vec::new()),
-        wipe_log: |_, _, _| Ok(()),
-        members: |_| Vec::new(),
-        usual: "",
-        rules: &[],
-        in_force: |_, _| Vec::new(),
-        after_mount: |_, _, _| Ok(BTreeMap::new()),
-        snapshots: None,
-        delete_snapshot: |_, _| Ok(()),
-        facts: |_, _, _| Ok(BTreeMap::new()),
-    };
+    pub(super) const fn on_one_device() -> Recipe {
+        Recipe {
+            info: on_one_device("", ""),
+            programs: &[],
+            package: "",
+            modules: &[],
+            capacity: all_of_it,
+            label_bytes: 0,
+            copies: CopyOptions { bare: "", short: '\0', long: "" },
+            label_and_uuid: |_, _| Vec::new(),
+            set_uuid: None,
+            prepare: |_, _, _, _| Ok(Vec::new()),
+            wipe_log: |_, _, _| Ok(()),
+            members: |_| Vec::new(),
+            usual: "",
+            rules: &[],
+            in_force: |_, _| Vec::new(),
+            after_mount: |_, _, _| Ok(BTreeMap::new()),
+            snapshots: None,
+            delete_snapshot: |_, _| Ok(()),
+            facts: |_, _, _| Ok(BTreeMap::new()),
+        }
+    }
 }
 
 /// Options of a mkfs that name a folder or file of the machine, which a plan must not reach.

@@ -21,7 +21,7 @@ pub static JFS: Recipe = Recipe {
     usual: "discard nodiscard errors integrity nointegrity",
     rules: RULES,
     facts,
-    ..Recipe::ON_ONE_DEVICE
+    ..Recipe::on_one_device()
 };
 
 /// fs/jfs/super.c, `jfs_show_options`.

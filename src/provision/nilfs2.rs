@@ -25,7 +25,7 @@ pub static NILFS2: Recipe = Recipe {
     rules: RULES,
     in_force,
     facts,
-    ..Recipe::ON_ONE_DEVICE
+    ..Recipe::on_one_device()
 };
 
 /// fs/nilfs2/super.c, `nilfs_show_options`: it prints no default.

@@ -167,14 +167,12 @@ impl Measurement<'_> {
         let counts = counts?;
         let (joining_cpu_us, cpu_taken) = rows.map_err(|_| panicked())??;
         let latencies_cpu_us = latencies.map_err(|_| panicked())??;
-        let recording = recording.map_err(|_| panicked())?;
-        let waits = waits.map_err(|_| panicked())?;
+        let Recording { mut gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
+            recording.map_err(|_| panicked())?;
         let began_us = *gate.lock();
-        let mut gaps = recording.gaps;
-        let mut telemetry_cpu_us = recording.cpu_us + joining_cpu_us + latencies_cpu_us;
-        let mut parts = recording.cpu_us_by;
+        let mut telemetry_cpu_us = cpu_us + joining_cpu_us + latencies_cpu_us;
         parts.extend([("rows", joining_cpu_us), ("latencies", latencies_cpu_us)]);
-        let waits = match waits {
+        let waits = match waits.map_err(|_| panicked())? {
             None => None,
             Some(Ok(waits)) => {
                 telemetry_cpu_us += waits.cpu_us;
@@ -188,7 +186,6 @@ impl Measurement<'_> {
             }
         };
         let telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
-        let Recording { load_counts, clock_step_us, .. } = recording;
         Ok(Measured {
             counts,
             began_us,
