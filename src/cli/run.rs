@@ -85,7 +85,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Measure writing workloads for 10 s after a warm-up of 2 s, or as long as the plan says, instead of full checkpoint
-    /// cycles, with what the plan's table `[quick]` keeps; the report starts with what that leaves out
+    /// cycles, with what the plan's table `[quick]` keeps; the
+    /// headline of the report ends with what that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
     /// Put the plan's image files into this folder, or use this disk (/dev/...; ALL ITS DATA ARE LOST) instead; once for each

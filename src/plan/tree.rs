@@ -49,7 +49,6 @@ impl Node {
         }
     }
 
-    /// The text, if it is one.
     /// The pairs of a table; for anything else there is a problem, which says what to write.
     pub fn table(&self, what: impl Display, help: &str, problems: &mut Problems) -> Option<&[Pair]> {
         let Value::Table(pairs) = &self.value else {
@@ -67,6 +66,7 @@ impl Node {
         }
     }
 
+    /// The text, if it is one.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),

@@ -21,7 +21,7 @@ pub static BCACHEFS: Recipe = Recipe {
     label_and_uuid: |label, uuid| vec!["-q".to_owned(), format!("--fs_label={label}"), format!("--uuid={uuid}")],
     usual: "compression discard journal_flush_delay journal_flush_disabled nocow",
     facts,
-    ..Recipe::on_one_device()
+    ..Recipe::defaults()
 };
 
 const FACTS: &[&str] =

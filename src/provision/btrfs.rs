@@ -39,7 +39,7 @@ pub static BTRFS: Recipe = Recipe {
     snapshots: Some(snapshots),
     delete_snapshot,
     facts,
-    ..Recipe::on_one_device()
+    ..Recipe::defaults()
 };
 
 /// Read-only subvolumes of the whole filesystem, in its own top folder; deleted ones are cleaned up in the background.

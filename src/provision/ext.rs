@@ -54,7 +54,7 @@ const fn recipe(
         rules: RULES,
         in_force,
         facts,
-        ..Recipe::on_one_device()
+        ..Recipe::defaults()
     }
 }
 

@@ -19,7 +19,7 @@ pub static F2FS: Recipe = Recipe {
     usual: USUAL,
     rules: RULES,
     facts,
-    ..Recipe::on_one_device()
+    ..Recipe::defaults()
 };
 
 /// Mount options that people set for a database.

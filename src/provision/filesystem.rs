@@ -179,8 +179,8 @@ impl Recipe {
     }
 
     /// What holds for a filesystem on one device, without a journal elsewhere, whose mkfs copies no files and whose kernel
-    /// prints each mount option as it was given. Name, mkfs, label and facts are its own.
-    pub(super) const fn on_one_device() -> Recipe {
+    /// prints each mount option as it was given. Name, label and facts are its own.
+    pub(super) const fn defaults() -> Recipe {
         Recipe {
             info: on_one_device("", ""),
             programs: &[],

@@ -21,7 +21,7 @@ pub static JFS: Recipe = Recipe {
     usual: "discard nodiscard errors integrity nointegrity",
     rules: RULES,
     facts,
-    ..Recipe::on_one_device()
+    ..Recipe::defaults()
 };
 
 /// fs/jfs/super.c, `jfs_show_options`.

@@ -25,7 +25,7 @@ pub static NILFS2: Recipe = Recipe {
     rules: RULES,
     in_force,
     facts,
-    ..Recipe::on_one_device()
+    ..Recipe::defaults()
 };
 
 /// fs/nilfs2/super.c, `nilfs_show_options`: it prints no default.

@@ -20,7 +20,7 @@ pub static REISERFS: Recipe = Recipe {
     usual: "acl attrs barrier block-allocator commit data notail tails user_xattr",
     rules: RULES,
     facts,
-    ..Recipe::on_one_device()
+    ..Recipe::defaults()
 };
 
 /// fs/reiserfs/super.c, `reiserfs_show_options`: it prints no default.

@@ -41,7 +41,7 @@ pub static XFS: Recipe = Recipe {
     snapshots: Some(reflinks),
     delete_snapshot: delete_reflinks,
     facts,
-    ..Recipe::on_one_device()
+    ..Recipe::defaults()
 };
 
 fn logdev(devices: &FilesystemDevices<'_>) -> Option<String> {
