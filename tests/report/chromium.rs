@@ -59,8 +59,8 @@ impl Chromium {
     }
 
     fn attach(&mut self) {
-        let target = self.call("Target.createTarget", json!({"url": "about:blank"}));
-        let attached = self.call("Target.attachToTarget", json!({"targetId": target["targetId"], "flatten": true}));
+        let page = self.own_page();
+        let attached = self.call("Target.attachToTarget", json!({"targetId": page, "flatten": true}));
         self.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.call(&format!("{domain}.enable"), json!({}));
@@ -68,6 +68,20 @@ impl Chromium {
         let downloads = json!({"behavior": "allow", "downloadPath": self.downloads(), "eventsEnabled": false});
         std::fs::create_dir(self.downloads()).unwrap();
         self.call("Browser.setDownloadBehavior", downloads);
+    }
+
+    /// The page that Chromium opens by itself. Beside a second one Chromium 156 sometimes stops drawing: no animation frame comes
+    /// and no screenshot, while scripts are still answered.
+    fn own_page(&mut self) -> Value {
+        let start = Instant::now();
+        loop {
+            let known = self.call("Target.getTargets", json!({}));
+            if let Some(page) = known["targetInfos"].as_array().unwrap().iter().find(|one| one["type"] == "page") {
+                return page["targetId"].clone();
+            }
+            assert!(start.elapsed() < PATIENCE, "Chromium opened no page: {known}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Folder that downloads go to.
