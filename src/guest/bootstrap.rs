@@ -42,14 +42,14 @@ impl Bootstrap<'_> {
         folders::make_all(&packages_folder, 0o755)?;
         let kept = quoted(packages_folder.as_os_str());
         let archives = "/var/cache/apt/archives";
-        let mut command = Command::new("mmdebstrap")
+        let mut command = outermost()
             .with_callers_environment()
+            .dying_with_us()
             .arg(format!("--variant={variant}"))
             .args(["--format=null", "--skip=essential/unlink", "--aptopt=APT::Install-Recommends \"false\""])
             .args(["--aptopt=Acquire::Languages \"none\"", "--aptopt=Acquire::Retries \"3\""])
             .args(["--aptopt=Acquire::http::Timeout \"60\"", "--dpkgopt=force-unsafe-io"])
             .args(["--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*"])
-            .arg(format!("--mode={}", if users::is_root() { "root" } else { "unshare" }))
             .arg(format!("--include={}", packages.join(",")))
             .arg(format!("--setup-hook=mkdir -p \"$1\"{archives}"))
             .arg(format!("--setup-hook=sync-in {kept} {archives}"))
@@ -127,6 +127,16 @@ impl Bootstrap<'_> {
         }
         let hint = format!("the whole log: {}", self.log().display());
         Error::tool(format!("mmdebstrap failed; output:\n{}", last_lines(&log, 15))).hint(hint)
+    }
+}
+
+/// mmdebstrap, in namespaces of its own: what it mounts and starts goes with it, also when we or it are killed.
+fn outermost() -> Command {
+    if users::is_root() {
+        let own = ["--mount-proc", "--pid", "--fork", "--kill-child", "mmdebstrap", "--mode=root"];
+        Command::new("unshare").args(own)
+    } else {
+        Command::new("mmdebstrap").arg("--mode=unshare")
     }
 }
 

@@ -47,6 +47,8 @@ impl Chromium {
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
         command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
         command.args(["--disable-dev-shm-usage", "--remote-debugging-pipe", "--hide-scrollbars"]);
+        // What it makes for its socket it leaves when it is killed.
+        command.env("TMPDIR", folder.path());
         command.arg(format!("--user-data-dir={}", folder.path().join("profile").display())).arg("about:blank");
         // A group of its own, so that the browser's helpers go with it.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
