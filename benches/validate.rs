@@ -174,7 +174,7 @@ fn same(asked: &Asked) -> String {
         let rates: Vec<String> = rows.iter().map(|row| format!("{:.0}", row.rate.value)).collect();
         let ranks: Vec<String> = rows.iter().map(|row| row.rank.to_string()).collect();
         false_runs += usize::from(rows.iter().any(|row| row.rank != 1));
-        let shown = found.rankings[0].classes.iter().filter_map(|class| class.decision.as_ref()?.would_have_shown);
+        let shown = found.rankings[0].classes.iter().filter_map(|class| class.decision.as_ref()?.detectable_ratio);
         let shown = shown.reduce(f64::max).map_or("?".to_owned(), |factor| format!("a factor of {factor:.2}"));
         writeln!(
             text,

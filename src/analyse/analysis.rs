@@ -142,7 +142,7 @@ impl Analysis {
         percentiles::compare(&rankings, &self.cases, &mut found);
         let run = self.summary();
         let finished = self.input.pending.is_empty();
-        let mut of_run = cautions::of_run(&machines, &self.cases, finished);
+        let mut of_run = cautions::of_run(&machines, &self.cases, &found, finished);
         of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Missing, lost.as_str())));
         of_run.extend(spread::remark(&self.input.run));
         of_run.extend(charted(run.trials_planned));
@@ -183,7 +183,7 @@ impl Analysis {
         }
         let mut remarks = of_machines;
         remarks.extend(full::remark(&self.full, &case.spec.id, case.trials.len()));
-        remarks.extend(cautions::of_case(&found, case, self.blocks_of(&case.spec.id)));
+        remarks.extend(cautions::of_case(&found, case, &self.input.run, self.blocks_of(&case.spec.id)));
         remarks.extend(self.disturbed.of_case(&case.spec.id));
         found.cautions = remarks.iter().map(Remark::text).collect();
         (found, remarks)
@@ -220,6 +220,7 @@ impl Analysis {
             trials_planned: count(run.order.len()),
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
             trials_not_run: self.trials_not_run,
+            trials_disturbed: self.disturbed.counting,
             measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
             plan: self.input.plan_text.clone(),
             baseline: run.baseline.clone(),

@@ -299,7 +299,7 @@ fn of_measure(limit: &Limit, side: Option<&Side>, reference: &Side, expected: &M
     let less_one = |ratio: f64| ratio - 1.0;
     let change = less_one(comparison.ratio);
     let (low, high) = (comparison.low.map(less_one), comparison.high.map(less_one));
-    finding.change = Some(Estimate { value: change, low, high, trials });
+    finding.change = Some(Estimate { trials, ..Estimate::of(change, low.zip(high), 0) });
     finding.outcome = limit.decide(&comparison);
     let single = finding.outcome == Outcome::Undecided && comparison.method.is_of_single_runs() && low.is_some();
     finding.how = if single { format!("{}: single runs decide no limit", comparison.how) } else { comparison.how };

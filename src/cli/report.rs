@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// Recompute and render the report of a run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata report results/2026-11-21-0241-which-filesystem         the table on the terminal, report.html in the folder
+  pgstrata report results/2026-11-21-0241-which-filesystem         the first screen here, report.html in the folder
+  pgstrata report results/... --full                               every table and caveat on the terminal
   pgstrata report results/... --json | jq .rankings                the findings as JSON
   pgstrata report results/... --csv -o ranking.csv                 one row per case and metric
   pgstrata report results/... --format md                          Markdown for a ticket: answer, tables, conditions
@@ -32,6 +33,9 @@ pub struct Args {
     /// Same as --format csv
     #[arg(long, conflicts_with_all = ["format", "json"])]
     csv: bool,
+    /// Print every table and caveat, as --format txt does, and write report.html
+    #[arg(long, conflicts_with_all = ["format", "json", "csv", "output"])]
+    full: bool,
     /// Write to this file instead of standard output (for html: instead of report.html in the run folder)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -58,7 +62,7 @@ pub fn run(args: &Args) -> Result<u8> {
         (Some(format), None) => print(&findings, format)?,
         (None, Some(path)) => write(&findings, format_of(path)?, path)?,
         (None, None) => {
-            print(&findings, "txt")?;
+            if args.full { print(&findings, "txt") } else { print_first_screen(&findings) }?;
             write_html(&findings, &args.folder)?;
         }
     }
@@ -113,10 +117,14 @@ fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
     files::write_output(&absolute(path)?, &render(findings, format)?)
 }
 
-/// Prints a report.
+/// Prints what fits a screen: the answer first.
 ///
 /// # Errors
 /// When standard output takes no more.
-pub fn print(findings: &Findings, format: &str) -> Result<()> {
+pub fn print_first_screen(findings: &Findings) -> Result<()> {
+    out::bytes(text::at_width(out::width(), || report::terminal::first_screen(findings)).as_bytes())
+}
+
+fn print(findings: &Findings, format: &str) -> Result<()> {
     out::bytes(&text::at_width(out::width(), || render(findings, format))?)
 }

@@ -15,6 +15,8 @@ pub const AXIS: &str = "side";
 /// Its values, which are also the first part of a case's id.
 pub const BASELINE: &str = "baseline";
 pub const RUN: &str = "run";
+/// Fewest blocks of such a plan: those that an interval needs.
+const LEAST_BLOCKS: u32 = 3;
 /// The end of the name of such a plan.
 const SUFFIX: &str = "-rerun";
 
@@ -118,7 +120,7 @@ impl Half<'_> {
     }
 }
 
-/// The plan of both, with as many blocks as the run that has more.
+/// The plan of both, with as many blocks as the run that has more, and no fewer than an interval needs.
 ///
 /// # Errors
 /// With what makes a rerun impossible, and what to do instead.
@@ -144,7 +146,7 @@ pub fn join(baseline: Half<'_>, run: Half<'_>, pairs: &[(&CaseSpec, &CaseSpec)])
         cases.push(baseline.case(BASELINE, old)?);
         cases.push(run.case(RUN, new)?);
     }
-    let blocks = baseline.record.blocks.max(run.record.blocks);
+    let blocks = baseline.record.blocks.max(run.record.blocks).max(LEAST_BLOCKS);
     let seed = run.record.seed;
     let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
     let text = format!(

@@ -17,11 +17,6 @@ impl Cases<'_> {
                 "storage high (0 to 1)",
                 "trials",
             ]),
-            TableColumn::number("If storage were free", "").csv(&[
-                "gain at most",
-                "gain at most low",
-                "gain at most high",
-            ]),
             TableColumn::number("Measured in memory", "").csv(&["stack in memory", "gain", "gain low", "gain high"]),
             TableColumn::number("CPUs in use", "share").csv(&["CPU in use (0 to 1 of all CPUs)"]),
             TableColumn::number("Busiest CPU", "share").csv(&["busiest CPU of each second (0 to 1)"]),
@@ -31,9 +26,8 @@ impl Cases<'_> {
         ];
         let mut table = Table::new("backend-time", "Storage share of backend time, and CPU use", columns).note(
             "Storage: share of backends waiting for reads, writes and flushes, or for a lock whose holder waited for them \
-             (sampled once a second). If storage were free: upper bound of the speedup if everything else took the same \
-             time. A stack in memory can gain more, because storage also costs CPU time, or less. At a fixed rate, the \
-             share is of the time outside client waits.",
+             (sampled once a second); at a fixed rate, of the time without client pauses. A stack in memory can gain more \
+             than this share, because storage also costs CPU time, or less.",
         );
         for case in self.cases {
             let Some(found) = &case.backend_time else { continue };
@@ -46,7 +40,6 @@ impl Cases<'_> {
             table.push(vec![
                 self.name(case),
                 storage_cell(found),
-                gain_cell(found),
                 in_memory_cell(found),
                 Cell::number(found.cpu_busy, percent),
                 Cell::number(found.fullest_cpu, percent),
@@ -93,19 +86,6 @@ fn storage_cell(found: &BackendTime) -> Cell {
     let mut fields = fields(&storage);
     fields.push(storage.trials.to_string());
     Cell::text(text).aside(ends).remark(behind.map(|share| format!("{} behind locks", percent(share)))).csv(fields)
-}
-
-fn gain_cell(found: &BackendTime) -> Cell {
-    let Some(gain) = found.if_storage_were_free else { return absent(3) };
-    let (text, ends) = gain_words(&gain);
-    Cell::text(format!("at most {text}")).aside(ends).csv(fields(&gain))
-}
-
-/// "1.6×" and "1.5–1.7".
-pub(super) fn gain_words(gain: &Estimate) -> (String, String) {
-    let plain = |factor: f64| if factor < 1.1 { format!("{factor:.2}") } else { format!("{factor:.1}") };
-    let ends = gain.low.zip(gain.high).map(|(low, high)| format!("{}–{}", plain(low), plain(high)));
-    (format!("{}×", plain(gain.value)), ends.unwrap_or_default())
 }
 
 fn in_memory_cell(found: &BackendTime) -> Cell {

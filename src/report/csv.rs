@@ -47,7 +47,7 @@ const FIELDS: [&str; 58] = [
     "ratio_low",
     "ratio_high",
     "outcome",
-    "would_have_shown",
+    "detectable_ratio",
     "caveat",
     "durability_class",
     "durability_reason",
@@ -177,7 +177,7 @@ fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
         text(comparison.and_then(|c| c.ratio.low)),
         text(comparison.and_then(|c| c.ratio.high)),
         text(comparison.map(|c| c.outcome.words())),
-        text(comparison.and_then(|c| c.would_have_shown)),
+        text(comparison.and_then(|c| c.detectable_ratio)),
         comparison.and_then(|c| c.caveat.clone()).unwrap_or_default(),
     ]
 }

@@ -4,9 +4,11 @@
 //! be too large, neighbouring buckets are merged, least of the least and most of the most, so that every stall stays.
 
 use super::table::ROWS_MAX;
-use super::words::{estimate_text, visible_json};
+use super::words::{comparison_text, estimate_text, visible_json};
 use crate::analyse::analysis::MOST_CHARTED;
-use crate::analyse::findings::{CaseFinding, Findings, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime};
+use crate::analyse::findings::{
+    CaseFinding, Findings, RankRow, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime,
+};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +18,7 @@ const NUMBERS_MAX: usize = 1_150_000;
 /// Fewest buckets that a series is merged down to: a chart as wide as a page still shows them apart.
 const BUCKETS_MIN: usize = 120;
 
-/// The text for the page's `<script type="application/json">`: `{"findings": ..., "figures": [{case: text}], "labels": {case: label}}`.
+/// The text for the page's `<script type="application/json">`: `{"findings": ..., "figures": [{case: text}], "ratios": [{case: text}], "labels": {case: label}}`.
 ///
 /// # Errors
 /// A bug: findings that cannot be written as JSON.
@@ -42,16 +44,17 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
     }
     let mut data = Map::new();
     data.insert("findings".to_owned(), value);
-    data.insert("figures".to_owned(), figures(findings));
+    data.insert("figures".to_owned(), texts(findings, |row| Some(estimate_text(&row.rate).0)));
+    data.insert("ratios".to_owned(), texts(findings, |row| Some(comparison_text(row.comparison.as_ref()?).0)));
     data.insert("labels".to_owned(), serde_json::to_value(labels).map_err(bug)?);
     Ok(script_safe(&visible_json(&data).map_err(bug)?))
 }
 
-/// The rates of each ranking as its table has them, by case.
-fn figures(findings: &Findings) -> Value {
+/// A text of each row as the tables of the rankings have it, by case.
+fn texts(findings: &Findings, text: fn(&RankRow) -> Option<String>) -> Value {
     let of = |ranking: &Ranking| -> Map<String, Value> {
         let rows = ranking.classes.iter().flat_map(|class| &class.rows);
-        rows.map(|row| (row.case.clone(), estimate_text(&row.rate).0.into())).collect()
+        rows.filter_map(|row| Some((row.case.clone(), text(row)?.into()))).collect()
     };
     findings.rankings.iter().map(of).collect()
 }

@@ -111,7 +111,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("blocks (each case once a block, in a seeded order that balances predecessors)", blocks(run)),
         ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
         ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
-        ("intervals", "95 %; comparison intervals in rankings, individual CIs elsewhere".to_owned()),
+        ("intervals", "95 %; of ratios in a ranking by its test, of all else by itself".to_owned()),
         ("measured by", format!("pgstrata {}", run.measured_by)),
         ("analysed by", format!("pgstrata {}", run.analysed_by)),
     ];

@@ -1,9 +1,9 @@
-//! Rankings as tables: classes apart, the rate with its interval, the comparison, and what durability rests on.
+//! Rankings as tables: classes apart, the rate and its trials, the comparison with its interval, and what durability rests on.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, range_text};
 use crate::analyse::findings::{
-    BaselineComparison, ClassRanking, DurabilityClass, Estimate, ProcedureKind, RankRow, RankedBy, Ranking, Verdict,
+    BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, RankedBy, Ranking, Verdict,
 };
 
 /// One table for each ranking, in their order.
@@ -63,18 +63,7 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
             table.push(cells);
         }
     }
-    table.below(overlap(rankings));
     table
-}
-
-/// What the intervals of rankings side by side say of cases, where any two are compared.
-fn overlap(rankings: &[&Ranking]) -> Option<String> {
-    let classes = rankings.iter().flat_map(|ranking| &ranking.classes);
-    let procedures: Vec<ProcedureKind> = classes.filter_map(|class| Some(class.decision.as_ref()?.procedure)).collect();
-    let exact = |procedure: &ProcedureKind| matches!(procedure, ProcedureKind::Tukey | ProcedureKind::Pair);
-    let guide = if procedures.iter().all(exact) { "" } else { "; only a guide if variances or blocks differ" };
-    let sentence = format!("Two cases of a class differ in a column if their intervals do not overlap{guide}.");
-    (!procedures.is_empty()).then_some(sentence)
 }
 
 /// What a ranking ranks by, as the head of its column.
@@ -93,10 +82,10 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     let columns = vec![
         TableColumn { title: "Rank".to_owned(), unit: None, numeric: true, csv: vec!["rank in class".to_owned()] },
         TableColumn::text("Case").csv(&["case", "label"]),
-        TableColumn::number(&format!("{figure}, comparison interval"), unit).csv(&[
+        TableColumn::number(&format!("{figure}, mean"), unit).csv(&[
             &format!("{} ({unit})", figure.to_lowercase()),
-            &format!("comparison low ({unit})"),
-            &format!("comparison high ({unit})"),
+            &format!("low ({unit})"),
+            &format!("high ({unit})"),
             "trials used",
         ]),
         TableColumn::number("Trials, min to max", unit).csv(&[
@@ -104,7 +93,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             &format!("most ({unit})"),
             "trials",
         ]),
-        TableColumn { numeric: true, ..TableColumn::text("Against the baseline") }.csv(&[
+        TableColumn { numeric: true, ..TableColumn::text("Against the baseline, 95 % interval") }.csv(&[
             "baseline",
             "ratio",
             "ratio low",
@@ -125,7 +114,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
         let heading = Some(class_title(class.class).to_owned());
         table.open_group(heading, Some(class_meaning(class.class).to_owned()), key, lead);
         for row in &class.rows {
-            table.push(rank_row(row, baseline));
+            table.push(rank_row(row, baseline).into());
         }
         let decided = class.decision.iter();
         table.below(decided.flat_map(|it| it.remarks.iter().chain([&it.sentence])).cloned());
@@ -133,14 +122,15 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     table
 }
 
-fn rank_row(row: &RankRow, baseline: Option<&str>) -> Vec<Cell> {
+/// The cells of a row, as [`ranking_tables`] has them.
+pub(super) fn rank_row(row: &RankRow, baseline: Option<&str>) -> [Cell; 6] {
     let case = Cell::case(&row.label, &row.case).csv(vec![row.case.clone(), row.label.clone()]);
     // Nothing is won by losing everything: the rank of a volatile case is there, in brackets.
     let is_volatile = row.durability.class == DurabilityClass::Volatile;
-    vec![
+    [
         Cell::number(Some(row.rank), |rank| if is_volatile { format!("({rank})") } else { rank.to_string() }),
         case,
-        estimate_cell(Some(&row.rate), None),
+        Cell { aside: None, ..estimate_cell(Some(&row.rate), None) },
         trials_cell(row),
         comparison_cell(row.comparison.as_ref(), baseline == Some(row.case.as_str())),
         durability_cell(row),
@@ -155,7 +145,11 @@ fn durability_cell(row: &RankRow) -> Cell {
         Some(verdict) if !reason.starts_with("a power cut: ") => format!("a power cut: {verdict}; {reason}"),
         _ => reason.clone(),
     };
-    Cell::text(text).csv(vec![reason.clone(), verdict.unwrap_or_default()]).style("reason")
+    // The evidence in full is folded below what it comes to.
+    let first = text.split("; ").next().unwrap_or_default().to_owned();
+    let more = (first.len() < text.len()).then_some(text);
+    let cell = Cell { more, ..Cell::text(first) };
+    cell.csv(vec![reason.clone(), verdict.unwrap_or_default()]).style("reason")
 }
 
 /// The least and the most of a case's trials.
@@ -214,7 +208,7 @@ fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -
         optional(comparison.ratio.low),
         optional(comparison.ratio.high),
         comparison.outcome.words(),
-        optional(comparison.would_have_shown),
+        optional(comparison.detectable_ratio),
         comparison.method.clone(),
         comparison.caveat.clone().unwrap_or_default(),
     ])

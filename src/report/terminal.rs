@@ -3,22 +3,23 @@
 //! Plain UTF-8 without colours, so that it reads the same in a log, a mail and a pager. Every text from outside goes
 //! through [`printable`]: a terminal obeys control characters.
 
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
+use crate::analyse::findings::{CaseFinding, Caution, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
 use crate::error::{Context, Result};
-use crate::report::backend_time::{gain_words, storage_words};
+use crate::report::backend_time::storage_words;
 use crate::report::capacity::{Capacities, NOTE};
 use crate::report::cases::{Cases, flush_share};
 use crate::report::device_work::device_work;
 use crate::report::environment::each_machine;
 use crate::report::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing, percentile_text};
 use crate::report::layout::TextTable;
-use crate::report::rankings::{kinds, ranking_tables, side_by_side};
+use crate::report::rankings::{baseline_of, kinds, rank_row, ranking_tables, side_by_side};
 use crate::report::snapshots::SnapshotTable;
 use crate::report::stages::Stages;
 use crate::report::table::{Cell, Table};
-use crate::report::text::{paragraph, printable};
+use crate::report::text::{columns, paragraph, printable};
 use crate::report::words::{
-    case_labels, caution_cases, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
+    case_labels, caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges,
+    server_versions,
 };
 use crate::report::{Renderer, ageing, drives, full, power_cuts, snapshots, stages};
 use std::collections::BTreeMap;
@@ -39,22 +40,54 @@ impl Renderer for Terminal {
 
 fn page(findings: &Findings) -> String {
     let labels = case_labels(findings);
-    let mut text = paragraph("", &findings.headline);
-    text.push('\n');
-    text.push_str(&paragraph("", &about(findings)));
-    text.push_str(&devices(findings, &labels));
-    text.push_str(&rankings(findings));
-    text.push_str(&power_cuts(findings));
-    text.push_str(&stages(findings, &labels));
-    text.push_str(&snapshots(findings, &labels));
-    text.push_str(&capacities(findings, &labels));
-    text.push_str(&ageing(findings));
-    text.push_str(&prepared(findings));
-    text.push_str(&cases(findings, &labels));
-    text.push_str(&cautions(findings, &labels));
-    text.push_str(&full_stacks(findings, &labels));
-    text.push_str(&not_run(findings, &labels));
-    text
+    let tables = ranking_tables(&findings.rankings);
+    let ranked = rankings(findings, |place| ranking(&tables[place]), side_by_side);
+    head(findings, &labels)
+        + &ranked
+        + &asked_for(findings, &labels)
+        + &cases(findings, &labels)
+        + &cautions(findings, &labels)
+        + &ending(findings, &labels)
+}
+
+/// The first screen: the answer, a line for each ranked case, the worst caveats. `page` has all of it.
+pub fn first_screen(findings: &Findings) -> String {
+    let labels = case_labels(findings);
+    let ranked = rankings(
+        findings,
+        |place| brief_ranking(&findings.rankings[place], findings),
+        |kind| {
+            let mut table = side_by_side(kind);
+            let cells = table.groups.iter_mut().flat_map(|group| &mut group.rows).flat_map(|row| &mut row.cells);
+            cells.for_each(|cell| cell.aside = None);
+            table
+        },
+    );
+    let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
+    head(findings, &labels)
+        + &ranked
+        + &asked_for(findings, &labels)
+        + &more
+        + &worst_cautions(findings, &labels)
+        + &ending(findings, &labels)
+}
+
+fn head(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    format!("{}\n{}{}", paragraph("", &findings.headline), paragraph("", &about(findings)), devices(findings, labels))
+}
+
+/// What only some plans measure.
+fn asked_for(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    power_cuts(findings)
+        + &stages(findings, labels)
+        + &snapshots(findings, labels)
+        + &capacities(findings, labels)
+        + &ageing(findings)
+        + &prepared(findings)
+}
+
+fn ending(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    full_stacks(findings, labels) + &not_run(findings, labels)
 }
 
 /// Run, date, machine and trials in one paragraph.
@@ -77,6 +110,9 @@ fn about(findings: &Findings) -> String {
     if run.trials_not_run > 0 {
         tell(format!(", {} not run", run.trials_not_run));
     }
+    if run.trials_disturbed > 0 {
+        tell(format!(", {} disturbed by others", run.trials_disturbed));
+    }
     if !findings.full.is_empty() {
         tell(format!(", stack full in {}", findings.full.len()));
     }
@@ -88,19 +124,47 @@ fn about(findings: &Findings) -> String {
 }
 
 /// Every ranking; those of one workload by several measures side by side.
-fn rankings(findings: &Findings) -> String {
-    let tables = ranking_tables(&findings.rankings);
-    let mut text = String::new();
-    for kind in kinds(&findings.rankings) {
-        text.push('\n');
-        if let [only] = kind.as_slice() {
-            text.push_str(&ranking(&tables[*only]));
-        } else {
-            let rankings: Vec<&Ranking> = kind.iter().map(|place| &findings.rankings[*place]).collect();
-            text.push_str(&compact(&side_by_side(&rankings)));
+fn rankings(findings: &Findings, one: impl Fn(usize) -> String, several: impl Fn(&[&Ranking]) -> Table) -> String {
+    let text = |kind: Vec<usize>| match kind.as_slice() {
+        [only] => one(*only),
+        _ => compact(&several(&kind.iter().map(|place| &findings.rankings[*place]).collect::<Vec<_>>())),
+    };
+    kinds(&findings.rankings).into_iter().map(|kind| format!("\n{}", text(kind))).collect()
+}
+
+/// A ranking with what is asked of each case first: its rate, its ratio, its 99th percentile, what storage cost it.
+fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
+    let mut table = plain_table();
+    table.set_header(["#", "case", &ranking.unit, "trials", "against baseline", "p99, ms", "storage"]);
+    let baseline = baseline_of(ranking);
+    for class in &ranking.classes {
+        let (title, meaning) = (class_title(class.class), class_meaning(class.class));
+        table.add_between(paragraph("  ", &format!("{title}: {meaning}")));
+        for row in &class.rows {
+            let [rank, case, rate, trials, against, _] = rank_row(row, baseline).map(|cell| with_aside(&cell));
+            let found = findings.cases.iter().find(|case| case.id == row.case);
+            let p99 = found.and_then(|case| {
+                let measure = case.measures.iter().find(|measure| measure.name == ranking.measure)?;
+                let over = measure.latency.as_ref()?.percentile("p99")?.over_trials?;
+                Some(estimate_text(&in_ms(&over)).0)
+            });
+            let storage = found.and_then(|case| storage_words(case.backend_time.as_ref()?)).map(|(share, _)| share);
+            table.add_row([
+                rank,
+                case,
+                rate,
+                trials,
+                against,
+                p99.unwrap_or_else(absent),
+                storage.unwrap_or_else(absent),
+            ]);
+        }
+        for remark in class.decision.iter().flat_map(|decision| &decision.remarks) {
+            table.add_between(paragraph("  ", remark));
         }
     }
-    text
+    align_right(&mut table, &[0, 2, 3, 4, 5, 6]);
+    paragraph("", &ranking.title) + &indented(&table)
 }
 
 /// Device work of each case, where nothing is ranked.
@@ -215,7 +279,7 @@ fn prepared(findings: &Findings) -> String {
 /// Rate, steadiness and storage's share in one line for each case; latencies below.
 fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let mut table = plain_table();
-    table.set_header(["case", "class", "rate", "stall", "idle s", "storage", "if free", "in memory"]);
+    table.set_header(["case", "class", "rate", "stall", "idle s", "storage", "in memory"]);
     let mut any = false;
     for case in &findings.cases {
         let Some(measure) = case.measures.first() else { continue };
@@ -225,12 +289,11 @@ fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     if !any {
         return String::new();
     }
-    align_right(&mut table, &[2, 3, 4, 5, 6, 7]);
+    align_right(&mut table, &[2, 3, 4, 5, 6]);
     let mut note = "Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.".to_owned();
     if findings.cases.iter().any(|case| case.backend_time.is_some()) {
         note.push_str(
-            " Storage: its share of backend time. If free: upper bound of the speedup if storage took no time. In memory: \
-             speedup of the same settings on a stack in memory.",
+            " Storage: share of backend time that waits for it. In memory: speedup of the same settings on a stack in memory.",
         );
     }
     let note = paragraph("  ", &note);
@@ -324,10 +387,29 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
         steadiness.and_then(|s| s.longest_stall_us).map_or_else(absent, latency),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         time.and_then(storage_words).map_or_else(absent, |(share, ends)| format!("{share} ({ends})")),
-        time.and_then(|time| time.if_storage_were_free).map_or_else(absent, |gain| gain_words(&gain).0),
         time.and_then(|time| time.in_memory.as_ref())
             .map_or_else(absent, |memory| format!("{}×", estimate_text(&memory.ratio).0)),
     ]
+}
+
+/// Caveats on the first screen.
+const FIRST_CAUTIONS: usize = 5;
+
+/// The worst, a line each, and where the others stand.
+fn worst_cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let line = |caution: &Caution| {
+        let cases = Some(caution_cases(caution, labels)).filter(|cases| !cases.is_empty());
+        let whole = format!("  - {}{}", caution.text, cases.map_or_else(String::new, |cases| format!(" ({cases})")));
+        let whole = printable(&whole);
+        let short: String = whole.chars().take(columns() - 1).collect();
+        if short.len() < whole.len() { format!("{short}…\n") } else { format!("{whole}\n") }
+    };
+    let first: String = findings.cautions.iter().take(FIRST_CAUTIONS).map(line).collect();
+    let left = findings.cautions.len().saturating_sub(FIRST_CAUTIONS);
+    let others = if left > 0 { format!(", {left} more caveats") } else { String::new() };
+    let heading = if first.is_empty() { "" } else { "\nCaveats\n" };
+    let all = format!("Intervals, latencies, evidence of durability{others}: pgstrata report --full");
+    format!("{heading}{first}\n{}", paragraph("", &all))
 }
 
 fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
@@ -389,7 +471,7 @@ fn absent() -> String {
 /// A cell's text with what follows it. Remarks are left out: they say that classes differ, and here headings do.
 fn with_aside(cell: &Cell) -> String {
     match &cell.aside {
-        Some(aside) if aside.starts_with(|c: char| c.is_ascii_digit()) && !cell.text.starts_with("no ") => {
+        Some(aside) if cell.text.starts_with(|c: char| c.is_ascii_digit()) => {
             printable(&format!("{} ({aside})", cell.text))
         }
         Some(aside) => printable(&format!("{}: {aside}", cell.text)),

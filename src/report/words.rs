@@ -4,9 +4,9 @@ use crate::analyse::findings::{
     BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome, names,
 };
 pub(super) use crate::analyse::words::digits::estimate_text;
-use crate::analyse::words::digits::{last_digit, rounded};
+use crate::analyse::words::digits::{is_beyond_use, last_digit, rounded};
 use crate::report::text::is_invisible;
-use crate::units::{Micros, beyond, significant};
+use crate::units::{Micros, significant};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use std::borrow::Cow;
@@ -69,15 +69,16 @@ pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
     if least == most { least } else { format!("{least}–{most}") }
 }
 
-/// A comparison in words: the ratio of what differs, or how the two stand; and the interval, with the difference that would have
-/// shown.
+/// A comparison in words: the ratio of what differs, or how the two stand; and the interval.
 pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
+    if is_beyond_use(&comparison.ratio) {
+        return (comparison.outcome.words(), interval);
+    }
     if comparison.outcome == PairOutcome::Differs {
         (format!("{ratio}×"), interval)
     } else {
-        let shown = comparison.would_have_shown.map(|ratio| format!("; detectable: {}", beyond(ratio)));
-        (comparison.outcome.words(), format!("{ratio}× ({interval}){}", shown.unwrap_or_default()))
+        (comparison.outcome.words(), format!("{ratio}× ({interval})"))
     }
 }
 

@@ -10,10 +10,11 @@
 
 use crate::stats::criticals::Criticals;
 use crate::stats::interval::{CONFIDENCE, Component};
+use crate::stats::margin::Margin;
+use crate::stats::noise;
 use crate::stats::nominal::LEVEL;
 use crate::stats::ratio::{BlockMean, Contrast};
 use crate::stats::sequence::{Relation, Rule, Sequence};
-use crate::stats::{noise, student};
 use std::collections::BTreeSet;
 
 /// How pairs were decided.
@@ -46,7 +47,6 @@ pub struct Decisions {
     /// `faster[i * cases + j]`: i was shown to be faster than j, or than one that was shown to be faster than j.
     faster: Vec<bool>,
     margins: Margins,
-    halves: Vec<Option<f64>>,
     /// The looks that it rests on, where there were several.
     pub(super) sequence: Option<Sequence>,
 }
@@ -57,42 +57,32 @@ impl Sequence {
     pub fn decisions(self) -> Decisions {
         let k = self.cases;
         let faster = self.relations.iter().map(|relation| *relation == Relation::Larger).collect();
-        let margins: Vec<Option<f64>> = self.pairs.iter().map(|pair| pair.map(|pair| pair.margin)).collect();
-        let half = |case: usize| {
-            let own = (0..k).filter_map(|other| self.pairs[case * k + other]);
-            own.max_by_key(|pair| pair.blocks).map(|pair| pair.margin / 2.0)
-        };
-        let halves = (0..k).map(half).collect();
+        let margins: Vec<Option<Margin>> = self.pairs.iter().map(|pair| pair.map(|pair| pair.margin)).collect();
         let procedure = match self.rule {
             _ if self.looks == 0 => Procedure::Nothing,
             Rule::Planned { first, last } => Procedure::Looks { first, last },
             Rule::Anytime => Procedure::Anytime,
         };
-        let mut found = Decisions::new(procedure, faster, Margins::Pairs(margins), halves);
+        let mut found = Decisions::new(procedure, k, faster, Margins::Pairs(margins));
         found.sequence = Some(self);
         found
     }
 }
 
-/// Logarithm of the smallest ratio that tells two cases apart.
+/// What tells two cases apart.
 #[derive(Debug, Clone)]
 pub(super) enum Margins {
     /// The same for all pairs.
-    Common(f64),
+    Common(Margin),
     /// Each pair's own, at this level.
     Own(Vec<Option<Contrast>>, f64),
     /// That of each pair.
-    Pairs(Vec<Option<f64>>),
+    Pairs(Vec<Option<Margin>>),
 }
 
 impl Decisions {
-    pub(super) fn new(
-        procedure: Procedure,
-        faster: Vec<bool>,
-        margins: Margins,
-        halves: Vec<Option<f64>>,
-    ) -> Decisions {
-        let mut found = Decisions { procedure, cases: halves.len(), faster, margins, halves, sequence: None };
+    pub(super) fn new(procedure: Procedure, cases: usize, faster: Vec<bool>, margins: Margins) -> Decisions {
+        let mut found = Decisions { procedure, cases, faster, margins, sequence: None };
         found.close();
         found
     }
@@ -109,14 +99,11 @@ impl Decisions {
         if cases.len() > 2
             && let Some(design) = Design::of(cases)
         {
-            let noises = noise::noises(&design.logs);
-            let spread = noise::largest_over_smallest(&noises);
+            let spread = noise::largest_over_smallest(&noise::noises(&design.logs));
             if spread <= criticals.noise(cases.len(), design.blocks) {
                 return design.tukey(criticals);
             }
-            let mut found = holm(cases, Some(spread));
-            found.halves = design.halves(&noises, found.level());
-            return found;
+            return holm(cases, Some(spread));
         }
         holm(cases, None)
     }
@@ -139,38 +126,22 @@ impl Decisions {
         1 + (0..self.cases).filter(|other| self.faster(*other, case)).count()
     }
 
-    /// The smallest ratio above 1 that would have told the two apart; `None` where no ratio would have.
+    /// What tells the two apart: the interval of their ratio is as wide. `None` where nothing would have.
     #[must_use]
-    pub fn would_have_shown(&self, one: usize, other: usize) -> Option<f64> {
-        let log = match &self.margins {
+    pub fn margin(&self, one: usize, other: usize) -> Option<Margin> {
+        match &self.margins {
             Margins::Common(margin) => Some(*margin),
             Margins::Own(contrasts, level) => {
-                contrasts[one * self.cases + other].and_then(|found| found.half_width(1.0 - level))
+                contrasts[one * self.cases + other].and_then(|found| found.margin(1.0 - level))
             }
             Margins::Pairs(margins) => margins[one * self.cases + other],
-        };
-        log.map(f64::exp).filter(|ratio| ratio.is_finite())
-    }
-
-    /// Half the width, on the logarithm, of an interval around the geometric mean of a case: two cases are apart where
-    /// theirs do not overlap. Exact for Tukey's test and for a pair, an approximation where noises differ (K. R. Gabriel,
-    /// J. Am. Stat. Assoc. 73 (1978) 724), `None` where blocks are not complete.
-    #[must_use]
-    pub fn half_interval(&self, case: usize) -> Option<f64> {
-        self.halves.get(case).copied().flatten()
+        }
     }
 
     /// Pairs that were decided.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.cases * self.cases.saturating_sub(1) / 2
-    }
-
-    fn level(&self) -> f64 {
-        match self.margins {
-            Margins::Common(_) | Margins::Pairs(_) => LEVEL,
-            Margins::Own(_, level) => level,
-        }
     }
 
     /// A faster than B and B faster than C: A is faster than C.
@@ -240,32 +211,15 @@ impl Design {
         let k = self.means.len();
         let degrees = ((k - 1) * (self.blocks - 1)) as f64;
         let squares: f64 = self.residuals.iter().flatten().map(|residual| residual * residual).sum();
-        let margin = |variance: f64, critical: f64| critical * (variance / self.blocks as f64).sqrt();
-        let mut least = margin(squares / degrees, criticals.range(k, degrees, CONFIDENCE));
-        if let Some(inside) = self.inside {
-            least = least.max(margin(inside.variance, criticals.range(k, inside.degrees, CONFIDENCE)));
-        }
-        let faster = |place: usize| self.means[place / k] - self.means[place % k] > least;
-        Decisions {
-            procedure: Procedure::Tukey { blocks: self.blocks },
-            cases: k,
-            faster: (0..k * k).map(faster).collect(),
-            margins: Margins::Common(least),
-            halves: vec![Some(least / 2.0); k],
-            sequence: None,
-        }
-    }
-
-    /// [`Decisions::half_interval`] where each case has its own noise.
-    fn halves(&self, noises: &[f64], level: f64) -> Vec<Option<f64>> {
-        let blocks = self.blocks as f64;
-        let critical = student::two_sided_quantile(1.0 - level, blocks - 1.0);
-        let mut sorted = noises.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        // A noise is that of two cases, the other one being an ordinary one.
-        let ordinary = sorted[(sorted.len() - 1) / 2] / 2.0;
-        let own = |noise: &f64| Some(critical * ((noise - ordinary).max(noise / 2.0) / blocks / 2.0).sqrt());
-        noises.iter().map(own).collect()
+        // The error of a difference of two means.
+        let error = |of_a_trial: Component| of_a_trial.scaled(2.0 / self.blocks as f64);
+        let residual = Component { variance: squares / degrees, degrees };
+        let margin = Margin::larger(error(residual), self.inside.map(error), |error| {
+            criticals.range(k, error.degrees, CONFIDENCE) / std::f64::consts::SQRT_2
+        });
+        let faster = |place: usize| self.means[place / k] - self.means[place % k] > margin.log;
+        let faster = (0..k * k).map(faster).collect();
+        Decisions::new(Procedure::Tukey { blocks: self.blocks }, k, faster, Margins::Common(margin))
     }
 }
 
@@ -302,26 +256,14 @@ fn holm(cases: &[Vec<BlockMean>], noise: Option<f64>) -> Decisions {
         let ahead = contrasts[*place].is_some_and(|found| found.log > 0.0);
         faster[if ahead { one * k + other } else { other * k + one }] = true;
     }
-    let known = pairs.iter().filter(|(_, place)| contrasts[*place].is_some()).count();
+    let has_interval = |place: usize| contrasts[place].is_some_and(|found| found.margin(CONFIDENCE).is_some());
+    let known = pairs.iter().filter(|(_, place)| has_interval(*place)).count();
     let procedure = match (k, known) {
         (_, 0) => Procedure::Nothing,
         (2, _) => Procedure::Pair,
         _ => Procedure::Holm { noise },
     };
-    let mut found = Decisions {
-        procedure,
-        cases: k,
-        faster,
-        margins: Margins::Own(contrasts, level),
-        halves: Vec::new(),
-        sequence: None,
-    };
-    found.close();
-    if procedure == Procedure::Pair {
-        let half = found.would_have_shown(0, 1).map(|ratio| ratio.ln() / 2.0);
-        found.halves = vec![half; 2];
-    }
-    found
+    Decisions::new(procedure, k, faster, Margins::Own(contrasts, level))
 }
 
 #[cfg(test)]
@@ -352,7 +294,7 @@ mod tests {
             let (found, ratio) = (decide(&[&a, &b]), ratio(&blocks(&a), &blocks(&b)).unwrap());
             assert_eq!(found.apart(0, 1), ratio.tells_apart());
             let (low, high) = ratio.interval.unwrap();
-            let margin = found.would_have_shown(0, 1).unwrap();
+            let margin = found.margin(0, 1).unwrap().ratio().unwrap();
             assert!(((high / low).sqrt() / margin - 1.0).abs() < 1e-9);
         }
     }
@@ -363,7 +305,7 @@ mod tests {
         let design = Design::of(&[a.clone(), b.clone()]).unwrap();
         let found = design.tukey(&mut Criticals::seeded(1));
         let (low, high) = ratio(&a, &b).unwrap().interval.unwrap();
-        let margin = found.would_have_shown(0, 1).unwrap();
+        let margin = found.margin(0, 1).unwrap().ratio().unwrap();
         assert!(((high / low).sqrt() / margin - 1.0).abs() < 1e-6, "{low} {high} {margin}");
         let uncertain = |means: &[BlockMean]| -> Vec<BlockMean> {
             let within = Some(Within { standard_error: 9.0, degrees: 30.0 });
@@ -372,7 +314,8 @@ mod tests {
         let (a, b) = (uncertain(&a), uncertain(&b));
         let found = Design::of(&[a.clone(), b.clone()]).unwrap().tukey(&mut Criticals::seeded(1));
         let (low, high) = ratio(&a, &b).unwrap().interval.unwrap();
-        let wide = found.would_have_shown(0, 1).unwrap();
+        assert!(found.margin(0, 1).unwrap().by_seconds);
+        let wide = found.margin(0, 1).unwrap().ratio().unwrap();
         assert!(((high / low).sqrt() / wide - 1.0).abs() < 1e-6 && wide > margin, "{low} {high} {wide}");
     }
 
@@ -393,8 +336,8 @@ mod tests {
         // Block means are -0.02/3, 0, 0.02/3.
         let squares: f64 = 2.0 * [0.08f64, 0.02, -0.1].iter().map(|r| (r / 3.0).powi(2)).sum::<f64>();
         let wanted = 5.040_24 * (squares / 4.0 / 3.0).sqrt();
-        assert!((found.would_have_shown(0, 2).unwrap().ln() / wanted - 1.0).abs() < 1e-4);
-        assert!((found.half_interval(1).unwrap() / wanted - 0.5).abs() < 1e-4);
+        let margin = found.margin(0, 2).unwrap();
+        assert!((margin.log / wanted - 1.0).abs() < 1e-4 && !margin.by_seconds);
         assert_eq!(ranks(&found), [1, 1, 1]);
     }
 
@@ -421,8 +364,7 @@ mod tests {
         let Procedure::Holm { noise: Some(ratio) } = found.procedure else { panic!("{:?}", found.procedure) };
         assert!(ratio > 100.0, "{ratio}");
         assert_eq!(ranks(&found), [2, 1, 1]);
-        assert!(found.half_interval(2).unwrap() > 20.0 * found.half_interval(0).unwrap());
-        assert!(found.would_have_shown(0, 2).unwrap() > 2.0);
+        assert!(found.margin(0, 2).unwrap().ratio().unwrap() > 2.0);
     }
 
     #[test]
@@ -448,16 +390,13 @@ mod tests {
         let most_missing = [case(&a, &[]), case(&b, &[1, 2, 3, 4]), case(&c, &[])];
         let found = Decisions::of(&most_missing, &mut Criticals::seeded(1));
         assert_eq!(found.procedure, Procedure::Holm { noise: None });
-        assert_eq!((ranks(&found), found.half_interval(0)), (vec![2, 2, 1], None));
+        assert_eq!(ranks(&found), [2, 2, 1]);
     }
 
     #[test]
     fn single_trials_and_trials_that_did_nothing_decide_nothing() {
         let found = decide(&[&[100.0], &[300.0], &[200.0]]);
-        assert_eq!(
-            (found.procedure, ranks(&found), found.would_have_shown(0, 1)),
-            (Procedure::Nothing, vec![1, 1, 1], None)
-        );
+        assert_eq!((found.procedure, ranks(&found), found.margin(0, 1)), (Procedure::Nothing, vec![1, 1, 1], None));
         assert_eq!(decide(&[&[100.0, 101.0]]).procedure, Procedure::Nothing);
         let found = decide(&[&[0.0, 1.0, 1.0], &[300.0, 301.0, 299.0], &[200.0, 200.0, 201.0]]);
         assert_eq!((found.procedure, ranks(&found)), (Procedure::Holm { noise: None }, vec![1, 1, 2]));

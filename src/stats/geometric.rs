@@ -4,11 +4,11 @@
 //! The t interval on the logarithms (`docs/adr/0003-intervals.md` has why rates are averaged otherwise), so that it agrees
 //! with [`super::ratio`], which compares logarithms too.
 
-use super::interval::{CONFIDENCE, MeanInterval, between};
+use super::interval::{Component, MeanInterval, between};
 use super::moments;
 
 /// `None` of nothing or of values that are not finite. Where a value is zero there is no logarithm: the plain mean, no
-/// interval. Below two values no interval.
+/// interval. Below three values no interval.
 #[must_use]
 pub(crate) fn over_trials(values: &[f64]) -> Option<MeanInterval> {
     let plain = moments::mean(values).filter(|mean| mean.is_finite())?;
@@ -17,9 +17,8 @@ pub(crate) fn over_trials(values: &[f64]) -> Option<MeanInterval> {
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let log = moments::mean(&logs)?;
-    let ends = between(&logs)
-        .map(|spread| spread.half_width_at(CONFIDENCE))
-        .map(|half| ((log - half).exp(), (log + half).exp()));
+    let half = between(&logs).filter(Component::carries_an_interval).map(Component::half_width);
+    let ends = half.map(|half| ((log - half).exp(), (log + half).exp()));
     Some(MeanInterval { mean: log.exp(), ends: ends.filter(|(_, high)| high.is_finite()) })
 }
 

@@ -11,6 +11,7 @@ pub mod disturbance;
 pub(crate) mod geometric;
 pub mod interval;
 mod line;
+pub mod margin;
 pub(crate) mod moments;
 pub(crate) mod noise;
 mod nominal;

@@ -6,7 +6,8 @@
 //! Hunter, "Statistics for Experimenters", 2nd ed., chapter 4). As for means, the result is never surer than the
 //! seconds inside the trials allow.
 
-use super::interval::{CONFIDENCE, Component, TrialMean, between, inside, wider};
+use super::interval::{CONFIDENCE, Component, TrialMean, between, inside};
+use super::margin::Margin;
 use super::{moments, student};
 
 /// Mean of one trial, with the block that it lies in.
@@ -44,8 +45,12 @@ pub enum RatioMethod {
 pub struct Ratio {
     /// Case over other: the geometric mean over blocks or trials.
     pub value: f64,
-    /// Ends of the interval.
+    /// Ends of the interval; `None` below three independent values.
     pub interval: Option<(f64, f64)>,
+    /// What the interval was made from.
+    pub margin: Option<Margin>,
+    /// The least and the most of the blocks' ratios, where there are two, too few for an interval.
+    pub range: Option<(f64, f64)>,
     /// How it was had.
     pub method: RatioMethod,
 }
@@ -67,11 +72,12 @@ pub fn ratio(case: &[BlockMean], other: &[BlockMean]) -> Option<Ratio> {
         return None;
     }
     let Some(found) = Contrast::of(case, other) else {
-        return Some(Ratio { value: plain, interval: None, method: RatioMethod::NoInterval });
+        let method = RatioMethod::NoInterval;
+        return Some(Ratio { value: plain, interval: None, margin: None, range: None, method });
     };
-    let interval = found.half_width(CONFIDENCE).map(|half| ((found.log - half).exp(), (found.log + half).exp()));
-    let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
-    Some(Ratio { value: found.log.exp(), interval, method: found.method })
+    let (value, margin) = (found.log.exp(), found.margin(CONFIDENCE));
+    let interval = margin.and_then(|margin| margin.around(value));
+    Some(Ratio { value, interval, margin, range: found.range, method: found.method })
 }
 
 /// The logarithm of a ratio with what is known of its error.
@@ -80,9 +86,10 @@ pub(super) struct Contrast {
     /// Logarithm of case over other.
     pub log: f64,
     /// Its variance by the spread between trials or blocks.
-    between: Option<Component>,
+    between: Component,
     /// Its variance by the seconds inside the trials.
     inside: Option<Component>,
+    range: Option<(f64, f64)>,
     method: RatioMethod,
 }
 
@@ -96,32 +103,36 @@ impl Contrast {
         let in_block = |a: &BlockMean| other.iter().find(|b| b.block == a.block);
         let pairs: Vec<(TrialMean, TrialMean)> =
             case.iter().filter_map(|a| Some((a.trial, in_block(a)?.trial))).collect();
-        if pairs.len() >= 2 { Some(paired(&pairs)) } else { unpaired(case, other) }
+        if pairs.len() >= 2 { paired(&pairs) } else { unpaired(case, other) }
     }
 
-    /// Half the width of its interval; `None` without any error known.
-    pub(super) fn half_width(&self, confidence: f64) -> Option<f64> {
-        let half = |part: Option<Component>| part.map(|part| part.half_width_at(confidence));
-        wider(half(self.between), half(self.inside))
+    /// Half the width of its interval; `None` below three independent values.
+    pub(super) fn margin(&self, confidence: f64) -> Option<Margin> {
+        let errors = |error: Component| student::two_sided_quantile(confidence, error.degrees);
+        self.between.carries_an_interval().then(|| Margin::larger(self.between, self.inside, errors))
     }
 
     /// Probability of a ratio at least as far from 1 where there is no difference: of the two errors, by the one that
     /// leaves more doubt. The interval with confidence c leaves 1 exactly where this is below 1 - c.
     pub(super) fn p_value(&self) -> f64 {
-        let of =
-            |part: Option<Component>| part.map_or(0.0, |part| student::p_value(self.log, part.variance, part.degrees));
-        if self.between.is_none() && self.inside.is_none() { 1.0 } else { of(self.between).max(of(self.inside)) }
+        if !self.between.carries_an_interval() {
+            return 1.0;
+        }
+        let of = |part: Component| student::p_value(self.log, part.variance, part.degrees);
+        of(self.between).max(self.inside.map_or(0.0, of))
     }
 }
 
 /// From pairs of trials of the same block.
-fn paired(pairs: &[(TrialMean, TrialMean)]) -> Contrast {
+fn paired(pairs: &[(TrialMean, TrialMean)]) -> Option<Contrast> {
     let logs: Vec<f64> = pairs.iter().map(|(a, b)| (a.mean / b.mean).ln()).collect();
     let errors: Vec<Option<Component>> =
         pairs.iter().map(|(a, b)| Some(Component::sum(&[a.log_error()?, b.log_error()?]))).collect();
     let log = logs.iter().sum::<f64>() / logs.len() as f64;
     let method = RatioMethod::Paired { blocks: pairs.len() };
-    Contrast { log, between: between(&logs), inside: inside(&errors), method }
+    let ratio = |end: fn(f64, f64) -> f64| logs.iter().copied().reduce(end).map(f64::exp);
+    let range = ratio(f64::min).zip(ratio(f64::max)).filter(|_| logs.len() == 2);
+    Some(Contrast { log, between: between(&logs)?, inside: inside(&errors), range, method })
 }
 
 /// From two sets of trials of which at least one has two.
@@ -142,7 +153,7 @@ fn unpaired(case: &[BlockMean], other: &[BlockMean]) -> Option<Contrast> {
     };
     let side = |trials: &[BlockMean]| inside(&trials.iter().map(|t| t.trial.log_error()).collect::<Vec<_>>());
     let inside = side(case).zip(side(other)).map(|(a, b)| Component::sum(&[a, b]));
-    Some(Contrast { log, between: Some(spread), inside, method })
+    Some(Contrast { log, between: spread, inside, range: None, method })
 }
 
 #[cfg(test)]
@@ -173,11 +184,11 @@ mod tests {
 
     #[test]
     fn trials_of_different_blocks_are_compared_unpaired() {
-        let case = blocks(&[100.0, 102.0]);
+        let case = blocks(&[100.0, 102.0, 101.0]);
         let other: Vec<BlockMean> =
-            blocks(&[50.0, 51.0]).iter().map(|b| BlockMean { block: b.block + 7, ..*b }).collect();
+            blocks(&[50.0, 51.0, 50.0]).iter().map(|b| BlockMean { block: b.block + 7, ..*b }).collect();
         let found = ratio(&case, &other).unwrap();
-        assert_eq!(found.method, RatioMethod::Unpaired { trials: (2, 2) });
+        assert_eq!(found.method, RatioMethod::Unpaired { trials: (3, 3) });
         assert!(found.tells_apart());
     }
 
@@ -187,6 +198,14 @@ mod tests {
         assert_eq!(found.method, RatioMethod::BorrowedSpread { trials: (1, 3) });
         let (low, high) = found.interval.unwrap();
         assert!(low < 0.95 && high > 1.05, "one trial more must not look like four: {low} {high}");
+    }
+
+    #[test]
+    fn two_blocks_give_a_ratio_with_its_range_and_no_interval() {
+        let found = ratio(&blocks(&[300.0, 240.0]), &blocks(&[100.0, 120.0])).unwrap();
+        let (least, most) = found.range.unwrap();
+        assert!((least - 2.0).abs() < 1e-9 && (most - 3.0).abs() < 1e-9, "{found:?}");
+        assert_eq!((found.interval, found.tells_apart()), (None, false));
     }
 
     #[test]

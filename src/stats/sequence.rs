@@ -9,6 +9,7 @@
 use super::anytime;
 use super::criticals::Criticals;
 use super::interval::Component;
+use super::margin::Margin;
 use super::noise;
 use super::ratio::BlockMean;
 use super::student;
@@ -64,9 +65,9 @@ pub struct Sequence {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LookedAt {
     pub(super) blocks: usize,
-    /// Logarithm of the ratio, and the smallest one that would have shown.
+    /// Logarithm of the ratio, and what would have told it from 0.
     pub(super) log: f64,
-    pub(super) margin: f64,
+    pub(super) margin: Margin,
     /// Variance of the ratio's logarithm in one block, and its degrees of freedom for each further block.
     pub(super) variance: f64,
     pub(super) degrees: f64,
@@ -175,11 +176,12 @@ impl Sequence {
 
 impl LookedAt {
     fn relation(&self) -> (Relation, Relation) {
-        if self.log > self.margin {
+        let margin = self.margin.log;
+        if self.log > margin {
             (Relation::Larger, Relation::Smaller)
-        } else if -self.log > self.margin {
+        } else if -self.log > margin {
             (Relation::Smaller, Relation::Larger)
-        } else if self.log.abs() + self.margin < SAME.ln() {
+        } else if self.log.abs() + margin < SAME.ln() {
             (Relation::Same, Relation::Same)
         } else {
             (Relation::Open, Relation::Open)
@@ -265,22 +267,19 @@ impl Look {
             self.residual.scaled(2.0)
         };
         let pairs = cases * (cases - 1) / 2;
-        let mut margin = |spread: Component| {
-            let errors = match rule {
-                Rule::Anytime => anytime::standard_errors(n, spread.degrees, evidence(pairs)),
-                Rule::Planned { first, last } if own => {
-                    let level = criticals.level(2, first, last) / pairs as f64;
-                    student::two_sided_quantile(1.0 - level, spread.degrees)
-                }
-                Rule::Planned { first, last } => {
-                    let level = criticals.level(cases, first, last);
-                    criticals.range(cases, spread.degrees, 1.0 - level) / std::f64::consts::SQRT_2
-                }
-            };
-            errors * (spread.variance / n).sqrt()
+        let errors = |error: Component| match rule {
+            Rule::Anytime => anytime::standard_errors(n, error.degrees, evidence(pairs)),
+            Rule::Planned { first, last } if own => {
+                let level = criticals.level(2, first, last) / pairs as f64;
+                student::two_sided_quantile(1.0 - level, error.degrees)
+            }
+            Rule::Planned { first, last } => {
+                let level = criticals.level(cases, first, last);
+                criticals.range(cases, error.degrees, 1.0 - level) / std::f64::consts::SQRT_2
+            }
         };
-        let least = self.inside.map_or(0.0, |inside| margin(inside.scaled(2.0)));
-        let margin = margin(spread).max(least);
+        let inside = self.inside.map(|inside| inside.scaled(2.0 / n));
+        let margin = Margin::larger(spread.scaled(1.0 / n), inside, errors);
         LookedAt {
             blocks: logs.len(),
             log,

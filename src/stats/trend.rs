@@ -39,7 +39,7 @@ pub struct Slope {
 pub enum Course {
     /// Steady from this amount on.
     Steady(f64),
-    /// It still changed between the last two amounts, in two blocks or more: by this factor.
+    /// It still changed between the last two amounts, in three blocks or more: by this factor.
     Changing(f64),
     /// Neither is shown.
     Undecided,
@@ -151,9 +151,9 @@ mod tests {
     fn a_figure_that_moves_to_the_end_is_changing_unless_its_blocks_disagree() {
         let one = [(0.0, 100.0), (1.0, 80.0), (3.0, 60.0), (10.0, 30.0)];
         let two = [(0.0, 101.0), (1.0, 79.0), (3.0, 61.0), (10.0, 31.0)];
-        let Some(Course::Changing(factor)) = course(&points(&[(1, &one), (2, &two)])) else { panic!() };
+        let Some(Course::Changing(factor)) = course(&points(&[(1, &one), (2, &two), (3, &one)])) else { panic!() };
         assert!((factor - 0.504).abs() < 0.01, "{factor}");
         let other = [(0.0, 101.0), (1.0, 79.0), (3.0, 61.0), (10.0, 90.0)];
-        assert_eq!(course(&points(&[(1, &one), (2, &other)])), Some(Course::Undecided));
+        assert_eq!(course(&points(&[(1, &one), (2, &other), (3, &one)])), Some(Course::Undecided));
     }
 }

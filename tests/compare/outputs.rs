@@ -143,7 +143,10 @@ fn a_file_and_its_copy_are_one_trial() {
     let copy = ("fsync-run2.txt", output());
     assert_eq!(trials(&[("fsync-run1.txt", output()), copy.clone()]), (1, false));
     assert_eq!(trials(&[("fsync-run1.txt", output()), copy.clone(), ("fsync-run3.txt", output())]), (1, false));
-    assert_eq!(trials(&[("fsync-run1.txt", output_at("40000.000")), copy]), (2, true));
+    let others = ["40000.000", "41000.000"].map(output_at);
+    let [one, other] = others.map(|output| ("fsync-run1.txt", output));
+    assert_eq!(trials(&[one.clone(), copy.clone()]), (2, false), "two trials have no interval");
+    assert_eq!(trials(&[one, copy, ("fsync-run4.txt", other.1)]), (3, true));
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("fsync.txt"), output()).unwrap();
     let found = findings(folder.path(), &["fsync.txt", "./fsync.txt"], 0);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What is not said, and what is said instead. Lower case; found anywhere in a text.
-const PHRASES: [(&str, &str); 25] = [
+const PHRASES: [(&str, &str); 24] = [
     ("the noises differ", "the cases' variances differ"),
     ("tells no two cases apart", "cannot separate cases"),
     ("takes away nine tenths", "X axis: percentile (log)"),
@@ -27,7 +27,6 @@ const PHRASES: [(&str, &str); 25] = [
     ("the disk's own word", "reported by the disk"),
     ("would have shown", "detectable"),
     ("not seen to be", "not shown to be"),
-    ("were it free", "if storage were free"),
     ("lies in memory", "is in memory"),
     ("what would settle it", "to verify"),
     ("what it stands on cannot be seen", "the storage below is not visible"),

@@ -6,7 +6,7 @@ use pgstrata::analyse::findings::{Ageing, AgeingPoint, Estimate};
 pub fn figures() -> Vec<Ageing> {
     let estimate = |value: f64, trials: u32| {
         let ends = (trials > 1).then_some((0.98 * value, 1.02 * value));
-        Some(Estimate { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), trials })
+        Some(Estimate::of(value, ends, trials as usize))
     };
     let point = |x, aged, fresh| AgeingPoint { x, aged, fresh, ratio: None, told_apart: None };
     let figure = |figure: &str, unit: &str, points: [(f64, u32, f64, f64); 3]| Ageing {

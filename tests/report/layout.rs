@@ -135,18 +135,18 @@ fn no_column_of_a_table_is_out_of_view_without_a_hint() {
 }
 
 #[test]
-fn a_volatile_case_beyond_the_scale_is_drawn_on_a_scale_of_its_own() {
+fn a_volatile_case_beyond_the_scale_leaves_the_frame_as_an_arrow_beside_its_figure() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1400, "light") else { return };
     let drawn = "echarts.getInstanceByDom(document.querySelector('[data-chart=ranking]')).getZr().storage
         .getDisplayList(true)";
-    let said = format!("{drawn}.filter(one => one.style.text === 'separate scale').length");
-    assert_eq!(browser.evaluate(&said), json!(1));
-    // Its point is the one hollow circle; it lies inside the picture.
-    let points = format!(
-        "{drawn}.filter(one => one.type === 'circle' && one.shape.r === 4.5)
-            .map(one => one.shape.cx > 100 && one.shape.cx < 1050)"
+    // Of rate and ratio, both inside the picture; its point would be a hollow circle.
+    let arrows = format!(
+        "{drawn}.filter(one => one.type === 'polygon' && one.shape.points.length === 3)
+            .map(one => one.shape.points[1][0] > 100 && one.shape.points[1][0] < 1400)"
     );
-    assert_eq!(browser.evaluate(&points), json!([true]));
+    assert_eq!(browser.evaluate(&arrows), json!([true, true]));
+    let points = format!("{drawn}.filter(one => one.type === 'circle' && one.shape.r === 4.5).length");
+    assert_eq!(browser.evaluate(&points), json!(0));
     let figure =
         "document.querySelector('#ranking-1 tbody.volatile td.num:nth-child(3)').firstChild.textContent.trim()";
     let in_table = browser.evaluate(figure);

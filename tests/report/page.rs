@@ -132,7 +132,7 @@ fn the_csv_button_yields_the_table_in_full_precision() {
     let mut lines = csv.split("\r\n");
     assert_eq!(
         lines.next().unwrap(),
-        "ranking,measure,class,rank in class,case,label,rate (tps),comparison low (tps),comparison high (tps),trials used,\
+        "ranking,measure,class,rank in class,case,label,rate (tps),low (tps),high (tps),trials used,\
          least (tps),most (tps),trials,baseline,ratio,ratio low,ratio high,outcome,smallest detectable ratio,comparison,\
          caveat,durability reason,verdict"
     );
@@ -210,7 +210,7 @@ fn a_ranking_that_was_folded_while_colours_changed_has_them_when_it_is_unfolded(
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
     let fold = |open: bool| {
         format!(
-            "(async () => {{ const one = document.querySelector('#rankings details'); one.open = {open}; \
+            "(async () => {{ const one = document.querySelector('#rankings > details.more'); one.open = {open}; \
              one.scrollIntoView({{behavior: 'instant'}}); await new Promise(done => setTimeout(done, 300)); \
              const chart = echarts.getInstanceByDom(one.querySelector('.chart')); \
              return chart ? chart.getOption().textStyle.color : null; }})()"

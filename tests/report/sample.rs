@@ -47,7 +47,7 @@ pub fn case_id(stack: &str, clients: u32) -> String {
 }
 
 fn estimate(value: f64, spread: f64) -> Estimate {
-    Estimate { value, low: Some(value * (1.0 - spread)), high: Some(value * (1.0 + spread)), trials: TRIALS }
+    Estimate::of(value, Some((value * (1.0 - spread), value * (1.0 + spread))), TRIALS as usize)
 }
 
 /// Ids of the cases with a server on a stack.
@@ -58,10 +58,10 @@ pub fn cases_on(stack: &str) -> Vec<String> {
 fn durability(stack: &str) -> Durability {
     if stack == "tmpfs" {
         let reason = "tmpfs keeps its files in memory: there is no device below".to_owned();
-        return Durability { class: DurabilityClass::Volatile, reason, otherwise: None };
+        return Durability::of(DurabilityClass::Volatile, reason);
     }
     let reason = "0.98 flushes per commit seen on loop (write cache: write back)".to_owned();
-    Durability { class: DurabilityClass::Flushed, reason, otherwise: None }
+    Durability::of(DurabilityClass::Flushed, reason)
 }
 
 fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<BaselineComparison> {
@@ -70,7 +70,7 @@ fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<
         baseline,
         outcome: PairOutcome::of(ratio.low >= Some(1.0) || ratio.high <= Some(1.0), false),
         ratio,
-        would_have_shown: Some(1.058),
+        detectable_ratio: Some(1.058),
         method: "paired over 3 blocks".to_owned(),
         caveat: (stack.name == "tmpfs").then(|| "another durability class".to_owned()),
     })
@@ -81,7 +81,7 @@ fn decision(rows: &[RankRow]) -> Decision {
         procedure: ProcedureKind::Tukey,
         blocks: Some(TRIALS),
         pairs: (rows.len() * (rows.len() - 1) / 2) as u32,
-        would_have_shown: Some(1.058),
+        detectable_ratio: Some(1.058),
         sentence: "Ranks: Tukey's test on all 3 pairs over 3 blocks. Smallest detectable difference: 5.8 %.".to_owned(),
         remarks: vec!["xfs and ext4: this ratio's interval, from these two cases alone, includes 1".to_owned()],
     }
@@ -286,15 +286,10 @@ fn backend_time(stack: &str, clients: u32) -> BackendTime {
         ),
     };
     BackendTime {
-        sentence: format!(
-            "storage is {:.0} % of backend time: at most {:.1}x if storage were free",
-            share * 100.0,
-            1.0 / (1.0 - share)
-        ),
+        sentence: format!("{:.0} % of backend time waits for storage", share * 100.0),
         storage: Some(estimate(share, 0.03)),
         without_client: false,
         storage_behind_locks: if stack == "tmpfs" { 0.0 } else { 0.04 },
-        if_storage_were_free: Some(estimate(1.0 / (1.0 - share), 0.03)),
         in_memory: (stack != "tmpfs").then(|| InMemory {
             case: case_id("tmpfs", clients),
             stack: "tmpfs".to_owned(),
@@ -516,6 +511,7 @@ pub fn findings() -> Findings {
             blocks_held: None,
             trials_planned: 48,
             trials_measured: 45,
+            trials_disturbed: 0,
             trials_not_run: 3,
             measured_share: Some(0.713),
             plan: include_str!("plan.toml").to_owned(),

@@ -9,7 +9,7 @@ pub fn window() -> CaseWindow {
         inside: Phase { seconds: 160, rate: Some(640.0), p99_us: Some(21_400) },
         outside: Phase { seconds: 18, rate: Some(810.0), p99_us: Some(9_800) },
         pages: Some(PagesWritten { checkpointer: 91_000, background_writer: 120, backends: 4_400 }),
-        sync_s_per_gb: Some(Estimate { value: 1.9, low: Some(1.4), high: Some(2.6), trials: 3 }),
+        sync_s_per_gb: Some(Estimate::of(1.9, Some((1.4, 2.6)), 3)),
         vacuum_share: 0.031,
     }
 }

@@ -1,9 +1,9 @@
 //! Where the time of the clients' backends went: to storage, also behind locks whose holder waits for storage, to the CPU,
 //! to locks, to the client.
 //!
-//! A share of time is no judgment on what limits a case: it says how much could be won at most if that time were nothing and
-//! all else took as long as it did (Amdahl). What a stack in memory did win is measured where the plan has one. Absent on
-//! purpose: "bound by" (`docs/adr/0021-percentiles-and-storage-share.md`).
+//! A share of time is no judgment on what limits a case, and no bound on what faster storage would win: storage costs CPU time
+//! as well. What a stack in memory did win is measured where the plan has one. Absent on purpose: "bound by"
+//! (`docs/adr/0021-percentiles-and-storage-share.md`).
 
 use crate::analyse::case::cpu_use::CpuSums;
 use crate::analyse::case::cpu_use::CpuUse;
@@ -87,13 +87,11 @@ impl BackendSums {
             return None;
         }
         let behind_locks = self.behind_locks.iter().sum::<f64>() / self.behind_locks.len().max(1) as f64;
-        let if_storage_were_free = storage.filter(|_| !at_fixed_rate).and_then(|storage| if_free(&storage));
         let mut found = BackendTime {
             sentence: String::new(),
             storage,
             without_client: at_fixed_rate,
             storage_behind_locks: behind_locks,
-            if_storage_were_free,
             in_memory: None,
             waits,
             cpu_busy: cpu.cpu().map(|cpu| cpu.busy),
@@ -171,39 +169,24 @@ fn doing(class: &str, event: &str) -> Doing {
     }
 }
 
-/// Amdahl's law: without a share s of its time a case is 1 / (1 - s) times as fast at most.
-fn if_free(share: &Estimate) -> Option<Estimate> {
-    let gain = |share: f64| Some(1.0 / (1.0 - share)).filter(|gain| gain.is_finite());
-    let ends = share.low.and_then(gain).zip(share.high.and_then(gain));
-    Some(Estimate::of(gain(share.value)?, ends, share.trials as usize))
-}
-
-/// "storage is 39 % of backend time (36 to 42): at most 1.6x if storage were free".
+/// "39 % of backend time waits for storage (36 to 42)".
 #[must_use]
 pub fn storage_clause(found: &BackendTime) -> Option<String> {
     let storage = found.storage?;
-    let of = if found.without_client { "backend time outside client waits" } else { "backend time" };
+    let of = if found.without_client { "backend time without client pauses" } else { "backend time" };
     let ends = storage.low.zip(storage.high);
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     let ends = ends.map(|(low, high)| format!(" ({} to {})", bare(low), bare(high)));
     let behind = Some(found.storage_behind_locks).filter(|share| *share >= BEHIND_LOCKS_WORTH_SAYING);
     let behind = behind.map(|share| format!(", {} of these {} behind locks", bare(share), bare(storage.value)));
-    let mut text = format!("storage is {} of {of}{}", percent(storage.value), ends.unwrap_or_default());
-    text.push_str(&behind.unwrap_or_default());
-    if let Some(gain) = found.if_storage_were_free {
-        text.push_str(&format!(": at most {} if storage were free", times(gain.value)));
-    }
-    Some(text)
+    let (ends, behind) = (ends.unwrap_or_default(), behind.unwrap_or_default());
+    Some(format!("{} of {of} waits for storage{ends}{behind}", percent(storage.value)))
 }
 
 /// A share of 0 to 1, with a decimal below a tenth.
 fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
-}
-
-fn times(factor: f64) -> String {
-    if factor < 1.1 { format!("{factor:.2}x") } else { format!("{factor:.1}x") }
 }
 
 #[cfg(test)]
@@ -239,7 +222,7 @@ mod tests {
     fn waiting_for_anothers_flush_of_the_wal_is_waiting_for_storage() {
         let trial = waits(&[("IO", "WALSync", 30), ("LWLock", "WALWrite", 45), ("CPU", "CPU", 25)]);
         let found = found(&[trial], false);
-        assert_eq!(found.sentence, "storage is 75 % of backend time: at most 4.0x if storage were free");
+        assert_eq!(found.sentence, "75 % of backend time waits for storage");
         assert_eq!(found.waits[0].event, "WALWrite");
     }
 
@@ -250,18 +233,14 @@ mod tests {
         trial.lock_holders = wait_counts(&[("IO", "WALSync", 6), ("CPU", "CPU", 2), ("Unknown", "Unknown", 99)]);
         let found = found(&[trial], false);
         assert!((found.storage.unwrap().value - 0.55).abs() < 1e-9 && (found.storage_behind_locks - 0.15).abs() < 1e-9);
-        assert_eq!(
-            found.sentence,
-            "storage is 55 % of backend time, 15 of these 55 behind locks: at most 2.2x if storage were free"
-        );
+        assert_eq!(found.sentence, "55 % of backend time waits for storage, 15 of these 55 behind locks");
     }
 
     #[test]
-    fn at_a_fixed_rate_the_clients_pauses_are_no_time_and_no_gain_is_promised() {
+    fn at_a_fixed_rate_the_clients_pauses_are_no_time() {
         let trial = waits(&[("Client", "ClientRead", 900), ("IO", "WALSync", 40), ("CPU", "CPU", 60)]);
         let found = found(&[trial], true);
-        assert_eq!(found.sentence, "storage is 40 % of backend time outside client waits");
-        assert_eq!(found.if_storage_were_free, None);
+        assert_eq!(found.sentence, "40 % of backend time without client pauses waits for storage");
     }
 
     #[test]
@@ -285,20 +264,18 @@ mod tests {
             storage.high.unwrap() - storage.low.unwrap()
         };
         let (loose, tied) = (drawn(0.0), drawn(0.9));
-        assert!(width(&[with_seconds(&tied)]) > 1.5 * width(&[with_seconds(&loose)]), "neighbours say the same");
+        let thrice = |seconds: &[u32]| [0; 3].map(|_| with_seconds(seconds));
+        assert!(width(&thrice(&tied)) > 1.5 * width(&thrice(&loose)), "neighbours say the same");
         let trials = [0.38, 0.39, 0.40].map(|share| with_seconds(&[(share * 100.0) as u32; 20]));
         let sentence = found(&trials, false).sentence;
-        assert_eq!(sentence, "storage is 39 % of backend time (37 to 42): at most 1.6x if storage were free");
+        assert_eq!(sentence, "39 % of backend time waits for storage (37 to 42)");
         assert_eq!(found(&[waits(&[("IO", "WALSync", 1)])], false).storage.unwrap().low, None);
     }
 
     #[test]
     fn storage_that_hardly_shows_is_a_number_and_no_judgment() {
         let trial = waits(&[("Client", "ClientRead", 600), ("IO", "WALSync", 30), ("CPU", "CPU", 370)]);
-        assert_eq!(
-            found(&[trial], false).sentence,
-            "storage is 3.0 % of backend time: at most 1.03x if storage were free"
-        );
+        assert_eq!(found(&[trial], false).sentence, "3.0 % of backend time waits for storage");
     }
 
     #[test]

@@ -83,8 +83,7 @@ impl ImageCostSums {
 
 fn estimate(values: &[f64]) -> Option<Estimate> {
     let (value, half) = interval::mean_of_differences(values)?;
-    let trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    Some(Estimate { value, low: half.map(|half| value - half), high: half.map(|half| value + half), trials })
+    Some(Estimate::of(value, half.map(|half| (value - half, value + half)), values.len()))
 }
 
 /// The loop devices that the stack's own nodes made on files, and the devices that these lie on. A loop device further down

@@ -350,7 +350,7 @@ impl Standing {
         };
         let volatile = |reason: &str| {
             let class = DurabilityClass::Volatile;
-            Some(Durability { class, reason: reason.to_owned(), otherwise: None })
+            Some(Durability::of(class, reason))
         };
         let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
         let kind = filesystem.as_deref().unwrap_or_default();
@@ -367,11 +367,7 @@ impl Standing {
         };
         let setting = |name: &str| table::setting(name, &get(&[&format!("postgresql.{name}")])?);
         let by_server = table::settings().find_map(setting).map(|promise| by_promise(&promise));
-        let unknown = || Durability {
-            class: DurabilityClass::Unknown,
-            reason: "imported files do not show flushes".to_owned(),
-            otherwise: None,
-        };
+        let unknown = || Durability::of(DurabilityClass::Unknown, "imported files do not show flushes");
         let of_commit = by_place.clone().or(by_server).unwrap_or_else(unknown);
         Standing { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
     }

@@ -139,7 +139,7 @@ fn durability(credibility: &Credibility) -> Durability {
         | CredibilityKind::Unexplained
         | CredibilityKind::Unknown => DurabilityClass::Unknown,
     };
-    Durability { class, reason: credibility.reason.clone(), otherwise: None }
+    Durability::of(class, credibility.reason.clone())
 }
 
 fn measure(row: &RowRecord) -> Option<Measure> {

@@ -83,7 +83,7 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
     found
         .interval
         .map(|ends| (found.value, ends, how))
-        .ok_or_else(|| none(Method::NoSpread, "variance between trials is too high"))
+        .ok_or_else(|| none(Method::NoSpread, "fewer than three trials, or their variance is too high"))
 }
 
 /// Whether a figure has a spread of its own: between its trials, or between the slices of a single measurement.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Where the time of the clients' backends went, and what the CPUs did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackendTime {
-    /// The sentence: "storage is 39 % of backend time (36 to 42): at most 1.6x if storage were free".
+    /// The sentence: "39 % of backend time waits for storage (36 to 42)".
     pub sentence: String,
     /// Share of backend time that waited for storage, 0 to 1, waits for locks whose holder waited for storage included;
     /// `None` where no waits were sampled.
@@ -15,9 +15,6 @@ pub struct BackendTime {
     pub without_client: bool,
     /// Part of that which are waits for locks.
     pub storage_behind_locks: f64,
-    /// How much faster the case would be with storage that takes no time, all else taking as long as it did; `None` at a
-    /// fixed rate.
-    pub if_storage_were_free: Option<Estimate>,
     /// The same settings on a stack in memory, where the run measured that.
     pub in_memory: Option<InMemory>,
     /// Share of backend samples by class and event, largest first.

@@ -46,6 +46,16 @@ pub struct Durability {
     /// Of *may tear*: the class that it would have with full pages. Cases are ranked only with their like in both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<DurabilityClass>,
+    /// What hides the storage below the devices that can be seen: "vda is a virtual disk: nothing below it is visible".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sight_ends: Option<String>,
+}
+
+impl Durability {
+    #[must_use]
+    pub fn of(class: DurabilityClass, reason: impl Into<String>) -> Durability {
+        Durability { class, reason: reason.into(), otherwise: None, sight_ends: None }
+    }
 }
 
 /// The class of a commit that somebody on its way claims this of, whatever was counted; `None` where the claim is said,
@@ -65,21 +75,17 @@ pub fn class(claim: Claim) -> Option<DurabilityClass> {
 /// What follows from a promise alone.
 #[must_use]
 pub fn by_promise(promise: &Promise) -> Durability {
-    Durability {
-        class: class(promise.claim).unwrap_or(DurabilityClass::Unknown),
-        reason: promise.to_string(),
-        otherwise: None,
-    }
+    Durability::of(class(promise.claim).unwrap_or(DurabilityClass::Unknown), promise.to_string())
 }
 
 /// What holds for every lowest device that is one of software, in runs and probes alike.
 #[must_use]
 pub(crate) fn virtual_disk(name: &str) -> String {
-    format!("{name} is a virtual disk: the storage below is not visible")
+    format!("{name} is a virtual disk: nothing below it is visible")
 }
 
 pub(crate) fn unknown(reason: &str) -> Durability {
-    Durability { class: DurabilityClass::Unknown, reason: reason.to_owned(), otherwise: None }
+    Durability::of(DurabilityClass::Unknown, reason)
 }
 
 /// What a class is called.

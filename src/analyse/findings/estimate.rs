@@ -1,8 +1,8 @@
 //! A figure with its interval.
 
 use crate::stats::geometric;
-use crate::stats::interval::{TrialMean, mean_over_trials};
-use crate::stats::ratio::BlockMean;
+use crate::stats::interval::{MeanInterval, TrialMean, mean_over_trials};
+use crate::stats::ratio::{BlockMean, Ratio};
 use serde::{Deserialize, Serialize};
 
 /// A figure with its 95 % interval.
@@ -12,6 +12,9 @@ pub struct Estimate {
     /// Lower end of the interval; `None` where the data do not allow one.
     pub low: Option<f64>,
     pub high: Option<f64>,
+    /// The least and the most of two values, which are too few for an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
     /// Trials that it rests on.
     pub trials: u32,
 }
@@ -21,15 +24,31 @@ impl Estimate {
     #[must_use]
     pub fn of(value: f64, ends: Option<(f64, f64)>, trials: usize) -> Estimate {
         let trials = u32::try_from(trials).unwrap_or(u32::MAX);
-        Estimate { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), trials }
+        Estimate { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), range: None, trials }
+    }
+
+    /// A ratio that rests on so many trials, or blocks.
+    #[must_use]
+    pub fn of_ratio(ratio: &Ratio, trials: usize) -> Estimate {
+        Estimate { range: ratio.range, ..Estimate::of(ratio.value, ratio.interval, trials) }
     }
 
     /// The same figure on another scale, which must not fall.
     #[must_use]
     pub fn map(self, scale: impl Fn(f64) -> f64) -> Estimate {
         let (low, high) = (self.low.map(&scale), self.high.map(&scale));
-        Estimate { value: scale(self.value), low, high, ..self }
+        let range = self.range.map(|(least, most)| (scale(least), scale(most)));
+        Estimate { value: scale(self.value), low, high, range, trials: self.trials }
     }
+}
+
+/// A figure of these trials.
+fn with_range(found: MeanInterval, trials: &[BlockMean]) -> Estimate {
+    let range = match trials {
+        [one, other] => Some((one.trial.mean.min(other.trial.mean), one.trial.mean.max(other.trial.mean))),
+        _ => None,
+    };
+    Estimate { range, ..Estimate::of(found.mean, found.ends, trials.len()) }
 }
 
 /// Mean of a figure of each trial that spreads by factors.
@@ -37,7 +56,7 @@ impl Estimate {
 pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
     let plain: Vec<f64> = values.iter().map(|value| value.trial.mean).collect();
     let found = geometric::over_trials(&plain)?;
-    Some(Estimate::of(found.mean, found.ends, values.len()))
+    Some(with_range(found, values))
 }
 
 /// Mean rate over trials with its interval.
@@ -45,7 +64,7 @@ pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
 pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
     let trials: Vec<TrialMean> = rates.iter().map(|rate| rate.trial).collect();
     let found = mean_over_trials(&trials)?;
-    Some(Estimate::of(found.mean, found.ends, trials.len()))
+    Some(with_range(found, rates))
 }
 
 /// An interval of a share on the logarithm may reach beyond the whole.

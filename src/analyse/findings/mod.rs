@@ -137,6 +137,8 @@ pub struct RunSummary {
     pub trials_measured: u32,
     /// Not run.
     pub trials_not_run: u32,
+    /// Of those measured: beside other programs or guests that took more of the CPUs than a quiet machine's.
+    pub trials_disturbed: u32,
     /// Share of the wall time in which a workload was measured, 0 to 1; `None` for a run without an end.
     pub measured_share: Option<f64>,
     /// The plan as it was given.

@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 pub struct BaselineComparison {
     /// Id of the baseline case.
     pub baseline: String,
-    /// What is ranked, of this case over that of the baseline.
+    /// What is ranked, of this case over that of the baseline. Inside a class its interval is that of the test which decides
+    /// all pairs together.
     pub ratio: Estimate,
     /// Inside a class: as its [`Decision`] says. Of two classes: whether the interval excludes 1.
     pub outcome: PairOutcome,
-    /// The smallest ratio above 1 that would have been seen: 1.06 is a difference of 6 %; `None` where none would.
-    pub would_have_shown: Option<f64>,
+    /// The true ratio above 1 that 80 % of such runs would find: 1.06 is a difference of 6 %; `None` where none is.
+    pub detectable_ratio: Option<f64>,
     /// How it was had: "paired over 3 blocks".
     pub method: String,
     /// Why the two cannot be compared (another durability class), although the ratio is shown.
@@ -122,8 +123,8 @@ pub struct Decision {
     pub blocks: Option<u32>,
     /// Pairs that were decided.
     pub pairs: u32,
-    /// The smallest ratio above 1 that would have told any two of them apart; `None` where none would.
-    pub would_have_shown: Option<f64>,
+    /// The true ratio above 1 between any two of them that 80 % of such runs would find; `None` where none is.
+    pub detectable_ratio: Option<f64>,
     /// How, in words.
     pub sentence: String,
     /// Where a rank and the interval of a ratio say different things, and why.
@@ -157,8 +158,7 @@ pub struct RankRow {
     /// How it is called in this ranking (what differs): "xfs".
     pub label: String,
     /// What it is ranked by, in the ranking's unit: the geometric mean over the blocks that all cases of the ranking have, so
-    /// that the quotient of two is the ratio of the cases. Its interval is for comparing inside the class (two cases differ
-    /// where theirs do not overlap); of a case without others it is its own.
+    /// that the quotient of two is the ratio of the cases. Its interval is of this case alone.
     pub rate: Estimate,
     /// Its trials.
     pub trials: Vec<RankTrial>,

@@ -167,7 +167,7 @@ pub(crate) fn point(x: f64, aged: &[BlockMean], fresh: &[BlockMean]) -> AgeingPo
         x,
         aged: estimate(aged),
         fresh: estimate(fresh),
-        ratio: found.map(|found| Estimate::of(found.value, found.interval, aged.len().min(fresh.len()))),
+        ratio: found.map(|found| Estimate::of_ratio(&found, aged.len().min(fresh.len()))),
         told_apart: found
             .filter(|found| found.interval.is_some())
             .map(|found| found.tells_apart() && (found.value - 1.0).abs() >= LEAST_DIFFERENCE),
@@ -212,7 +212,10 @@ mod tests {
 
     #[test]
     fn drift_that_the_control_shares_is_no_ageing() {
-        let same = course(&[(0.0, &[100.0, 90.0], &[100.0, 91.0]), (3.0, &[80.0, 50.0], &[81.0, 50.0])]);
+        let same = course(&[
+            (0.0, &[100.0, 90.0, 95.0], &[100.0, 91.0, 95.0]),
+            (3.0, &[80.0, 50.0, 60.0], &[81.0, 50.0, 60.0]),
+        ]);
         assert!(same.starts_with("after 3, 0.99"), "{same}");
         assert!(same.contains("times a fresh filesystem's; no slope shown ("), "{same}");
     }
@@ -225,7 +228,11 @@ mod tests {
 
     #[test]
     fn a_fall_is_told_with_its_interval_and_whether_it_goes_on() {
-        let falls = course(&[(0.0, &[100.0, 101.0], &[]), (1.0, &[80.0, 81.0], &[]), (3.0, &[50.0, 51.0], &[])]);
+        let falls = course(&[
+            (0.0, &[100.0, 101.0, 100.0], &[]),
+            (1.0, &[80.0, 81.0, 80.0], &[]),
+            (3.0, &[50.0, 51.0, 50.0], &[]),
+        ]);
         assert!(falls.starts_with("0.502 times that at 0; falls 2"), "{falls}");
         assert!(falls.ends_with("per overwrite; still falling at the last point"), "{falls}");
         let settles = course(&[(0.0, &[50.0], &[]), (1.0, &[101.0], &[]), (3.0, &[100.0], &[]), (10.0, &[99.0], &[])]);
@@ -237,7 +244,7 @@ mod tests {
     fn a_few_extents_more_are_chance_and_thousands_are_not() {
         let blocks = |count: u64| {
             let trial = Figure::count("extents per GiB", count, 30.0).trial;
-            [1, 2].map(|block| BlockMean { block, trial })
+            [1, 2, 3].map(|block| BlockMean { block, trial })
         };
         let told = |aged: u64, fresh: u64| point(10.0, &blocks(aged), &blocks(fresh)).told_apart;
         assert_eq!((told(3, 4), told(4000, 3)), (Some(false), Some(true)));
@@ -245,7 +252,7 @@ mod tests {
 
     #[test]
     fn figures_that_never_vary_are_told_apart_from_one_percent_on() {
-        let told = |fresh: f64| point(10.0, &blocks(&[100.0, 100.0]), &blocks(&[fresh, fresh])).told_apart;
+        let told = |fresh: f64| point(10.0, &blocks(&[100.0; 3]), &blocks(&[fresh; 3])).told_apart;
         assert_eq!((told(100.0), told(100.5), told(50.0)), (Some(false), Some(false), Some(true)));
         assert_eq!(point(10.0, &blocks(&[100.0]), &blocks(&[50.0])).told_apart, None);
     }

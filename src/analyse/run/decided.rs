@@ -1,10 +1,11 @@
 //! What was decided of the cases of one class, and how that is said: `crate::stats::decisions` with names and words.
 
-use crate::analyse::findings::{Decision, Estimate, PairOutcome, ProcedureKind, RankRow, RankedBy, Ranking};
+use crate::analyse::findings::{Decision, PairOutcome, ProcedureKind, RankRow, RankedBy, Ranking};
 use crate::analyse::run::blocks::Blocks;
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::{Decisions, Procedure};
-use crate::stats::ratio::BlockMean;
+use crate::stats::margin::{Margin, POWER};
+use crate::stats::ratio::{BlockMean, Ratio};
 use crate::stats::sequence::{Relation, SAME, Sequence};
 use crate::units::{beyond, significant};
 
@@ -91,34 +92,28 @@ impl Decided {
         self.faster(case, other) || self.faster(other, case)
     }
 
-    /// The smallest ratio above 1 that would have told the two apart.
+    /// What tells the two apart.
     #[must_use]
-    pub fn would_have_shown(&self, case: &str, other: &str) -> Option<f64> {
-        self.places(case, other).and_then(|(case, other)| self.decisions.would_have_shown(case, other))
+    pub fn margin(&self, case: &str, other: &str) -> Option<Margin> {
+        self.places(case, other).and_then(|(case, other)| self.decisions.margin(case, other))
     }
 
-    /// The interval of the ratio of two cases at their last look, which holds over all looks: where looks decided how many
-    /// blocks there are, a plain one would miss the true ratio too often. `None` for a fixed number of blocks.
+    /// The ratio of two cases with the interval of the test that decides them, which holds for all pairs and all looks
+    /// together: they differ where it excludes 1.
     #[must_use]
-    pub fn repeated_interval(&self, case: &str, other: &str) -> Option<(f64, f64)> {
-        let (one, two) = self.places(case, other)?;
-        let ratio = self.decisions.sequence()?.log(one, two)?.exp();
-        let margin = self.decisions.would_have_shown(one, two)?;
-        Some((ratio / margin, ratio * margin))
+    pub fn tested(&self, case: &str, other: &str, ratio: Ratio) -> Ratio {
+        let Some((one, two)) = self.places(case, other) else { return ratio };
+        let margin = self.decisions.margin(one, two);
+        let last_look = self.decisions.sequence().and_then(|looks| looks.log(one, two)).map(f64::exp);
+        let interval = margin.and_then(|margin| margin.around(last_look.unwrap_or(ratio.value)));
+        Ratio { interval, margin, ..ratio }
     }
 
-    /// The smallest ratio above 1 that would have told any two of these apart; `None` where none would for some two.
+    /// The widest margin of any two of these; `None` where some two have none.
     #[must_use]
-    pub fn would_have_shown_among(&self, cases: &[&str]) -> Option<f64> {
-        let pairs =
-            cases.iter().enumerate().flat_map(|(at, one)| cases[at + 1..].iter().map(move |other| (one, other)));
-        pairs.map(|(one, other)| self.would_have_shown(one, other)).try_fold(1.0, |most: f64, one| Some(most.max(one?)))
-    }
-
-    /// Half the width, on the logarithm, of a case's comparison interval.
-    #[must_use]
-    pub fn half_interval(&self, case: &str) -> Option<f64> {
-        self.place(case).and_then(|place| self.decisions.half_interval(place))
+    pub fn margin_among(&self, cases: &[&str]) -> Option<Margin> {
+        let pairs = pairs(cases).map(|(one, other)| self.margin(one, other));
+        pairs.reduce(|one, other| Some(if one?.ratio() >= other?.ratio() { one? } else { other? })).flatten()
     }
 
     /// How the two stand.
@@ -134,7 +129,7 @@ impl Decided {
             return sequence.relation(one, two) == Relation::Same;
         }
         let log = self.looked.as_ref().and_then(|looked| looked.log(one, two));
-        let margin = self.decisions.would_have_shown(one, two);
+        let margin = self.decisions.margin(one, two).and_then(Margin::ratio);
         let together = matches!(self.decisions.procedure, Procedure::Tukey { .. } | Procedure::Pair);
         together && log.zip(margin).is_some_and(|(log, margin)| log.abs() + margin.ln() < SAME.ln())
     }
@@ -177,7 +172,7 @@ impl Decided {
             return None;
         }
         let ids: Vec<&str> = self.cases.iter().map(String::as_str).collect();
-        let would_have_shown = self.would_have_shown_among(&ids);
+        let margin = self.margin_among(&ids);
         let (procedure, blocks) = match self.decisions.procedure {
             Procedure::Nothing => (ProcedureKind::Nothing, None),
             Procedure::Pair => (ProcedureKind::Pair, None),
@@ -190,47 +185,42 @@ impl Decided {
             procedure,
             blocks,
             pairs: u32::try_from(self.pairs()).unwrap_or(u32::MAX),
-            would_have_shown,
-            sentence: self.sentence(would_have_shown),
+            detectable_ratio: margin.and_then(Margin::detectable),
+            sentence: self.sentence(margin),
             remarks: rows.iter().filter_map(|row| self.remark(row, rows)).chain(self.undecided(rows)).collect(),
         })
     }
 
-    fn sentence(&self, would_have_shown: Option<f64>) -> String {
+    fn sentence(&self, margin: Option<Margin>) -> String {
         let (each, all) = match self.pairs() {
             1 => ("the only pair".to_owned(), "the only pair".to_owned()),
             pairs => (format!("each of the {pairs} pairs"), format!("all {pairs} pairs")),
         };
-        let shows = would_have_shown.map(|ratio| format!(" Smallest detectable difference: {}.", beyond(ratio)));
-        let shows = shows.unwrap_or_default();
+        let shows = margin.and_then(detectable).map(|found| format!(" Smallest {found}.")).unwrap_or_default();
         match self.decisions.procedure {
-            Procedure::Nothing => "Ranks: one trial per case cannot separate cases.".to_owned(),
-            Procedure::Pair => {
-                format!("Ranks: by the ratio's 95 % CI; the two cases differ if their intervals do not overlap.{shows}")
+            Procedure::Nothing if self.blocks.most < 2 => "Ranks: one trial per case cannot separate cases.".to_owned(),
+            Procedure::Nothing => "Ranks: too few trials to separate cases; three of each could.".to_owned(),
+            Procedure::Pair => format!("Ranks: by the ratio's 95 % CI.{shows}"),
+            Procedure::Tukey { blocks } => {
+                format!("Ranks: Tukey's test on {all} over {blocks} blocks, 5 % risk of any false difference.{shows}")
             }
-            Procedure::Tukey { blocks } => format!(
-                "Ranks: Tukey's test on {all} over {blocks} blocks, 5 % risk of any false difference; two \
-                 cases differ if their intervals do not overlap.{shows}"
-            ),
             Procedure::Holm { noise: Some(noise) } => format!(
                 "Ranks: the cases' variances differ (largest {} times the smallest), so {each} is \
-                 tested by its own ratio, 5 % risk of any false difference (Holm). Overlap of intervals is only a guide.",
+                 tested by its own ratio, 5 % risk of any false difference (Holm).",
                 significant(noise)
             ),
             Procedure::Holm { noise: None } => format!(
-                "Ranks: the cases have too few blocks in common, so {each} is tested by its own ratio, \
-                 5 % risk of any false difference (Holm). Each interval is of one case alone; a ratio uses the blocks \
-                 that both cases have."
+                "Ranks: the cases have too few blocks in common, so {each} is tested by its own ratio over the blocks \
+                 that both cases have, 5 % risk of any false difference (Holm)."
             ),
             Procedure::Looks { first, last } => format!(
                 "Ranks: Tukey's test on {all} after each block from {first} to at most {last}, at one level \
                  for every look, 5 % risk of any false difference over all looks. A pair keeps its first decision; a \
-                 beaten case gets no further trials. Overlap of intervals is only a guide."
+                 beaten case gets no further trials."
             ),
             Procedure::Anytime => format!(
                 "Ranks: the run was extended by unplanned blocks, so {each} is tested by its e-value, \
-                 which is valid for any number of looks, 5 % risk of any false difference. Overlap of intervals is only a \
-                 guide."
+                 which is valid for any number of looks, 5 % risk of any false difference."
             ),
         }
     }
@@ -240,40 +230,24 @@ impl Decided {
         let comparison = row.comparison.as_ref()?;
         let base = rows.iter().find(|base| base.case == comparison.baseline)?;
         let (low, high) = comparison.ratio.low.zip(comparison.ratio.high)?;
-        let (apart, leaves_one) = (comparison.outcome.differs(), low > 1.0 || high < 1.0);
-        let names = format!("{} and {}", row.label, base.label);
-        if self.decisions.sequence().is_some() {
-            let at_first =
-                "decided at an earlier look and kept; the ratio's interval, from all blocks since, includes 1";
-            return (apart && !leaves_one).then(|| format!("{names}: {at_first}"));
-        }
-        match (apart, leaves_one) {
-            (true, false) => Some(format!("{names}: {}", self.together_only())),
-            (false, true) => Some(format!(
-                "{names}: this ratio's interval excludes 1, as 1 interval in 20 does by chance; undecided by the \
-                 test of {}",
-                if self.pairs() == 1 { "this pair".to_owned() } else { format!("all {} pairs together", self.pairs()) }
-            )),
-            _ => None,
-        }
-    }
-
-    /// Why two cases are apart although the interval of their ratio holds 1.
-    #[must_use]
-    pub fn together_only(&self) -> String {
-        format!(
-            "this ratio's interval, from these two cases alone, includes 1; with the variance of all {} cases pooled, \
-             they differ",
-            self.cases.len()
-        )
+        let includes_1 = (low..=high).contains(&1.0);
+        let why = match self.decisions.sequence() {
+            Some(_) => "decided at an earlier look and kept; the interval of all blocks since includes 1",
+            None => "their ratio's interval includes 1, but a third case lies between them and differs from both",
+        };
+        (comparison.outcome.differs() && includes_1).then(|| format!("{} and {}: {why}", row.label, base.label))
     }
 }
 
-/// A rate with its comparison interval instead of its own, where there is one.
+/// Each two of some cases.
+pub fn pairs<'c, T>(cases: &'c [T]) -> impl Iterator<Item = (&'c T, &'c T)> {
+    cases.iter().enumerate().flat_map(|(at, one)| cases[at + 1..].iter().map(move |other| (one, other)))
+}
+
+/// "detectable difference at 80 % power: 5.2 %", and what decides it where that is the noise inside the trials.
 #[must_use]
-pub fn class_intervals(rate: Estimate, half: Option<f64>) -> Estimate {
-    match half.filter(|half| rate.value > 0.0 && half.exp().is_finite()) {
-        Some(half) => Estimate { low: Some(rate.value / half.exp()), high: Some(rate.value * half.exp()), ..rate },
-        None => rate,
-    }
+pub fn detectable(margin: Margin) -> Option<String> {
+    let floor = if margin.by_seconds { ", set by the noise within trials" } else { "" };
+    let difference = beyond(margin.detectable()?);
+    Some(format!("detectable difference at {:.0} % power: {difference}{floor}", 100.0 * POWER))
 }

@@ -15,7 +15,7 @@ fn taken(counted: Option<CpuTaken>) -> Option<Taken> {
 #[derive(Debug, Clone, Default)]
 pub struct Disturbed {
     /// Trials that count although they were disturbed.
-    counting: u32,
+    pub counting: u32,
     set_aside: Vec<SetAside>,
 }
 
@@ -78,9 +78,8 @@ impl Disturbed {
             return None;
         }
         let text = format!(
-            "this machine is too busy: {} of {planned} counted trials were disturbed (other programs above {} of one CPU, \
-             or other guests above {} of the CPU time); repeats stopped after {repeats}, {in_vain} of them disturbed as \
-             well",
+            "this machine is too busy: {} of {planned} counted trials were disturbed (others above {} of one CPU or {} of \
+             the CPU time); {in_vain} of {repeats} repeats as well, so they stopped",
             self.counting,
             percent(MOST_OTHERS),
             percent(MOST_STOLEN),

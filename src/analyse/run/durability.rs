@@ -82,7 +82,7 @@ impl CaseSums {
 pub fn judge(case: &CaseSums) -> Durability {
     let Some(operation) = &case.operation else { return unknown("not measured") };
     if let Some(reason) = case.trials.iter().find_map(|trial| volatile(trial, &case.spec, operation)) {
-        return Durability { class: DurabilityClass::Volatile, reason, otherwise: None };
+        return Durability::of(DurabilityClass::Volatile, reason);
     }
     let read_only = match operation.writes {
         Writes::Never => true,
@@ -91,7 +91,7 @@ pub fn judge(case: &CaseSums) -> Durability {
     };
     if case.spec.postgres.is_some() && read_only {
         let reason = "the workload only reads: no commit needed a flush".to_owned();
-        return Durability { class: DurabilityClass::NotApplicable, reason, otherwise: None };
+        return Durability::of(DurabilityClass::NotApplicable, reason);
     }
     let promises: Vec<Promise> = case.trials.iter().flat_map(|trial| of_server(trial, operation)).collect();
     let of_claim = |claim: Claim| promises.iter().find(|promise| promise.claim == claim);
@@ -104,7 +104,12 @@ pub fn judge(case: &CaseSums) -> Durability {
     match of_claim(Claim::MayTear) {
         Some(tears) => {
             let reason = format!("{tears}; otherwise {}: {}", class_word(found.class), found.reason);
-            Durability { class: DurabilityClass::MayTear, reason, otherwise: Some(found.class) }
+            Durability {
+                class: DurabilityClass::MayTear,
+                reason,
+                otherwise: Some(found.class),
+                sight_ends: found.sight_ends,
+            }
         }
         None => found,
     }
@@ -129,6 +134,7 @@ fn waits_for_nothing(case: &CaseSums) -> Option<Durability> {
         class: DurabilityClass::Volatile,
         reason: format!("{tables}, and {why}"),
         otherwise: None,
+        sight_ends: None,
     };
     let found =
         || unlogged(case).map_or_else(|| unknown(&format!("{why}: unlogged or temporary tables alone")), of_tables);
@@ -175,9 +181,10 @@ fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
     }
     let several = found.len() > 1;
     let lowest = found.iter().map(|(_, found)| found.class).max().unwrap_or(DurabilityClass::Unknown);
+    let sight_ends = found.iter().find_map(|(_, found)| found.sight_ends.clone());
     let reasons = found.into_iter().filter(|(_, found)| found.class == lowest);
     let reasons = reasons.map(|(what, found)| if several { format!("{what}: {}", found.reason) } else { found.reason });
-    Durability { class: lowest, reason: reasons.collect::<Vec<_>>().join("; "), otherwise: None }
+    Durability { class: lowest, reason: reasons.collect::<Vec<_>>().join("; "), otherwise: None, sight_ends }
 }
 
 /// Whether the workload has anything there: nothing of it lies in a tablespace that it does not name.
@@ -268,11 +275,14 @@ impl<'a> Demand<'a> {
         }
     }
 
-    /// "0.98 flushes per commit (1.01 per WAL sync)"
+    /// "1.01 flushes per WAL sync (0.98 per commit)"
     fn words(&self, flushes: f64, per_sync: Option<f64>) -> String {
-        let per_sync = per_sync.or(self.syncs.map(|syncs| flushes / syncs));
-        let per_sync = per_sync.map(|flushes| format!(" ({} per WAL sync)", significant(flushes)));
-        format!("{} flushes per {}{}", significant(flushes), self.noun, per_sync.unwrap_or_default())
+        let per_unit = significant(flushes);
+        let counted = |number: &str| format!("{number} flush{}", if number == "1" { "" } else { "es" });
+        match per_sync.or(self.syncs.map(|syncs| flushes / syncs)).map(significant) {
+            Some(per_sync) => format!("{} per WAL sync ({per_unit} per {})", counted(&per_sync), self.noun),
+            None => format!("{} per {}", counted(&per_unit), self.noun),
+        }
     }
 }
 
@@ -530,11 +540,9 @@ impl Way<'_> {
             };
             reason.push_str(&format!("; device shared with other programs: {without}"));
         }
-        let made_up = lowest.facts.iter().any(DeviceFacts::is_made_up);
-        if self.sums.in_virtual_machine || made_up {
-            reason.push_str(&format!("; {}", virtual_disk(&lowest.name())));
-        }
-        Durability { class, reason, otherwise: None }
+        let is_virtual = self.sums.in_virtual_machine || lowest.facts.iter().any(DeviceFacts::is_made_up);
+        let sight_ends = is_virtual.then(|| virtual_disk(&lowest.name()));
+        Durability { class, reason, otherwise: None, sight_ends }
     }
 }
 

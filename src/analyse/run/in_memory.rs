@@ -1,6 +1,5 @@
 //! Each case against the one that differs from it in its stack alone, which lies in memory.
 
-use crate::analyse::case::backend_time::storage_clause;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{BackendTime, Estimate, InMemory, TrialFinding};
 use crate::record::claim::Claim;
@@ -18,13 +17,11 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
     let stack = memory.spec.stack.name.clone();
     let ends = gain.interval.map(|(low, high)| format!(" ({low:.2} to {high:.2})")).unwrap_or_default();
     let clause = format!("on {stack} the same settings ran {:.2}x{ends}", gain.value);
-    let first = storage_clause(found).unwrap_or_default();
-    let rest = found.sentence.strip_prefix(first.as_str()).unwrap_or_default();
-    found.sentence = format!("{first}; {clause}{rest}");
+    found.sentence = format!("{}; {clause}", found.sentence);
     found.in_memory = Some(InMemory {
         case: memory.spec.id.clone(),
         stack,
-        ratio: Estimate::of(gain.value, gain.interval, case.trials.len().min(memory.trials.len())),
+        ratio: Estimate::of_ratio(&gain, case.trials.len().min(memory.trials.len())),
     });
 }
 

@@ -30,7 +30,7 @@ fn ratio_of(own: &Percentiles, base: &Percentiles, name: &str, baseline: &str) -
     let found = ratio(&own, &base)?;
     Some(PercentileRatio {
         baseline: baseline.to_owned(),
-        ratio: Estimate::of(found.value, found.interval, own.len().min(base.len())),
+        ratio: Estimate::of_ratio(&found, own.len().min(base.len())),
         outcome: PairOutcome::of(found.tells_apart(), false),
     })
 }

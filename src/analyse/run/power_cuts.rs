@@ -19,7 +19,7 @@ pub fn joined(facts: Durability, verdict: Option<&Verdict>) -> Durability {
     match (class, verdict) {
         (Some(class), Some(verdict)) if class > facts.class => {
             let reason = format!("a power cut: {verdict}; by facts {}: {}", class_word(facts.class), facts.reason);
-            Durability { class, reason, otherwise: None }
+            Durability::of(class, reason)
         }
         _ => facts,
     }

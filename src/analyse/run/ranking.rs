@@ -7,10 +7,11 @@ use crate::analyse::findings::{
     Ranking, names,
 };
 use crate::analyse::run::blocks::Blocks;
-use crate::analyse::run::decided::{Decided, class_intervals};
+use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranked::{Ranked, by_time, ranked};
 use crate::stats::criticals::Criticals;
 use crate::stats::decisions::complete_blocks;
+use crate::stats::margin::Margin;
 use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,10 +54,8 @@ impl Contest<'_> {
     #[must_use]
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
-        let mut found = ratio(&entry(case)?.used, &entry(other)?.used)?;
-        let repeated = self.decided(case, other).and_then(|all| all.repeated_interval(case, other));
-        found.interval = repeated.or(found.interval);
-        Some(found)
+        let own = ratio(&entry(case)?.used, &entry(other)?.used)?;
+        Some(self.decided(case, other).map_or(own, |all| all.tested(case, other, own)))
     }
 
     /// What was decided inside each class.
@@ -275,7 +274,7 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
             rank: u32::try_from(decided.rank(case)).unwrap_or(u32::MAX),
             case: case.clone(),
             label: entry.label.clone(),
-            rate: class_intervals(entry.figure, decided.half_interval(case)),
+            rate: entry.figure,
             trials: entry.ranked.values.iter().map(trial).collect(),
             comparison: other.and_then(|base| compare(entry, base, decided)),
             durability: entry.durability.clone(),
@@ -288,10 +287,8 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
 }
 
 fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {
-    let mut found = ratio(&entry.used, &base.used)?;
     let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
-    let repeated = decided.repeated_interval(id, base_id);
-    found.interval = repeated.or(found.interval);
+    let found = decided.tested(id, base_id, ratio(&entry.used, &base.used)?);
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
         RatioMethod::Unpaired { trials } | RatioMethod::BorrowedSpread { trials } => trials.0.min(trials.1),
@@ -302,15 +299,10 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
     let inside = decided.has(base_id);
     Some(BaselineComparison {
         baseline: base_id.clone(),
-        ratio: Estimate::of(found.value, found.interval, trials),
+        ratio: Estimate::of_ratio(&found, trials),
         outcome: if inside { decided.outcome(id, base_id) } else { PairOutcome::of(found.tells_apart(), false) },
-        would_have_shown: if inside {
-            decided.would_have_shown(id, base_id)
-        } else {
-            found.interval.map(|(low, high)| (high / low).sqrt())
-        },
-        method: method_words(&found, entry, base)
-            + if repeated.is_some() { ", an interval that holds over all looks" } else { "" },
+        detectable_ratio: found.margin.and_then(Margin::detectable),
+        method: method_words(&found, entry, base),
         caveat: (class != base_class).then_some(caveat),
     })
 }

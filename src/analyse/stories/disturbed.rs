@@ -56,7 +56,7 @@ fn a_machine_is_called_never_quiet_only_where_repeats_ended_and_disturbed_trials
     let used_up = findings(3, &[false, false]);
     let told = never_quiet(&used_up).unwrap();
     assert!(
-        told.contains("3 of 10 counted trials") && told.ends_with("stopped after 2, 0 of them disturbed as well"),
+        told.contains("3 of 10 counted trials") && told.ends_with("0 of 2 repeats as well, so they stopped"),
         "{told}"
     );
     let in_vain = findings(3, &[true, true]);

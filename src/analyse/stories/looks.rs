@@ -43,11 +43,8 @@ fn the_interval_of_a_ratio_after_looks_is_wider_than_that_of_a_fixed_number_of_b
         let rows = classes.iter().flat_map(|class| class.rows.clone());
         let compared: Vec<_> = rows.filter_map(|row| row.comparison).collect();
         let ratio = compared[0].ratio;
-        (ratio.high.unwrap() / ratio.low.unwrap(), compared[0].method.clone())
+        ratio.high.unwrap() / ratio.low.unwrap()
     };
-    let (fixed, plainly) = story(Story::of(4, Some("ext4")));
-    let (after_looks, method) = story(Story::of(4, Some("ext4")).at_least(3));
+    let (fixed, after_looks) = (story(Story::of(4, Some("ext4"))), story(Story::of(4, Some("ext4")).at_least(3)));
     assert!(after_looks > fixed, "{after_looks} {fixed}");
-    assert!(method.ends_with("an interval that holds over all looks"), "{method}");
-    assert!(!plainly.contains("looks"), "{plainly}");
 }

@@ -41,22 +41,21 @@ const SCATTERED: [Rates; 4] = [
 ];
 
 #[test]
-fn a_difference_that_only_all_pairs_together_show_is_explained() {
+fn the_interval_beside_a_ratio_is_that_of_the_test_which_decides_it() {
     let found = told(&SCATTERED, |record| set(record, &SCATTERED));
     let decision = class(&found).decision.as_ref().unwrap();
     assert_eq!((decision.procedure, decision.blocks, decision.pairs), (ProcedureKind::Tukey, Some(3), 6));
     let ranks: Vec<(u32, &str)> = class(&found).rows.iter().map(|row| (row.rank, row.label.as_str())).collect();
     assert_eq!(ranks, [(1, "xfs"), (2, "ext4"), (3, "btrfs"), (4, "zfs")]);
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
-    assert!(comparison.outcome.differs() && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
-    assert_eq!(decision.remarks.len(), 1, "{:?}", decision.remarks);
-    assert!(decision.remarks[0].starts_with("xfs and ext4: this ratio's interval"), "{:?}", decision.remarks);
+    // By themselves the two blockwise ratios scatter too much: 1.144 (0.93 to 1.41).
+    assert!(comparison.outcome.differs() && comparison.ratio.low.unwrap() > 1.0, "{comparison:?}");
+    assert!(decision.remarks.is_empty(), "{:?}", decision.remarks);
     assert!(
         found.headline.contains("xfs is the fastest stack whose commits wait for a flush: 1.1"),
         "{}",
         found.headline
     );
-    assert!(found.headline.contains("with the variance of all 4 cases"), "{}", found.headline);
 }
 
 const WIDE: [Rates; 2] = [("ext4", [1000.0, 1900.0, 700.0]), ("xfs", [1600.0, 1500.0, 1900.0])];
@@ -65,7 +64,7 @@ const WIDE: [Rates; 2] = [("ext4", [1000.0, 1900.0, 700.0]), ("xfs", [1600.0, 15
 fn two_cases_that_may_differ_either_way_are_undecided_with_their_ratio() {
     let found = told(&WIDE, |record| set(record, &WIDE));
     assert_eq!(row(&found, "xfs").comparison.as_ref().unwrap().outcome, PairOutcome::Undecided);
-    let says = "xfs and ext4: undecided between these stacks whose commits wait for a flush (smallest detectable difference: a factor of ";
+    let says = "xfs and ext4: undecided between these stacks whose commits wait for a flush (smallest detectable difference at 80 % power: a factor of ";
     assert!(
         found.headline.contains(says) && found.headline.contains("; xfs is 1.5") && !found.headline.contains(" = "),
         "{}",
@@ -81,16 +80,13 @@ const CLOSE: [Rates; 4] = [
 ];
 
 #[test]
-fn an_interval_that_leaves_1_by_itself_makes_no_difference_of_a_ranking_and_is_explained() {
+fn a_pair_that_differs_by_itself_alone_is_undecided_among_all_pairs() {
     let found = told(&CLOSE, |record| set(record, &CLOSE));
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
-    assert!(!comparison.outcome.differs() && comparison.ratio.low.unwrap() > 1.0, "{comparison:?}");
-    assert!(comparison.would_have_shown.unwrap() > comparison.ratio.value);
-    let remarks = &class(&found).decision.as_ref().unwrap().remarks;
-    assert!(remarks[0].contains("as 1 interval in 20 does by chance"), "{remarks:?}");
-    assert!(remarks[0].contains("all 6 pairs"), "{remarks:?}");
+    assert!(!comparison.outcome.differs() && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
+    assert!(comparison.detectable_ratio.unwrap() > comparison.ratio.value);
     assert!(class(&found).rows.iter().all(|row| row.rank == 1));
-    assert!(found.headline.contains("(smallest detectable difference: 1"), "{}", found.headline);
+    assert!(found.headline.contains("(smallest detectable difference at 80 % power: 1"), "{}", found.headline);
 }
 
 const NEARLY: [Rates; 2] = [("ext4", [1000.0, 1120.0, 900.0]), ("xfs", [1120.0, 1190.0, 1080.0])];
@@ -103,7 +99,7 @@ fn the_command_that_adds_blocks_names_the_run() {
 }
 
 #[test]
-fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_overlap_is_what_was_decided() {
+fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_its_interval_says_what_was_decided() {
     for (rates, setter) in [
         (SCATTERED, (|record: &mut TrialRecord| set(record, &SCATTERED)) as fn(&mut TrialRecord)),
         (CLOSE, |record| set(record, &CLOSE)),
@@ -115,12 +111,11 @@ fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_overlap_is_what_was_de
             assert!(row.trials.iter().all(|trial| trial.used));
             let Some(comparison) = &row.comparison else { continue };
             assert!((row.rate.value / base.rate.value / comparison.ratio.value - 1.0).abs() < 1e-9);
-            let overlap = row.rate.low < base.rate.high && base.rate.low < row.rate.high;
-            assert_eq!(overlap, !comparison.outcome.differs(), "{row:?}");
+            let ratio = comparison.ratio;
+            let holds_1 = (ratio.low.unwrap()..=ratio.high.unwrap()).contains(&1.0);
+            assert_eq!(holds_1, !comparison.outcome.differs(), "{row:?}");
         }
-        let own = found.cases[0].measures[0].rate.unwrap();
-        assert!((own.value / base.rate.value - 1.0).abs() < 1e-9);
-        assert_ne!(own.low, base.rate.low, "its own interval is another one");
+        assert_eq!(found.cases[0].measures[0].rate, Some(base.rate), "a rate has one interval");
     }
 }
 

@@ -42,11 +42,11 @@ fn a_server_that_skips_syncs_is_found_out_by_what_a_sync_costs_there() {
             Act::on("ext4"),
             &[one_of(2.0, 1.0)],
             unknown,
-            "(0.5 per WAL sync) seen at vda: expected at least 0.949 per WAL sync",
+            "only 0.5 flushes per WAL sync (1 per commit) seen at vda: expected at least 0.949 per WAL sync",
         ),
-        (Act::on("ext4"), &[one_of(10.0, 1.0)], unknown, "(0.9 per WAL sync)"),
+        (Act::on("ext4"), &[one_of(10.0, 1.0)], unknown, "0.9 flushes per WAL sync"),
         (Act::on("ext4"), &[one_of(100.0, 1.0)], flushed, "up to 6 % of WAL syncs"),
-        (Act::on("xfs"), &[one_of(3.0, 1.02)], unknown, "(0.68 per WAL sync)"),
+        (Act::on("xfs"), &[one_of(3.0, 1.02)], unknown, "0.68 flushes per WAL sync"),
         (btrfs(false, "ssd"), &[2.02], flushed, "one sync is 2 on btrfs"),
         (
             btrfs(false, "ssd"),
@@ -54,14 +54,14 @@ fn a_server_that_skips_syncs_is_found_out_by_what_a_sync_costs_there() {
             unknown,
             "expected at least 1.9 per WAL sync; one sync is 2 on btrfs",
         ),
-        (btrfs(false, "ssd"), &[one_of(10.0, 2.02)], unknown, "(1.82 per WAL sync)"),
+        (btrfs(false, "ssd"), &[one_of(10.0, 2.02)], unknown, "1.82 flushes per WAL sync"),
         // A device with FUA gets the superblock without a second flush; without copies nothing is known of btrfs.
         (btrfs(true, "ssd"), &[1.0], flushed, "one sync is 1 on btrfs"),
         (btrfs(false, "nodatacow"), &[1.0], flushed, "could be skipped unseen"),
         (pair(), &[2.0, 2.0], flushed, "one sync is 4 on btrfs"),
         (pair(), &[1.0, 1.0], unknown, "expected at least 3.8 per WAL sync"),
         // The loop device passes all on, the disk below swallows every second.
-        (on_loop(), &[1.0, 0.0, 0.5], unknown, "(0.5 per WAL sync) seen at vda"),
+        (on_loop(), &[1.0, 0.0, 0.5], unknown, "0.5 flushes per WAL sync (1 per commit) seen at vda"),
         (on_loop(), &[1.0, 0.0, 1.0], flushed, "seen at the loop device"),
     ] {
         assert_judged(&exact(act, per_sync), class, words);
@@ -151,8 +151,12 @@ fn unlogged_tables_are_named_and_transactions_that_write_nothing_else_lose_all()
     assert_judged(&alone(1.0, 1.02).touched(unlogged), DurabilityClass::Volatile, &format!("{words}, and {why}"));
     assert_judged(&alone(0.3, 0.32).touched(unlogged), DurabilityClass::Volatile, why);
     // A change and its commit are two records; subtransactions have ids and no commits of their own.
-    assert_judged(&alone(1.0, 2.0).touched(unlogged), DurabilityClass::Unknown, "only 0.00206 flushes per transaction");
-    assert_judged(&alone(100.0, 101.0), DurabilityClass::Unknown, "flushes per transaction");
+    assert_judged(
+        &alone(1.0, 2.0).touched(unlogged),
+        DurabilityClass::Unknown,
+        "only 1 flush per WAL sync (0.00206 per transaction)",
+    );
+    assert_judged(&alone(100.0, 101.0), DurabilityClass::Unknown, "per transaction)");
 }
 
 #[test]

@@ -223,7 +223,11 @@ fn less_wal_for_a_commit_is_named_beside_the_comparison() {
         }
         story.findings().headline
     };
-    assert!(headline([1000, 750]).contains("; xfs also wrote 25 % less WAL per commit"), "{}", headline([1000, 750]));
-    assert!(headline([1000, 1100]).contains("; xfs also wrote 10 % more WAL per commit"));
+    assert!(
+        headline([1000, 750]).contains("; WAL per commit against ext4: xfs 25 % less"),
+        "{}",
+        headline([1000, 750])
+    );
+    assert!(headline([1000, 1100]).contains("; WAL per commit against ext4: xfs 10 % more"));
     assert!(!headline([1000, 980]).contains("WAL per commit"));
 }

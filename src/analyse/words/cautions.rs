@@ -12,6 +12,7 @@ use crate::analyse::words::window;
 use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, Fits, HostFacts, MountFacts};
+use crate::record::run::RunRecord;
 use crate::record::stack::GroundName;
 use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,9 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Share of one CPU that telemetry may cost before that is said: the promise of the manual.
 const TELEMETRY_ALLOWANCE: f64 = 0.005;
 
-/// Of one case in a run of so many blocks, the most important first. `found` is its finding.
+/// Of one case that was to be measured in so many blocks, the most important first. `found` is its finding.
 #[must_use]
-pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark> {
+pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u32) -> Vec<Remark> {
     if sums.trials.is_empty() {
         return Vec::new();
     }
@@ -38,7 +39,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(sums.ageing.remarks());
     remarks.extend(missing_measures(sums));
     remarks.extend(sums.drives.remarks());
-    remarks.extend(window::remarks(found, sums));
+    remarks.extend(window::remarks(found, sums, run.quick.is_some()));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
         let what = "{} of CPU time went to other guests of the hypervisor (steal)";
@@ -143,12 +144,9 @@ fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
     }
     let rate = found.measures.iter().find_map(|measure| measure.rate);
     remarks.extend(rate.and_then(|rate| match (found.trials, rate.low) {
-        (1, Some(_)) => {
-            Some(Remark::plain(Weight::SingleTrial, "a single trial: its interval does not predict the next trial"))
-        }
-        (1, None) => Some(Remark::plain(Weight::SingleTrial, "a single trial, too short for an interval")),
-        (_, None) => Some(Remark::plain(Weight::Unsure, "no interval from its trials")),
-        (_, Some(_)) => None,
+        (1, _) => Some(Remark::plain(Weight::SingleTrial, "a single trial has no interval")),
+        (3.., None) => Some(Remark::plain(Weight::Unsure, "no interval from its trials")),
+        _ => None,
     }));
     remarks
 }
@@ -327,7 +325,7 @@ fn age(trials: &[TrialFinding]) -> Option<Remark> {
 
 /// Of the run as a whole.
 #[must_use]
-pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -> Vec<Remark> {
+pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], found: &[CaseFinding], finished: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if !finished {
         remarks.push(Remark::plain(Weight::Unfinished, "the run is not complete: figures may change"));
@@ -338,7 +336,9 @@ pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -
         remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
     remarks.extend(absent(cases));
-    for own in machines.iter().flat_map(|found| machine(&found.host)) {
+    let hidden = found.iter().filter_map(|case| case.durability.sight_ends.clone());
+    let hidden = hidden.map(|what| Remark::plain(Weight::Machine, what));
+    for own in machines.iter().flat_map(|found| machine(&found.host)).chain(hidden) {
         if !remarks.contains(&own) {
             remarks.push(own);
         }

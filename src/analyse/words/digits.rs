@@ -3,10 +3,16 @@
 use crate::analyse::findings::Estimate;
 use crate::units::grouped;
 
-/// Most digits of the upper end of an interval.
-const MOST_DIGITS: i32 = 5;
-/// Power of ten from which on an end is shown as one.
-const BEYOND_USE: i32 = 9;
+/// An interval with an end further than this factor from its figure is not worth its digits.
+const BEYOND_USE: f64 = 10.0;
+
+/// Whether an interval is too wide to say anything of its figure.
+#[must_use]
+pub fn is_beyond_use(estimate: &Estimate) -> bool {
+    let far = |one: f64, other: f64| other > 0.0 && one > BEYOND_USE * other;
+    estimate.high.is_some_and(|high| far(high, estimate.value))
+        || estimate.low.is_some_and(|low| far(estimate.value, low))
+}
 
 /// A figure with its interval, no more digits than the interval carries: the figure, and `1180–1290` or why there is
 /// none.
@@ -14,20 +20,20 @@ const BEYOND_USE: i32 = 9;
 pub fn estimate_text(estimate: &Estimate) -> (String, String) {
     let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
         let trials = if estimate.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", estimate.trials) };
-        return (rounded(estimate.value, last_digit(estimate.value, 0.0)), format!("no interval from {trials}"));
+        let half = estimate.range.map_or(0.0, |(least, most)| (most - least) / 2.0);
+        let last = last_digit(estimate.value, half);
+        let why = match estimate.range {
+            Some((least, most)) => format!("range of 2: {}–{}", rounded(least, last), rounded(most, last)),
+            None => format!("no interval from {trials}"),
+        };
+        return (rounded(estimate.value, last), why);
     };
-    let last = last_digit(estimate.value, (high - low) / 2.0);
-    (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded_end(high, last)))
-}
-
-/// The upper end of an interval: to the digit of its figure, and no more than [`MOST_DIGITS`] of its own; one that is beyond
-/// any use, as from two trials that differ widely, as a power of ten.
-fn rounded_end(high: f64, last: i32) -> String {
-    let first = if high > 0.0 && high.is_finite() { high.log10().floor() as i32 } else { 0 };
-    if first >= BEYOND_USE {
-        return format!("{high:.0e}");
+    if is_beyond_use(estimate) {
+        let value = rounded(estimate.value, last_digit(estimate.value, 0.0));
+        return (value, format!("beyond {BEYOND_USE}×"));
     }
-    rounded(high, last.max(first - MOST_DIGITS + 1))
+    let last = last_digit(estimate.value, (high - low) / 2.0);
+    (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded(high, last)))
 }
 
 /// Power of ten of the last digit worth showing, by the half width of the interval as the Particle Data Group rounds:
@@ -73,7 +79,7 @@ mod tests {
     use super::*;
 
     fn estimate(value: f64, low: f64, high: f64) -> Estimate {
-        Estimate { value, low: Some(low), high: Some(high), trials: 3 }
+        Estimate::of(value, Some((low, high)), 3)
     }
 
     #[test]
@@ -93,16 +99,23 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_from_two_trials_that_differ_widely_has_no_more_digits_than_others() {
-        let interval = |value, low, high| estimate_text(&estimate(value, low, high)).1;
-        assert_eq!(interval(15.3, 0.000_001, 173_070_513.61), "0.0–173\u{a0}070\u{a0}000");
-        assert_eq!(interval(4.2, 0.0, 17_230_724_758.59), "0.00–2e10");
-        assert_eq!(interval(11.4, 0.0, 9_876.54), "0.0–9876.5");
+    fn an_interval_beyond_a_factor_of_ten_is_called_so() {
+        let shown = |value, low, high| estimate_text(&estimate(value, low, high));
+        let beyond = |value: &str| (value.to_owned(), "beyond 10×".to_owned());
+        assert_eq!(shown(15.3, 0.000_001, 173_070_513.61), beyond("15.3"));
+        assert_eq!(shown(22.3, 0.06, 40.0), beyond("22.3"));
+        assert_eq!(shown(12.0, 0.0, 90.0).1, "0.0–90.0");
+    }
+
+    #[test]
+    fn two_trials_have_a_range_and_no_interval() {
+        let two = Estimate { range: Some((980.2, 1250.7)), ..Estimate::of(1107.2, None, 2) };
+        assert_eq!(estimate_text(&two), ("1107".to_owned(), "range of 2: 980–1251".to_owned()));
     }
 
     #[test]
     fn a_figure_without_interval_says_so() {
-        let one = Estimate { value: 812.4, low: None, high: None, trials: 1 };
+        let one = Estimate::of(812.4, None, 1);
         assert_eq!(estimate_text(&one), ("812".to_owned(), "no interval from 1 trial".to_owned()));
     }
 }

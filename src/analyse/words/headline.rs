@@ -5,11 +5,12 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{
     Answer, CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, PairOutcome, RankRow, RankedBy, names,
 };
+use crate::analyse::run::decided::{detectable, pairs};
 use crate::analyse::run::ranking::Contest;
-use crate::analyse::words::digits::estimate_text;
+use crate::analyse::words::digits::{estimate_text, is_beyond_use};
 use crate::analyse::words::work;
 use crate::stats::ratio::Ratio;
-use crate::units::{beyond, significant};
+use crate::units::significant;
 
 /// Most of a failed trial's reason in a headline, characters.
 const REASON_CHARS: usize = 160;
@@ -121,7 +122,7 @@ impl HeadlineSentence<'_> {
                 return format!("only {} was measured: {}; nothing to compare it with", only.label, self.rate(only));
             }
             [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
-            rows => self.unequal_work(rows).unwrap_or_else(|| self.among(rows)),
+            rows => self.unequal_work(rows).unwrap_or_else(|| self.among(rows) + &self.wal_aside(rows)),
         };
         if self.head.class == DurabilityClass::Volatile {
             text.push_str("; a power cut may lose everything, and nothing safer was measured");
@@ -160,15 +161,12 @@ impl HeadlineSentence<'_> {
             let than = format!(" than {}", first.label);
             return text + &self.beyond(&best) + &self.list_slower(&of_all, "") + &self.list_slower(&of_first, &than);
         }
-        let baseline = rows.iter().find(|row| row.comparison.is_none() && self.has_baseline());
-        let reference = baseline.filter(|base| base.case != first.case).unwrap_or(&rows[1]);
+        let reference = self.baseline(rows).filter(|base| base.case != first.case).unwrap_or(&rows[1]);
         let against = match self.main.ratio(&first.case, &reference.case) {
             Some(ratio) if self.main.faster(&first.case, &reference.case) => {
-                let only = self.together_only(&ratio, first, reference);
-                let aside = self.wal_aside(first, reference);
-                format!(": {}{only}{aside}", quoted_ratio(&ratio, first, reference))
+                format!(": {}", quoted_ratio(&ratio, first, reference))
             }
-            _ => format!(", but undecided against {}{}", reference.label, self.wal_aside(first, reference)),
+            _ => format!(", but undecided against {}", reference.label),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
         format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest, ""))
@@ -179,9 +177,7 @@ impl HeadlineSentence<'_> {
             let decided = self.main.decided(&one.case, &other.case);
             decided.is_some_and(|decided| decided.outcome(&one.case, &other.case) == PairOutcome::SameWithin)
         };
-        let mut pairs =
-            rows.iter().enumerate().flat_map(|(at, one)| rows[at + 1..].iter().map(move |other| (one, other)));
-        pairs.all(|(one, other)| same(one, other))
+        pairs(rows).all(|(one, other)| same(one, other))
     }
 
     /// The difference that would have been seen, and the best against the last of these with its interval.
@@ -191,6 +187,9 @@ impl HeadlineSentence<'_> {
         }
         let ratio = rows.first().zip(rows.last()).and_then(|(first, last)| {
             let ratio = self.main.ratio(&first.case, &last.case)?;
+            if is_beyond_use(&estimate(&ratio)) {
+                return None;
+            }
             let is_base = last.comparison.as_ref().is_some_and(|against| against.baseline == first.case);
             let subject = if is_base { String::new() } else { format!("{} is ", first.label) };
             Some(format!("; {subject}{}", quoted_ratio(&ratio, first, last)))
@@ -202,29 +201,31 @@ impl HeadlineSentence<'_> {
     fn beyond(&self, rows: &[&RankRow]) -> String {
         let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
         let decided = cases.first().zip(cases.last()).and_then(|(first, last)| self.main.decided(first, last));
-        let ratio = decided.and_then(|decided| decided.would_have_shown_among(&cases));
-        ratio.map(|ratio| format!(" (smallest detectable difference: {})", beyond(ratio))).unwrap_or_default()
-    }
-
-    /// Why the two differ, where the interval of their ratio holds 1.
-    fn together_only(&self, ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
-        let decided = self.main.decided(&first.case, &reference.case).filter(|_| !ratio.tells_apart());
-        decided.map(|decided| format!(" ({})", decided.together_only())).unwrap_or_default()
+        let margin = decided.and_then(|decided| decided.margin_among(&cases));
+        margin.and_then(detectable).map(|found| format!(" (smallest {found})")).unwrap_or_default()
     }
 
     fn case(&self, row: &RankRow) -> Option<&CaseSums> {
         self.main.entries.iter().map(|entry| entry.case).find(|case| case.spec.id == row.case)
     }
 
-    fn unequal_work(&self, rows: &[RankRow]) -> Option<String> {
-        let cases: Vec<(&str, &CaseSums)> =
-            rows.iter().filter_map(|row| Some((row.label.as_str(), self.case(row)?))).collect();
-        work::unequal_cycles(&cases)
+    fn cases<'r>(&'r self, rows: &'r [RankRow]) -> Vec<(&'r str, &'r CaseSums)> {
+        rows.iter().filter_map(|row| Some((row.label.as_str(), self.case(row)?))).collect()
     }
 
-    fn wal_aside(&self, first: &RankRow, reference: &RankRow) -> String {
-        let cases = self.case(first).zip(self.case(reference));
-        cases.map_or_else(String::new, |(case, other)| work::wal_aside(&first.label, case, other))
+    fn unequal_work(&self, rows: &[RankRow]) -> Option<String> {
+        work::unequal_cycles(&self.cases(rows))
+    }
+
+    /// What all of these wrote against the baseline, or the best without one.
+    fn wal_aside(&self, rows: &[RankRow]) -> String {
+        let reference = self.baseline(rows).unwrap_or(&rows[0]);
+        let aside = |case| work::wal_aside(&self.cases(rows), &reference.label, case);
+        self.case(reference).map_or_else(String::new, aside)
+    }
+
+    fn baseline<'r>(&self, rows: &'r [RankRow]) -> Option<&'r RankRow> {
+        rows.iter().find(|row| row.comparison.is_none() && self.has_baseline())
     }
 
     /// `than`: whom alone they were shown to be slower than, where that is not each of the best.
@@ -375,12 +376,13 @@ fn quoted_ratio(ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
 
 fn times(ratio: &Estimate, base: &str) -> String {
     let (value, ends) = estimate_text(ratio);
-    let ends = if ratio.low.is_some() { format!(" ({})", ends.replace('\u{2013}', " to ")) } else { String::new() };
+    let is_known = ratio.low.is_some() || ratio.range.is_some();
+    let ends = if is_known { format!(" ({})", ends.replace('\u{2013}', " to ")) } else { String::new() };
     format!("{value} times {base}{ends}")
 }
 
 fn estimate(ratio: &Ratio) -> Estimate {
-    Estimate::of(ratio.value, ratio.interval, 0)
+    Estimate::of_ratio(ratio, 0)
 }
 
 fn are(count: usize) -> &'static str {

@@ -15,8 +15,8 @@ fn writes(sums: &CaseSums) -> bool {
     !never && sums.strata.read_only() != Some(true)
 }
 
-/// What is to be remarked on the windows of a case.
-pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
+/// What is to be remarked on the windows of a case. That those of a quick run are short stands beside its answer.
+pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let loud =
         sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count() as u64;
@@ -38,7 +38,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
     remarks.extend(short(
         "no complete checkpoint cycle in the window of {} trials: figures exclude the cost of checkpoints and of \
          full-page images averaged over a cycle",
-        count(|window| window.whole_cycles == 0),
+        if is_quick { 0 } else { count(|window| window.whole_cycles == 0) },
     ));
     remarks.extend(short(
         "the time limit ended {} trials before the requested checkpoint cycles",

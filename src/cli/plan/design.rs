@@ -44,7 +44,7 @@ fn few_blocks(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// Per cent by which one of so many cases must exceed another for their comparison intervals not to overlap.
+/// Per cent by which one of so many cases must exceed another to be told apart.
 fn smallest_difference(cases: usize, blocks: u32) -> u64 {
     let cases = cases.min(MOST_CASES);
     let degrees = (cases - 1) as f64 * f64::from(blocks - 1);

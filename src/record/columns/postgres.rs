@@ -65,14 +65,14 @@ pub const PG_BUFFERS_BGWRITER: ColumnDef =
 pub(crate) const PG_BUFFERS_BACKEND: ColumnDef = counter(
     "pg_buffers_backend",
     "pages",
-    "pg_stat_bgwriter.buffers_backend (to 16), pg_stat_io writes and extends of relations by all but \
-              checkpointer and background writer (from 17): pages that backends wrote themselves",
+    "pg_stat_io writes and extends of relations by all but checkpointer and background writer (from 16; before, \
+              backends are counted at checkpoints alone): pages that backends wrote themselves",
 );
 pub const PG_BACKEND_SYNCS: ColumnDef = counter(
     "pg_backend_syncs",
     "operations",
-    "pg_stat_bgwriter.buffers_backend_fsync (to 16), pg_stat_io fsyncs of relations by all but checkpointer \
-              and background writer (from 17): data files that backends synced themselves",
+    "pg_stat_io fsyncs of relations by all but checkpointer and background writer (from 16; before, backends are \
+              counted at checkpoints alone): data files that backends synced themselves",
 );
 pub(crate) const PG_CHECKPOINTS_TIMED: ColumnDef = counter(
     "pg_checkpoints_timed",

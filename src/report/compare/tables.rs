@@ -54,7 +54,7 @@ pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
 
 /// A ratio and what it says: `3.4×`, `3.1–3.7`, `faster`.
 pub(super) fn ratio(comparison: &Comparison) -> (String, String, &'static str) {
-    let estimate = Estimate { value: comparison.ratio, low: comparison.low, high: comparison.high, trials: 1 };
+    let estimate = Estimate::of(comparison.ratio, comparison.low.zip(comparison.high), 1);
     let (figure, interval) = value(&estimate, &[]);
     (format!("{figure}×"), interval, outcome(comparison.outcome))
 }

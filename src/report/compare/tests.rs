@@ -20,11 +20,7 @@ fn side(mark: &str, label: &str) -> SideFinding {
         label: label.to_owned(),
         origin: Origin::Probe,
         medium: Medium::Disk,
-        durability: Some(Durability {
-            class: DurabilityClass::Flushed,
-            reason: "a flush was seen".to_owned(),
-            otherwise: None,
-        }),
+        durability: Some(Durability::of(DurabilityClass::Flushed, "a flush was seen")),
         measures: 2,
         facts: [("stack.filesystem".to_owned(), "ext4".to_owned())].into(),
         caveats: vec!["ten seconds are a short look".to_owned()],
@@ -33,7 +29,7 @@ fn side(mark: &str, label: &str) -> SideFinding {
 }
 
 fn estimate(value: f64) -> Estimate {
-    Estimate { value, low: Some(value * 0.9), high: Some(value * 1.1), trials: 1 }
+    Estimate::of(value, Some((value * 0.9, value * 1.1)), 1)
 }
 
 fn row(measure: &str, ratio: f64, outcome: Outcome) -> Row {

@@ -31,7 +31,7 @@ fn fleet(name: &str) -> FleetFindings {
     let mut hosts = vec![host(name, 0.85), host("node2", 1.0)];
     hosts[1].history.push(sitting("2026-04-02T09:14:33Z", 0.97, &["firmware A1 to B2"]));
     let group = HostGroup { name: name.to_owned(), spread: 0.03, limit: Some(3.6), limit_speed: Some(0.9), hosts };
-    let ratio = Estimate { value: 0.95, low: Some(0.94), high: Some(0.96), trials: 4 };
+    let ratio = Estimate::of(0.95, Some((0.94, 0.96)), 4);
     let comparison = GroupComparison {
         group: name.to_owned(),
         reference: name.to_owned(),

@@ -13,7 +13,7 @@ fn finding(outcome: Outcome, case: &str, change: Option<(f64, f64, f64)>) -> Lim
         unit: "tps".to_owned(),
         value: change.map(|(value, ..)| 1000.0 * (1.0 + value)),
         baseline: Some(1000.0),
-        change: change.map(|(value, low, high)| Estimate { value, low: Some(low), high: Some(high), trials: 3 }),
+        change: change.map(|(value, low, high)| Estimate::of(value, Some((low, high)), 3)),
         how: "from 3 and 3 trials without common blocks".to_owned(),
     }
 }

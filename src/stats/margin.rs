@@ -1,0 +1,54 @@
+//! How far two figures must lie apart to be told apart, and which difference a run like this one would find.
+
+use super::interval::Component;
+use super::student;
+
+/// Share of runs in which a difference that is called detectable is found.
+pub const POWER: f64 = 0.8;
+
+/// Half the width of a ratio's interval, on the logarithm, with the error that it was made from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Margin {
+    pub(super) log: f64,
+    pub(super) error: Component,
+    /// Whether the seconds inside the trials decide it: trials may agree better by chance than their seconds allow.
+    pub by_seconds: bool,
+}
+
+impl Margin {
+    /// The larger of the margin that the spread between trials or blocks gives, and that of the seconds inside them; each
+    /// is so many standard errors.
+    pub(super) fn larger(
+        spread: Component,
+        inside: Option<Component>,
+        mut errors: impl FnMut(Component) -> f64,
+    ) -> Margin {
+        let mut of = |error: Component, by_seconds: bool| Margin {
+            log: errors(error) * error.variance.sqrt(),
+            error,
+            by_seconds,
+        };
+        let by_spread = of(spread, false);
+        inside.map(|inside| of(inside, true)).filter(|floor| floor.log > by_spread.log).unwrap_or(by_spread)
+    }
+
+    /// The smallest ratio above 1 that would have told the two apart.
+    #[must_use]
+    pub fn ratio(self) -> Option<f64> {
+        Some(self.log.exp()).filter(|ratio| ratio.is_finite())
+    }
+
+    /// The interval around a ratio.
+    #[must_use]
+    pub fn around(self, ratio: f64) -> Option<(f64, f64)> {
+        self.ratio().map(|margin| (ratio / margin, ratio * margin)).filter(|(low, high)| *low > 0.0 && high.is_finite())
+    }
+
+    /// The true ratio above 1 that is found in [`POWER`] of runs like this one: the margin, and as far beyond it as a
+    /// ratio falls short in the other runs (J. Bloom, "Minimum Detectable Effects", Evaluation Review 19 (1995) 547).
+    #[must_use]
+    pub fn detectable(self) -> Option<f64> {
+        let beyond = student::two_sided_quantile(2.0 * POWER - 1.0, self.error.degrees) * self.error.variance.sqrt();
+        Some((self.log + beyond).exp()).filter(|ratio| ratio.is_finite())
+    }
+}
