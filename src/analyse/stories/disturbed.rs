@@ -60,5 +60,5 @@ fn a_machine_is_called_never_quiet_only_where_repeats_ended_and_disturbed_trials
         "{told}"
     );
     let in_vain = findings(3, &[true, true]);
-    assert!(never_quiet(&in_vain).unwrap().ends_with("stopped after 2, 2 of them disturbed as well"));
+    assert!(never_quiet(&in_vain).unwrap().ends_with("2 of 2 repeats as well, so they stopped"));
 }
