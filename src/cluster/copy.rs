@@ -17,7 +17,11 @@ use std::path::{Path, PathBuf};
 /// One read and one write: large enough that the number of system calls does not matter.
 const BLOCK: usize = 1 << 20;
 
-/// See [`super::server::copy`].
+/// Makes a cluster in `spec.data` by copying the files of a cleanly stopped one, byte by byte (never by reflink), with
+/// owner and modes, syncs the filesystems and returns the bytes copied. pg_wal goes to `spec.wal` where there is one.
+///
+/// # Errors
+/// With the path; a full disk says so; interrupted.
 pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
     if paths::exists(&template.join("postmaster.pid")) {
         return Err(Error::bug(format!("the template {} is in use by a running server", template.display())));
@@ -32,14 +36,13 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
         sync(wal)?;
     }
     sync(&spec.data)?;
-    // Written back by now, so that nothing keeps their pages in the cache.
-    for path in &copying.written {
-        forget(path, &files::open(path)?)?;
-    }
-    Ok(copying.bytes)
+    copying.forgotten()
 }
 
-/// See [`super::server::copy_off`].
+/// The way back: copies the files of a cluster that is cleanly stopped to a folder that is not there yet.
+///
+/// # Errors
+/// As [`copy`].
 pub fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> Result<u64> {
     let mut copying = CopyJob { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0, written: Vec::new() };
     copying.folder(&spec.data, to, spec.wal.is_some())?;
@@ -47,10 +50,7 @@ pub fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> Result<u
         copying.folder(wal, &to.join("pg_wal"), false)?;
     }
     sync(to)?;
-    for path in &copying.written {
-        forget(path, &files::open(path)?)?;
-    }
-    Ok(copying.bytes)
+    copying.forgotten()
 }
 
 /// Drops what the page cache holds of a file that is not dirty.
@@ -68,6 +68,14 @@ struct CopyJob<'a> {
 }
 
 impl CopyJob<'_> {
+    /// Drops the pages of all copies, which are written back by now, from the cache. How many bytes there are.
+    fn forgotten(self) -> Result<u64> {
+        for path in &self.written {
+            forget(path, &files::open(path)?)?;
+        }
+        Ok(self.bytes)
+    }
+
     /// Copies what a folder holds into `to`, which is made, or is there and empty.
     fn folder(&mut self, from: &Path, to: &Path, without_wal: bool) -> Result<()> {
         let mode = paths::look_at(from)?.mode;

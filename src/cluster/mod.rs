@@ -5,8 +5,8 @@
 
 pub mod check;
 pub(crate) mod client;
-mod conf;
-mod copy;
+pub(crate) mod conf;
+pub(crate) mod copy;
 pub mod install;
 pub(crate) mod log;
 pub mod server;

@@ -102,23 +102,6 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
     host.run(&command.args(spec.initdb.iter().filter(|argument| !unknown(argument)))).map(drop)
 }
 
-/// Makes a cluster in `spec.data` by copying the files of a cleanly stopped one, byte by byte (never by reflink), with
-/// owner and modes, syncs the filesystems and returns the bytes copied. pg_wal goes to `spec.wal` where there is one.
-///
-/// # Errors
-/// With the path; a full disk says so; interrupted.
-pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
-    super::copy::copy(template, spec, interrupt)
-}
-
-/// The way back: copies the files of a cluster that is cleanly stopped to a folder that is not there yet.
-///
-/// # Errors
-/// As [`copy`].
-pub(crate) fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> Result<u64> {
-    super::copy::copy_off(spec, to, interrupt)
-}
-
 /// The statement that makes a tablespace in a folder, which is there, empty, and the server user's.
 ///
 /// # Errors
@@ -126,16 +109,6 @@ pub(crate) fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> R
 pub(crate) fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
     let path = folder.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", folder.display())))?;
     Ok(format!("CREATE TABLESPACE \"{}\" LOCATION '{}'", name.replace('"', "\"\""), path.replace('\'', "''")))
-}
-
-/// Why a plan may not hand this argument to initdb; `None` where it may.
-pub(crate) fn reserved_argument(argument: &str) -> Option<&'static str> {
-    conf::reserved_argument(argument)
-}
-
-/// Why a plan may not set the setting `name`; `None` where it may.
-pub(crate) fn reserved_setting(name: &str) -> Option<&'static str> {
-    conf::reserved(name)
 }
 
 impl ServerSpec {
@@ -550,7 +523,7 @@ mod tests {
         template.stop(&host).unwrap();
         spec.data = folder.path().join("copy");
         spec.wal = Some(folder.path().join("wal"));
-        assert!(copy(&host, &made, &spec, &Interrupt::never()).unwrap() > 10 << 20);
+        assert!(super::super::copy::copy(&made, &spec, &Interrupt::never()).unwrap() > 10 << 20);
         let server = Server::start(&host, spec, &Interrupt::never()).unwrap();
         let rows = server.connect(DATABASE).unwrap().query("checkpoint; select x from t").unwrap();
         assert_eq!(rows, [[Some("42".to_owned())]]);

@@ -43,7 +43,7 @@ const WITHHELD: [&str; 9] = ["PG", "LD_", "FIO_", "MKE2FS_", "E2FSPROGS_", "XFS_
 const OWN: &str = "PGSTRATA_";
 
 /// A program with its arguments.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Command {
     program: OsString,
     args: Vec<OsString>,
@@ -83,18 +83,7 @@ pub struct CommandLog {
 impl Command {
     /// A program by name (searched in PATH and the sbin folders) or path.
     pub fn new(program: impl AsRef<OsStr>) -> Command {
-        Command {
-            program: program.as_ref().to_owned(),
-            args: Vec::new(),
-            env: Vec::new(),
-            as_caller: false,
-            cwd: None,
-            user: None,
-            stdin: None,
-            limit: None,
-            dies_with_us: false,
-            inherited: Vec::new(),
-        }
+        Command { program: program.as_ref().to_owned(), ..Command::default() }
     }
 
     #[must_use]

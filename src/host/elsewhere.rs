@@ -10,8 +10,16 @@ fn only_linux() -> io::Error {
     io::ErrorKind::Unsupported.into()
 }
 
+/// Functions that fail with [`only_linux`].
+macro_rules! fails {
+    ($($visibility:vis fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)*) => {
+        $($visibility fn $name($($argument: $type),*) -> std::io::Result<$value> {
+            Err(super::only_linux())
+        })*
+    };
+}
+
 pub(crate) mod linux {
-    use super::only_linux;
     use rustix::fs::OFlags;
     use rustix::io::Errno;
     use rustix::process::{Pid, Signal};
@@ -38,14 +46,6 @@ pub(crate) mod linux {
         }
     }
 
-    pub(in crate::host) fn die_with_parent() -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(in crate::host) fn adopt_orphans() -> io::Result<()> {
-        Err(only_linux())
-    }
-
     /// Not known: what stores it is Linux's alone.
     pub(in crate::host) fn memory_bytes() -> u64 {
         0
@@ -62,56 +62,31 @@ pub(crate) mod linux {
 
     pub(in crate::host) fn enlarge_pipe(_pipe: &OwnedFd, _bytes: usize) {}
 
-    pub(in crate::host) fn sync_filesystem(_of: &File) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(in crate::host) fn share_blocks(_target: &File, _source: &File) -> io::Result<()> {
-        Err(only_linux())
-    }
-
     pub(in crate::host) fn atomic_write_units(_path: &Path) -> io::Result<Option<(u32, u32)>> {
         Ok(None)
-    }
-
-    pub(in crate::host) fn open_nameless(_folder: &Path) -> io::Result<File> {
-        Err(only_linux())
-    }
-
-    pub(in crate::host) fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(in crate::host) fn discard(_device: &File, _offset: u64, _bytes: u64, _securely: bool) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(in crate::host) fn reserve(_file: &File, _bytes: u64) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(in crate::host) fn drop_cache(_file: &File) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(in crate::host) fn make_writable(_start: *mut c_void, _length: usize) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn write_synced(_file: &File, _bytes: &[u8]) -> io::Result<usize> {
-        Err(only_linux())
     }
 
     pub(crate) fn peer(_stream: &UnixStream) -> Option<u32> {
         None
     }
 
-    pub(in crate::host) fn limit_memory(_bytes: u64) -> io::Result<()> {
-        Err(only_linux())
-    }
-
     pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {
         start()
+    }
+
+    fails! {
+        pub(in crate::host) fn die_with_parent() -> ();
+        pub(in crate::host) fn adopt_orphans() -> ();
+        pub(in crate::host) fn sync_filesystem(_of: &File) -> ();
+        pub(in crate::host) fn share_blocks(_target: &File, _source: &File) -> ();
+        pub(in crate::host) fn open_nameless(_folder: &Path) -> File;
+        pub(in crate::host) fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> ();
+        pub(in crate::host) fn discard(_device: &File, _offset: u64, _bytes: u64, _securely: bool) -> ();
+        pub(in crate::host) fn reserve(_file: &File, _bytes: u64) -> ();
+        pub(in crate::host) fn drop_cache(_file: &File) -> ();
+        pub(in crate::host) fn make_writable(_start: *mut c_void, _length: usize) -> ();
+        pub(crate) fn write_synced(_file: &File, _bytes: &[u8]) -> usize;
+        pub(in crate::host) fn limit_memory(_bytes: u64) -> ();
     }
 }
 
@@ -145,53 +120,28 @@ pub(crate) mod extents {
 }
 
 pub(crate) mod handles {
-    use super::only_linux;
     use std::fs::File;
-    use std::io;
     use std::os::fd::AsFd;
     use std::path::Path;
 
-    pub(crate) fn of(_open: impl AsFd) -> io::Result<String> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn open(_mount: &Path, _handle: &str) -> io::Result<File> {
-        Err(only_linux())
+    fails! {
+        pub(crate) fn of(_open: impl AsFd) -> String;
+        pub(crate) fn open(_mount: &Path, _handle: &str) -> File;
     }
 }
 
 pub(crate) mod loops {
-    use super::only_linux;
     use std::fs::File;
-    use std::io;
     use std::path::Path;
 
-    pub(crate) fn configure(_device: &Path, _file: &File, _direct_io: bool, _sector: Option<u32>) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn clear(_device: &Path) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn file_of(_device: &Path) -> io::Result<(u64, u64)> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn add(_number: u32) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn remove(_number: u32) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn forget_buffers(_device: &Path) -> io::Result<()> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn end_after(_device: &Path, _bytes: u64) -> io::Result<u64> {
-        Err(only_linux())
+    fails! {
+        pub(crate) fn configure(_device: &Path, _file: &File, _direct_io: bool, _sector: Option<u32>) -> ();
+        pub(crate) fn clear(_device: &Path) -> ();
+        pub(crate) fn file_of(_device: &Path) -> (u64, u64);
+        pub(crate) fn add(_number: u32) -> ();
+        pub(crate) fn remove(_number: u32) -> ();
+        pub(crate) fn forget_buffers(_device: &Path) -> ();
+        pub(crate) fn end_after(_device: &Path, _bytes: u64) -> u64;
     }
 }
 
@@ -209,7 +159,6 @@ pub(crate) mod mount_options {
 }
 
 pub(crate) mod mounts {
-    use super::only_linux;
     use std::io;
     use std::path::Path;
 
@@ -227,14 +176,12 @@ pub(crate) mod mounts {
         match *options {}
     }
 
-    pub(crate) fn unmount(_target: &Path) -> io::Result<()> {
-        Err(only_linux())
+    fails! {
+        pub(crate) fn unmount(_target: &Path) -> ();
     }
 }
 
 pub(crate) mod nbd {
-    use super::only_linux;
-    use std::io;
     use std::os::fd::BorrowedFd;
 
     #[derive(Debug, Clone, Copy)]
@@ -245,12 +192,9 @@ pub(crate) mod nbd {
         pub identifier: &'a str,
     }
 
-    pub(crate) fn connect(_connection: BorrowedFd<'_>, _wish: &Wish<'_>) -> io::Result<u32> {
-        Err(only_linux())
-    }
-
-    pub(crate) fn disconnect(_number: u32) -> io::Result<()> {
-        Err(only_linux())
+    fails! {
+        pub(crate) fn connect(_connection: BorrowedFd<'_>, _wish: &Wish<'_>) -> u32;
+        pub(crate) fn disconnect(_number: u32) -> ();
     }
 }
 
@@ -280,11 +224,9 @@ pub(crate) mod ring {
 }
 
 pub(crate) mod shutdown {
-    use super::only_linux;
-    use std::io;
     use std::path::Path;
 
-    pub(crate) fn stop_filesystem(_mount_point: &Path) -> io::Result<()> {
-        Err(only_linux())
+    fails! {
+        pub(crate) fn stop_filesystem(_mount_point: &Path) -> ();
     }
 }

@@ -44,7 +44,7 @@ impl PostgresSpec {
 }
 
 /// A workload as asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSpec {
     /// Name in the plan: `tpcb`.
     pub name: String,
@@ -55,7 +55,7 @@ pub struct WorkloadSpec {
 }
 
 /// One point of the plan's matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaseSpec {
     /// Short unique name, fit for a folder: lower-case letters, digits, `-`, `.`, `_`.
     pub id: String,

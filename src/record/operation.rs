@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a trial's operations were to be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
     /// What a person calls one: `transaction`, `sync`. One that is known to write and runs on a server is a commit.
     pub noun: String,
@@ -45,27 +45,12 @@ pub struct Operation {
 impl Operation {
     /// One of a single client that does as many as it can, without data, scripts or settings.
     pub(crate) fn new(noun: &str, unit: &str, writes: Writes) -> Operation {
-        Operation {
-            noun: noun.to_owned(),
-            unit: unit.to_owned(),
-            writes,
-            clients: 1,
-            rate: None,
-            is_searched: false,
-            latency_limit_us: None,
-            log_sample: None,
-            cache: None,
-            scripts: Vec::new(),
-            scale: None,
-            query_mode: None,
-            script_settings: Vec::new(),
-            settings: BTreeMap::new(),
-        }
+        Operation { noun: noun.to_owned(), unit: unit.to_owned(), writes, clients: 1, ..Operation::default() }
     }
 }
 
 /// Whether an operation writes what has to survive: WAL of a server, or a synced write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writes {
     /// Each one does.
@@ -73,6 +58,7 @@ pub enum Writes {
     /// None does.
     Never,
     /// Not known beforehand: a script of the user's own, a mix.
+    #[default]
     Unknown,
 }
 

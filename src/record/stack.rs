@@ -92,7 +92,7 @@ impl Take {
 }
 
 /// A ground by name: `NODE`, or `NODE.GROUND` where the node offers several.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GroundName(pub String);
 
@@ -148,7 +148,7 @@ pub struct NodeSpec {
 }
 
 /// One storage stack as asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StackSpec {
     /// Name in the plan.
     pub name: String,
@@ -208,16 +208,7 @@ impl StackSpec {
             nodes.push(NodeSpec { name: layer.to_owned(), layer: layer.to_owned(), options, inputs });
         }
         let data = GroundName(nodes.last().map(|top| top.name.clone()).unwrap_or_default());
-        StackSpec {
-            name: name.to_owned(),
-            nodes,
-            data,
-            wal: None,
-            wal_stack: None,
-            tablespaces: BTreeMap::new(),
-            reuse: false,
-            only: None,
-        }
+        StackSpec { name: name.to_owned(), nodes, data, ..StackSpec::default() }
     }
 
     /// The node of this name.

@@ -20,10 +20,11 @@ use std::collections::BTreeMap;
 pub const FORMAT: u32 = 1;
 
 /// How a trial ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// It was measured to its end.
+    #[default]
     Measured,
     /// A requirement was not met or a step failed: no figures.
     NotRun {
@@ -46,7 +47,7 @@ pub struct StepTime {
 }
 
 /// One trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
     /// [`FORMAT`].
     pub format: u32,

@@ -3,8 +3,8 @@
 use super::case::workload;
 use super::io_uring;
 use crate::cluster::check::{self, RefusedSetting, Values};
+use crate::cluster::conf;
 use crate::cluster::install::{self, Installation};
-use crate::cluster::server;
 use crate::error::{Error, Result};
 use crate::host::{Host, machine, paths, users};
 use crate::plan::pointed::{Refusal, Spot};
@@ -100,11 +100,11 @@ pub(super) fn reserved(cases: &[CaseSpec]) -> Vec<Refusal> {
         help: Some("remove it from [postgres]".to_owned()),
     };
     let of_settings = names.into_iter().filter_map(|name| {
-        let reason = server::reserved_setting(name)?;
+        let reason = conf::reserved(name)?;
         Some(refusal(Spot::Setting(name.clone()), format!("the setting `{name}`"), reason))
     });
     let of_initdb = arguments.into_iter().filter_map(|argument| {
-        let reason = server::reserved_argument(argument)?;
+        let reason = conf::reserved_argument(argument)?;
         Some(refusal(Spot::Initdb(argument.clone()), format!("the initdb argument `{argument}`"), reason))
     });
     of_settings.chain(of_initdb).collect()
@@ -124,7 +124,7 @@ impl Checked {
         if !extensions.is_empty() {
             self.unchecked.push(format!("settings of extensions: {}", extensions.join(", ")));
         }
-        values.retain(|name, _| server::reserved_setting(name).is_none());
+        values.retain(|name, _| conf::reserved(name).is_none());
         let user = users::server_user(host)?;
         let refused = check::refused(host, &install, &user, &values)?;
         if !refused.is_empty() {

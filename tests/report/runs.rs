@@ -8,7 +8,7 @@ use pgstrata::record::facts::{HostFacts, ServerFacts};
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::run::RunRecord;
 use pgstrata::record::stack::StackSpec;
-use pgstrata::record::trial::{Outcome, TrialRecord};
+use pgstrata::record::trial::TrialRecord;
 use pgstrata::store::folder::Writer;
 use pgstrata::store::seconds::SecondsWriter;
 use pgstrata::workload::Workload;
@@ -114,32 +114,11 @@ fn trial(run: &str, case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         trial,
         case: case.clone(),
         operation: Pgbench.operation(&case.workload.options).unwrap(),
-        outcome: Outcome::Measured,
         started: "2026-03-02T09:14:33Z".to_owned(),
         host: HostFacts { kernel: "6.1.0".to_owned(), cpus: 4, memory_bytes: 8 << 30, ..HostFacts::default() },
-        steps: Vec::new(),
-        knobs: Default::default(),
         stack: Some(stack_facts(&case.stack.name, 0)),
         server: Some(server),
-        idle: None,
-        drives: Vec::new(),
-        age: None,
-        settle: None,
-        window: None,
-        data: None,
         counts: Some(Counts { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Counts::default() }),
-        full: None,
-        waits: None,
-        columns: Vec::new(),
-        gaps: Vec::new(),
-        load_counts: std::collections::BTreeMap::new(),
-        clock_step_us: None,
-        telemetry_cpu_us: None,
-        telemetry_cpu_us_by: Default::default(),
-        cpu_taken: None,
-        is_repeat: false,
-        decided: Options::default(),
-        notes: Vec::new(),
-        files: std::collections::BTreeMap::new(),
+        ..TrialRecord::default()
     }
 }

@@ -9,9 +9,7 @@ use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use crate::record::claim::Promise;
 use crate::record::counts::{Counts, Measure, MeasureSlice};
 use crate::record::event::Step;
-use crate::record::facts::{
-    DataFacts, DeviceFacts, Fits, FoundSetting, HostFacts, MountFacts, ServerFacts, WriteCache,
-};
+use crate::record::facts::{DataFacts, DeviceFacts, Fits, FoundSetting, MountFacts, ServerFacts, WriteCache};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::promise;
@@ -350,18 +348,9 @@ impl Act {
             trial,
             case: self.spec(),
             operation: self.operation(),
-            outcome: Outcome::Measured,
             started: "2025-01-01T00:00:00Z".to_owned(),
-            host: HostFacts::default(),
-            steps: Vec::new(),
-            knobs: BTreeMap::new(),
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
-            idle: None,
-            drives: Vec::new(),
-            age: None,
-            settle: None,
-            window: None,
             data: Some(DataFacts {
                 database_bytes: 5 << 30,
                 fits: Fits::Neither,
@@ -371,19 +360,9 @@ impl Act {
                 template_s: None,
             }),
             counts: Some(Counts { elapsed_us: done.len() as u64 * 1_000_000, measures, ..Counts::default() }),
-            full: None,
             waits: self.waits.clone(),
-            columns: Vec::new(),
-            gaps: Vec::new(),
             load_counts: self.load_counts(total),
-            clock_step_us: None,
-            telemetry_cpu_us: None,
-            telemetry_cpu_us_by: BTreeMap::new(),
-            cpu_taken: None,
-            is_repeat: false,
-            decided: Options::default(),
-            notes: Vec::new(),
-            files: BTreeMap::new(),
+            ..TrialRecord::default()
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Trial, cluster, stack};
 use crate::ageing::{self, Subject, layout};
-use crate::cluster::server;
+use crate::cluster::copy;
 use crate::error::{Error, Result};
 use crate::host::{folders, paths, reflinks};
 use crate::provision::snapshots::Snapshots;
@@ -80,9 +80,9 @@ fn to_fresh(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(cluster) = trial.cluster.take() else { return build_anew(trial) };
     let aside = template::aside(trial.session)?;
     let moved =
-        server::copy_off(&cluster, &aside, &trial.session.interrupt).and_then(|_| build_anew(trial)).and_then(|()| {
+        copy::copy_off(&cluster, &aside, &trial.session.interrupt).and_then(|_| build_anew(trial)).and_then(|()| {
             let spec = cluster::server_spec(trial)?;
-            server::copy(&trial.session.host, &aside, &spec, &trial.session.interrupt)?;
+            copy::copy(&aside, &spec, &trial.session.interrupt)?;
             trial.cluster = Some(spec);
             Ok(())
         });

@@ -3,6 +3,7 @@
 use super::Trial;
 use super::window::Watch;
 use crate::ageing::layout;
+use crate::cluster::copy;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
 use crate::error::{Error, Result};
@@ -33,7 +34,7 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     let template = template(trial)?;
     let spec = server_spec(trial)?;
     let begun = now();
-    let bytes = server::copy(&trial.session.host, &template.data, &spec, &trial.session.interrupt)?;
+    let bytes = copy::copy(&template.data, &spec, &trial.session.interrupt)?;
     trial.record.data = Some(DataFacts {
         database_bytes: template.database_bytes,
         fits: Fits::Neither,

@@ -31,11 +31,9 @@ use crate::provision::stack::BuiltStack;
 use crate::provision::{images, knobs};
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::{Event, Step};
-use crate::record::options::Options;
-use crate::record::trial::{self as record, Outcome, StepTime, TrialRecord};
+use crate::record::trial::{self as record, StepTime, TrialRecord};
 use crate::store::staging::Staging;
 use crate::workload::Workload;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use window::Watch;
 
@@ -166,33 +164,9 @@ impl<'s, 'a> Trial<'s, 'a> {
             trial: key.trial,
             case: case.clone(),
             operation: workload.operation(&case.workload.options)?,
-            outcome: Outcome::Measured,
             started: time::rfc3339(time::wall_us()),
             host: session.machine.clone(),
-            steps: Vec::new(),
-            knobs: BTreeMap::new(),
-            stack: None,
-            server: None,
-            idle: None,
-            data: None,
-            drives: Vec::new(),
-            age: None,
-            settle: None,
-            window: None,
-            counts: None,
-            full: None,
-            waits: None,
-            columns: Vec::new(),
-            gaps: Vec::new(),
-            load_counts: BTreeMap::new(),
-            clock_step_us: None,
-            telemetry_cpu_us: None,
-            telemetry_cpu_us_by: BTreeMap::new(),
-            cpu_taken: None,
-            is_repeat: false,
-            decided: Options::default(),
-            notes: Vec::new(),
-            files: BTreeMap::new(),
+            ..TrialRecord::default()
         };
         let staging = session.events.writer().stage(key)?;
         Trial::of(session, case, key, record, staging)

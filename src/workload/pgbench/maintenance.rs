@@ -5,7 +5,8 @@
 use super::capacity::of_pgbench;
 use super::{Pgbench, drive};
 use crate::cluster::client::Client;
-use crate::cluster::server::{self, DATABASE, Server};
+use crate::cluster::copy;
+use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Context, Error, Result};
 use crate::host::time::{micros, now, wall_us};
 use crate::host::{files, folders, paths};
@@ -173,7 +174,7 @@ impl<'a> Pass<'a> {
         (spec.data, spec.wal) = (restored.clone(), None);
         spec.socket_folder = spec.socket_folder.join("r");
         spec.log = self.place.raw.join("restored.log");
-        server::copy(self.place.host, &backup, &spec, self.place.interrupt)?;
+        copy::copy(&backup, &spec, self.place.interrupt)?;
         let socket_folder = spec.socket_folder.clone();
         let again = Server::start(self.place.host, spec, self.place.interrupt)?;
         let length_us = micros(begun.elapsed());

@@ -53,9 +53,7 @@ fn measure(name: &str, tally: &ScriptTally, elapsed_us: u64) -> Measure {
         late: tally.late,
         elapsed_us,
         latency_us_sum: tally.latency_us_sum,
-        unavailable: None,
-        slices: Vec::new(),
-        unsent: Vec::new(),
+        ..Measure::default()
     }
 }
 

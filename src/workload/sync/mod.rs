@@ -142,13 +142,11 @@ fn measure(row: &RowRecord) -> Measure {
         name: row.spec.label.clone(),
         done: unavailable.is_none().then(|| slices.iter().map(|slice| slice.operations).sum()),
         failed: u64::from(failed.is_some()),
-        skipped: 0,
-        late: 0,
         elapsed_us: elapsed_ns / 1000,
         latency_us_sum: elapsed_ns / 1000,
         unavailable,
         slices: slices.iter().map(|s| MeasureSlice { operations: s.operations, elapsed_ns: s.elapsed_ns }).collect(),
-        unsent: Vec::new(),
+        ..Measure::default()
     }
 }
 
