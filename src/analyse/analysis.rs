@@ -117,7 +117,7 @@ impl Analysis {
             &self.cases,
             &durability,
             &self.input.run.baseline,
-            Blocks::of(&self.input.run, self.input.pending.is_empty()),
+            Blocks::of(&self.input.run, self.input.pending.is_empty(), self.input.wall_us),
         );
         machines::mark(&mut contests, &machines, self.input.run.blocks);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
@@ -140,6 +140,7 @@ impl Analysis {
         let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         decided::name_folder(&mut rankings, &self.input.folder);
         percentiles::compare(&rankings, &self.cases, &mut found);
+        percentiles::rank_rows(&mut rankings, &found);
         let run = self.summary();
         let finished = self.input.pending.is_empty();
         let mut of_run = cautions::of_run(&machines, &self.cases, &found, finished);

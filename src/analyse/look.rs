@@ -38,7 +38,7 @@ impl Analysis {
     pub(super) fn look(&self, block: u32) -> Look {
         let run = &self.input.run;
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
-        let contests = contests(&self.cases, &durability, &run.baseline, Blocks::of(run, false));
+        let contests = contests(&self.cases, &durability, &run.baseline, Blocks::of(run, false, None));
         let mut found = Look { decided: Vec::new(), needed: Vec::new(), stopped: Vec::new() };
         for case in &run.cases {
             let first =

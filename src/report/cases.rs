@@ -38,10 +38,11 @@ impl Cases<'_> {
             per("Full-page images"),
             per("WAL syncs"),
             TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
+            TableColumn::number("CPU", "us").csv(&["CPU (us per commit)"]),
         ];
         let mut note =
             "Per commit; devices from the filesystem down. Amplification: bytes at the lowest device per byte \
-                        of WAL."
+                        of WAL. CPU: of all CPUs, without other programs."
                 .to_owned();
         let with_image = self.cases.iter().any(|case| image_cost(case).is_some());
         if with_image {
@@ -69,6 +70,7 @@ impl Cases<'_> {
                 number(strata.full_page_images),
                 number(strata.wal_syncs),
                 number(strata.write_amplification),
+                number(strata.cpu_us),
             ];
             if with_image {
                 let image = strata.image.as_ref();
@@ -84,10 +86,8 @@ impl Cases<'_> {
             }
             if strata.devices.is_empty() {
                 let none = Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
-                let mut row = vec![self.name(case), none];
-                row.extend((0..6).map(|_| number(None)));
-                row.extend(wal);
-                table.push(row);
+                table
+                    .push([self.name(case), none].into_iter().chain((0..6).map(|_| number(None))).chain(wal).collect());
             }
         }
         table

@@ -3,7 +3,7 @@
 use super::cases::Cases;
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, mean_millis, millis, percent};
+use super::words::{estimate_text, in_ms, mean_millis, millis, percent};
 use crate::analyse::findings::{CaseFinding, Estimate, MeasureFinding, Percentile, PercentileRatio};
 use crate::units::{Micros, grouped, significant};
 
@@ -209,11 +209,6 @@ pub(super) fn percentile_text(ms: &Estimate) -> (String, String) {
         return (millis(0), String::new());
     }
     estimate_text(ms)
-}
-
-/// Microseconds to milliseconds.
-pub(super) fn in_ms(us: &Estimate) -> Estimate {
-    us.map(|us| us / 1e3)
 }
 
 fn us_cell(value: Option<u64>) -> Cell {

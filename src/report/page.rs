@@ -18,6 +18,7 @@ use super::latencies::CLOSED_LOOP;
 use super::merged;
 use super::power_cuts;
 use super::rankings::{kinds, ranking_tables};
+use super::section_titles::SectionTitles;
 use super::snapshots::SnapshotTable;
 use super::stages::Stages;
 use super::table::{Table, TableGroup};
@@ -139,6 +140,7 @@ fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Resu
             closed_loop => Cases { cases: &findings.cases, labels: &labels }.any_closed_loop().then_some(CLOSED_LOOP),
             checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
             disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
+            titles => SectionTitles::of(findings, &labels),
             tables => tables(findings, &labels),
         })
         .map_err(bug)
@@ -294,6 +296,7 @@ fn tables(findings: &Findings, labels: &BTreeMap<String, String>) -> BTreeMap<St
         capacities.steps(),
         cases.latencies(),
         cases.strata(),
+        cases.devices(),
         cases.percentiles(),
         cases.backend_time(),
         cases.waits(),

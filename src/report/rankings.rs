@@ -1,7 +1,7 @@
 //! Rankings as tables: classes apart, the rate and its trials, the comparison with its interval, and what durability rests on.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, range_text};
+use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, in_ms, range_text};
 use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, RankedBy, Ranking, Verdict,
 };
@@ -103,6 +103,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             "comparison",
             "caveat",
         ]),
+        TableColumn::number("p99", "ms").csv(&["p99 (ms)", "p99 low (ms)", "p99 high (ms)", "p99 trials"]),
         TableColumn::text("Durability, and why").csv(&["durability reason", "verdict"]),
     ];
     let mut table = Table::new(format!("ranking-{}", index + 1), ranking.title.clone(), columns)
@@ -123,7 +124,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
 }
 
 /// The cells of a row, as [`ranking_tables`] has them.
-pub(super) fn rank_row(row: &RankRow, baseline: Option<&str>) -> [Cell; 6] {
+pub(super) fn rank_row(row: &RankRow, baseline: Option<&str>) -> [Cell; 7] {
     let case = Cell::case(&row.label, &row.case).csv(vec![row.case.clone(), row.label.clone()]);
     // Nothing is won by losing everything: the rank of a volatile case is there, in brackets.
     let is_volatile = row.durability.class == DurabilityClass::Volatile;
@@ -133,6 +134,7 @@ pub(super) fn rank_row(row: &RankRow, baseline: Option<&str>) -> [Cell; 6] {
         Cell { aside: None, ..estimate_cell(Some(&row.rate), None) },
         trials_cell(row),
         comparison_cell(row.comparison.as_ref(), baseline == Some(row.case.as_str())),
+        Cell { aside: None, ..estimate_cell(row.latency_us_p99.map(|found| in_ms(&found)).as_ref(), None) },
         durability_cell(row),
     ]
 }

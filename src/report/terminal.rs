@@ -10,7 +10,7 @@ use crate::report::capacity::{Capacities, NOTE};
 use crate::report::cases::{Cases, flush_share};
 use crate::report::device_work::device_work;
 use crate::report::environment::each_machine;
-use crate::report::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing, percentile_text};
+use crate::report::latencies::{CLOSED_LOOP, against_words, load_words, missing, percentile_text};
 use crate::report::layout::TextTable;
 use crate::report::rankings::{baseline_of, kinds, rank_row, ranking_tables, side_by_side};
 use crate::report::snapshots::SnapshotTable;
@@ -18,7 +18,7 @@ use crate::report::stages::Stages;
 use crate::report::table::{Cell, Table};
 use crate::report::text::{columns, paragraph, printable};
 use crate::report::words::{
-    case_labels, caution_cases, class_meaning, class_title, estimate_text, latency, moment, percent, ranges,
+    case_labels, caution_cases, class_meaning, class_title, estimate_text, in_ms, latency, moment, percent, ranges,
     server_versions,
 };
 use crate::report::{Renderer, ageing, drives, full, power_cuts, snapshots, stages};
@@ -141,23 +141,10 @@ fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
         let (title, meaning) = (class_title(class.class), class_meaning(class.class));
         table.add_between(paragraph("  ", &format!("{title}: {meaning}")));
         for row in &class.rows {
-            let [rank, case, rate, trials, against, _] = rank_row(row, baseline).map(|cell| with_aside(&cell));
+            let [rank, case, rate, trials, against, p99, _] = rank_row(row, baseline).map(|cell| with_aside(&cell));
             let found = findings.cases.iter().find(|case| case.id == row.case);
-            let p99 = found.and_then(|case| {
-                let measure = case.measures.iter().find(|measure| measure.name == ranking.measure)?;
-                let over = measure.latency.as_ref()?.percentile("p99")?.over_trials?;
-                Some(estimate_text(&in_ms(&over)).0)
-            });
             let storage = found.and_then(|case| storage_words(case.backend_time.as_ref()?)).map(|(share, _)| share);
-            table.add_row([
-                rank,
-                case,
-                rate,
-                trials,
-                against,
-                p99.unwrap_or_else(absent),
-                storage.unwrap_or_else(absent),
-            ]);
+            table.add_row([rank, case, rate, trials, against, p99, storage.unwrap_or_else(absent)]);
         }
         for remark in class.decision.iter().flat_map(|decision| &decision.remarks) {
             table.add_between(paragraph("  ", remark));
@@ -189,8 +176,8 @@ fn compact(found: &Table) -> String {
 /// One ranking: its classes one below the other, columns in line.
 fn ranking(found: &Table) -> String {
     let unit = found.columns[2].unit.as_deref().unwrap_or_default();
-    let titles = ["#", "case", unit, "trials", "against baseline", "durability"].map(printable);
-    paragraph("", &found.caption) + &classes(found, titles.into(), &[0, 2, 3, 4])
+    let titles = ["#", "case", unit, "trials", "against baseline", "p99, ms", "durability"].map(printable);
+    paragraph("", &found.caption) + &classes(found, titles.into(), &[0, 2, 3, 4, 5])
 }
 
 /// A table's groups with their headings.

@@ -99,6 +99,11 @@ pub(super) fn mean_millis(us: f64) -> String {
     if us == 0.0 { "<0.001".to_owned() } else { significant(us / 1e3) }
 }
 
+/// Microseconds to milliseconds.
+pub(super) fn in_ms(us: &Estimate) -> Estimate {
+    us.map(|us| us / 1e3)
+}
+
 /// A single latency with its unit.
 pub(super) fn latency(us: u64) -> String {
     if us == 0 { "under 1 us".to_owned() } else { Micros(us).to_string() }

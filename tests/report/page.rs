@@ -134,7 +134,7 @@ fn the_csv_button_yields_the_table_in_full_precision() {
         lines.next().unwrap(),
         "ranking,measure,class,rank in class,case,label,rate (tps),low (tps),high (tps),trials used,\
          least (tps),most (tps),trials,baseline,ratio,ratio low,ratio high,outcome,smallest detectable ratio,comparison,\
-         caveat,durability reason,verdict"
+         caveat,p99 (ms),p99 low (ms),p99 high (ms),p99 trials,durability reason,verdict"
     );
     let first = &findings.rankings[0].classes[0].rows[0];
     let rate = first.rate;

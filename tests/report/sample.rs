@@ -119,6 +119,7 @@ fn rankings() -> Vec<Ranking> {
     for (i, clients) in CLIENTS.iter().enumerate().rev() {
         let measured = STACKS.iter().filter(|stack| !(stack.name == "btrfs" && *clients == 1));
         let rows = measured.map(|stack| RankRow {
+            latency_us_p99: None,
             rank: 0,
             case: case_id(stack.name, *clients),
             label: stack.name.to_owned(),
@@ -132,6 +133,7 @@ fn rankings() -> Vec<Ranking> {
     }
     for (method, factor) in SYNC_METHODS {
         let rows = STACKS.iter().map(|stack| RankRow {
+            latency_us_p99: None,
             rank: 0,
             case: format!("{}-sync", stack.name),
             label: stack.name.to_owned(),
@@ -203,6 +205,7 @@ fn strata(stack: &str) -> Strata {
             devices: Vec::new(),
             at_stack_devices: None,
             write_amplification: None,
+            cpu_us: None,
             image: None,
             flush_share: None,
         };
@@ -217,6 +220,15 @@ fn strata(stack: &str) -> Strata {
         flushes: Some(0.98),
         reads: Some(0.003),
         busy: Some(0.87),
+        io: DeviceIo {
+            writes_per_s: Some(1224.0),
+            write_mb_per_s: Some(20.1),
+            write_ms_mean: Some(0.71),
+            flushes_per_s: Some(1176.0),
+            flush_ms_mean: Some(0.42),
+            queue_depth_mean: Some(1.1),
+            ..DeviceIo::default()
+        },
     };
     Strata {
         sentence: format!("one commit = {writes} device writes of {:.1} KiB + 0.98 flushes", bytes / 1024.0),
@@ -229,6 +241,7 @@ fn strata(stack: &str) -> Strata {
         devices: vec![device.clone()],
         at_stack_devices: Some(device),
         write_amplification: Some(writes * bytes / 3712.4),
+        cpu_us: Some(412.0),
         image: Some(ImageCost {
             sentence: Some("the file below the image added 0.1 writes and 1.2 KiB a commit".to_owned()),
             writes: estimate(0.1, 0.2),

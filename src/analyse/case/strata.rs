@@ -1,7 +1,8 @@
 //! What one operation of the client was at each layer: device writes, flushes, WAL.
 
+use crate::analyse::case::device_io::DeviceIoSums;
 use crate::analyse::case::image_cost::ImageCostSums;
-use crate::analyse::findings::{DeviceStrata, Strata};
+use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
 use crate::analyse::trial::counters::{Flow, Operations, growth, span_s};
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
@@ -43,6 +44,9 @@ pub struct StrataSums {
     pub load_operations: f64,
     /// Transactions that wrote.
     pub xids: Flow,
+    /// CPU time by state, and that of other programs.
+    cpu_ns: [Flow; columns::CPU_WORK.len()],
+    others_cpu_ns: Flow,
     /// Checkpoints that began while it was measured.
     pub checkpoints: u64,
     /// Most readings of the counters in a trial, that at its start included.
@@ -81,6 +85,7 @@ pub struct DeviceSums {
     reads: Flow,
     busy_ms: f64,
     busy_of_ms: f64,
+    io: DeviceIoSums,
 }
 
 impl StrataSums {
@@ -102,6 +107,10 @@ impl StrataSums {
             self.load_operations += done.unwrap_or(0) as f64;
         }
         self.image.add(record, seconds, operations);
+        for (flow, column) in self.cpu_ns.iter_mut().zip(&columns::CPU_WORK) {
+            flow.add(seconds.counts(column), operations);
+        }
+        self.others_cpu_ns.add(seconds.counts(&columns::OTHERS_CPU_NS), operations);
         self.xids.add(seconds.counts(&columns::PG_XIDS), operations);
         for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
             self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
@@ -160,6 +169,7 @@ impl StrataSums {
             let before = sums.load_flushes.unwrap_or(0.0);
             sums.load_flushes = seen.load_flushes.map(|flushes| before + flushes as f64).or(sums.load_flushes);
         }
+        sums.io.add(seconds, &seen.prefix);
         sums.writes.add(column(columns::DEVICE_WRITES), operations);
         sums.write_bytes.add(column(columns::DEVICE_WRITE_BYTES), operations);
         sums.reads.add(column(columns::DEVICE_READS), operations);
@@ -214,6 +224,7 @@ impl StrataSums {
             devices: self.devices.iter().map(DeviceSums::finding).collect(),
             at_stack_devices: self.at_stack_devices(),
             write_amplification: self.write_amplification(),
+            cpu_us: self.cpu_us(),
             image,
             // Needs another case: the analysis adds it when all are there.
             flush_share: None,
@@ -232,7 +243,9 @@ impl StrataSums {
         let (flushes, reads) = (total(|device| &device.flushes), total(|device| &device.reads));
         let joined = devices.iter().copied().cloned().reduce(|all, device| all.and(&device))?;
         let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
-        Some(DeviceStrata { writes, bytes_per_write, write_bytes, flushes, reads, ..joined.finding() })
+        // A second of several devices is none of one.
+        let io = DeviceIo::default();
+        Some(DeviceStrata { writes, bytes_per_write, write_bytes, flushes, reads, io, ..joined.finding() })
     }
 
     /// The lowest devices below the data and, where these are others, the lowest below pg_wal.
@@ -240,6 +253,11 @@ impl StrataSums {
         let mut lowest: Vec<DeviceSums> = self.data().pop().into_iter().collect();
         lowest.extend(self.wal().pop().filter(|wal| lowest.iter().all(|data| data.names != wal.names)));
         lowest
+    }
+
+    fn cpu_us(&self) -> Option<f64> {
+        let all: f64 = self.cpu_ns.iter().map(Flow::per_operation).sum::<Option<f64>>()?;
+        Some((all - self.others_cpu_ns.per_operation()?).max(0.0) / 1e3)
     }
 
     fn write_amplification(&self) -> Option<f64> {
@@ -372,6 +390,7 @@ impl DeviceSums {
             flushes: self.flushes.per_operation(),
             reads: self.reads.per_operation(),
             busy: (self.busy_of_ms > 0.0).then(|| (self.busy_ms / self.busy_of_ms).min(1.0)),
+            io: self.io.finding(),
         }
     }
 }

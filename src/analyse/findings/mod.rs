@@ -366,6 +366,8 @@ pub struct Strata {
     pub at_stack_devices: Option<DeviceStrata>,
     /// Bytes written to the lowest device for each byte of WAL.
     pub write_amplification: Option<f64>,
+    /// CPU time of the whole machine but other programs' per operation, microseconds: server, kernel and clients.
+    pub cpu_us: Option<f64>,
     /// What the file below its images added, where it stands on images whose device below is counted.
     pub image: Option<ImageCost>,
     /// Its commits against the synced writes that the stack of its WAL does alone, where the run measured both.
@@ -422,6 +424,26 @@ pub struct DeviceStrata {
     pub reads: Option<f64>,
     /// Share of the time that the device was busy, 0 to 1.
     pub busy: Option<f64>,
+    /// What it did a second.
+    #[serde(default)]
+    pub io: DeviceIo,
+}
+
+/// What a device did while it was measured; `None` where it does not count that, and of latencies, where there was nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceIo {
+    pub reads_per_s: Option<f64>,
+    /// 10^6 bytes a second.
+    pub read_mb_per_s: Option<f64>,
+    /// From the request's start to its end, as the kernel counts it.
+    pub read_ms_mean: Option<f64>,
+    pub writes_per_s: Option<f64>,
+    pub write_mb_per_s: Option<f64>,
+    pub write_ms_mean: Option<f64>,
+    pub flushes_per_s: Option<f64>,
+    pub flush_ms_mean: Option<f64>,
+    /// Requests in flight, mean over the time.
+    pub queue_depth_mean: Option<f64>,
 }
 
 /// The seconds of one trial in which no operation completed.

@@ -162,6 +162,9 @@ pub struct RankRow {
     pub rate: Estimate,
     /// Its trials.
     pub trials: Vec<RankTrial>,
+    /// 99th percentile of the latency of what is ranked, over trials; `None` where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_us_p99: Option<Estimate>,
     /// Against the baseline, where there is one.
     pub comparison: Option<BaselineComparison>,
     /// Durability and its reason.

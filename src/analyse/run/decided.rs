@@ -151,8 +151,9 @@ impl Decided {
         looked.log(one, other)?;
         Some(match looked.more_blocks(one, other) {
             Some(more) => format!(
-                "{names}; at this ratio and variance, about {more} more blocks would decide: pgstrata run --resume \
+                "{names}; at this ratio and variance, about {more} more blocks{} would decide: pgstrata run --resume \
                  {RUN_FOLDER} --blocks {}",
+                self.blocks.minutes_each.map_or_else(String::new, |each| minutes(each * f64::from(more))),
                 self.blocks.most + more
             ),
             None => format!("{names}; at this ratio and variance, even 10 times the blocks would not decide"),
@@ -239,8 +240,17 @@ impl Decided {
     }
 }
 
+/// ", 16 minutes,"
+fn minutes(minutes: f64) -> String {
+    match minutes {
+        ..1.5 => ", a minute,".to_owned(),
+        1.5..120.0 => format!(", {minutes:.0} minutes,"),
+        _ => format!(", {:.0} hours,", minutes / 60.0),
+    }
+}
+
 /// Each two of some cases.
-pub fn pairs<'c, T>(cases: &'c [T]) -> impl Iterator<Item = (&'c T, &'c T)> {
+pub fn pairs<T>(cases: &[T]) -> impl Iterator<Item = (&T, &T)> {
     cases.iter().enumerate().flat_map(|(at, one)| cases[at + 1..].iter().map(move |other| (one, other)))
 }
 

@@ -5,6 +5,18 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{CaseFinding, Estimate, PairOutcome, PercentileRatio, Ranking};
 use crate::stats::ratio::ratio;
 
+/// Gives each ranked case its 99th percentile.
+pub fn rank_rows(rankings: &mut [Ranking], found: &[CaseFinding]) {
+    for ranking in rankings {
+        for row in ranking.classes.iter_mut().flat_map(|class| &mut class.rows) {
+            let measures = found.iter().filter(|case| case.id == row.case).flat_map(|case| &case.measures);
+            let measure = measures.into_iter().find(|measure| measure.name == ranking.measure);
+            let latency = measure.and_then(|measure| measure.latency.as_ref());
+            row.latency_us_p99 = latency.and_then(|latency| latency.percentile("p99")?.over_trials);
+        }
+    }
+}
+
 /// Sets the percentiles of each ranked measure against those of its baseline.
 pub fn compare(rankings: &[Ranking], sums: &[CaseSums], found: &mut [CaseFinding]) {
     let of = |case: &str, measure: &str| {

@@ -276,6 +276,7 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
             label: entry.label.clone(),
             rate: entry.figure,
             trials: entry.ranked.values.iter().map(trial).collect(),
+            latency_us_p99: None,
             comparison: other.and_then(|base| compare(entry, base, decided)),
             durability: entry.durability.clone(),
             verdict: entry.case.verdict.clone(),

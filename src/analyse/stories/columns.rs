@@ -102,3 +102,13 @@ fn every_column_that_is_listed_as_read_changes_what_is_found() {
         assert!(whole != found_without(|name| column.includes(name)), "nothing reads {column:?}");
     }
 }
+
+#[test]
+fn cpu_time_of_an_operation_needs_every_state_and_what_others_took() {
+    let cpu_us = |missing: &str| {
+        let found: serde_json::Value = serde_json::from_str(&found_without(|name| name == missing)).unwrap();
+        found["cases"][0]["strata"]["cpu_us"].as_f64()
+    };
+    assert!(cpu_us("").is_some_and(|us| us > 0.0), "{:?}", cpu_us(""));
+    assert_eq!((cpu_us(columns::OTHERS_CPU_NS.name), cpu_us(columns::CPU_USER_NS.name)), (None, None));
+}

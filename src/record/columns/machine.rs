@@ -63,6 +63,9 @@ pub(crate) const CPU_STEAL_NS: ColumnDef = counter(
 pub(crate) const CPU_TIMES: [ColumnDef; 8] =
     [CPU_USER_NS, CPU_NICE_NS, CPU_SYSTEM_NS, CPU_IDLE_NS, CPU_IOWAIT_NS, CPU_IRQ_NS, CPU_SOFTIRQ_NS, CPU_STEAL_NS];
 
+/// Of these the states in which a CPU works for this machine.
+pub(crate) const CPU_WORK: [ColumnDef; 5] = [CPU_USER_NS, CPU_NICE_NS, CPU_SYSTEM_NS, CPU_IRQ_NS, CPU_SOFTIRQ_NS];
+
 pub(crate) const CPU_FULLEST_NS: ColumnDef = interval(
     "cpu_fullest_ns",
     "ns",

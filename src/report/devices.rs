@@ -1,0 +1,51 @@
+//! What each device did a second, as iostat has it.
+
+use super::cases::Cases;
+use super::table::{Cell, Table, TableColumn};
+use super::words::percent;
+
+impl Cases<'_> {
+    /// A row for each device of each case, from the filesystem down.
+    pub fn devices(&self) -> Table {
+        let number = |title: &str, unit: &str| TableColumn::number(title, unit).csv(&[&format!("{title} ({unit})")]);
+        let columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Device").csv(&["device", "node"]),
+            number("Writes", "IOPS"),
+            number("Written", "MB/s"),
+            number("Write latency, mean", "ms"),
+            number("Flushes", "1/s"),
+            number("Flush latency, mean", "ms"),
+            number("Reads", "IOPS"),
+            number("Read", "MB/s"),
+            number("Read latency, mean", "ms"),
+            number("Queue depth, mean", ""),
+            TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),
+        ];
+        let note = "From /proc/diskstats over the measured time; devices from the filesystem down. The kernel counts whole \
+                    milliseconds, so a mean below one is of many requests. It has no percentiles of single requests.";
+        let mut table = Table::new("devices", "Devices while it was measured", columns).note(note);
+        for case in self.cases {
+            for device in case.strata.iter().flat_map(|strata| &strata.devices) {
+                let io = &device.io;
+                table.push(vec![
+                    self.name(case),
+                    Cell::text(device.device.clone())
+                        .aside(device.node.clone())
+                        .csv(vec![device.device.clone(), device.node.clone()]),
+                    Cell::figure(io.writes_per_s),
+                    Cell::figure(io.write_mb_per_s),
+                    Cell::figure(io.write_ms_mean),
+                    Cell::figure(io.flushes_per_s),
+                    Cell::figure(io.flush_ms_mean),
+                    Cell::figure(io.reads_per_s),
+                    Cell::figure(io.read_mb_per_s),
+                    Cell::figure(io.read_ms_mean),
+                    Cell::figure(io.queue_depth_mean),
+                    Cell::number(device.busy, percent),
+                ]);
+            }
+        }
+        table
+    }
+}

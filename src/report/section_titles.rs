@@ -1,0 +1,70 @@
+//! What the folded sections of the page found, to stand behind their titles.
+
+use super::words::{estimate_text, in_ms, latency, percent};
+use crate::analyse::findings::{CaseFinding, Findings};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A clause for each section; `None` where it has nothing to say in one.
+#[derive(Debug, Serialize)]
+pub(super) struct SectionTitles {
+    latency: Option<String>,
+    waits: Option<String>,
+    steadiness: Option<String>,
+    checks: Option<String>,
+}
+
+impl SectionTitles {
+    pub(super) fn of(findings: &Findings, labels: &BTreeMap<String, String>) -> SectionTitles {
+        let cases = Extremes { cases: &findings.cases, labels };
+        let p99 = |case: &CaseFinding| {
+            Some(case.measures.first()?.latency.as_ref()?.percentile("p99")?.over_trials?).map(|found| in_ms(&found))
+        };
+        let storage = |case: &CaseFinding| case.backend_time.as_ref()?.storage;
+        let stall = |case: &CaseFinding| case.steadiness.as_ref()?.longest_stall_us;
+        let checks = || findings.trials.iter().flat_map(|trial| &trial.checks);
+        let agree = checks().filter(|check| check.agrees).count();
+        SectionTitles {
+            latency: cases
+                .extremes(|case| p99(case).map(|found| found.value), |ms| format!("{} ms", estimate_text_of(ms)))
+                .map(|found| format!("p99 {found}")),
+            waits: cases
+                .extremes(|case| storage(case).map(|found| found.value), percent)
+                .map(|found| format!("storage {found}")),
+            steadiness: cases.most(stall).map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
+            checks: (checks().count() > 0).then(|| format!("{agree} of {} agree", checks().count())),
+        }
+    }
+}
+
+fn estimate_text_of(value: f64) -> String {
+    estimate_text(&crate::analyse::findings::Estimate::of(value, None, 1)).0
+}
+
+struct Extremes<'a> {
+    cases: &'a [CaseFinding],
+    labels: &'a BTreeMap<String, String>,
+}
+
+impl Extremes<'_> {
+    fn label(&self, case: &CaseFinding) -> String {
+        self.labels.get(&case.id).unwrap_or(&case.id).clone()
+    }
+
+    fn most<N: PartialOrd + Copy>(&self, of: impl Fn(&CaseFinding) -> Option<N>) -> Option<(String, N)> {
+        let known = self.cases.iter().filter_map(|case| Some((self.label(case), of(case)?)));
+        known.reduce(|one, other| if other.1 > one.1 { other } else { one })
+    }
+
+    /// "14 ms (ext4) to 21 ms (btrfs)".
+    fn extremes(&self, of: impl Fn(&CaseFinding) -> Option<f64>, words: impl Fn(f64) -> String) -> Option<String> {
+        let (least_label, least) = self.most(|case| of(case).map(|value| -value))?;
+        let (most_label, most) = self.most(of)?;
+        let (least, most) = (words(-least), words(most));
+        Some(if least_label == most_label {
+            least
+        } else {
+            format!("{least} ({least_label}) to {most} ({most_label})")
+        })
+    }
+}
