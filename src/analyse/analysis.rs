@@ -144,7 +144,7 @@ impl Analysis {
         let run = self.summary();
         let finished = self.input.pending.is_empty();
         let mut of_run = cautions::of_run(&machines, &self.cases, &found, finished);
-        of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Missing, lost.as_str())));
+        of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Wrong, lost.as_str())));
         of_run.extend(spread::remark(&self.input.run));
         of_run.extend(charted(run.trials_planned));
         of_run.extend(self.disturbed.of_run(run.trials_planned));

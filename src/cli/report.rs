@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<u8> {
         (Some(format), None) => print(&findings, format)?,
         (None, Some(path)) => write(&findings, format_of(path)?, path)?,
         (None, None) => {
-            if args.full { print(&findings, "txt") } else { print_first_screen(&findings) }?;
+            if args.full { print(&findings, "txt") } else { print_first_screen(&findings, &args.folder) }?;
             write_html(&findings, &args.folder)?;
         }
     }
@@ -121,8 +121,8 @@ fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
 ///
 /// # Errors
 /// When standard output takes no more.
-pub fn print_first_screen(findings: &Findings) -> Result<()> {
-    out::bytes(text::at_width(out::width(), || report::terminal::first_screen(findings)).as_bytes())
+pub fn print_first_screen(findings: &Findings, folder: &Path) -> Result<()> {
+    out::bytes(text::at_width(out::width(), || report::terminal::first_screen(findings, folder)).as_bytes())
 }
 
 fn print(findings: &Findings, format: &str) -> Result<()> {

@@ -287,7 +287,7 @@ fn in_guests(
     let findings = crate::analyse::load::findings(&folder)?;
     if !args.json {
         let (done, not_run) = guest_run::counted(&folder)?;
-        super::report::print_first_screen(&findings)?;
+        super::report::print_first_screen(&findings, &folder)?;
         out::line(&format!("\n{} measured, {not_run} not run", count(done, "trial")))?;
         out::line(&format!("run folder  {}", folder.display()))?;
     }
@@ -511,7 +511,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     let findings = crate::analyse::load::findings(&ending.folder)?;
     // The table first: writing the page may fail, on a full disk.
     if !json {
-        super::report::print_first_screen(&findings)?;
+        super::report::print_first_screen(&findings, &ending.folder)?;
         out::line(&format!("\n{}", summed_up(ending)))?;
         out::line(&format!("run folder  {}", ending.folder.display()))?;
     }

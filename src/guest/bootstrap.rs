@@ -130,10 +130,11 @@ impl Bootstrap<'_> {
     }
 }
 
-/// mmdebstrap, in namespaces of its own: what it mounts and starts goes with it, also when we or it are killed.
+/// mmdebstrap. As root in a namespace of processes: all that it starts goes with it, also when we or it are killed. None of
+/// mounts: a copy of the table would keep filesystems alive that others unmount meanwhile.
 fn outermost() -> Command {
     if users::is_root() {
-        let own = ["--mount-proc", "--pid", "--fork", "--kill-child", "mmdebstrap", "--mode=root"];
+        let own = ["--pid", "--fork", "--kill-child", "mmdebstrap", "--mode=root"];
         Command::new("unshare").args(own)
     } else {
         Command::new("mmdebstrap").arg("--mode=unshare")

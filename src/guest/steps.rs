@@ -1,8 +1,9 @@
 //! A step of a build: a folder named after the hash of all that went into it. It is there whole or not at all, so that a
 //! build that stopped goes on where it was, and one whose inputs are the same has nothing to do.
 
-use crate::error::Result;
-use crate::host::{files, folders, paths};
+use crate::error::{Context, Result};
+use crate::host::{files, folders, mounts, paths};
+use crate::parse::mountinfo;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,7 @@ impl Step {
     pub(super) fn make(&self, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let work = self.folder.join(format!(".{}.part", self.name));
         if paths::exists(&work) {
+            unmount_below(&work)?;
             folders::remove_all(&work)?;
         }
         files::make_folder(&work, 0o755)?;
@@ -64,10 +66,38 @@ impl Step {
     }
 }
 
+/// Unmounts what a build that was killed left below its folder.
+fn unmount_below(folder: &Path) -> Result<()> {
+    let folder = paths::resolve(folder)?;
+    let table = mountinfo::parse(&files::read_text(Path::new("/proc/self/mountinfo"))?)?;
+    for target in table.iter().rev().map(|mount| Path::new(&mount.target)).filter(|target| target.starts_with(&folder))
+    {
+        mounts::unmount(target).or_host(|| format!("unmount {}", target.display()))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::Error;
+
+    #[test]
+    fn what_a_killed_build_left_mounted_is_unmounted_and_not_removed_through() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        if !crate::host::users::is_root() {
+            println!("skipped: mounts below an unfinished step: needs root");
+            return;
+        }
+        let step = Step { folder: folder.path().to_path_buf(), name: "root", key: key(&["a"]) };
+        let left = folder.path().join(".root.part/chroot/proc");
+        std::fs::create_dir_all(&left).unwrap();
+        std::fs::write(elsewhere.path().join("mine"), "").unwrap();
+        let bound = std::process::Command::new("mount").arg("--bind").args([elsewhere.path(), &left]).status().unwrap();
+        assert!(bound.success());
+        step.make(|_| Ok(())).unwrap();
+        assert!(step.is_done() && elsewhere.path().join("mine").exists());
+    }
 
     #[test]
     fn a_step_is_there_whole_or_not_at_all() {

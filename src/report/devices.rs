@@ -7,7 +7,11 @@ use super::words::percent;
 impl Cases<'_> {
     /// A row for each device of each case, from the filesystem down.
     pub fn devices(&self) -> Table {
-        let number = |title: &str, unit: &str| TableColumn::number(title, unit).csv(&[&format!("{title} ({unit})")]);
+        let number = |title: &str, unit: &str| {
+            let name = title.to_lowercase();
+            let csv = if unit.is_empty() { name } else { format!("{name} ({unit})") };
+            TableColumn::number(title, unit).csv(&[&csv])
+        };
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Device").csv(&["device", "node"]),

@@ -55,11 +55,13 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
         let (title, meaning) = (class_title(class).to_owned(), class_meaning(class).to_owned());
         table.open_group(Some(title), Some(meaning), class_key(class), Vec::new());
         for case in cases {
-            let rate = |class: &Option<&ClassRanking>| {
-                class.as_ref()?.rows.iter().find(|row| row.case == case.case).map(|row| row.rate)
-            };
             let mut cells = vec![Cell::case(&case.label, &case.case)];
-            cells.extend(found.iter().map(|class| estimate_cell(rate(class).as_ref(), None)));
+            cells.extend(found.iter().map(|class| {
+                let rows = class.as_ref().map_or(&[][..], |class| &class.rows);
+                let row = rows.iter().find(|row| row.case == case.case);
+                let rank = row.filter(|_| rows.len() > 1).map(|row| format!("rank {}", row.rank));
+                Cell { aside: rank, ..estimate_cell(row.map(|row| &row.rate), None) }
+            }));
             table.push(cells);
         }
     }

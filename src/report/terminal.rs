@@ -16,7 +16,7 @@ use crate::report::rankings::{baseline_of, kinds, rank_row, ranking_tables, side
 use crate::report::snapshots::SnapshotTable;
 use crate::report::stages::Stages;
 use crate::report::table::{Cell, Table};
-use crate::report::text::{columns, paragraph, printable};
+use crate::report::text::{columns, paragraph, printable, width};
 use crate::report::words::{
     case_labels, caution_cases, class_meaning, class_title, estimate_text, in_ms, latency, moment, percent, ranges,
     server_versions,
@@ -24,6 +24,7 @@ use crate::report::words::{
 use crate::report::{Renderer, ageing, drives, full, power_cuts, snapshots, stages};
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 
 /// `--format txt`.
 pub(super) struct Terminal;
@@ -51,24 +52,15 @@ fn page(findings: &Findings) -> String {
 }
 
 /// The first screen: the answer, a line for each ranked case, the worst caveats. `page` has all of it.
-pub fn first_screen(findings: &Findings) -> String {
+pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let labels = case_labels(findings);
-    let ranked = rankings(
-        findings,
-        |place| brief_ranking(&findings.rankings[place], findings),
-        |kind| {
-            let mut table = side_by_side(kind);
-            let cells = table.groups.iter_mut().flat_map(|group| &mut group.rows).flat_map(|row| &mut row.cells);
-            cells.for_each(|cell| cell.aside = None);
-            table
-        },
-    );
+    let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings), side_by_side);
     let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
     head(findings, &labels)
         + &ranked
         + &asked_for(findings, &labels)
         + &more
-        + &worst_cautions(findings, &labels)
+        + &worst_cautions(findings, &labels, folder)
         + &ending(findings, &labels)
 }
 
@@ -374,8 +366,10 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
         steadiness.and_then(|s| s.longest_stall_us).map_or_else(absent, latency),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         time.and_then(storage_words).map_or_else(absent, |(share, ends)| format!("{share} ({ends})")),
-        time.and_then(|time| time.in_memory.as_ref())
-            .map_or_else(absent, |memory| format!("{}×", estimate_text(&memory.ratio).0)),
+        time.and_then(|time| time.in_memory.as_ref()).map_or_else(absent, |memory| {
+            let (ratio, interval) = estimate_text(&memory.ratio);
+            format!("{ratio}× ({interval})")
+        }),
     ]
 }
 
@@ -383,19 +377,21 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
 const FIRST_CAUTIONS: usize = 5;
 
 /// The worst, a line each, and where the others stand.
-fn worst_cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+fn worst_cautions(findings: &Findings, labels: &BTreeMap<String, String>, folder: &Path) -> String {
     let line = |caution: &Caution| {
         let cases = Some(caution_cases(caution, labels)).filter(|cases| !cases.is_empty());
         let whole = format!("  - {}{}", caution.text, cases.map_or_else(String::new, |cases| format!(" ({cases})")));
         let whole = printable(&whole);
-        let short: String = whole.chars().take(columns() - 1).collect();
-        if short.len() < whole.len() { format!("{short}…\n") } else { format!("{whole}\n") }
+        if width(&whole) <= columns() {
+            return format!("{whole}\n");
+        }
+        format!("{}…\n", whole.chars().take(columns() - 1).collect::<String>())
     };
     let first: String = findings.cautions.iter().take(FIRST_CAUTIONS).map(line).collect();
     let left = findings.cautions.len().saturating_sub(FIRST_CAUTIONS);
     let others = if left > 0 { format!(", {left} more caveats") } else { String::new() };
     let heading = if first.is_empty() { "" } else { "\nCaveats\n" };
-    let all = format!("Intervals, latencies, evidence of durability{others}: pgstrata report --full");
+    let all = format!("Latencies, evidence of durability{others}: pgstrata report --full {}", folder.display());
     format!("{heading}{first}\n{}", paragraph("", &all))
 }
 
@@ -457,6 +453,10 @@ fn absent() -> String {
 
 /// A cell's text with what follows it. Remarks are left out: they say that classes differ, and here headings do.
 fn with_aside(cell: &Cell) -> String {
+    // What a page folds below its first clause.
+    if let Some(evidence) = cell.more.as_ref().filter(|_| cell.style == "reason") {
+        return printable(evidence);
+    }
     match &cell.aside {
         Some(aside) if cell.text.starts_with(|c: char| c.is_ascii_digit()) => {
             printable(&format!("{} ({aside})", cell.text))

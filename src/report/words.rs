@@ -72,7 +72,7 @@ pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
 /// A comparison in words: the ratio of what differs, or how the two stand; and the interval.
 pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
-    if is_beyond_use(&comparison.ratio) {
+    if is_beyond_use(&comparison.ratio) && !comparison.outcome.differs() {
         return (comparison.outcome.words(), interval);
     }
     if comparison.outcome == PairOutcome::Differs {

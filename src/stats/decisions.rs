@@ -72,8 +72,8 @@ impl Sequence {
 /// What tells two cases apart.
 #[derive(Debug, Clone)]
 pub(super) enum Margins {
-    /// The same for all pairs.
-    Common(Margin),
+    /// The same for all pairs of cases with these mean logarithms.
+    Common(Margin, Vec<f64>),
     /// Each pair's own, at this level.
     Own(Vec<Option<Contrast>>, f64),
     /// That of each pair.
@@ -130,11 +130,21 @@ impl Decisions {
     #[must_use]
     pub fn margin(&self, one: usize, other: usize) -> Option<Margin> {
         match &self.margins {
-            Margins::Common(margin) => Some(*margin),
+            Margins::Common(margin, _) => Some(*margin),
             Margins::Own(contrasts, level) => {
                 contrasts[one * self.cases + other].and_then(|found| found.margin(1.0 - level))
             }
             Margins::Pairs(margins) => margins[one * self.cases + other],
+        }
+    }
+
+    /// Logarithm of the ratio that was tested.
+    #[must_use]
+    pub fn log(&self, one: usize, other: usize) -> Option<f64> {
+        match &self.margins {
+            Margins::Common(_, means) => Some(means[one] - means[other]),
+            Margins::Own(contrasts, _) => contrasts[one * self.cases + other].map(|found| found.log),
+            Margins::Pairs(_) => self.sequence.as_ref()?.log(one, other),
         }
     }
 
@@ -219,7 +229,7 @@ impl Design {
         });
         let faster = |place: usize| self.means[place / k] - self.means[place % k] > margin.log;
         let faster = (0..k * k).map(faster).collect();
-        Decisions::new(Procedure::Tukey { blocks: self.blocks }, k, faster, Margins::Common(margin))
+        Decisions::new(Procedure::Tukey { blocks: self.blocks }, k, faster, Margins::Common(margin, self.means.clone()))
     }
 }
 

@@ -110,11 +110,7 @@ impl Component {
 
     /// Half the width of the interval with [`CONFIDENCE`].
     pub(super) fn half_width(self) -> f64 {
-        self.half_width_at(CONFIDENCE)
-    }
-
-    pub(super) fn half_width_at(self, confidence: f64) -> f64 {
-        self.variance.sqrt() * student::two_sided_quantile(confidence, self.degrees)
+        self.variance.sqrt() * student::two_sided_quantile(CONFIDENCE, self.degrees)
     }
 }
 

@@ -80,7 +80,7 @@ fn a_killed_probe_leaves_its_folder_alone_and_the_next_one_says_so() {
 #[test]
 fn two_probes_of_a_folder_do_not_remove_each_others_files() {
     let folder = folder();
-    let other = Running::midway(folder.path(), "4");
+    let other = Running::midway(folder.path(), LONG);
     let ended = Running::start(&mut command(folder.path(), &["--json", "--seconds", "1"])).end();
     let living = left(folder.path());
     assert_eq!(living.len(), 1, "{living:?}");
@@ -88,7 +88,8 @@ fn two_probes_of_a_folder_do_not_remove_each_others_files() {
     let notes = ended.with_code(0).result().record.notes;
     let advice = notes.iter().find(|note| note.contains(name) && (note.contains("killed") || note.contains("rm ")));
     assert!(advice.is_none(), "the other one is alive: {advice:?}");
-    other.end().with_code(0);
+    other.send(Signal::INT);
+    other.end().with_code(130);
     nothing_is_left(folder.path());
 }
 

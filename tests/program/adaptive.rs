@@ -50,7 +50,8 @@ fn a_run_looks_after_each_block_and_takes_more_blocks_afterwards() {
     assert_eq!(looks[0]["block"], 3, "{looks:?}");
     trials_are_those_of_the_looks(&folder, ["a.w", "b.w"], 4);
     let said_of = |output: &std::process::Output| said(output).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said_of(&output).contains("after each block from 3 to at most 4"), "{}", said(&output));
+    let full = || said_of(&shop.pgstrata(&["report", folder.to_str().unwrap(), "--full"]).output().unwrap());
+    assert!(full().contains("after each block from 3 to at most 4"), "{}", full());
     assert!(!said_of(&output).contains("not yet run"), "a stopped case is not pending: {}", said(&output));
 
     let folder_text = folder.to_str().unwrap();
@@ -64,8 +65,8 @@ fn a_run_looks_after_each_block_and_takes_more_blocks_afterwards() {
         return;
     }
     assert!(output.status.success(), "{}", said(&output));
-    assert!(said_of(&output).contains("extended from 4 to 5 blocks"), "{}", said(&output));
-    assert!(said_of(&output).contains("tested by its e-value"), "{}", said(&output));
+    assert!(full().contains("extended from 4 to 5 blocks"), "{}", full());
+    assert!(full().contains("tested by its e-value"), "{}", full());
     assert_eq!(fs::read(folder.join("plan.toml")).unwrap(), plan_before);
     let run: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
     assert_eq!((&run["blocks"], &run["extended"][0]["from"]), (&5.into(), &4.into()));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 const PLAN: &str = r#"
 name = "ageing"
-blocks = 2
+blocks = 3
 baseline = "ext4"
 
 [stack.ext4]

@@ -76,7 +76,7 @@ fn own_scripts_folders_and_words_of_the_plan_are_told_from_flushed_commits() {
         let found = of(case);
         assert!(found.0 == class && found.1.contains(reason), "{case}: wanted {class} ... {reason}; got {found:?}");
     };
-    assert_is("ext4.waits", "flushed", "flushes per transaction");
+    assert_is("ext4.waits", "flushed", "per transaction) seen at");
     assert_is("ext4.lazy", "delayed", "synchronous_commit = off (line 3 of lazy.sql)");
     assert_is("ext4.hidden", "unknown", "expected at least");
     assert_is("ext2.waits", "flushed", "; filesystem ext2: a power cut may destroy the filesystem itself");

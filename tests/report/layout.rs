@@ -142,7 +142,8 @@ fn a_volatile_case_beyond_the_scale_leaves_the_frame_as_an_arrow_beside_its_figu
     // Of rate and ratio, both inside the picture; its point would be a hollow circle.
     let arrows = format!(
         "{drawn}.filter(one => one.type === 'polygon' && one.shape.points.length === 3)
-            .map(one => one.shape.points[1][0] > 100 && one.shape.points[1][0] < 1400)"
+            .map(one => one.shape.points[1][0] > 100 && one.shape.points[1][0] <
+                echarts.getInstanceByDom(document.querySelector('[data-chart=ranking]')).getWidth() - 60)"
     );
     assert_eq!(browser.evaluate(&arrows), json!([true, true]));
     let points = format!("{drawn}.filter(one => one.type === 'circle' && one.shape.r === 4.5).length");

@@ -104,7 +104,7 @@ fn sync_methods_stand_side_by_side_on_the_terminal() {
     let table = text.split("sync, ops/s by each method\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["case", "fdatasync", "fsync", "open_datasync"]);
-    assert_eq!(lines[3][..3], ["xfs", "352", "(345–359)"]);
+    assert_eq!(lines[3][..3], ["xfs", "352", "(rank"]);
     assert!(table.contains("Volatile: may lose everything on power loss\n  tmpfs "), "{table}");
     assert_eq!(lines.len(), 8, "{table}");
     assert_eq!(text.matches("fdatasync").count(), 1, "{text}");

@@ -25,7 +25,9 @@ impl Blocks {
             Some(first) => Some(Rule::Planned { first, last: run.blocks }),
             None => None,
         };
-        let minutes_each = wall_us.map(|us| Micros(us).seconds() / 60.0 / f64::from(run.blocks.max(1)));
+        // After looks some cases have had fewer.
+        let minutes_each =
+            wall_us.filter(|_| rule.is_none()).map(|us| Micros(us).seconds() / 60.0 / f64::from(run.blocks.max(1)));
         Blocks { rule, most: run.blocks, finished, minutes_each }
     }
 }

@@ -98,22 +98,25 @@ impl Decided {
         self.places(case, other).and_then(|(case, other)| self.decisions.margin(case, other))
     }
 
-    /// The ratio of two cases with the interval of the test that decides them, which holds for all pairs and all looks
-    /// together: they differ where it excludes 1.
+    /// The ratio of two cases with the interval of the test that decides them: they differ where it excludes 1.
     #[must_use]
     pub fn tested(&self, case: &str, other: &str, ratio: Ratio) -> Ratio {
         let Some((one, two)) = self.places(case, other) else { return ratio };
         let margin = self.decisions.margin(one, two);
-        let last_look = self.decisions.sequence().and_then(|looks| looks.log(one, two)).map(f64::exp);
-        let interval = margin.and_then(|margin| margin.around(last_look.unwrap_or(ratio.value)));
+        // Of other blocks than the ratio, where looks stopped a case or the class has more blocks than the ranking.
+        let tested = self.decisions.log(one, two).map_or(ratio.value, f64::exp);
+        let interval = margin.and_then(|margin| margin.around(tested));
         Ratio { interval, margin, ..ratio }
     }
 
     /// The widest margin of any two of these; `None` where some two have none.
     #[must_use]
     pub fn margin_among(&self, cases: &[&str]) -> Option<Margin> {
-        let pairs = pairs(cases).map(|(one, other)| self.margin(one, other));
-        pairs.reduce(|one, other| Some(if one?.ratio() >= other?.ratio() { one? } else { other? })).flatten()
+        let known = |margin: Option<Margin>| margin.filter(|margin| margin.detectable().is_some());
+        let margins = pairs(cases).map(|(one, other)| known(self.margin(one, other)));
+        margins
+            .reduce(|one, other| Some(if one?.detectable() >= other?.detectable() { one? } else { other? }))
+            .flatten()
     }
 
     /// How the two stand.
@@ -156,7 +159,9 @@ impl Decided {
                 self.blocks.minutes_each.map_or_else(String::new, |each| minutes(each * f64::from(more))),
                 self.blocks.most + more
             ),
-            None => format!("{names}; at this ratio and variance, even 10 times the blocks would not decide"),
+            None => format!(
+                "{names}; at this ratio and variance, even 10 times its blocks, added to this run, would not decide"
+            ),
         })
     }
 
@@ -200,7 +205,7 @@ impl Decided {
         let shows = margin.and_then(detectable).map(|found| format!(" Smallest {found}.")).unwrap_or_default();
         match self.decisions.procedure {
             Procedure::Nothing if self.blocks.most < 2 => "Ranks: one trial per case cannot separate cases.".to_owned(),
-            Procedure::Nothing => "Ranks: too few trials to separate cases; three of each could.".to_owned(),
+            Procedure::Nothing => "Ranks: too few trials with operations to separate cases.".to_owned(),
             Procedure::Pair => format!("Ranks: by the ratio's 95 % CI.{shows}"),
             Procedure::Tukey { blocks } => {
                 format!("Ranks: Tukey's test on {all} over {blocks} blocks, 5 % risk of any false difference.{shows}")
@@ -232,7 +237,11 @@ impl Decided {
         let base = rows.iter().find(|base| base.case == comparison.baseline)?;
         let (low, high) = comparison.ratio.low.zip(comparison.ratio.high)?;
         let includes_1 = (low..=high).contains(&1.0);
-        let why = match self.decisions.sequence() {
+        let by_a_look = |(one, two): (usize, usize)| {
+            let relation = self.decisions.sequence().map(|looks| looks.relation(one, two));
+            matches!(relation, Some(Relation::Larger | Relation::Smaller))
+        };
+        let why = match self.places(&row.case, &base.case).filter(|places| by_a_look(*places)) {
             Some(_) => "decided at an earlier look and kept; the interval of all blocks since includes 1",
             None => "their ratio's interval includes 1, but a third case lies between them and differs from both",
         };

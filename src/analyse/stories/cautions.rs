@@ -7,10 +7,10 @@ use crate::record::facts::{Fits, HostFacts};
 use crate::record::operation::CacheState;
 use crate::record::trial::{Gap, TrialRecord};
 
-/// Text and scope of each caution.
 /// What every run on the stories' virtual disk says.
 const BELOW: &str = "vda is a virtual disk: nothing below it is visible";
 
+/// Text and scope of each other caution.
 fn said(found: &Findings) -> Vec<(&str, Option<&str>)> {
     let others = found.cautions.iter().filter(|caution| caution.text != BELOW);
     others.map(|caution| (caution.text.as_str(), caution.scope.as_deref())).collect()
@@ -123,6 +123,12 @@ fn a_source_that_a_case_cannot_have_is_no_caution_and_one_that_it_should_have_is
     hidden.flushes.clear();
     let found = Story::of(3, None).with(&hidden).findings();
     assert_eq!(said(&found), [("no diskstats in any trial: none", None), ("no postgres in any trial: none", None)]);
+}
+
+#[test]
+fn a_virtual_disk_is_named_once_for_the_run() {
+    let found = Story::of(3, None).with(&Act::on("ext4")).with(&Act::on("xfs")).findings();
+    assert_eq!(found.cautions.iter().filter(|caution| caution.text == BELOW).count(), 1, "{:?}", found.cautions);
 }
 
 #[test]

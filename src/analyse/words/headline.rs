@@ -277,12 +277,12 @@ impl HeadlineSentence<'_> {
         let groups = match by {
             RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity | RankedBy::Time => [
                 (faster, "faster, but"),
-                (unproven, "faster in a single trial, but"),
+                (unproven, "faster, without an interval, but"),
                 (not_faster, "not shown to be faster and"),
             ],
             RankedBy::InTime => [
                 (faster, "in time more often, but"),
-                (unproven, "in time more often in a single trial, but"),
+                (unproven, "in time more often, without an interval, but"),
                 (not_faster, "not shown to be in time more often and"),
             ],
         };

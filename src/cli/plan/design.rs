@@ -3,6 +3,7 @@
 use crate::plan::Plan;
 use crate::provision;
 use crate::record::stack::{GroundKind, StackSpec};
+use crate::stats::margin::POWER;
 use crate::stats::student::two_sided_quantile;
 use crate::stats::studentized::StudentizedRange;
 use std::collections::BTreeSet;
@@ -34,9 +35,14 @@ fn few_blocks(plan: &Plan) -> Option<String> {
                 .to_owned(),
         );
     }
+    if cases == 2 {
+        let text =
+            "2 blocks: two trials of each of two cases have no interval; set blocks to 3 or more, the default is 5";
+        return Some(text.to_owned());
+    }
     Some(format!(
-        "{} blocks: if trials of a case vary by ±{:.0} %, two cases must differ by more than about {} % to be \
-         distinguished; with 5 blocks, {} % is enough",
+        "{} blocks: if trials of a case vary by ±{:.0} %, two cases must differ by about {} % to be told apart in four of \
+         five runs; with 5 blocks, {} % is enough",
         plan.blocks,
         SCATTER * 100.0,
         smallest_difference(cases, plan.blocks),
@@ -44,16 +50,13 @@ fn few_blocks(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// Per cent by which one of so many cases must exceed another to be told apart.
+/// Per cent by which one of so many cases, three or more, must exceed another to be told apart in [`POWER`] of runs.
 fn smallest_difference(cases: usize, blocks: u32) -> u64 {
     let cases = cases.min(MOST_CASES);
     let degrees = (cases - 1) as f64 * f64::from(blocks - 1);
-    // Of two, the range is the difference, and Student's t is exact for any degrees.
-    let range = match cases {
-        2 => 2f64.sqrt() * two_sided_quantile(CONFIDENCE, degrees),
-        _ => StudentizedRange::new(cases, degrees).quantile(CONFIDENCE),
-    };
-    let ratio = (range * SCATTER / f64::from(blocks).sqrt()).exp();
+    let range = StudentizedRange::new(cases, degrees).quantile(CONFIDENCE);
+    let beyond = 2f64.sqrt() * two_sided_quantile(2.0 * POWER - 1.0, degrees);
+    let ratio = ((range + beyond) * SCATTER / f64::from(blocks).sqrt()).exp();
     ((ratio - 1.0) * 100.0).round() as u64
 }
 
@@ -124,15 +127,18 @@ mod tests {
     fn few_blocks_are_warned_of_with_the_difference_that_they_can_show() {
         assert!(few_blocks(&plan(&format!("blocks = 1\n{TWO}"))).unwrap().contains("single trial"));
         let two = few_blocks(&plan(&format!("blocks = 2\n{TWO}"))).unwrap();
-        assert!(two.contains("more than about 89 %") && two.contains("9 % is enough"), "{two}");
+        assert!(two.contains("have no interval"), "{two}");
+        let third = "[stack.c]\ndevice = { loop = \"1GiB\", in = \"/x\" }\nfilesystem = \"btrfs\"";
+        let three = few_blocks(&plan(&format!("blocks = 2\n{TWO}\n{third}"))).unwrap();
+        assert!(three.contains("differ by about") && three.contains("% is enough"), "{three}");
         assert_eq!(few_blocks(&plan(&format!("blocks = 3\n{TWO}"))), None);
     }
 
     #[test]
     fn the_difference_is_that_of_the_studentized_range_table() {
-        // q(2, 1) = 17.97 and q(4, 12) = 4.20 at 95 % (H. L. Harter, Ann. Math. Stat. 31 (1960)).
-        assert_eq!(smallest_difference(2, 2), ((17.97 * 0.05 / 2f64.sqrt()).exp() * 100.0 - 100.0).round() as u64);
-        assert_eq!(smallest_difference(4, 5), ((4.199 * 0.05 / 5f64.sqrt()).exp() * 100.0 - 100.0).round() as u64);
+        // q(4, 12) = 4.199 at 95 % (H. L. Harter, Ann. Math. Stat. 31 (1960)), t(12) = 0.873 at 80 %.
+        let wanted = ((4.199 + 0.873 * 2f64.sqrt()) * 0.05 / 5f64.sqrt()).exp() - 1.0;
+        assert_eq!(smallest_difference(4, 5), (wanted * 100.0).round() as u64);
     }
 
     #[test]

@@ -1,27 +1,35 @@
 /* Wait events of the backends: one bar for each case, the same event in the same colour everywhere. */
 var WAIT_COLOURS = { IO: ["io1", "io2", "io3", "io4"], CPU: ["cpu1", "cpu2"], LWLock: ["lw1", "lw2"], Lock: ["lock1", "lock2"], Client: ["cl1", "cl2"] };
+/** Locks behind which a backend waits for another one's I/O: storage, as in the shares (`STORAGE_LOCKS` in backend_time.rs). */
+var STORAGE_WAITS = ["WALWrite", "WALWriteLock", "BufferIO", "BufferIo", "buffer_io", "WALSync"];
 /** Most events that get a part of their own. */
 var WAITS_SHOWN = 9;
+
+/** What a wait is called, and the kind that its colour tells. */
+function waitEvent(wait) {
+  var name = wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")";
+  return { key: wait.class + " " + wait.event, cls: wait.class, event: wait.event, total: 0,
+    kind: STORAGE_WAITS.indexOf(wait.event) < 0 ? wait.class : "IO", name: wait.class === "CPU" ? "CPU or not reported" : name };
+}
 
 function waitEvents() {
   var events = {};
   findings.cases.forEach(function (found) {
     ((found.backend_time || {}).waits || []).forEach(function (wait) {
-      var key = wait.class + " " + wait.event;
-      events[key] = events[key] || { key: key, cls: wait.class, event: wait.event, total: 0 };
-      events[key].total += wait.share;
+      var event = waitEvent(wait);
+      events[event.key] = events[event.key] || event;
+      events[event.key].total += wait.share;
     });
   });
   var sorted = Object.keys(events).map(function (key) { return events[key]; }).sort(function (a, b) { return b.total - a.total; }).slice(0, WAITS_SHOWN);
   var used = {};
   sorted.forEach(function (event) {
-    var colours = WAIT_COLOURS[event.cls] || ["c5", "c6", "c7"];
-    var nth = used[event.cls] = (used[event.cls] === undefined ? 0 : used[event.cls] + 1);
+    var colours = WAIT_COLOURS[event.kind] || ["c5", "c6", "c7"];
+    var nth = used[event.kind] = (used[event.kind] === undefined ? 0 : used[event.kind] + 1);
     event.colour = colours[nth % colours.length];
-    event.name = event.cls === event.event ? event.event : event.event + " (" + event.cls + ")";
   });
   var order = ["IO", "Lock", "LWLock", "CPU", "Client"];
-  sorted.sort(function (a, b) { return (order.indexOf(a.cls) + 10) % 15 - (order.indexOf(b.cls) + 10) % 15 || b.total - a.total; });
+  sorted.sort(function (a, b) { return (order.indexOf(a.kind) + 10) % 15 - (order.indexOf(b.kind) + 10) % 15 || b.total - a.total; });
   return sorted;
 }
 
@@ -125,16 +133,16 @@ function waitsPanel(place, trial, length) {
 /** The waits of a trial in the order and colours of the bars; those that have no colour there get the next of their class. */
 function trialWaits(trial) {
   var known = waitEvents(), order = ["IO", "LWLock", "Lock", "CPU"], used = {};
-  known.forEach(function (event) { used[event.cls] = (used[event.cls] || 0) + 1; });
+  known.forEach(function (event) { used[event.kind] = (used[event.kind] || 0) + 1; });
   var events = trial.waits.waits.map(function (wait) {
-    var key = wait.class + " " + wait.event, same = known.find(function (event) { return event.key === key; });
-    var colours = WAIT_COLOURS[wait.class] || ["c5", "c6", "c7"];
-    if (!same) used[wait.class] = (used[wait.class] || 0) + 1;
-    return { key: key, cls: wait.class, name: wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")", colour: same ? same.colour : colours[(used[wait.class] - 1) % colours.length], backends: wait.backends };
+    var event = waitEvent(wait), same = known.find(function (one) { return one.key === event.key; });
+    var colours = WAIT_COLOURS[event.kind] || ["c5", "c6", "c7"];
+    if (!same) used[event.kind] = (used[event.kind] || 0) + 1;
+    return Object.assign(event, { colour: same ? same.colour : colours[(used[event.kind] - 1) % colours.length], backends: wait.backends });
   });
-  var rank = function (event) { var at = order.indexOf(event.cls); return at < 0 ? order.length : at; };
+  var rank = function (event) { var at = order.indexOf(event.kind); return at < 0 ? order.length : at; };
   events.sort(function (a, b) { return rank(a) - rank(b); });
-  if (trial.waits.others.some(function (value) { return value > 0; })) events.push({ key: "other", cls: "", name: "other", colour: "line-strong", backends: trial.waits.others });
+  if (trial.waits.others.some(function (value) { return value > 0; })) events.push({ key: "other", kind: "", name: "other", colour: "line-strong", backends: trial.waits.others });
   return events;
 }
 
