@@ -65,7 +65,7 @@ fn a_run_looks_after_each_block_and_takes_more_blocks_afterwards() {
         return;
     }
     assert!(output.status.success(), "{}", said(&output));
-    assert!(full().contains("extended from 4 to 5 blocks"), "{}", full());
+    assert!(said_of(&output).contains("extended from 4 to 5 blocks"), "{}", said(&output));
     assert!(full().contains("tested by its e-value"), "{}", full());
     assert_eq!(fs::read(folder.join("plan.toml")).unwrap(), plan_before);
     let run: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
