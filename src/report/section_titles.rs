@@ -1,7 +1,8 @@
 //! What the folded sections of the page found, to stand behind their titles.
 
-use super::words::{estimate_text, in_ms, latency, percent};
+use super::words::{in_ms, latency, percent};
 use crate::analyse::findings::{CaseFinding, Findings};
+use crate::units::significant;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ impl SectionTitles {
         let agree = checks().filter(|check| check.agrees).count();
         SectionTitles {
             latency: cases
-                .extremes(|case| p99(case).map(|found| found.value), |ms| format!("{} ms", estimate_text_of(ms)))
+                .extremes(|case| p99(case).map(|found| found.value), |ms| format!("{} ms", significant(ms)))
                 .map(|found| format!("p99 {found}")),
             waits: cases
                 .extremes(|case| storage(case).map(|found| found.value), percent)
@@ -35,10 +36,6 @@ impl SectionTitles {
             checks: (checks().count() > 0).then(|| format!("{agree} of {} agree", checks().count())),
         }
     }
-}
-
-fn estimate_text_of(value: f64) -> String {
-    estimate_text(&crate::analyse::findings::Estimate::of(value, None, 1)).0
 }
 
 struct Extremes<'a> {

@@ -42,7 +42,7 @@ impl Renderer for Terminal {
 fn page(findings: &Findings) -> String {
     let labels = case_labels(findings);
     let tables = ranking_tables(&findings.rankings);
-    let ranked = rankings(findings, |place| ranking(&tables[place]), side_by_side);
+    let ranked = rankings(findings, |place| ranking(&tables[place]));
     head(findings, &labels)
         + &ranked
         + &asked_for(findings, &labels)
@@ -54,7 +54,7 @@ fn page(findings: &Findings) -> String {
 /// The first screen: the answer, a line for each ranked case, the worst caveats. `page` has all of it.
 pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let labels = case_labels(findings);
-    let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings), side_by_side);
+    let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
     let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
     head(findings, &labels)
         + &ranked
@@ -116,10 +116,10 @@ fn about(findings: &Findings) -> String {
 }
 
 /// Every ranking; those of one workload by several measures side by side.
-fn rankings(findings: &Findings, one: impl Fn(usize) -> String, several: impl Fn(&[&Ranking]) -> Table) -> String {
+fn rankings(findings: &Findings, one: impl Fn(usize) -> String) -> String {
     let text = |kind: Vec<usize>| match kind.as_slice() {
         [only] => one(*only),
-        _ => compact(&several(&kind.iter().map(|place| &findings.rankings[*place]).collect::<Vec<_>>())),
+        _ => compact(&side_by_side(&kind.iter().map(|place| &findings.rankings[*place]).collect::<Vec<_>>())),
     };
     kinds(&findings.rankings).into_iter().map(|kind| format!("\n{}", text(kind))).collect()
 }
@@ -391,8 +391,9 @@ fn worst_cautions(findings: &Findings, labels: &BTreeMap<String, String>, folder
     let left = findings.cautions.len().saturating_sub(FIRST_CAUTIONS);
     let others = if left > 0 { format!(", {left} more caveats") } else { String::new() };
     let heading = if first.is_empty() { "" } else { "\nCaveats\n" };
-    let all = format!("Latencies, evidence of durability{others}: pgstrata report --full {}", folder.display());
-    format!("{heading}{first}\n{}", paragraph("", &all))
+    let all = format!("Latencies, evidence of durability{others}:");
+    let command = format!("pgstrata report --full {}", folder.display());
+    format!("{heading}{first}\n{}{}", paragraph("", &all), paragraph("  ", &command))
 }
 
 fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {

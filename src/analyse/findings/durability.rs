@@ -47,14 +47,14 @@ pub struct Durability {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<DurabilityClass>,
     /// What hides the storage below the devices that can be seen: "vda is a virtual disk: nothing below it is visible".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sight_ends: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sight_ends: Vec<String>,
 }
 
 impl Durability {
     #[must_use]
     pub fn of(class: DurabilityClass, reason: impl Into<String>) -> Durability {
-        Durability { class, reason: reason.into(), otherwise: None, sight_ends: None }
+        Durability { class, reason: reason.into(), otherwise: None, sight_ends: Vec::new() }
     }
 }
 

@@ -78,8 +78,8 @@ impl Disturbed {
             return None;
         }
         let text = format!(
-            "this machine is too busy: {} of {planned} counted trials were disturbed (others above {} of one CPU or {} of \
-             the CPU time); {in_vain} of {repeats} repeats as well, so they stopped",
+            "this machine is too busy: {} of {planned} counted trials were disturbed (other programs above {} of one CPU, \
+             or other guests above {} of the CPU time); {in_vain} of {repeats} repeats as well, so they stopped",
             self.counting,
             percent(MOST_OTHERS),
             percent(MOST_STOLEN),

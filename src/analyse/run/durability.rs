@@ -33,6 +33,7 @@ use crate::record::facts::{DeviceFacts, FoundSetting, MountFacts, ServerFacts};
 use crate::record::operation::{Operation, Writes};
 use crate::record::stack::{End, GroundName};
 use crate::units::significant;
+use std::collections::BTreeSet;
 
 /// Part of the flushes that syncs cost which must be seen where syncs were counted roughly or not at all: the kernel merges
 /// flushes that are due at the same time (block/blk-flush.c), and backends tell their syncs up to a second late.
@@ -134,7 +135,7 @@ fn waits_for_nothing(case: &CaseSums) -> Option<Durability> {
         class: DurabilityClass::Volatile,
         reason: format!("{tables}, and {why}"),
         otherwise: None,
-        sight_ends: None,
+        sight_ends: Vec::new(),
     };
     let found =
         || unlogged(case).map_or_else(|| unknown(&format!("{why}: unlogged or temporary tables alone")), of_tables);
@@ -181,10 +182,15 @@ fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
     }
     let several = found.len() > 1;
     let lowest = found.iter().map(|(_, found)| found.class).max().unwrap_or(DurabilityClass::Unknown);
-    let sight_ends = found.iter().find_map(|(_, found)| found.sight_ends.clone());
+    let sight_ends: BTreeSet<String> = found.iter().flat_map(|(_, found)| found.sight_ends.clone()).collect();
     let reasons = found.into_iter().filter(|(_, found)| found.class == lowest);
     let reasons = reasons.map(|(what, found)| if several { format!("{what}: {}", found.reason) } else { found.reason });
-    Durability { class: lowest, reason: reasons.collect::<Vec<_>>().join("; "), otherwise: None, sight_ends }
+    Durability {
+        class: lowest,
+        reason: reasons.collect::<Vec<_>>().join("; "),
+        otherwise: None,
+        sight_ends: sight_ends.into_iter().collect(),
+    }
 }
 
 /// Whether the workload has anything there: nothing of it lies in a tablespace that it does not name.
@@ -399,7 +405,7 @@ impl Way<'_> {
         let flushes = lowest.own_flushes().and_then(|flushes| demand.per_unit(&flushes));
         let file = lowest.backing_file().map(|file| format!("the device below its file {file} is not visible"));
         if let Some(end) = end.or(file) {
-            let seen = flushes.map(|flushes| format!("{} were counted at {name}, but ", demand.words(flushes, None)));
+            let seen = flushes.map(|flushes| format!("counted {} at {name}, but ", demand.words(flushes, None)));
             return unknown(&(seen.unwrap_or_default() + &end));
         }
         let writes = demand.per_unit(&lowest.writes).unwrap_or(0.0);
@@ -524,7 +530,7 @@ impl Way<'_> {
     fn above(&self, demand: &Demand<'_>) -> String {
         let mut above = self.chain.iter().rev().skip(1).filter_map(|device| {
             let flushes = demand.per_unit(&device.own_flushes()?).filter(|flushes| *flushes > 0.0)?;
-            Some(format!("; {} were counted at {} above it", demand.words(flushes, None), plain(&device.name())))
+            Some(format!("; {} counted at {} above it", demand.words(flushes, None), plain(&device.name())))
         });
         above.next().unwrap_or_default()
     }
@@ -542,7 +548,7 @@ impl Way<'_> {
         }
         let is_virtual = self.sums.in_virtual_machine || lowest.facts.iter().any(DeviceFacts::is_made_up);
         let sight_ends = is_virtual.then(|| virtual_disk(&lowest.name()));
-        Durability { class, reason, otherwise: None, sight_ends }
+        Durability { class, reason, otherwise: None, sight_ends: sight_ends.into_iter().collect() }
     }
 }
 

@@ -336,8 +336,8 @@ pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], found: &[CaseFind
         remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
     remarks.extend(absent(cases));
-    let hidden = found.iter().filter_map(|case| case.durability.sight_ends.clone());
-    let hidden = hidden.map(|what| Remark::plain(Weight::Machine, what));
+    let hidden = found.iter().flat_map(|case| &case.durability.sight_ends);
+    let hidden = hidden.map(|what| Remark::plain(Weight::Machine, what.as_str()));
     for own in machines.iter().flat_map(|found| machine(&found.host)).chain(hidden) {
         if !remarks.contains(&own) {
             remarks.push(own);

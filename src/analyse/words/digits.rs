@@ -30,7 +30,7 @@ pub fn estimate_text(estimate: &Estimate) -> (String, String) {
     };
     if is_beyond_use(estimate) {
         let value = rounded(estimate.value, last_digit(estimate.value, 0.0));
-        return (value, format!("interval wider than {BEYOND_USE}×"));
+        return (value, format!("interval reaches beyond {BEYOND_USE}×"));
     }
     let last = last_digit(estimate.value, (high - low) / 2.0);
     (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded(high, last)))
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn an_interval_beyond_a_factor_of_ten_is_called_so() {
         let shown = |value, low, high| estimate_text(&estimate(value, low, high));
-        let beyond = |value: &str| (value.to_owned(), "interval wider than 10×".to_owned());
+        let beyond = |value: &str| (value.to_owned(), "interval reaches beyond 10×".to_owned());
         assert_eq!(shown(15.3, 0.000_001, 173_070_513.61), beyond("15.3"));
         assert_eq!(shown(22.3, 0.06, 40.0), beyond("22.3"));
         assert_eq!(shown(12.0, 0.0, 90.0).1, "0.0–90.0");
