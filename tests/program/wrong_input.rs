@@ -141,7 +141,12 @@ fn designs_that_cannot_answer_are_warned_of() {
     expect(
         &shop,
         &[
-            (two(2, "512MiB"), 0, &["2 blocks: if trials"], &["in both filesystem and device"]),
+            (
+                two(2, "512MiB"),
+                0,
+                &["two trials of each of two cases have no interval"],
+                &["in both filesystem and device"],
+            ),
             (two(3, "600MiB"), 0, &["a and b differ in both filesystem and device"], &["3 blocks: if"]),
         ],
     );
