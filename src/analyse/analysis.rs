@@ -141,6 +141,7 @@ impl Analysis {
         decided::name_folder(&mut rankings, &self.input.folder);
         percentiles::compare(&rankings, &self.cases, &mut found);
         percentiles::rank_rows(&mut rankings, &found);
+        ranking::one_rate(&rankings, &mut found);
         let run = self.summary();
         let finished = self.input.pending.is_empty();
         let mut of_run = cautions::of_run(&machines, &self.cases, &found, finished);

@@ -15,6 +15,9 @@ const GAP: usize = 2;
 /// Longest text in a column of numbers that is kept on one line before other columns grow: a rate with its interval.
 const NUMBER: usize = 32;
 
+/// What stands in a cell without a value.
+pub(super) const ABSENT: &str = "–";
+
 /// Whether rows are to be tables at all.
 pub(super) fn takes_tables() -> bool {
     columns() >= FEWEST_FOR_A_TABLE
@@ -59,9 +62,36 @@ impl TextTable {
         self.rows.len()
     }
 
-    /// The table, two columns in, or its cards; without blanks at line ends.
+    /// The table, two columns in, or its cards; without blanks at line ends, and without columns that no row has.
     #[must_use]
     pub fn shown(&self) -> String {
+        self.clone().without_absent().whole()
+    }
+
+    fn without_absent(mut self) -> TextTable {
+        let known: BTreeSet<usize> = self
+            .cells()
+            .flat_map(|cells| cells.iter().enumerate().filter(|(_, cell)| *cell != ABSENT).map(|(column, _)| column))
+            .collect();
+        if known.is_empty() {
+            return self;
+        }
+        let keep = |cells: &mut Vec<String>| {
+            let kept = std::mem::take(cells).into_iter().enumerate().filter(|(column, _)| known.contains(column));
+            *cells = kept.map(|(_, cell)| cell).collect();
+        };
+        keep(&mut self.header);
+        for row in &mut self.rows {
+            if let Row::Cells(cells) = row {
+                keep(cells);
+            }
+        }
+        let place = |column: &usize| known.iter().position(|known| known == column);
+        self.right = self.right.iter().filter_map(place).collect();
+        self
+    }
+
+    fn whole(&self) -> String {
         let Some(widths) = self.widths() else { return self.cards() };
         let mut text = String::new();
         if !self.header.is_empty() {
@@ -201,6 +231,16 @@ mod tests {
             assert!(whole.iter().all(|word| text.contains(word)), "{columns}: {text}");
             assert!(text.lines().next().is_some_and(|line| line.contains("case") && line.contains("why")), "{text}");
         }
+    }
+
+    #[test]
+    fn a_column_that_no_row_has_is_left_out() {
+        let mut table = TextTable::default();
+        table.set_header(["case", "p99", "tps"]);
+        table.add_row(["ext4", ABSENT, "12"]);
+        table.add_row(["xfs", ABSENT, ABSENT]);
+        table.align_right(&[1, 2]);
+        assert_eq!(table.shown(), "  case  tps\n  ─────────\n  ext4   12\n  xfs     –\n");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod backend_time;
 mod capacity;
 mod cases;
 pub(crate) mod compare;
+mod counters;
 mod csv;
 mod device_work;
 mod devices;

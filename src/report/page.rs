@@ -8,6 +8,7 @@ use super::Renderer;
 use super::ageing;
 use super::capacity::Capacities;
 use super::cases::{Cases, flush_share};
+use super::counters::counters_table;
 use super::device_work::device_work;
 use super::differences::differences_table;
 use super::drives;
@@ -297,6 +298,7 @@ fn tables(findings: &Findings, labels: &BTreeMap<String, String>) -> BTreeMap<St
         cases.latencies(),
         cases.strata(),
         cases.devices(),
+        counters_table(&findings.rankings),
         cases.percentiles(),
         cases.backend_time(),
         cases.waits(),

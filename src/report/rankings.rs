@@ -1,7 +1,7 @@
 //! Rankings as tables: classes apart, the rate and its trials, the comparison with its interval, and what durability rests on.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, in_ms, range_text};
+use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, in_ms, range_text, ranges};
 use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, RankedBy, Ranking, Verdict,
 };
@@ -110,6 +110,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     ];
     let mut table = Table::new(format!("ranking-{}", index + 1), ranking.title.clone(), columns)
         .lead(&["ranking", "measure", "class"]);
+    table.note = left_out(ranking);
     let baseline = baseline_of(ranking);
     for class in &ranking.classes {
         let key = class_key(class.class);
@@ -123,6 +124,18 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
         table.below(decided.flat_map(|it| it.remarks.iter().chain([&it.sentence])).cloned());
     }
     table
+}
+
+/// Which trials the figures leave out, where a block lacks a case: "from the blocks that all cases have; left out: ext4, trial 3".
+pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
+    let rows = ranking.classes.iter().flat_map(|class| &class.rows);
+    let of_row = |row: &RankRow| {
+        let left: Vec<u32> = row.trials.iter().filter(|trial| !trial.used).map(|trial| trial.trial).collect();
+        let trials = if left.len() == 1 { "trial" } else { "trials" };
+        (!left.is_empty()).then(|| format!("{}, {trials} {}", row.label, ranges(&left)))
+    };
+    let left: Vec<String> = rows.filter_map(of_row).collect();
+    (!left.is_empty()).then(|| format!("Figures are of the blocks that all cases have. Left out: {}.", left.join("; ")))
 }
 
 /// The cells of a row, as [`ranking_tables`] has them.

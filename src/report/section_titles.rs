@@ -1,8 +1,9 @@
 //! What the folded sections of the page found, to stand behind their titles.
 
+use super::environment::machine_names;
 use super::words::{in_ms, latency, percent};
-use crate::analyse::findings::{CaseFinding, Findings};
-use crate::units::significant;
+use crate::analyse::findings::{CaseFinding, Family, Findings};
+use crate::units::{Bytes, significant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -12,6 +13,10 @@ pub(super) struct SectionTitles {
     latency: Option<String>,
     waits: Option<String>,
     steadiness: Option<String>,
+    strata: Option<String>,
+    windows: Option<String>,
+    synced: Option<String>,
+    environment: Option<String>,
     checks: Option<String>,
 }
 
@@ -23,6 +28,13 @@ impl SectionTitles {
         };
         let storage = |case: &CaseFinding| case.backend_time.as_ref()?.storage;
         let stall = |case: &CaseFinding| case.steadiness.as_ref()?.longest_stall_us;
+        let wal = |case: &CaseFinding| case.strata.as_ref()?.wal_bytes;
+        let synced = |case: &CaseFinding| {
+            let rows = || case.synced.iter().flat_map(|synced| &synced.rows);
+            Some(rows().find(|row| row.family == Family::OneWrite && row.label == "fdatasync")?.rate.as_ref()?.value)
+        };
+        let windows = findings.trials.iter().filter_map(|trial| trial.window.as_ref());
+        let checkpoints: usize = windows.map(|window| window.checkpoints.len()).sum();
         let checks = || findings.trials.iter().flat_map(|trial| &trial.checks);
         let agree = checks().filter(|check| check.agrees).count();
         SectionTitles {
@@ -33,6 +45,14 @@ impl SectionTitles {
                 .extremes(|case| storage(case).map(|found| found.value), percent)
                 .map(|found| format!("storage {found}")),
             steadiness: cases.most(stall).map(|(label, us)| format!("longest stall {}, {label}", latency(us))),
+            strata: cases
+                .extremes(wal, |bytes| Bytes(bytes.round() as u64).to_string())
+                .map(|found| format!("WAL {found}")),
+            windows: (checkpoints > 0).then(|| format!("{checkpoints} checkpoints")),
+            synced: cases
+                .extremes(synced, |rate| format!("{}/s", significant(rate)))
+                .map(|found| format!("fdatasync {found}")),
+            environment: Some(machine_names(&findings.machines)).filter(|names| !names.is_empty()),
             checks: (checks().count() > 0).then(|| format!("{agree} of {} agree", checks().count())),
         }
     }

@@ -8,11 +8,12 @@ use crate::error::{Context, Result};
 use crate::report::backend_time::storage_words;
 use crate::report::capacity::{Capacities, NOTE};
 use crate::report::cases::{Cases, flush_share};
+use crate::report::counters::differing_counters;
 use crate::report::device_work::device_work;
 use crate::report::environment::each_machine;
 use crate::report::latencies::{CLOSED_LOOP, against_words, load_words, missing, percentile_text};
-use crate::report::layout::TextTable;
-use crate::report::rankings::{baseline_of, kinds, rank_row, ranking_tables, side_by_side};
+use crate::report::layout::{ABSENT, TextTable};
+use crate::report::rankings::{baseline_of, kinds, left_out, rank_row, ranking_tables, side_by_side};
 use crate::report::snapshots::SnapshotTable;
 use crate::report::stages::Stages;
 use crate::report::table::{Cell, Table};
@@ -45,6 +46,7 @@ fn page(findings: &Findings) -> String {
     let ranked = rankings(findings, |place| ranking(&tables[place]));
     head(findings, &labels)
         + &ranked
+        + &counters(&findings.rankings).collect::<String>()
         + &asked_for(findings, &labels)
         + &cases(findings, &labels)
         + &cautions(findings, &labels)
@@ -58,6 +60,7 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let more = if ranked.is_empty() { cases(findings, &labels) } else { String::new() };
     head(findings, &labels)
         + &ranked
+        + &counters(&findings.rankings).next().unwrap_or_default()
         + &asked_for(findings, &labels)
         + &more
         + &worst_cautions(findings, &labels, folder)
@@ -66,6 +69,12 @@ pub fn first_screen(findings: &Findings, folder: &Path) -> String {
 
 fn head(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     format!("{}\n{}{}", paragraph("", &findings.headline), paragraph("", &about(findings)), devices(findings, labels))
+}
+
+/// Counters per operation that differ between the cases of a ranking, for each that has any.
+fn counters(rankings: &[Ranking]) -> impl Iterator<Item = String> + '_ {
+    let titled = |ranking: &Ranking| Some(format!("{}: {}", ranking.title, differing_counters(ranking)?));
+    rankings.iter().filter_map(titled).map(|found| format!("\n{}", paragraph("", &found)))
 }
 
 /// What only some plans measure.
@@ -127,7 +136,7 @@ fn rankings(findings: &Findings, one: impl Fn(usize) -> String) -> String {
 /// A ranking with what is asked of each case first: its rate, its ratio, its 99th percentile, what storage cost it.
 fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
     let mut table = plain_table();
-    table.set_header(["#", "case", &ranking.unit, "trials", "against baseline", "p99, ms", "storage"]);
+    table.set_header(["#", "case", &ranking.unit, "trials", "against baseline", "p99, ms", "storage", "power cut"]);
     let baseline = baseline_of(ranking);
     for class in &ranking.classes {
         let (title, meaning) = (class_title(class.class), class_meaning(class.class));
@@ -136,14 +145,16 @@ fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
             let [rank, case, rate, trials, against, p99, _] = rank_row(row, baseline).map(|cell| with_aside(&cell));
             let found = findings.cases.iter().find(|case| case.id == row.case);
             let storage = found.and_then(|case| storage_words(case.backend_time.as_ref()?)).map(|(share, _)| share);
-            table.add_row([rank, case, rate, trials, against, p99, storage.unwrap_or_else(absent)]);
+            let verdict = row.verdict.as_ref().map_or_else(absent, |verdict| printable(&verdict.short()));
+            table.add_row([rank, case, rate, trials, against, p99, storage.unwrap_or_else(absent), verdict]);
         }
         for remark in class.decision.iter().flat_map(|decision| &decision.remarks) {
             table.add_between(paragraph("  ", remark));
         }
     }
     align_right(&mut table, &[0, 2, 3, 4, 5, 6]);
-    paragraph("", &ranking.title) + &indented(&table)
+    let left = left_out(ranking).map_or_else(String::new, |left| paragraph("  ", &left));
+    paragraph("", &ranking.title) + &indented(&table) + &left
 }
 
 /// Device work of each case, where nothing is ranked.
@@ -169,7 +180,8 @@ fn compact(found: &Table) -> String {
 fn ranking(found: &Table) -> String {
     let unit = found.columns[2].unit.as_deref().unwrap_or_default();
     let titles = ["#", "case", unit, "trials", "against baseline", "p99, ms", "durability"].map(printable);
-    paragraph("", &found.caption) + &classes(found, titles.into(), &[0, 2, 3, 4, 5])
+    let note = found.note.as_ref().map_or_else(String::new, |note| paragraph("  ", note));
+    paragraph("", &found.caption) + &classes(found, titles.into(), &[0, 2, 3, 4, 5]) + &note
 }
 
 /// A table's groups with their headings.
@@ -449,7 +461,7 @@ fn not_run(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
 }
 
 fn absent() -> String {
-    "–".to_owned()
+    ABSENT.to_owned()
 }
 
 /// A cell's text with what follows it. Remarks are left out: they say that classes differ, and here headings do.

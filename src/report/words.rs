@@ -4,7 +4,7 @@ use crate::analyse::findings::{
     BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome, names,
 };
 pub(super) use crate::analyse::words::digits::estimate_text;
-use crate::analyse::words::digits::{is_beyond_use, last_digit, rounded};
+use crate::analyse::words::digits::{last_digit, rounded};
 use crate::report::text::is_invisible;
 use crate::units::{Micros, significant};
 use serde::Serialize;
@@ -72,7 +72,7 @@ pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
 /// A comparison in words: the ratio of what differs, or how the two stand; and the interval.
 pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
-    if is_beyond_use(&comparison.ratio) && !comparison.outcome.differs() {
+    if comparison.ratio.is_beyond_use() && !comparison.outcome.differs() {
         return (comparison.outcome.words(), interval);
     }
     if comparison.outcome == PairOutcome::Differs {

@@ -41,6 +41,7 @@ fn spoil(value: &mut serde_json::Value, key: &str) {
                     | "claim"
                     | "verdict"
                     | "outcome"
+                    | "counter"
             ) && !text.contains(' ');
             let is_wait_class = key == "class" && !["flushed", "volatile"].contains(&text.as_str());
             if key != "clients" && (!is_word || is_wait_class) {

@@ -97,7 +97,31 @@ fn trials(rate: f64) -> Vec<RankTrial> {
     factors.map(|(trial, factor)| RankTrial { trial, rate: rate * factor, used: true }).collect()
 }
 
+/// WAL per commit of each case against the first, decided, and device writes, undecided.
+fn counters(rows: &[RankRow]) -> Vec<CounterComparison> {
+    let reference = rows.first().map(|row| row.case.clone()).unwrap_or_default();
+    let compared = |counter, each: f64, error: f64, outcome: PairOutcome| {
+        let row = |(i, row): (usize, &RankRow)| {
+            let factor = 1.0 + 0.08 * i as f64;
+            let around = |value: f64| Estimate::of(value, Some((value / error, value * error)), 3);
+            CounterRow {
+                case: row.case.clone(),
+                label: row.label.clone(),
+                figure: around(each * factor),
+                ratio: (i > 0).then(|| around(factor)),
+                outcome: (i > 0).then_some(outcome),
+            }
+        };
+        CounterComparison { counter, reference: reference.clone(), rows: rows.iter().enumerate().map(row).collect() }
+    };
+    vec![
+        compared(Counter::WalBytes, 5300.0, 1.02, PairOutcome::Differs),
+        compared(Counter::DeviceWrites, 1.4, 1.9, PairOutcome::Undecided),
+    ]
+}
+
 fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<RankRow>) -> Ranking {
+    let counters = counters(&rows);
     let (volatile, flushed): (Vec<RankRow>, Vec<RankRow>) =
         rows.into_iter().partition(|row| row.durability.class == DurabilityClass::Volatile);
     let class = |class, mut rows: Vec<RankRow>| {
@@ -114,6 +138,7 @@ fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<R
         by: RankedBy::Rate,
         unit: unit.to_owned(),
         shared: BTreeMap::new(),
+        counters,
         classes: vec![class(DurabilityClass::Flushed, flushed), class(DurabilityClass::Volatile, volatile)],
     }
 }

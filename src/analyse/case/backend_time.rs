@@ -15,11 +15,18 @@ use std::collections::BTreeMap;
 
 /// Waits that are stored.
 const WAITS_SHOWN: usize = 12;
+/// Backends without a wait event beyond what the CPUs can have run are shown from this share of backend time on.
+const UNREPORTED_WORTH_SAYING: f64 = 0.01;
 /// Time behind locks is told apart from this share on.
 const BEHIND_LOCKS_WORTH_SAYING: f64 = 0.01;
 /// Lightweight locks behind which a backend waits for another one's I/O: the flush of the WAL, a page being read. The
 /// names changed with PostgreSQL 13 and 14.
 const STORAGE_LOCKS: [&str; 6] = ["WALWrite", "WALWriteLock", "BufferIO", "BufferIo", "buffer_io", "WALSync"];
+
+/// Class of a backend without a wait event, as it is sampled.
+const ON_CPU: &str = "CPU";
+/// Class of those that no CPU can have run.
+const UNREPORTED: &str = "Unreported";
 
 /// What a backend was doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +44,9 @@ enum Doing {
 pub struct BackendSums {
     waits: BTreeMap<(String, String), u64>,
     backends: u64,
+    samples: u64,
+    /// CPUs of the machine of the last trial.
+    cpus: u32,
     /// Share that waited for storage in each trial, locks included.
     storage: Vec<TrialMean>,
     /// Part of these that were locks.
@@ -45,8 +55,10 @@ pub struct BackendSums {
 
 impl BackendSums {
     /// Adds a trial. At a fixed rate the clients' pauses are not counted.
-    pub fn add(&mut self, waits: &WaitFigures, at_fixed_rate: bool) {
+    pub fn add(&mut self, waits: &WaitFigures, cpus: u32, at_fixed_rate: bool) {
         self.backends += waits.backends;
+        self.samples += waits.samples;
+        self.cpus = cpus;
         for wait in &waits.waits {
             *self.waits.entry((wait.class.clone(), wait.event.clone())).or_default() += wait.count;
         }
@@ -79,6 +91,15 @@ impl BackendSums {
             share: *count as f64 / all,
         };
         let mut waits: Vec<WaitShare> = seen.map(share).collect();
+        let unreported = cpu.cpu().and_then(|cpu| self.unreported(cpu));
+        if let Some((unreported, running)) = unreported.zip(waits.iter_mut().find(|wait| wait.class == ON_CPU)) {
+            running.share -= unreported;
+            waits.push(WaitShare {
+                class: UNREPORTED.to_owned(),
+                event: "waiting, not reported".to_owned(),
+                share: unreported,
+            });
+        }
         waits.sort_by(|a, b| b.share.total_cmp(&a.share));
         waits.truncate(WAITS_SHOWN);
         let storage = self.storage();
@@ -102,6 +123,16 @@ impl BackendSums {
         let clauses = storage_clause(&found).into_iter().chain(cpu.clauses());
         found.sentence = clauses.collect::<Vec<_>>().join("; ");
         Some(found)
+    }
+
+    /// Share of backend time without a wait event that is more than the CPUs can have run, at least: these backends waited for
+    /// a CPU, or for something that has no event. What clients and others used is taken to be theirs.
+    fn unreported(&self, cpu: CpuUse) -> Option<f64> {
+        let running: u64 = self.waits.iter().filter(|((class, _), _)| class == ON_CPU).map(|(_, count)| count).sum();
+        let at_once = |count: u64| count as f64 / self.samples as f64;
+        let excess = at_once(running) - (cpu.busy + cpu.stolen) * f64::from(self.cpus);
+        let share = excess / at_once(self.backends);
+        Some(share).filter(|share| share.is_finite() && *share >= UNREPORTED_WORTH_SAYING)
     }
 
     fn storage(&self) -> Option<Estimate> {
@@ -174,7 +205,7 @@ fn doing(class: &str, event: &str) -> Doing {
 pub fn storage_clause(found: &BackendTime) -> Option<String> {
     let storage = found.storage?;
     let of = if found.without_client { "backend time without client pauses" } else { "backend time" };
-    let ends = storage.low.zip(storage.high);
+    let ends = storage.low.zip(storage.high).filter(|_| !storage.is_beyond_use());
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     let ends = ends.map(|(low, high)| format!(" ({} to {})", bare(low), bare(high)));
     let behind = Some(found.storage_behind_locks).filter(|share| *share >= BEHIND_LOCKS_WORTH_SAYING);
@@ -214,7 +245,7 @@ mod tests {
 
     fn found(trials: &[WaitFigures], at_fixed_rate: bool) -> BackendTime {
         let mut sums = BackendSums::default();
-        trials.iter().for_each(|trial| sums.add(trial, at_fixed_rate));
+        trials.iter().for_each(|trial| sums.add(trial, 2, at_fixed_rate));
         sums.finding(&CpuSums::default(), at_fixed_rate).unwrap()
     }
 
@@ -224,6 +255,18 @@ mod tests {
         let found = found(&[trial], false);
         assert_eq!(found.sentence, "75 % of backend time waits for storage");
         assert_eq!(found.waits[0].event, "WALWrite");
+    }
+
+    #[test]
+    fn backends_without_an_event_beyond_the_busy_cpus_are_waiting_not_reported() {
+        let mut sums = BackendSums::default();
+        let trial = WaitFigures { samples: 10, ..waits(&[("IO", "WALSync", 20), ("CPU", "CPU", 60)]) };
+        sums.add(&trial, 4, false);
+        // Six backends at once without an event, on CPUs of which three were busy.
+        let half = CpuUse { busy: 0.5, stolen: 0.25, others: 0.0 };
+        assert!((sums.unreported(half).unwrap() - 3.0 / 8.0).abs() < 1e-9);
+        assert_eq!(sums.unreported(CpuUse { busy: 1.0, stolen: 0.5, others: 0.0 }), None);
+        assert_eq!(BackendSums::default().unreported(half), None);
     }
 
     #[test]

@@ -17,3 +17,4 @@ pub(crate) mod strata;
 pub(crate) mod sums;
 pub(crate) mod synced;
 pub(crate) mod window;
+pub(crate) mod work;

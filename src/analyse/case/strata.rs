@@ -255,7 +255,9 @@ impl StrataSums {
         lowest
     }
 
-    fn cpu_us(&self) -> Option<f64> {
+    /// CPU time of server, kernel and clients per operation, microseconds.
+    #[must_use]
+    pub fn cpu_us(&self) -> Option<f64> {
         let all: f64 = self.cpu_ns.iter().map(Flow::per_operation).sum::<Option<f64>>()?;
         Some((all - self.others_cpu_ns.per_operation()?).max(0.0) / 1e3)
     }

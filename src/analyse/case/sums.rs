@@ -12,6 +12,7 @@ use crate::analyse::case::steadiness::{SteadinessSums, whole_seconds, zero_secon
 use crate::analyse::case::strata::{StrataSums, noun};
 use crate::analyse::case::synced::{SyncCost, SyncedSums};
 use crate::analyse::case::window::WindowSums;
+use crate::analyse::case::work::WorkSums;
 use crate::analyse::case::{capacity, cpu_use};
 use crate::analyse::findings::{CaseFinding, Durability, Strata, TrialFinding};
 use crate::analyse::trial::counters::Operations;
@@ -43,6 +44,8 @@ pub struct CaseSums {
     pub trials: Vec<TrialFinding>,
     /// Device and WAL counters.
     pub strata: StrataSums,
+    /// The same of each trial, per operation.
+    pub work: WorkSums,
     pub cpu: CpuSums,
     backends: BackendSums,
     /// Largest share of one CPU that telemetry cost in a trial.
@@ -80,6 +83,7 @@ impl CaseSums {
             measures: Vec::new(),
             trials: Vec::new(),
             strata: StrataSums::default(),
+            work: WorkSums::default(),
             cpu: CpuSums::default(),
             backends: BackendSums::default(),
             telemetry_share: 0.0,
@@ -146,11 +150,15 @@ impl CaseSums {
         self.arc_holds = self.arc_holds.into_iter().chain(held).max_by(f64::total_cmp);
         self.windows.add(&record, &seconds, &phases);
         let window = window::of_trial(&record, &counts, &seconds);
-        self.strata.add(&record, &seconds, &Operations::of(&seconds));
+        let operations = Operations::of(&seconds);
+        self.strata.add(&record, &seconds, &operations);
+        let mut of_trial = StrataSums::default();
+        of_trial.add(&record, &seconds, &operations);
+        self.work.add(record.trial, &of_trial);
         let processes = cpu_use::processes(&seconds);
         self.cpu.add(&seconds, &processes);
         if let Some(waits) = &record.waits {
-            self.backends.add(waits, self.at_fixed_rate());
+            self.backends.add(waits, record.host.cpus, self.at_fixed_rate());
         }
         let client = buckets.map(|most| charts::client(&seconds, &whole, most.client, &unit));
         let (throughput, latency_ms_max) = client.unwrap_or_default();

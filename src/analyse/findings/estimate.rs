@@ -19,7 +19,17 @@ pub struct Estimate {
     pub trials: u32,
 }
 
+/// An interval with an end further than this factor from its figure is not worth its digits.
+pub const BEYOND_USE: f64 = 10.0;
+
 impl Estimate {
+    /// Whether its interval is too wide to say anything.
+    #[must_use]
+    pub fn is_beyond_use(&self) -> bool {
+        let far = |one: f64, other: f64| other > 0.0 && one > BEYOND_USE * other;
+        self.high.is_some_and(|high| far(high, self.value)) || self.low.is_some_and(|low| far(self.value, low))
+    }
+
     /// A value with the ends of its interval, where it has one.
     #[must_use]
     pub fn of(value: f64, ends: Option<(f64, f64)>, trials: usize) -> Estimate {

@@ -3,11 +3,13 @@
 mod ageing;
 mod backend_time;
 mod capacity;
+mod counters;
 mod drive;
 pub(crate) mod durability;
 pub(crate) mod estimate;
 mod full;
 pub(crate) mod names;
+mod outcome;
 mod over_time;
 mod power_cut;
 pub(crate) mod probe;
@@ -33,16 +35,16 @@ pub use crate::record::window::{CheckpointDone, SettleRecord};
 pub use ageing::{Ageing, AgeingPoint};
 pub use backend_time::{BackendTime, InMemory, WaitShare};
 pub use capacity::{Capacity, CapacityStep};
+pub use counters::{Counter, CounterComparison, CounterRow};
 pub use drive::{DriveFinding, DriveRoundFinding};
 pub use durability::{Durability, DurabilityClass};
 pub use estimate::Estimate;
 pub use full::FullFinding;
+pub use outcome::PairOutcome;
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use power_cut::PowerCut;
 pub use probe::{CredibilityKind, LatencyFinding};
-pub use ranking::{
-    BaselineComparison, ClassRanking, Decision, PairOutcome, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking,
-};
+pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
 pub use snapshots::SnapshotFinding;
 pub use stage::{StageFinding, StageKind};
 pub use window::{CaseWindow, CheckpointFinding, PagesWritten, Phase, Trend, TrialWindow};

@@ -1,9 +1,10 @@
 //! Findings about which case is the better one: rankings, their decisions, comparisons with a baseline.
 
 use super::Verdict;
+use crate::analyse::findings::counters::CounterComparison;
 use crate::analyse::findings::durability::{Durability, DurabilityClass};
 use crate::analyse::findings::estimate::Estimate;
-use crate::stats::sequence::SAME;
+use crate::analyse::findings::outcome::PairOutcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,51 +24,6 @@ pub struct BaselineComparison {
     pub method: String,
     /// Why the two cannot be compared (another durability class), although the ratio is shown.
     pub caveat: Option<String>,
-}
-
-/// How two cases stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PairOutcome {
-    Differs,
-    /// By less than [`SAME`].
-    DiffersWithin,
-    /// No difference was shown, and one beyond [`SAME`] is excluded.
-    SameWithin,
-    Undecided,
-}
-
-impl PairOutcome {
-    #[must_use]
-    pub fn of(differs: bool, is_within: bool) -> PairOutcome {
-        match (differs, is_within) {
-            (true, false) => PairOutcome::Differs,
-            (true, true) => PairOutcome::DiffersWithin,
-            (false, true) => PairOutcome::SameWithin,
-            (false, false) => PairOutcome::Undecided,
-        }
-    }
-
-    #[must_use]
-    pub fn differs(self) -> bool {
-        matches!(self, PairOutcome::Differs | PairOutcome::DiffersWithin)
-    }
-
-    /// [`SAME`] in words: "5 %".
-    #[must_use]
-    pub fn margin() -> String {
-        format!("{:.0} %", (SAME - 1.0) * 100.0)
-    }
-
-    #[must_use]
-    pub fn words(self) -> String {
-        match self {
-            PairOutcome::Differs => "differs".to_owned(),
-            PairOutcome::DiffersWithin => format!("differs, by less than {}", PairOutcome::margin()),
-            PairOutcome::SameWithin => format!("the same within {}", PairOutcome::margin()),
-            PairOutcome::Undecided => "undecided".to_owned(),
-        }
-    }
 }
 
 /// What cases are ranked by.
@@ -103,6 +59,8 @@ pub struct Ranking {
     pub shared: BTreeMap<String, String>,
     /// The classes that occur, the safest first.
     pub classes: Vec<ClassRanking>,
+    /// What one operation cost, counter by counter.
+    pub counters: Vec<CounterComparison>,
 }
 
 /// One class of a ranking.

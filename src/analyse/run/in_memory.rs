@@ -15,14 +15,11 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
     let rates = case.measures.first().zip(memory.measures.first());
     let Some(gain) = rates.and_then(|(own, other)| ratio(&other.rates, &own.rates)) else { return };
     let stack = memory.spec.stack.name.clone();
-    let ends = gain.interval.map(|(low, high)| format!(" ({low:.2} to {high:.2})")).unwrap_or_default();
-    let clause = format!("on {stack} the same settings ran {:.2}x{ends}", gain.value);
+    let ratio = Estimate::of_ratio(&gain, case.trials.len().min(memory.trials.len()));
+    let ends = gain.interval.filter(|_| !ratio.is_beyond_use()).map(|(low, high)| format!(" ({low:.2} to {high:.2})"));
+    let clause = format!("on {stack} the same settings ran {:.2}×{}", gain.value, ends.unwrap_or_default());
     found.sentence = format!("{}; {clause}", found.sentence);
-    found.in_memory = Some(InMemory {
-        case: memory.spec.id.clone(),
-        stack,
-        ratio: Estimate::of_ratio(&gain, case.trials.len().min(memory.trials.len())),
-    });
+    found.in_memory = Some(InMemory { case: memory.spec.id.clone(), stack, ratio });
 }
 
 /// Whether `other` differs from `case` in its stack alone, lies in memory, and `case` does not.

@@ -2,6 +2,7 @@
 
 pub(crate) mod ageing;
 pub(crate) mod blocks;
+pub(crate) mod counters;
 pub(crate) mod decided;
 pub(crate) mod disturbed;
 pub(crate) mod drives;

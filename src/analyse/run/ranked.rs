@@ -8,7 +8,6 @@ use crate::analyse::findings::{Estimate, RankedBy};
 use crate::record::operation::Operation;
 use crate::stats::ratio::BlockMean;
 use crate::units::{Micros, significant};
-use std::cmp::Ordering;
 
 /// Percentiles that rank, the first for which every trial has enough operations.
 const RANKING_PERCENTILES: [&str; 3] = ["p99", "p95", "p50"];
@@ -23,15 +22,6 @@ pub struct Ranked {
     /// One for each trial.
     pub values: Vec<BlockMean>,
     pub figure: Estimate,
-}
-
-impl Ranked {
-    /// How two cases stand, the better one first.
-    #[must_use]
-    pub fn best_first(&self, other: &Ranked) -> Ordering {
-        let falling = other.figure.value.total_cmp(&self.figure.value);
-        if self.by.less_is_better() { falling.reverse() } else { falling }
-    }
 }
 
 impl Ranked {

@@ -3,10 +3,11 @@
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{
-    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, PairOutcome, RankRow, RankTrial, RankedBy,
-    Ranking, names,
+    BaselineComparison, CaseFinding, ClassRanking, CounterComparison, Durability, DurabilityClass, Estimate,
+    PairOutcome, RankRow, RankTrial, RankedBy, Ranking, names,
 };
 use crate::analyse::run::blocks::Blocks;
+use crate::analyse::run::counters::{self, CountedCase};
 use crate::analyse::run::decided::Decided;
 use crate::analyse::run::ranked::{Ranked, by_time, ranked};
 use crate::stats::criticals::Criticals;
@@ -197,7 +198,10 @@ impl Shared {
                 entry.label.clone_from(&entry.case.spec.stack.name);
             }
         }
-        entries.sort_by(|a, b| a.ranked.best_first(&b.ranked));
+        entries.sort_by(|a, b| b.figure.value.total_cmp(&a.figure.value));
+        if entries.first().is_some_and(|entry| entry.ranked.by.less_is_better()) {
+            entries.reverse();
+        }
         let is_baseline =
             |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
@@ -213,8 +217,15 @@ impl Shared {
             classes.push(ClassRanking { class, decision: of_class.decision(&rows), rows });
             decided.push(of_class);
         }
+        let counters = match by {
+            RankedBy::Rate | RankedBy::Latency if !self.takes_turns => {
+                counters_of(&entries, base, &classes, blocks, criticals)
+            }
+            _ => Vec::new(),
+        };
         let ranking = Ranking {
             title: self.title(),
+            counters,
             by,
             unit: entries.first().map_or_else(String::new, |entry| entry.ranked.unit.clone()),
             classes,
@@ -224,6 +235,23 @@ impl Shared {
         };
         Contest { ranking, decided, entries, stacks_only: differing.iter().all(|axis| axis == "stack") }
     }
+}
+
+/// Counters per operation of the cases, against the baseline, or the best of the safest class without one.
+fn counters_of(
+    entries: &[ContestEntry<'_>],
+    base: Option<&ContestEntry<'_>>,
+    classes: &[ClassRanking],
+    blocks: Blocks,
+    criticals: &mut Criticals,
+) -> Vec<CounterComparison> {
+    let best = classes.first().and_then(|class| class.rows.first()).map(|row| row.case.as_str());
+    let reference = base.map(|base| base.case.spec.id.as_str()).or(best);
+    let cases: Vec<CountedCase<'_>> = entries
+        .iter()
+        .map(|entry| CountedCase { id: &entry.case.spec.id, label: &entry.label, work: &entry.case.work })
+        .collect();
+    reference.map_or_else(Vec::new, |reference| counters::compared(&cases, reference, blocks, criticals))
 }
 
 /// What the cases promise, the safest first: the class, and of *may tear* the class that it would be otherwise.
@@ -256,6 +284,16 @@ fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
     for entry in entries {
         entry.used.retain(|trial| blocks.contains(&trial.block));
         entry.figure = entry.ranked.figure_of(&entry.used).unwrap_or(entry.figure);
+    }
+}
+
+/// Gives each ranked case one rate: that of the trials which its ranking rests on.
+pub fn one_rate(rankings: &[Ranking], cases: &mut [CaseFinding]) {
+    for ranking in rankings.iter().filter(|ranking| ranking.by == RankedBy::Rate) {
+        for row in ranking.classes.iter().flat_map(|class| &class.rows) {
+            let of_case = cases.iter_mut().filter(|case| case.id == row.case).flat_map(|case| &mut case.measures);
+            of_case.filter(|measure| measure.name == ranking.measure).for_each(|found| found.rate = Some(row.rate));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stories about ranks and the figures beside them: cases whose every trial is given.
 
-use crate::analyse::findings::{ClassRanking, Findings, PairOutcome, ProcedureKind, RankRow};
+use crate::analyse::findings::{ClassRanking, Counter, Findings, PairOutcome, ProcedureKind, RankRow};
 use crate::analyse::stories::story::{Act, Story};
 use crate::record::trial::TrialRecord;
 
@@ -133,7 +133,7 @@ fn trials_in_blocks_that_another_case_lacks_are_shown_and_not_used() {
     };
     assert_eq!(used("ext4"), [(1, true), (2, true), (3, false), (4, true), (5, true)]);
     assert_eq!(used("xfs").len(), 4);
-    assert_eq!((row(&found, "ext4").rate.trials, found.cases[0].measures[0].rate.unwrap().trials), (4, 5));
+    assert_eq!((row(&found, "ext4").rate.trials, found.cases[0].measures[0].rate), (4, Some(row(&found, "ext4").rate)));
     let ratio = row(&found, "btrfs").comparison.as_ref().unwrap().ratio;
     assert!((row(&found, "btrfs").rate.value / row(&found, "ext4").rate.value / ratio.value - 1.0).abs() < 1e-9);
 }
@@ -184,4 +184,43 @@ fn a_case_that_only_the_first_of_the_best_beats_is_slower_than_that_one() {
     let ranks: Vec<u32> = found.rankings[0].classes[0].rows.iter().map(|row| row.rank).collect();
     assert_eq!(ranks, [1, 1, 2]);
     assert!(found.headline.contains("; btrfs is slower than ext4"), "{}", found.headline);
+}
+
+#[test]
+fn counters_per_commit_are_told_apart_where_rates_are_undecided() {
+    let mut story = Story::of(3, Some("ext4"));
+    for (stack, flushes) in [("ext4", 0.5), ("xfs", 0.5), ("btrfs", 1.5)] {
+        let act = Act { flushes: vec![Some(flushes)], wal_syncs: Some(0.5), unsteady: 0.2, ..Act::on(stack) };
+        story = story.with(&act.tps(1000.0));
+    }
+    let found = story.findings();
+    let flushes = |counter| found.rankings[0].counters.iter().find(|found| found.counter == counter).unwrap();
+    let compared = flushes(Counter::FlushesPerWalSync);
+    let row = |label: &str| compared.rows.iter().find(|row| row.label == label).unwrap();
+    assert_eq!((row("ext4").outcome, row("ext4").ratio), (None, None));
+    assert!(!row("xfs").outcome.unwrap().differs(), "{:?}", row("xfs"));
+    let (btrfs, ratio) = (row("btrfs"), row("btrfs").ratio.unwrap());
+    assert!(btrfs.outcome == Some(PairOutcome::Differs) && ratio.low.unwrap() > 2.9, "{btrfs:?}");
+    assert!((ratio.value - 3.0).abs() < 0.02 && (btrfs.figure.value - 3.0).abs() < 0.05, "{btrfs:?}");
+}
+
+#[test]
+fn an_incomplete_run_has_one_rate_for_each_case_and_ranks_in_their_order() {
+    let rates: [Rates; 2] = [("ext4", [1000.0, 1010.0, 9000.0]), ("xfs", [1100.0, 1120.0, 0.0])];
+    fn set_trial(record: &mut TrialRecord) {
+        set(record, &[("ext4", [1000.0, 1010.0, 9000.0]), ("xfs", [1100.0, 1120.0, 0.0])]);
+    }
+    let mut story = Story::of(3, Some("ext4"));
+    for (stack, trials) in [("ext4", vec![1, 2, 3]), ("xfs", vec![1, 2])] {
+        let act = Act { trials, ..Act::on(stack) };
+        story = story.with(&act.tps(rates[0].1[0]).touched(set_trial));
+    }
+    let found = story.findings();
+    let labels: Vec<&str> = class(&found).rows.iter().map(|row| row.label.as_str()).collect();
+    assert_eq!(labels, ["xfs", "ext4"], "by the blocks that both have");
+    for row in &class(&found).rows {
+        let case = found.cases.iter().find(|case| case.id == row.case).unwrap();
+        assert_eq!(case.measures[0].rate, Some(row.rate));
+    }
+    assert_eq!(row(&found, "ext4").trials.iter().map(|trial| trial.used).collect::<Vec<_>>(), [true, true, false]);
 }

@@ -1,18 +1,8 @@
 //! How many digits of a figure its interval carries: the same in sentences, tables and charts.
 
 use crate::analyse::findings::Estimate;
+use crate::analyse::findings::estimate::BEYOND_USE;
 use crate::units::grouped;
-
-/// An interval with an end further than this factor from its figure is not worth its digits.
-const BEYOND_USE: f64 = 10.0;
-
-/// Whether an interval is too wide to say anything of its figure.
-#[must_use]
-pub fn is_beyond_use(estimate: &Estimate) -> bool {
-    let far = |one: f64, other: f64| other > 0.0 && one > BEYOND_USE * other;
-    estimate.high.is_some_and(|high| far(high, estimate.value))
-        || estimate.low.is_some_and(|low| far(estimate.value, low))
-}
 
 /// A figure with its interval, no more digits than the interval carries: the figure, and `1180–1290` or why there is
 /// none.
@@ -28,12 +18,25 @@ pub fn estimate_text(estimate: &Estimate) -> (String, String) {
         };
         return (rounded(estimate.value, last), why);
     };
-    if is_beyond_use(estimate) {
+    if low == high {
+        return (rounded(estimate.value, last_digit(estimate.value, 0.0)), "no spread".to_owned());
+    }
+    if estimate.is_beyond_use() {
         let value = rounded(estimate.value, last_digit(estimate.value, 0.0));
         return (value, format!("interval reaches beyond {BEYOND_USE}×"));
     }
     let last = last_digit(estimate.value, (high - low) / 2.0);
     (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded(high, last)))
+}
+
+/// "1.19 times ext4 (1.10 to 1.29)": in a sentence, with its unit (" times ext4"), and the ends of the interval or the range where
+/// one is worth its digits.
+#[must_use]
+pub fn in_sentence(estimate: &Estimate, unit: &str) -> String {
+    let (value, ends) = estimate_text(estimate);
+    let is_known = estimate.low.is_some() && !estimate.is_beyond_use() || estimate.range.is_some();
+    let ends = if is_known { format!(" ({})", ends.replace('\u{2013}', " to ")) } else { String::new() };
+    format!("{value}{unit}{ends}")
 }
 
 /// Power of ten of the last digit worth showing, by the half width of the interval as the Particle Data Group rounds:
@@ -95,7 +98,7 @@ mod tests {
         assert_eq!(shown(estimate(1.017, 1.007, 1.027)), "1.017 (1.007–1.027)");
         assert_eq!(shown(estimate(402_123.0, 394_000.0, 410_200.0)), "402\u{a0}000 (394\u{a0}000–410\u{a0}000)");
         assert_eq!(shown(estimate(0.0123, 0.0119, 0.0127)), "0.0123 (0.0119–0.0127)");
-        assert_eq!(shown(estimate(0.0, 0.0, 0.0)), "0.00 (0.00–0.00)");
+        assert_eq!(shown(estimate(0.005, 0.005, 0.005)), "0.00500 (no spread)");
     }
 
     #[test]

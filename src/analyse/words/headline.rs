@@ -7,10 +7,9 @@ use crate::analyse::findings::{
 };
 use crate::analyse::run::decided::{detectable, pairs};
 use crate::analyse::run::ranking::Contest;
-use crate::analyse::words::digits::{estimate_text, is_beyond_use};
+use crate::analyse::words::digits::{estimate_text, in_sentence};
 use crate::analyse::words::work;
 use crate::stats::ratio::Ratio;
-use crate::units::significant;
 
 /// Most of a failed trial's reason in a headline, characters.
 const REASON_CHARS: usize = 160;
@@ -187,7 +186,7 @@ impl HeadlineSentence<'_> {
         }
         let ratio = rows.first().zip(rows.last()).and_then(|(first, last)| {
             let ratio = self.main.ratio(&first.case, &last.case)?;
-            if is_beyond_use(&estimate(&ratio)) {
+            if estimate(&ratio).is_beyond_use() {
                 return None;
             }
             let is_base = last.comparison.as_ref().is_some_and(|against| against.baseline == first.case);
@@ -294,12 +293,13 @@ impl HeadlineSentence<'_> {
             .collect()
     }
 
-    /// "2.36 times ext4": the ratio that the table has, against the baseline; without one, against `best`.
+    /// "2.36 times ext4": the ratio that the table has, against the baseline; without one that differs, against `best`.
     fn quoted_value(&self, ratio: &Ratio, row: &RankRow, best: &RankRow) -> String {
         let rows = || self.main.ranking.classes.iter().flat_map(|class| &class.rows);
         let base = row
             .comparison
             .as_ref()
+            .filter(|against| against.outcome.differs() || ratio.interval.is_none())
             .and_then(|against| Some((&against.ratio, rows().find(|other| other.case == against.baseline)?)));
         match base {
             Some((ratio, base)) => format!("{} times {}", estimate_text(ratio).0, base.label),
@@ -313,9 +313,7 @@ impl HeadlineSentence<'_> {
     }
 
     fn rate(&self, row: &RankRow) -> String {
-        let ends = row.rate.low.zip(row.rate.high);
-        let interval = ends.map(|(low, high)| format!(" ({} to {})", significant(low), significant(high)));
-        format!("{} {}{}", significant(row.rate.value), self.main.ranking.unit, interval.unwrap_or_default())
+        in_sentence(&row.rate, &format!(" {}", self.main.ranking.unit))
     }
 
     /// "stack whose commits wait for a flush": commits of several clients may share one.
@@ -375,10 +373,7 @@ fn quoted_ratio(ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
 }
 
 fn times(ratio: &Estimate, base: &str) -> String {
-    let (value, ends) = estimate_text(ratio);
-    let is_known = ratio.low.is_some() || ratio.range.is_some();
-    let ends = if is_known { format!(" ({})", ends.replace('\u{2013}', " to ")) } else { String::new() };
-    format!("{value} times {base}{ends}")
+    in_sentence(ratio, &format!(" times {base}"))
 }
 
 fn estimate(ratio: &Ratio) -> Estimate {

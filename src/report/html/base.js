@@ -30,6 +30,14 @@ function shownMs(ms) {
   return ms < 1000 ? shown(ms) + " ms" : shown(ms / 1000) + " s";
 }
 
+/** The ends of a figure's 95 % interval; null without one. */
+function shownInterval(estimate) {
+  if (estimate.low === null) return null;
+  var far = function (one, other) { return other > 0 && one > 10 * other; };
+  if (far(estimate.high, estimate.value) || far(estimate.value, estimate.low)) return "reaches beyond 10×";
+  return shown(estimate.low) + " – " + shown(estimate.high);
+}
+
 /** A span in seconds: 45 s, 12:30 min, 3:05 h. */
 function shownSpan(seconds) {
   var two = function (n) { return (n < 10 ? "0" : "") + n; };

@@ -124,6 +124,6 @@ function whisker(api, colour) {
 function clientsTip(steps, unit, at) {
   var point = at.data.point, rate = point.rate;
   var lines = [{ name: unit, value: shown(rate.value), colour: at.data.colour }];
-  if (rate.low !== null) lines.push({ name: "95 % interval", value: shown(rate.low) + " – " + shown(rate.high) });
+  if (rate.low !== null) lines.push({ name: "95 % interval", value: shownInterval(rate) });
   return tip(at.data.line.name + ", " + point.clients + (point.clients === 1 ? " client" : " clients"), lines);
 }

@@ -126,7 +126,7 @@ function rankingTip(ranking, at) {
   var against = at.row.comparison;
   if (against) {
     lines.push({ name: "against " + label(against.baseline), value: PAIR_OUTCOMES[against.outcome] || shown(against.ratio.value) + "×" });
-    if (against.ratio.low !== null) lines.push({ name: "95 % interval", value: shown(against.ratio.low) + " – " + shown(against.ratio.high) });
+    if (against.ratio.low !== null) lines.push({ name: "95 % interval", value: shownInterval(against.ratio) });
   }
   lines.push({ name: CLASS_TITLES[at.key] + ": " + at.row.durability.reason, value: "" });
   return tip(at.row.label, lines);

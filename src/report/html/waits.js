@@ -1,5 +1,5 @@
 /* Wait events of the backends: one bar for each case, the same event in the same colour everywhere. */
-var WAIT_COLOURS = { IO: ["io1", "io2", "io3", "io4"], CPU: ["cpu1", "cpu2"], LWLock: ["lw1", "lw2"], Lock: ["lock1", "lock2"], Client: ["cl1", "cl2"] };
+var WAIT_COLOURS = { IO: ["io1", "io2", "io3", "io4"], CPU: ["cpu1", "cpu2"], LWLock: ["lw1", "lw2"], Lock: ["lock1", "lock2"], Client: ["cl1", "cl2"], Unreported: ["lock2"] };
 /** Locks behind which a backend waits for another one's I/O: storage, as in the shares (`STORAGE_LOCKS` in backend_time.rs). */
 var STORAGE_WAITS = ["WALWrite", "WALWriteLock", "BufferIO", "BufferIo", "buffer_io", "WALSync"];
 /** Most events that get a part of their own. */
@@ -9,7 +9,7 @@ var WAITS_SHOWN = 9;
 function waitEvent(wait) {
   var name = wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")";
   return { key: wait.class + " " + wait.event, cls: wait.class, event: wait.event, total: 0,
-    kind: STORAGE_WAITS.indexOf(wait.event) < 0 ? wait.class : "IO", name: wait.class === "CPU" ? "CPU or not reported" : name };
+    kind: STORAGE_WAITS.indexOf(wait.event) < 0 ? wait.class : "IO", name: wait.class === "CPU" ? "CPU or not reported" : wait.class === "Unreported" ? wait.event : name };
 }
 
 function waitEvents() {
@@ -28,8 +28,8 @@ function waitEvents() {
     var nth = used[event.kind] = (used[event.kind] === undefined ? 0 : used[event.kind] + 1);
     event.colour = colours[nth % colours.length];
   });
-  var order = ["IO", "Lock", "LWLock", "CPU", "Client"];
-  sorted.sort(function (a, b) { return (order.indexOf(a.kind) + 10) % 15 - (order.indexOf(b.kind) + 10) % 15 || b.total - a.total; });
+  var order = ["IO", "Lock", "LWLock", "Unreported", "CPU", "Client"];
+  sorted.sort(function (a, b) { return (order.indexOf(a.kind) + 10) % 16 - (order.indexOf(b.kind) + 10) % 16 || b.total - a.total; });
   return sorted;
 }
 

@@ -1,0 +1,41 @@
+//! What one operation cost in each trial, to be compared between cases.
+
+use crate::analyse::case::strata::StrataSums;
+use crate::analyse::findings::Counter;
+use crate::stats::interval::TrialMean;
+use crate::stats::ratio::BlockMean;
+
+/// Counters per operation of each trial of a case.
+#[derive(Debug, Clone, Default)]
+pub struct WorkSums(Vec<(Counter, BlockMean)>);
+
+impl WorkSums {
+    /// Adds a trial with the counters of that trial alone.
+    pub fn add(&mut self, trial: u32, strata: &StrataSums) {
+        let known = Counter::ALL.into_iter().filter_map(|counter| Some((counter, per_operation(counter, strata)?)));
+        self.0.extend(
+            known.map(|(counter, mean)| (counter, BlockMean { block: trial, trial: TrialMean { mean, within: None } })),
+        );
+    }
+
+    /// One for each trial that has it.
+    #[must_use]
+    pub fn of(&self, counter: Counter) -> Vec<BlockMean> {
+        self.0.iter().filter(|(known, _)| *known == counter).map(|(_, mean)| *mean).collect()
+    }
+}
+
+fn per_operation(counter: Counter, strata: &StrataSums) -> Option<f64> {
+    let writes = strata.read_only() != Some(true);
+    let devices = || strata.at_stack_devices();
+    match counter {
+        Counter::WalBytes => strata.wal_bytes.per_operation().filter(|_| writes),
+        Counter::FlushesPerWalSync => {
+            let syncs = strata.wal_syncs.per_operation().filter(|syncs| writes && *syncs > 0.0)?;
+            Some(devices()?.flushes? / syncs)
+        }
+        Counter::DeviceWrites => devices()?.writes,
+        Counter::DeviceBytes => devices()?.write_bytes,
+        Counter::CpuUs => strata.cpu_us(),
+    }
+}

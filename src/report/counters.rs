@@ -1,0 +1,96 @@
+//! What one operation cost at each layer, compared between the cases of a ranking.
+
+use super::table::{Cell, Table, TableColumn};
+use super::words::estimate_text;
+use crate::analyse::findings::{Counter, CounterComparison, CounterRow, Estimate, PairOutcome, Ranking};
+use crate::units::{Bytes, significant};
+
+/// A row for each case of each ranking, a column for each counter.
+pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
+    let mut columns = vec![TableColumn::text("Case").csv(&["case"])];
+    columns.extend(Counter::ALL.map(|counter| {
+        let key = counter_key(counter);
+        let csv =
+            ["", "_low", "_high", "_ratio", "_ratio_low", "_ratio_high", "_outcome"].map(|end| format!("{key}{end}"));
+        TableColumn::number(title(counter), "").csv(&csv.each_ref().map(String::as_str))
+    }));
+    let note = "Per operation; CPU time is that of server, kernel and clients. Ratios are to the case without one; all pairs of a \
+                counter are tested together, with at most 5 % risk of any false difference among them.";
+    let mut table =
+        Table::new("counters", "One operation at each layer, compared", columns).lead(&["ranking"]).note(note);
+    for ranking in rankings.iter().filter(|ranking| !ranking.counters.is_empty()) {
+        table.open_group(Some(ranking.title.clone()), None, "", vec![ranking.title.clone()]);
+        for row in ranking.classes.iter().flat_map(|class| &class.rows) {
+            let cells = Counter::ALL.map(|counter| cell(counter, row_of(&ranking.counters, counter, &row.case)));
+            table.push([vec![Cell::case(&row.label, &row.case)], cells.to_vec()].concat());
+        }
+    }
+    table
+}
+
+/// "Per commit against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16)", of what differs; `None` where
+/// nothing does.
+pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
+    let differing = ranking.counters.iter().filter_map(|compared| {
+        let rows = compared.rows.iter().filter(|row| row.outcome.is_some_and(PairOutcome::differs));
+        let rows: Vec<String> = rows.filter_map(|row| Some(format!("{} {}", row.label, ratio_text(row)?))).collect();
+        (!rows.is_empty()).then(|| format!("{}: {}", title(compared.counter), rows.join(", ")))
+    });
+    let differing: Vec<String> = differing.collect();
+    let first = ranking.counters.first()?;
+    let reference = first.rows.iter().find(|row| row.case == first.reference)?;
+    (!differing.is_empty()).then(|| format!("Per operation against {}: {}.", reference.label, differing.join("; ")))
+}
+
+fn row_of<'a>(compared: &'a [CounterComparison], counter: Counter, case: &str) -> Option<&'a CounterRow> {
+    compared.iter().find(|compared| compared.counter == counter)?.rows.iter().find(|row| row.case == case)
+}
+
+fn title(counter: Counter) -> &'static str {
+    match counter {
+        Counter::WalBytes => "WAL",
+        Counter::FlushesPerWalSync => "flushes per WAL sync",
+        Counter::DeviceWrites => "device writes",
+        Counter::DeviceBytes => "device bytes",
+        Counter::CpuUs => "CPU time",
+    }
+}
+
+fn counter_key(counter: Counter) -> &'static str {
+    match counter {
+        Counter::WalBytes => "wal_bytes",
+        Counter::FlushesPerWalSync => "flushes_per_wal_sync",
+        Counter::DeviceWrites => "device_writes",
+        Counter::DeviceBytes => "device_bytes",
+        Counter::CpuUs => "cpu_us",
+    }
+}
+
+fn figure_text(counter: Counter, value: f64) -> String {
+    match counter {
+        Counter::WalBytes | Counter::DeviceBytes => Bytes(value.round() as u64).to_string(),
+        Counter::FlushesPerWalSync | Counter::DeviceWrites => significant(value),
+        Counter::CpuUs => format!("{} us", significant(value)),
+    }
+}
+
+/// "1.27× (1.22–1.32)".
+fn ratio_text(row: &CounterRow) -> Option<String> {
+    let (ratio, interval) = estimate_text(row.ratio.as_ref()?);
+    Some(format!("{ratio}× ({interval})"))
+}
+
+fn cell(counter: Counter, row: Option<&CounterRow>) -> Cell {
+    let Some(row) = row else { return Cell::text("–").csv(vec![String::new(); 7]).style("absent") };
+    let differs = row.outcome.is_none_or(PairOutcome::differs);
+    let words = row.outcome.map(PairOutcome::words).unwrap_or_default();
+    let ratio = ratio_text(row).map(|ratio| if differs { ratio } else { format!("{words}: {ratio}") });
+    let fields = [fields(Some(&row.figure)), fields(row.ratio.as_ref()), vec![words]].concat();
+    let style = if differs { "" } else { "quiet undecided" };
+    Cell::text(figure_text(counter, row.figure.value)).aside(ratio.unwrap_or_default()).csv(fields).style(style)
+}
+
+fn fields(estimate: Option<&Estimate>) -> Vec<String> {
+    let ends = estimate.map_or([None; 3], |estimate| [Some(estimate.value), estimate.low, estimate.high]);
+    ends.map(|end| end.map(|end| end.to_string()).unwrap_or_default()).to_vec()
+}
