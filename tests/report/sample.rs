@@ -121,7 +121,8 @@ fn counters(rows: &[RankRow]) -> Vec<CounterComparison> {
 }
 
 fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<RankRow>) -> Ranking {
-    let counters = counters(&rows);
+    // Methods that take turns have no counters of their own.
+    let counters = if workload == "sync" { Vec::new() } else { counters(&rows) };
     let (volatile, flushed): (Vec<RankRow>, Vec<RankRow>) =
         rows.into_iter().partition(|row| row.durability.class == DurabilityClass::Volatile);
     let class = |class, mut rows: Vec<RankRow>| {
