@@ -98,6 +98,14 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
+/// A hint that names the name most like the wanted one, where one is like it, before what else is to be said.
+#[must_use]
+pub fn hint_at_nearest(wanted: &str, names: &[String], else_: &str) -> String {
+    let Some(name) = nearest(wanted, names.iter().map(String::as_str)) else { return else_.to_owned() };
+    let first = else_.chars().next().unwrap_or_default();
+    format!("did you mean `{name}`? {}{}", first.to_uppercase(), &else_[first.len_utf8()..])
+}
+
 /// Reads one file that messages call `name`.
 fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     let mut tap = Tap::new(reader);

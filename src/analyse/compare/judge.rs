@@ -1,7 +1,7 @@
 //! Whether two figures may be compared with each other. The answer is the same whichever stands first.
 
 use super::findings::Reason;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, UnsyncedForm};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Side, UnsyncedForm};
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{Durability, DurabilityClass};
 
@@ -48,6 +48,12 @@ pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
 #[must_use]
 pub fn same_measure(a: &Measure, b: &Measure) -> bool {
     differing_conditions(a, b).is_empty()
+}
+
+/// The figure of a side that has the same name as this one.
+#[must_use]
+pub fn same_in<'s>(side: &'s Side, measure: &Measure) -> Option<&'s Measure> {
+    side.measures.iter().find(|other| other.subject() == measure.subject() && same_measure(measure, other))
 }
 
 /// Conditions in which two figures of one subject differ, those that weigh most first.

@@ -89,7 +89,6 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
 /// Whether a figure has a spread of its own: between its trials, or between the slices of a single measurement.
 fn has_own(spread: &Spread) -> bool {
     match spread {
-        Spread::Slices(_) => true,
         Spread::Trials { means, slices, .. } => *slices || means.len() > 1,
         Spread::Together { .. } | Spread::None => false,
     }

@@ -26,6 +26,18 @@ pub struct Side {
     pub left_out: Vec<String>,
 }
 
+/// Values by key, both in the order in which they come.
+pub(crate) fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// Whose measurement a side is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -126,8 +138,6 @@ pub enum Spread {
         /// Whether a single one of them has slices, which are its replicates.
         slices: bool,
     },
-    /// The slices of one probe; the mean with its error.
-    Slices(BlockMean),
     /// A percentile of the operations of all trials together.
     Together {
         /// How many trials.

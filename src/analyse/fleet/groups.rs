@@ -3,7 +3,6 @@
 use super::findings::{GroupComparison, HostFinding, HostGroup, Sitting};
 use super::{GroupBy, Machine, value};
 use crate::analyse::findings::Estimate;
-use crate::stats::interval::TrialMean;
 use crate::stats::outliers::{FEWEST, Spread, median};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,11 +170,7 @@ fn comparison(
             true => u32::try_from(host.place).unwrap_or(u32::MAX),
             false => next,
         };
-        let mean = |block: (u32, &&Member<'_>)| BlockMean {
-            block: number(block),
-            trial: TrialMean { mean: log(block.1).exp(), within: None },
-        };
-        (from..).zip(hosts).map(mean).collect()
+        (from..).zip(hosts).map(|block| BlockMean::of(number(block), log(block.1).exp())).collect()
     };
     let found = ratio(&means(members, 1 + count(others)), &means(others, 1))?;
     let ratio = Estimate::of(found.value, found.interval, members.len() + others.len());

@@ -13,7 +13,7 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     pub(crate) fn label(&self, name: &str) -> Option<&'a str> {
-        self.row.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.row.label(name)
     }
 
     /// Whether all these labels are its.
@@ -22,7 +22,7 @@ impl<'a> Found<'a> {
     }
 
     pub(crate) fn figure(&self, name: &str) -> Option<&'a ImportedFigure> {
-        self.row.figures.iter().find(|figure| figure.name == name)
+        self.row.figure(name)
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<f64> {

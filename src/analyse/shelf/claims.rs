@@ -9,7 +9,6 @@ use crate::analyse::imported::select::{Found, case, length, rows};
 use crate::analyse::imported::words::rate;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Compare, Conclusion};
-use crate::stats::interval::TrialMean;
 use crate::stats::ratio::{self, BlockMean, Ratio};
 use crate::units::significant;
 
@@ -47,8 +46,7 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
     let ((row, a), (_, b)) = (side(record, &claim.case, claim)?, side(record, &claim.over, claim)?);
     // Blocks of their own: trials of what was imported are not known to lie beside each other.
     let blocks = |values: &[f64], from: u32| -> Vec<BlockMean> {
-        let of = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
-        (from..).zip(values).map(of).collect()
+        (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect()
     };
     let found = ratio::ratio(&blocks(&a, 0), &blocks(&b, 1 << 16))?;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

@@ -49,7 +49,7 @@ pub(super) fn span_us(text: &str) -> Option<f64> {
 }
 
 /// A figure from its parts.
-pub(super) fn figure(name: &str, unit: &str, value: f64, text: &str, line: u32) -> Figure {
+pub(in crate::foreign) fn figure(name: &str, unit: &str, value: f64, text: &str, line: u32) -> Figure {
     Figure { name: name.to_owned(), unit: unit.to_owned(), value, text: text.to_owned(), line }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn note(output: &mut Output, text: impl Into<String>) {
 }
 
 /// A row without figures yet.
-pub(super) fn row(labels: Vec<(&'static str, String)>, line: u32) -> Row {
+pub(in crate::foreign) fn row(labels: Vec<(&'static str, String)>, line: u32) -> Row {
     Row { labels: owned(labels), line, ..Row::default() }
 }
 

@@ -6,6 +6,7 @@ use crate::analyse::compare::findings::{
     Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Row, SideFinding,
 };
 use crate::analyse::compare::judge::{medium_word, reason_title};
+use crate::analyse::compare::side::by_key;
 
 /// What a cell says; the reason stands below the table, once for all.
 pub(super) const NOT_COMPARED: &str = "not compared";
@@ -14,14 +15,7 @@ const MOST_MEASURES: usize = 4;
 
 /// Rows of one family, in their order.
 pub(super) fn families(pair: &PairFinding) -> Vec<(&str, Vec<&Row>)> {
-    let mut families: Vec<(&str, Vec<&Row>)> = Vec::new();
-    for row in &pair.rows {
-        match families.iter_mut().find(|(family, _)| *family == row.family) {
-            Some((_, rows)) => rows.push(row),
-            None => families.push((&row.family, vec![row])),
-        }
-    }
-    families
+    by_key(pair.rows.iter().map(|row| (row.family.as_str(), row)))
 }
 
 /// What a row is called below the heading of its family; with the unit where that is not the rate's own.
@@ -99,16 +93,11 @@ pub(super) fn some_of(names: &[String]) -> String {
 
 /// Facts that are known of some sides only: the marks of those sides, and the keys.
 pub(super) fn known_of(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
-    for fact in &findings.facts_not_told {
-        let who = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
-        let who = who.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ");
-        match told.iter_mut().find(|(known, _)| *known == who) {
-            Some((_, keys)) => keys.push(fact.key.clone()),
-            None => told.push((who, vec![fact.key.clone()])),
-        }
-    }
-    told
+    let who = |fact: &FactDifference| {
+        let told = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
+        told.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    by_key(findings.facts_not_told.iter().map(|fact| (who(fact), fact.key.clone())))
 }
 
 /// The page's table of a pair.
@@ -228,12 +217,6 @@ pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, 
 
 /// What holds for several sides, once, with their marks.
 pub(super) fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for (mark, text) in said {
-        match groups.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, marks)) => marks.push(mark),
-            None => groups.push((text, vec![mark])),
-        }
-    }
+    let groups = by_key(said.map(|(mark, text)| (text, mark)));
     groups.into_iter().map(|(text, marks)| (text, marks.join(", "))).collect()
 }
