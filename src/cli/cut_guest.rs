@@ -11,7 +11,6 @@ use crate::guest::disks::PlanDisks;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
 use crate::guest::vm::Vm;
-use crate::guest::wire::{Ended, Order};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::{folders, paths};
@@ -71,16 +70,14 @@ pub fn run(host: &Host, request: &Request<'_>, show: &dyn Fn(&str)) -> Result<Ou
     show(&format!("booting the guest {}", request.suite));
     let mut heard = Heard::default();
     let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {
-        let argv = argv(&name, &request.flags);
-        let env = vec![("HOME".to_owned(), "/root".to_owned())];
-        let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
-        let ended = vm.run(&order, None, &interrupt, &mut |stream, bytes| {
-            match stream {
-                Stream::Output => heard.take(bytes, show),
-                Stream::Errors => heard.errors.extend_from_slice(bytes),
-            }
-            Ok(())
-        })?;
+        let ended =
+            vm.run(&guest_run::order(argv(&name, &request.flags)), None, &interrupt, &mut |stream, bytes| {
+                match stream {
+                    Stream::Output => heard.take(bytes, show),
+                    Stream::Errors => heard.errors.extend_from_slice(bytes),
+                }
+                Ok(())
+            })?;
         vm.power_off();
         Ok(ended)
     });
@@ -95,13 +92,7 @@ pub fn run(host: &Host, request: &Request<'_>, show: &dyn Fn(&str)) -> Result<Ou
     folders::remove_empty(request.results).ok();
     let ended = ended.map_err(|e| e.while_doing(format!("cut the plan in the guest {}", request.suite)))?;
     out::to_stderr_bytes(&heard.errors);
-    let code = match ended {
-        Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
-        Ended::Killed { signal } => {
-            return Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}")));
-        }
-        Ended::TimedOut => return Err(Error::bug("a command without a limit was at its limit")),
-    };
+    let code = guest_run::exit_code(ended)?;
     let mut results = heard.results.transpose()?;
     for evidence in results.iter_mut().flatten().filter_map(|result| result.evidence.as_mut()) {
         *evidence = outside(evidence, request.results);

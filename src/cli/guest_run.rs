@@ -83,18 +83,29 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
     let (errors, spoke) = (std::mem::take(&mut sitting.errors), sitting.spoke);
     let folder = outlet.take_out(host)?;
     folder.as_deref().map_or(Ok(()), session::give_to_person)?;
-    let code = match ended.map_err(|e| resumable(e, folder.as_deref()))? {
-        Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
-        Ended::Killed { signal } => {
-            return Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}")));
-        }
-        Ended::TimedOut => return Err(Error::bug("a run without a limit was at its limit")),
-    };
+    let code = exit_code(ended.map_err(|e| resumable(e, folder.as_deref()))?)?;
     if !spoke {
         // What the program inside had to say is all there is.
         out::to_stderr_bytes(&errors);
     }
     Ok(Outcome { code, folder: folder.filter(|_| spoke) })
+}
+
+/// The exit code of the program inside.
+///
+/// # Errors
+/// When it was killed.
+pub(super) fn exit_code(ended: Ended) -> Result<u8> {
+    match ended {
+        Ended::Exited(code) => Ok(u8::try_from(code).unwrap_or(u8::MAX)),
+        Ended::Killed { signal } => Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}"))),
+        Ended::TimedOut => Err(Error::bug("a command without a limit was at its limit")),
+    }
+}
+
+/// A call of the program inside.
+pub(super) fn order(argv: Vec<String>) -> Order {
+    Order { argv, env: vec![("HOME".to_owned(), "/root".to_owned())], cwd: INSIDE.to_owned(), limit_ms: None }
 }
 
 /// Says how what was measured is not lost.
@@ -206,9 +217,7 @@ impl Trip<'_> {
         }
         let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
         let crashed = crash.map(CrashRequest::crashed);
-        let argv = self.argv(suite, died, crashed.as_ref(), sitting.outlet)?;
-        let env = vec![("HOME".to_owned(), "/root".to_owned())];
-        let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
+        let order = order(self.argv(suite, died, crashed.as_ref(), sitting.outlet)?);
         let (asked, back) = (Cell::new(false), Cell::new(None));
         let mut told = |stream, bytes: &[u8]| {
             match stream {

@@ -115,6 +115,14 @@ pub fn json(value: &impl Serialize) -> Result<()> {
     }
 }
 
+/// Writes a value as JSON, or as text for the width of standard output.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn json_or(as_json: bool, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+    if as_json { json(value) } else { fitted(text) }
+}
+
 fn reverses(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

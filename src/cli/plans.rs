@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Result<u8> {
         }
         None => {
             let lines = shipped::all().map(Line::of).collect::<Result<Vec<Line>>>()?;
-            if args.json { out::json(&lines)? } else { out::fitted(|| shown(&lines))? }
+            out::json_or(args.json, &lines, || shown(&lines))?;
         }
     }
     Ok(0)
@@ -143,7 +143,7 @@ impl Line {
 
 fn shown(lines: &[Line]) -> String {
     let extent = |extent: &Extent, what: &str| {
-        let n = u32::try_from(if what == "case" { extent.cases } else { extent.trials }).unwrap_or(u32::MAX);
+        let n = if what == "case" { extent.cases } else { extent.trials };
         format!("{}, {}", count(n, what), Micros(extent.expected_us))
     };
     let one = |line: &Line| {

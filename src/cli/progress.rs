@@ -186,8 +186,7 @@ fn repeats(most: u32) -> String {
 
 /// "after block 4: 3 pairs decided, 2 cases stopped (...), at most 12 trials left".
 fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> String {
-    let mut text =
-        format!("after block {block}: {} decided", count(u32::try_from(decided).unwrap_or(u32::MAX), "pair"));
+    let mut text = format!("after block {block}: {} decided", count(decided, "pair"));
     for case in stopped {
         text.push_str(&format!("\n  {:<52} stopped: {}", case.case, case.reason));
     }

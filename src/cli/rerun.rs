@@ -183,7 +183,7 @@ fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>
     // What is printed is the check alone.
     let watched = Watched { json: false, yes, follower: &follower };
     let ending = run::measured(&Host::this(), task, Continuing::default(), places, watched)?;
-    run::written(&ending, &load::findings(&ending.folder)?)?;
+    run::written(&ending.folder, &load::findings(&ending.folder)?)?;
     if ending.interrupted {
         out::remark("interrupted; the same command resumes it");
         return Ok(Err(Kind::Interrupted.exit_code()));

@@ -248,7 +248,7 @@ fn shown(status: &Status, folder: &Path, now_us: u64) -> String {
         State::Interrupted => format!("interrupted; resume it: {resume}"),
         State::Killed => format!("killed; clean up: pgstrata clean; then resume: {resume}"),
     };
-    let all = count(u32::try_from(status.trials).unwrap_or(u32::MAX), "trial");
+    let all = count(status.trials, "trial");
     let mut text = format!("{}: {state}\n  {} of {all} measured", status.name, status.measured);
     for (number, what) in [(status.not_run, "not run"), (status.damaged, "damaged")] {
         if number > 0 {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::host::connections::{Connection, Connections};
 use crate::host::threads;
 use crate::host::time::sleep;
-use request::{Refusal, parse};
+use request::parse;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -123,7 +123,7 @@ fn read_head(from: &mut impl Read) -> Option<Vec<u8>> {
 fn respond(head: &[u8], names: &[String], answer: &Answer) -> (Response, bool) {
     let parsed = match parse(head) {
         Ok(parsed) => parsed,
-        Err(Refusal { status, why }) => return (Response::plain(status, why), true),
+        Err((status, why)) => return (Response::plain(status, why), true),
     };
     if !is_ours(&parsed.host, names) {
         let why = "this server does not go by the name in the Host header; if it should: pgstrata serve --allow-host NAME\n\
