@@ -155,7 +155,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     subject.keep(&results, clients)?;
     if args.inside {
-        out::line(&cut_guest::Line::Results(results.clone()).text()?)?;
+        out::line(&out::json_line(&cut_guest::Line::Results(results.clone()))?)?;
     } else {
         out::json_or(args.json, &results, || shown(&results))?;
     }
@@ -169,7 +169,7 @@ pub fn run(args: &Args) -> Result<u8> {
 fn show(args: &Args, text: &str) {
     if args.inside {
         // Where the host is gone, the guest ends, too.
-        drop(cut_guest::Line::Told(text.to_owned()).text().and_then(|line| out::line(&line)));
+        drop(out::json_line(&cut_guest::Line::Told(text.to_owned())).and_then(|line| out::line(&line)));
     } else if std::io::stderr().is_terminal() {
         out::passing(text);
     }
@@ -194,12 +194,12 @@ fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
     ];
     let mut flags: Vec<String> = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
     flags.extend(args.workload.then(|| "--workload".to_owned()));
-    let request = cut_guest::Request { plan: path, suite, flags, results: &args.places.places()?.results };
-    let outcome = cut_guest::run(host, &request, &|text| show(args, text))?;
-    if let Some(results) = &outcome.results {
+    let results = args.places.places()?.results;
+    let (code, results) = cut_guest::run(host, path, &suite, &flags, &results, &|text| show(args, text))?;
+    if let Some(results) = &results {
         out::json_or(args.json, results, || shown(results))?;
     }
-    Ok(outcome.code)
+    Ok(code)
 }
 
 /// Whose cases are cut.

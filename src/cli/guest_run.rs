@@ -24,7 +24,6 @@ use crate::run::died::Died;
 use crate::run::session;
 use crate::store::folder::RunFolder;
 use crate::units::Bytes;
-use serde::Serialize;
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -56,17 +55,12 @@ pub enum Task<'a> {
     Resume { folder: &'a Path, blocks: Option<u32> },
 }
 
-/// How it ended: the exit code of the program inside, and the run folder where there is one.
-pub struct Outcome {
-    pub code: u8,
-    pub folder: Option<PathBuf>,
-}
-
-/// Runs a plan in its guests, one at a time. `follow` sees each event, with the run folder as it is seen on the host.
+/// Runs a plan in its guests, one at a time: the exit code of the program inside, and the run folder where there is one. `follow` sees
+/// each event, with the run folder as it is seen on the host.
 ///
 /// # Errors
 /// When a guest is not built or does not boot, or ends with no trial under way.
-pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped)) -> Result<Outcome> {
+pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped)) -> Result<(u8, Option<PathBuf>)> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
     // All of them, before anything is booted.
@@ -88,7 +82,7 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
         // What the program inside had to say is all there is.
         out::to_stderr_bytes(&errors);
     }
-    Ok(Outcome { code, folder: folder.filter(|_| spoke) })
+    Ok((code, folder.filter(|_| spoke)))
 }
 
 /// The exit code of the program inside.
@@ -216,7 +210,7 @@ impl Trip<'_> {
             shape.scratch = Some(Scratch::Left(disk));
         }
         let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
-        let crashed = crash.map(CrashRequest::crashed);
+        let crashed = crash.map(|(crashed, at)| Crashed { down_us: micros(at.elapsed()), ..crashed });
         let order = order(self.argv(suite, died, crashed.as_ref(), sitting.outlet)?);
         let (asked, back) = (Cell::new(false), Cell::new(None));
         let mut told = |stream, bytes: &[u8]| {
@@ -266,12 +260,12 @@ impl Trip<'_> {
             }
         }
         if let Some(died) = died {
-            argv.extend(["--died".to_owned(), json(&died)?]);
+            argv.extend(["--died".to_owned(), out::json_line(&died)?]);
         } else if let Task::Resume { blocks: Some(blocks), .. } = self.request.task {
             argv.extend(["--blocks".to_owned(), blocks.to_string()]);
         }
         if let Some(crashed) = crashed {
-            argv.extend(["--crashed".to_owned(), json(crashed)?]);
+            argv.extend(["--crashed".to_owned(), out::json_line(crashed)?]);
         }
         Ok(argv)
     }
@@ -292,26 +286,8 @@ pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result
     Ok(shape)
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|e| Error::bug(e.to_string()))
-}
-
-/// A trial's request that its guest be killed.
-struct CrashRequest {
-    trial: TrialKey,
-    since_answer_us: u64,
-    answers_apart_us: u64,
-    /// When it was heard.
-    at: Instant,
-}
-
-impl CrashRequest {
-    /// For the program that is called now.
-    fn crashed(self) -> Crashed {
-        let CrashRequest { trial, since_answer_us, answers_apart_us, at } = self;
-        Crashed { trial, since_answer_us, answers_apart_us, down_us: micros(at.elapsed()) }
-    }
-}
+/// A trial's request that its guest be killed, and when it was heard.
+type CrashRequest = (Crashed, Instant);
 
 /// What is known of the run while it goes on.
 struct Sitting<'a> {
@@ -353,7 +329,7 @@ impl<'a> Sitting<'a> {
     fn crash(&mut self) -> Result<CrashRequest> {
         let request = self.asked.take().ok_or_else(|| Error::bug("a guest was killed that nobody wanted to crash"))?;
         if std::mem::replace(&mut self.has_crashed, true) {
-            let what = format!("trial {} of {}", request.trial.trial, request.trial.case);
+            let what = format!("trial {} of {}", request.0.trial.trial, request.0.trial.case);
             return Err(Error::tool(format!("{what} asked for a second crash of its guest, and was ended")));
         }
         Ok(request)
@@ -380,8 +356,8 @@ impl<'a> Sitting<'a> {
                 (self.under_way, self.has_crashed) = (Some((trial.clone(), Step::Check)), false);
             }
             Event::CrashAsked { trial, since_answer_us, answers_apart_us } => {
-                let (since_answer_us, answers_apart_us) = (*since_answer_us, *answers_apart_us);
-                self.asked = Some(CrashRequest { trial: trial.clone(), since_answer_us, answers_apart_us, at: now() });
+                let (trial, since_answer_us, answers_apart_us) = (trial.clone(), *since_answer_us, *answers_apart_us);
+                self.asked = Some((Crashed { trial, since_answer_us, answers_apart_us, down_us: 0 }, now()));
             }
             Event::StepStarted { trial, step, .. } => self.under_way = Some((trial.clone(), *step)),
             Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.under_way = None,
@@ -459,7 +435,7 @@ mod tests {
         let (mut got, mut left) = (Vec::new(), boots.iter());
         let ended = course(&Suite::default(), &Interrupt::never(), &mut sitting, &mut |boot, sitting| {
             let died = boot.died.unwrap_or_default().iter().map(|died| died.reason.clone()).collect();
-            if let Some((request, _)) = &boot.after {
+            if let Some(((request, _), _)) = &boot.after {
                 assert_eq!((request.since_answer_us, request.answers_apart_us), (3_000, 7_000));
             }
             got.push((died, boot.after.map(|(_, disk)| disk)));

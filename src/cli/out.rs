@@ -115,16 +115,20 @@ pub fn json(value: &impl Serialize) -> Result<()> {
     }
 }
 
+/// A value as one line of JSON.
+///
+/// # Errors
+/// A bug: a value that JSON does not have.
+pub fn json_line(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| Error::bug(e.to_string()))
+}
+
 /// Writes a value as JSON, or as text for the width of standard output.
 ///
 /// # Errors
 /// As [`bytes`].
 pub fn json_or(as_json: bool, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
     if as_json { json(value) } else { fitted(text) }
-}
-
-fn reverses(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Writes a line to standard error, where remarks go that are no result; on a terminal folded at its width. Without a
@@ -226,7 +230,9 @@ fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
         }
         match c {
             '\n' | '\t' if keep_lines => out.push(c),
-            c if c.is_control() || reverses(c) => out.extend(c.escape_unicode()),
+            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+                out.extend(c.escape_unicode())
+            }
             c => out.push(c),
         }
         rest = &rest[c.len_utf8()..];

@@ -67,10 +67,10 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
     let again = |side: &str, ids: &[String]| ids.iter().map(|id| joined::id(side, id)).collect::<Vec<String>>();
     let olds: Vec<_> = pairs.iter().map(|pair| (pair.baseline, again(joined::BASELINE, &pair.ids.0))).collect();
     let news: Vec<_> = pairs.iter().map(|pair| (pair.run, again(joined::RUN, &pair.ids.1))).collect();
-    let (old, new) = (Part::of(&source, &olds), Part::of(&source, &news));
+    let ((old, old_trials), (new, new_trials)) = (part(&source, &olds), part(&source, &news));
     let found = limits::check(
-        new.checked(&run.label, &source, wall_us),
-        old.checked(&baseline.label, &source, wall_us),
+        Checked::of(&run.label, &source.run, wall_us, new_trials, &new),
+        Checked::of(&baseline.label, &source.run, wall_us, old_trials, &old),
         limits,
     );
     let mut found = found.of_rerun(shown.clone(), before(run, baseline, &left_out, limits));
@@ -141,35 +141,14 @@ fn side_of(named: &Side, source: &RunSource, ids: &[String]) -> Side {
     from_run::side(named.argument, named.name.clone(), named.name.clone(), source, &cases)
 }
 
-/// One half of the run that has both.
-struct Part {
-    sides: Vec<Side>,
-    /// Trials planned and measured.
-    trials: (u32, u32),
-}
-
-impl Part {
-    fn of(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> Part {
-        let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
-        let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
-        let measured = source.trials.iter().filter(|trial| has(&trial.case.id)).count();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Part {
-            sides: sides.iter().map(|(side, ids)| side_of(side, source, ids)).collect(),
-            trials: (count(planned), count(measured)),
-        }
-    }
-
-    fn checked<'a>(&'a self, label: &'a str, source: &'a RunSource, wall_us: Option<u64>) -> Checked<'a> {
-        Checked {
-            label,
-            id: &source.run.id,
-            started: &source.run.started,
-            wall_us,
-            trials: self.trials,
-            sides: &self.sides,
-        }
-    }
+/// The sides of one half of the run that has both, and its trials planned and measured.
+fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32, u32)) {
+    let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
+    let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
+    let measured = source.trials.iter().filter(|trial| has(&trial.case.id)).count();
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let sides = sides.iter().map(|(side, ids)| side_of(side, source, ids)).collect();
+    (sides, (count(planned), count(measured)))
 }
 
 /// Runs the plan, or what an earlier call has left of it: its run folder, or the exit code of a run that stopped.
@@ -222,13 +201,7 @@ pub(crate) struct Read {
 impl Read {
     pub fn checked(&self) -> Checked<'_> {
         let run = &self.source.findings.run;
-        Checked {
-            label: &self.label,
-            id: &self.source.run.id,
-            started: &self.source.run.started,
-            wall_us: self.wall_us,
-            trials: (run.trials_planned, run.trials_measured),
-            sides: &self.sides,
-        }
+        let trials = (run.trials_planned, run.trials_measured);
+        Checked::of(&self.label, &self.source.run, self.wall_us, trials, &self.sides)
     }
 }

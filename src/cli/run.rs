@@ -282,14 +282,14 @@ fn in_guests(
         (None, None) => return Err(Error::user("name a plan, or a run folder with --resume")),
     };
     let request = guest_run::Request { task, suites, disks, json: args.json, results: &places.results };
-    let outcome = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
-    let Some(folder) = outcome.folder else { return Ok(outcome.code) };
+    let (code, folder) = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
+    let Some(folder) = folder else { return Ok(code) };
     let counts = || {
         let (done, not_run) = guest_run::counted(&folder)?;
         Ok(format!("{} measured, {not_run} not run", count(done, "trial")))
     };
-    tell(&folder, args.json, counts, outcome.code == Kind::Interrupted.exit_code())?;
-    Ok(outcome.code)
+    tell(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;
+    Ok(code)
 }
 
 /// Prints the results of a run and how it ended, and writes its report.

@@ -10,7 +10,7 @@ use super::status::{State, Status, status};
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::fleet::GroupBy;
 use crate::analyse::{compare, load};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Kind, Result};
 use crate::host::time::wall_us;
 use crate::report::serve::{ICON, LIVE_SCRIPT, LiveView, list, live, message, style};
 use crate::report::{self, ALL};
@@ -141,8 +141,7 @@ impl Site {
     fn status(&self, name: &str) -> Result<Option<Response>> {
         let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
         let view = live_view(name, &status(&folder, wall_us())?);
-        let text = serde_json::to_string(&view).map_err(|e| Error::bug(e.to_string()))?;
-        Ok(Some(Response::new("application/json", text)))
+        Ok(Some(Response::new("application/json", out::json_line(&view)?)))
     }
 
     /// `report` is the page, `report.csv` and so on are the other forms.

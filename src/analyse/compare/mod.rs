@@ -23,7 +23,7 @@ pub mod single;
 mod tests;
 
 use crate::analyse::findings::durability::class_word;
-use crate::analyse::findings::{Durability, DurabilityClass, Estimate};
+use crate::analyse::findings::{DurabilityClass, Estimate};
 use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;
@@ -146,13 +146,15 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
     let mediums: BTreeSet<bool> = measured().map(|measure| measure.medium == Medium::Memory).collect();
     let told = measured().find(|measure| measure.medium != Medium::Unknown);
     let medium = if mediums.len() > 1 { Medium::Unknown } else { told.map_or(Medium::Unknown, |m| m.medium) };
+    let durabilities = side.measures.iter().filter_map(|it| it.durability.as_ref());
     SideFinding {
         mark: mark(place),
         argument: side.argument,
         label: side.label.clone(),
         origin: side.origin,
         medium,
-        durability: side.measures.iter().filter_map(|it| it.durability.as_ref()).reduce(worse).cloned(),
+        // The one that leaves most to doubt; the first of those alike.
+        durability: durabilities.reduce(|one, other| if other.class > one.class { other } else { one }).cloned(),
         measures: measured().count(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
@@ -177,11 +179,6 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
         Alone { side: place, measures: own.map(Measure::key).collect() }
     });
     found.filter(|alone| !alone.measures.is_empty()).collect()
-}
-
-/// The durability that leaves more to doubt; the first of two alike.
-fn worse<'a>(one: &'a Durability, other: &'a Durability) -> &'a Durability {
-    if other.class > one.class { other } else { one }
 }
 
 /// That two sides are not known to be of one class in what is compared; the reasons stand with the sides.
