@@ -5,7 +5,7 @@ use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::limits::{Limit, Outcome};
 use crate::analyse::{limits, load};
 use crate::cli::places::{PlaceArgs, folder_and_case};
-use crate::cli::rerun::{Read, Rerun};
+use crate::cli::rerun::Read;
 use crate::cli::{out, rerun};
 use crate::error::{Context, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
 use crate::foreign::hint_at_nearest;
@@ -87,8 +87,8 @@ pub fn run(args: &Args) -> Result<u8> {
     let findings = match args.rerun_baseline {
         false => limits::check(run.checked(), baseline.checked(), &args.limits),
         true => match rerun::check(&run, &baseline, &args.limits, &args.places.places()?, args.yes)? {
-            Rerun::Checked(findings) => *findings,
-            Rerun::Stopped(code) => return Ok(code),
+            Ok(findings) => findings,
+            Err(code) => return Ok(code),
         },
     };
     out::json_or(args.json, &findings, || report::limits::terminal(&findings))?;

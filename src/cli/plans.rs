@@ -54,7 +54,11 @@ enum What {
 pub fn run(args: &Args) -> Result<u8> {
     if let Some(What::Show { name }) = &args.what {
         let found = shipped::find(name).ok_or_else(|| unknown(name))?;
-        out::bytes(format!("{}\n    # plans/{}.toml\n\n{}", found.page, found.name, indented(found.text)).as_bytes())?;
+        // As Markdown shows code.
+        let lines =
+            found.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
+        let plan: String = lines.collect();
+        out::bytes(format!("{}\n    # plans/{}.toml\n\n{plan}", found.page, found.name).as_bytes())?;
         return Ok(0);
     }
     match &args.name {
@@ -68,11 +72,6 @@ pub fn run(args: &Args) -> Result<u8> {
         }
     }
     Ok(0)
-}
-
-/// As Markdown shows code.
-fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect()
 }
 
 /// Checks the plan of this name, if there is one and no file has it.

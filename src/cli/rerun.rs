@@ -20,13 +20,6 @@ use crate::run::session::Places;
 use crate::store::folder::{RunFolder, StoredTrial};
 use std::path::PathBuf;
 
-/// What came of it.
-pub(super) enum Rerun {
-    Checked(Box<LimitFindings>),
-    /// The run ended before its trials were measured: the exit code.
-    Stopped(u8),
-}
-
 /// Two sides of the same name, with the ids of their cases that are measured again.
 struct Pair<'a> {
     baseline: &'a Side,
@@ -43,11 +36,17 @@ struct LeftOut {
     alone: Vec<String>,
 }
 
-/// Measures and checks.
+/// Measures and checks; the exit code where the run ended before its trials were measured.
 ///
 /// # Errors
 /// When there is nothing to interleave, or it cannot be; as a run.
-pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Places, yes: bool) -> Result<Rerun> {
+pub(super) fn check(
+    run: &Read,
+    baseline: &Read,
+    limits: &[Limit],
+    places: &Places,
+    yes: bool,
+) -> Result<Result<LimitFindings, u8>> {
     let (pairs, cases, left_out) = paired(run, baseline);
     if cases.is_empty() && left_out.equal.is_empty() {
         return Err(Error::user(format!("{} and {} have no case in common", run.label, baseline.label)).hint(
@@ -59,7 +58,7 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
     forecast::recheck(&plan.cases)?;
     let folder = match measure(plan, places, yes)? {
         Ok(folder) => folder,
-        Err(code) => return Ok(Rerun::Stopped(code)),
+        Err(code) => return Ok(Err(code)),
     };
     let (source, wall_us) = (RunSource::load(&folder)?, load::wall_us(&RunFolder::open(&folder)?)?);
     let blocks = source.run.blocks;
@@ -89,7 +88,7 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
     for missing in load::findings(&folder)?.not_run {
         found.notes.push(format!("{} was not run: {}", missing.case, missing.reason));
     }
-    Ok(Rerun::Checked(Box::new(found)))
+    Ok(Ok(found))
 }
 
 fn half(read: &Read) -> Half<'_> {

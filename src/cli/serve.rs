@@ -14,7 +14,7 @@ use crate::error::{Kind, Result};
 use crate::host::time::wall_us;
 use crate::report::serve::{ICON, LIVE_SCRIPT, LiveView, list, live, message, style};
 use crate::report::{self, ALL};
-use crate::serve::{Answer, Policy, Request, Response, Server};
+use crate::serve::{Answer, Request, Response, Server};
 use crate::store::results::Results;
 use crate::units::significant;
 use runs::Runs;
@@ -161,7 +161,7 @@ impl Site {
             _ => renderer.render(&findings, &mut body)?,
         }
         Ok(Some(match extension {
-            "html" => Response { policy: Policy::OfPage, ..Response::new(HTML, body) },
+            "html" => Response::page(body),
             "json" => Response::new("application/json", body),
             "csv" => Response::new("text/csv; charset=utf-8", body),
             "openmetrics" => Response::new("application/openmetrics-text; version=1.0.0; charset=utf-8", body),
@@ -176,7 +176,7 @@ impl Site {
         let Some(plan) = fleet::chosen(self.runs.plans()?, request.value("plan")) else { return Ok(None) };
         let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
         let page = fleet::page(&self.runs.results, &plan, &by)?;
-        Ok(Some(Response { policy: Policy::OfPage, ..Response::new(HTML, page) }))
+        Ok(Some(Response::page(page)))
     }
 
     fn compare(&self, request: &Request) -> Result<Option<Response>> {
@@ -189,7 +189,7 @@ impl Site {
             sides.extend(from_run::sides(argument, name, &source, None));
         }
         let page = report::compare::page(&compare::compare(&sides), Some(HOME))?;
-        Ok(Some(Response { policy: Policy::OfPage, ..Response::new(HTML, page) }))
+        Ok(Some(Response::page(page)))
     }
 }
 

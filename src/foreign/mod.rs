@@ -77,7 +77,7 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
     if log::is_log(&sample) && !also_holds_others(&sample) {
         return Some("pgbench -l".to_owned());
     }
-    let text = decode::decode(sample).ok()?.text;
+    let (text, _) = decode::decode(sample).ok()?;
     if log::aggregated(&text).is_some() {
         return Some("pgbench -l".to_owned());
     }
@@ -127,11 +127,11 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
         reading.log = Some(log);
         reading.outputs.push(output);
     } else {
-        let text = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
-        reading.file.encoding = text.encoding.map(str::to_owned);
-        match log::aggregated(&text.text).filter(|_| !also_holds_others(text.text.as_bytes())) {
+        let (text, encoding) = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
+        reading.file.encoding = encoding.map(str::to_owned);
+        match log::aggregated(&text).filter(|_| !also_holds_others(text.as_bytes())) {
             Some((log, output)) => (reading.log, reading.outputs) = (Some(log), vec![output]),
-            None => read_text(name, &text.text, &mut reading)?,
+            None => read_text(name, &text, &mut reading)?,
         }
     }
     drop(plain);
@@ -156,7 +156,7 @@ fn also_holds_others(sample: &[u8]) -> bool {
     let lines = web::lines(text);
     sample.len() < SAMPLE && {
         let has_rows = |output: &Output| !output.rows.is_empty();
-        read::KINDS.iter().any(|kind| (kind.read)(&lines).iter().any(has_rows))
+        read::KINDS.iter().any(|(_, read)| read(&lines).iter().any(has_rows))
     }
 }
 
@@ -225,7 +225,7 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     let first = lines.iter().find(|line| !line.text.is_empty());
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
-    let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).chain(["pgbench -l"]).collect();
+    let known: Vec<&str> = read::KINDS.iter().map(|(name, _)| *name).chain(["pgbench -l"]).collect();
     let tool = |known: &str| known.split(" -").next().unwrap_or_default().to_owned();
     let calls = |line: &&Line<'_>| known.iter().any(|it| read::table::command(line.text, &tool(it)).is_some());
     let what = match lines.iter().find(calls) {

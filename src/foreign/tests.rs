@@ -84,8 +84,8 @@ fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
     let error = of(b"\nwelcome to frobnicate 3\n1 2 3\n").unwrap_err();
     assert_eq!(error.kind(), Kind::User);
     assert!(error.to_string().contains("line 2 is `welcome to frobnicate 3`"), "{error}");
-    for kind in super::read::KINDS {
-        assert!(error.hint_text().unwrap().contains(kind.name), "{}", kind.name);
+    for (name, _) in super::read::KINDS {
+        assert!(error.hint_text().unwrap().contains(name), "{name}");
     }
 }
 

@@ -17,20 +17,13 @@ impl Request {
     }
 }
 
-/// A request with what the server itself must know of it.
-pub(super) struct Parsed {
-    pub request: Request,
-    pub is_head: bool,
-    pub host: String,
-}
-
 /// Why a request is not answered, behind the status.
 pub(super) type Refusal = (u16, &'static str);
 
 const BAD: Refusal = (400, "not a request that this server understands");
 
-/// Reads the lines before the empty one.
-pub(super) fn parse(head: &[u8]) -> Result<Parsed, Refusal> {
+/// Reads the lines before the empty one: the request, whether it asks for the head alone, and the host that it calls.
+pub(super) fn parse(head: &[u8]) -> Result<(Request, bool, String), Refusal> {
     let text = std::str::from_utf8(head).map_err(|_| BAD)?;
     let mut lines = text.split("\r\n");
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
@@ -51,7 +44,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Parsed, Refusal> {
         return Err((400, "a request must have one Host header"));
     };
     let request = target_of(target).ok_or(BAD)?;
-    Ok(Parsed { request, is_head, host })
+    Ok((request, is_head, host))
 }
 
 fn target_of(target: &str) -> Option<Request> {

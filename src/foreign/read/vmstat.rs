@@ -64,20 +64,15 @@ impl Header {
     }
 }
 
-/// Whether an option among the arguments gives memory another unit.
-fn is_scaled(arguments: &str) -> bool {
-    table::has_option(arguments, 'S') || arguments.contains("--unit")
-}
-
 #[derive(Default)]
 struct Reader {
     outputs: Vec<Output>,
     current: Option<(Header, Output)>,
     report: u32,
     called: Option<String>,
-    /// Whether memory is in a unit of its own.
+    /// True if vmstat ran with -S, so memory is not in KiB.
     scaled: bool,
-    /// Whether somebody left out what stood before the first row.
+    /// True if the lines before the first row are missing.
     cut: bool,
 }
 
@@ -143,7 +138,8 @@ impl Reader {
     /// Whether a line is a command or says what was called; what ran before it has ended.
     fn is_command(&mut self, text: &str) -> bool {
         let called = table::command(text, "vmstat");
-        let scaled = text.split_once("vmstat").is_some_and(|(_, rest)| is_scaled(rest));
+        let arguments = text.split_once("vmstat").map(|(_, arguments)| arguments);
+        let scaled = arguments.is_some_and(|them| table::has_option(them, 'S') || them.contains("--unit"));
         if called.is_none() && !scaled && !table::is_prompt(text) {
             return false;
         }

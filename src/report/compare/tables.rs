@@ -50,16 +50,17 @@ pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
 pub(super) fn ratio(comparison: &Comparison) -> (String, String, &'static str) {
     let estimate = Estimate::of(comparison.ratio, comparison.low.zip(comparison.high), 1);
     let (figure, interval) = value(&estimate, &[]);
-    (format!("{figure}×"), interval, outcome(comparison.outcome))
+    (format!("{figure}×"), interval, outcome(comparison.outcome).0)
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
+/// An outcome in a word, and how the page colours it.
+fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
-        Outcome::Faster => "faster",
-        Outcome::Slower => "slower",
-        Outcome::Undecided => "undecided",
-        Outcome::NotRepeated => "not repeated",
-        Outcome::NoInterval => "no interval",
+        Outcome::Faster => ("faster", "faster"),
+        Outcome::Slower => ("slower", "slower"),
+        Outcome::Undecided => ("undecided", ""),
+        Outcome::NotRepeated => ("not repeated", "quiet"),
+        Outcome::NoInterval => ("no interval", "quiet"),
     }
 }
 
@@ -134,18 +135,12 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
-            let style = match comparison.outcome {
-                Outcome::Faster => "faster",
-                Outcome::Slower => "slower",
-                Outcome::Undecided => "",
-                Outcome::NotRepeated | Outcome::NoInterval => "quiet",
-            };
             (
                 Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
                 Cell::text(says)
                     .aside(comparison.how.trim_start_matches("no interval: "))
                     .csv(vec![says.to_owned(), comparison.how.clone()])
-                    .style(style),
+                    .style(outcome(comparison.outcome).1),
             )
         }
         None => {
