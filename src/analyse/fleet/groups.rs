@@ -67,7 +67,12 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     let spread = Spread::of(&means);
     let named = spread.as_ref().map(Spread::named).unwrap_or_default();
     let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
-    let history = History { group: name, by, middles: &middles, middle };
+    let speed = |sitting: &super::Sitting| {
+        let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - middles.get(case.as_str())?);
+        let logs: Vec<f64> = sitting.cases.iter().filter_map(beside).collect();
+        (!logs.is_empty()).then(|| (mean(&logs) - middle).exp())
+    };
+    let is_of_group = |sitting: &super::Sitting| sitting.group(by) == *name;
     let mut hosts: Vec<HostFinding> = (0..members.len())
         .map(|place| HostFinding {
             host: members[place].machine.host.hostname.clone(),
@@ -76,7 +81,7 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
             is_slow: named.contains(&place),
             trials: members[place].trials,
             cases: of_cases[place].iter().map(|(case, log)| (case.clone(), log.exp())).collect(),
-            history: history.of(members[place].machine),
+            history: history(members[place].machine, speed, is_of_group),
         })
         .collect();
     hosts.sort_by(|one, other| one.speed.total_cmp(&other.speed));
@@ -85,44 +90,34 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     HostGroup { name: name.clone(), spread: deviation, limit, limit_speed, hosts }
 }
 
-/// What the history of a group's hosts is shown against.
-struct History<'a> {
-    group: &'a str,
-    by: &'a [GroupBy],
-    /// Of each case the median of the group's hosts, and the median of their means over cases.
-    middles: &'a BTreeMap<&'a str, f64>,
-    middle: f64,
-}
-
-impl History<'_> {
-    fn of(&self, machine: &Machine) -> Vec<Sitting> {
-        let mut sittings: Vec<&super::Sitting> = machine.sittings.iter().collect();
-        sittings.sort_by(|one, other| one.started.cmp(&other.started));
-        let mut history: Vec<Sitting> = Vec::new();
-        for sitting in sittings {
-            let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - self.middles.get(case.as_str())?);
-            let logs: Vec<f64> = sitting.cases.iter().filter_map(beside).collect();
-            if logs.is_empty() {
-                continue;
-            }
-            let changed = |by: &GroupBy| {
-                let (before, now) = (history.last()?.facts.get(by), sitting.facts.get(by));
-                let words = || format!("{} {} to {}", by.word(), value(before), value(now));
-                (before != now).then(words)
-            };
-            let changes = MARKED.iter().filter_map(changed).collect();
-            history.push(Sitting {
-                run: sitting.run.clone(),
-                started: sitting.started.clone(),
-                speed: (mean(&logs) - self.middle).exp(),
-                trials: sitting.cases.values().map(Vec::len).sum(),
-                in_group: sitting.group(self.by) == self.group,
-                facts: sitting.facts.clone(),
-                changes,
-            });
-        }
-        history
+/// What a machine did over time: `speed` is that of a sitting beside a group's hosts, in the cases that they have.
+fn history(
+    machine: &Machine,
+    speed: impl Fn(&super::Sitting) -> Option<f64>,
+    is_of_group: impl Fn(&super::Sitting) -> bool,
+) -> Vec<Sitting> {
+    let mut sittings: Vec<&super::Sitting> = machine.sittings.iter().collect();
+    sittings.sort_by(|one, other| one.started.cmp(&other.started));
+    let mut history: Vec<Sitting> = Vec::new();
+    for sitting in sittings {
+        let Some(speed) = speed(sitting) else { continue };
+        let changed = |by: &GroupBy| {
+            let (before, now) = (history.last()?.facts.get(by), sitting.facts.get(by));
+            let words = || format!("{} {} to {}", by.word(), value(before), value(now));
+            (before != now).then(words)
+        };
+        let changes = MARKED.iter().filter_map(changed).collect();
+        history.push(Sitting {
+            run: sitting.run.clone(),
+            started: sitting.started.clone(),
+            speed,
+            trials: sitting.cases.values().map(Vec::len).sum(),
+            in_group: is_of_group(sitting),
+            facts: sitting.facts.clone(),
+            changes,
+        });
     }
+    history
 }
 
 /// A group over another one. Machines that are in both, before and after a change, are pairs; the others are compared without
