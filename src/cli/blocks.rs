@@ -47,7 +47,6 @@ impl FromStr for BlocksArg {
 
 impl BlocksArg {
     /// The total that an extension asks for.
-    #[must_use]
     pub fn total(self) -> Option<u32> {
         if let BlocksArg::Total(total) = self { Some(total) } else { None }
     }

@@ -8,7 +8,6 @@ use crate::record::stack::GroundKind;
 use crate::workload;
 
 /// Every layer, workload and knob of this program.
-#[must_use]
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
     for &layer in provision::ALL {

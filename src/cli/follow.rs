@@ -25,7 +25,6 @@ pub struct Follower {
 }
 
 impl Follower {
-    #[must_use]
     pub fn new(page: bool) -> Follower {
         Follower { page, folder: OnceLock::new() }
     }

@@ -40,7 +40,6 @@ struct Now {
 
 impl Progress {
     /// `json`: one event a line on standard output. Else a line on a terminal that the next replaces, plain lines elsewhere.
-    #[must_use]
     pub fn new(json: bool, terminal: bool) -> Progress {
         let now: Arc<Mutex<Now>> = Arc::default();
         let bar = (!json && terminal).then(|| {
@@ -196,7 +195,6 @@ fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> Str
 }
 
 /// A trial: `ext4.tpcb #2`.
-#[must_use]
 pub fn named(trial: &TrialKey) -> String {
     format!("{} #{}", trial.case, trial.trial)
 }

@@ -6,7 +6,6 @@ use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedO
 use std::collections::BTreeMap;
 
 /// Each file as a case of its own, named by the file, all with these facts.
-#[must_use]
 pub fn by_file(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Vec<ImportedCase> {
     let mut cases: Vec<ImportedCase> = Vec::new();
     for reading in readings {
@@ -44,7 +43,6 @@ fn plain(text: &str) -> String {
 }
 
 /// One trial of the files of one run. The logs of several threads become one.
-#[must_use]
 pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     let mut trial = ImportedTrial::default();
     for (index, reading) in readings.into_iter().enumerate() {
@@ -62,7 +60,6 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
 }
 
 /// What would be needed to judge a record and is known neither by its origin, nor by facts, nor by what was read.
-#[must_use]
 pub fn unknown(record: &ImportRecord) -> Vec<String> {
     const DEVICES: [&str; 5] =
         ["stack.device", "stack.devices", "stack.controller", "device.class", "storage.description"];

@@ -123,13 +123,11 @@ impl Manifest {
     }
 
     /// Every file that it names, each once.
-    #[must_use]
     pub fn files(&self) -> BTreeSet<&str> {
         self.trials.iter().flatten().flatten().map(String::as_str).collect()
     }
 
     /// Its cases with what was read of each file; a file without a reading is left out. No tool version and time.
-    #[must_use]
     pub fn record(&self, read: &BTreeMap<String, Reading>) -> ImportRecord {
         let case = |(case, trials): (&Case, &Vec<Vec<String>>)| {
             let mut facts = self.keys.facts.clone();

@@ -69,7 +69,6 @@ pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
 
 /// The tool whose output a file begins with; `None` for what is no output of one that is known, or cannot be read. Takes
 /// constant memory and no more than the beginning.
-#[must_use]
 pub fn recognised(reader: &mut dyn Read) -> Option<String> {
     let head = fill(reader, unpack::MAGIC_BYTES).ok()?;
     let mut plain = unpacked(Packing::of(&head), head.as_slice().chain(reader));
@@ -85,7 +84,6 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
 }
 
 /// The name most like the wanted one, where one is like it: it holds that, or nearly is that.
-#[must_use]
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR: f64 = 0.6;
     // Shorter parts are in too many names.
@@ -99,7 +97,6 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
 }
 
 /// A hint that names the name most like the wanted one, where one is like it, before what else is to be said.
-#[must_use]
 pub fn hint_at_nearest(wanted: &str, names: &[String], else_: &str) -> String {
     let Some(name) = nearest(wanted, names.iter().map(String::as_str)) else { return else_.to_owned() };
     let first = else_.chars().next().unwrap_or_default();

@@ -11,7 +11,6 @@ pub struct Request {
 
 impl Request {
     /// The first value of this name that is not empty.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value.as_str())
     }

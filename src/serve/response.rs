@@ -19,26 +19,22 @@ pub struct Response {
 
 impl Response {
     /// An answer of this media type.
-    #[must_use]
     pub fn new(kind: &'static str, body: impl Into<Vec<u8>>) -> Response {
         Response { status: 200, kind, policy: OWN_FILES, location: None, body: body.into() }
     }
 
     /// A page that brings its own policy.
-    #[must_use]
     pub fn page(body: impl Into<Vec<u8>>) -> Response {
         Response { policy: OF_PAGE, ..Response::new("text/html; charset=utf-8", body) }
     }
 
     /// One line of text.
-    #[must_use]
     pub fn plain(status: u16, text: impl Into<String>) -> Response {
         let text: String = text.into();
         Response { status, ..Response::new("text/plain; charset=utf-8", text + "\n") }
     }
 
     /// A way to somewhere else on this server.
-    #[must_use]
     pub fn see(location: String) -> Response {
         Response { location: Some(location), ..Response::plain(303, "see there") }
     }

@@ -106,7 +106,6 @@ fn nothing(findings: &ComparisonFindings) -> String {
 }
 
 /// A text with a capital at its beginning.
-#[must_use]
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

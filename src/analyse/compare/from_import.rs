@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The sides of an import; with `wanted` the case of that name. Empty where there is none. Two outputs of one tool in one
 /// trial may be of two places, so each is a side: `x`, `x#2`.
-#[must_use]
 pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option<&str>) -> Vec<Side> {
     let single = record.cases.len() == 1 && wanted.is_none();
     let cases = record.cases.iter().filter(|case| wanted.is_none_or(|wanted| case.name == wanted));

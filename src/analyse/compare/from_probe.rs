@@ -16,7 +16,6 @@ use crate::units::Micros;
 const SERVER: u32 = 18;
 
 /// The side of a probe.
-#[must_use]
 pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
     let (durability, medium, caveats) = judged(record);
     let mut measures = over_rounds("", &[(1, record)]);
@@ -26,7 +25,6 @@ pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
 
 /// The side of a folder that was probed in several rounds, each time in turn with the other folders: rounds of one name are
 /// blocks that the folders have in common. `None` of no round.
-#[must_use]
 pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeRecord]) -> Option<Side> {
     let first = rounds.first()?;
     // What one round gave away holds for all.

@@ -51,7 +51,6 @@ impl RunSource {
     }
 
     /// Names that [`sides`] takes for a case: stacks, then ids, then sides.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.run.cases.iter().map(|case| case.stack.name.clone()).collect();
         names.extend(self.run.cases.iter().map(|case| case.id.clone()));
@@ -63,7 +62,6 @@ impl RunSource {
 }
 
 /// The sides of a run; with `wanted` those that it names: a case's id, a side's name, or a stack. Empty where it names none.
-#[must_use]
 pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&str>) -> Vec<Side> {
     let chosen = chosen(&source.run, wanted);
     let single = chosen.len() == 1 && wanted.is_none();
@@ -76,7 +74,6 @@ pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&s
 }
 
 /// The cases of each of these sides, with its name; a run that is one side has a name here, too.
-#[must_use]
 pub fn chosen<'r>(run: &'r RunRecord, wanted: Option<&str>) -> Vec<(String, Vec<&'r CaseSpec>)> {
     let groups = groups(run);
     let Some(wanted) = wanted else { return groups };
@@ -109,7 +106,6 @@ fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
 }
 
 /// A side of these cases, under a name that they need not have by themselves.
-#[must_use]
 pub fn side(argument: usize, label: String, name: String, source: &RunSource, cases: &[&CaseSpec]) -> Side {
     let mut facts = Facts::default();
     let mut measures = Vec::new();

@@ -29,7 +29,6 @@ use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;
 
 /// Holds sides against each other; the first is the reference.
-#[must_use]
 pub fn compare(sides: &[Side]) -> ComparisonFindings {
     let mut pairs = Vec::new();
     let mut tried: Vec<(usize, usize)> = Vec::new();

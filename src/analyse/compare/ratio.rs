@@ -16,7 +16,6 @@ const OTHER_RUN: u32 = 1 << 24;
 const LEAST_WIDTH: f64 = 1e-9;
 
 /// `a` over `b`, the reference; `None` where either did nothing.
-#[must_use]
 pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
     let plain = a.value / b.value;
     if !(plain.is_finite() && plain > 0.0) {

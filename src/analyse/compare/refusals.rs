@@ -20,7 +20,6 @@ struct Entry {
 }
 
 /// What may not be compared between pairs of sides, each reason once.
-#[must_use]
 pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<Refusal> {
     let mut entries: Vec<Entry> = Vec::new();
     for places in pairs {

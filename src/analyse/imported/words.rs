@@ -3,7 +3,6 @@
 use crate::units::{grouped, significant};
 
 /// A rate: whole from 1000 on, as the sources have it, else three digits.
-#[must_use]
 pub fn rate(value: f64) -> String {
     if value >= 999.5 { grouped(value.round() as u64) } else { significant(value) }
 }

@@ -20,7 +20,6 @@ use super::table;
 use crate::foreign::clean::number;
 
 /// Reads every report of every iostat in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
     lines.iter().for_each(|line| reader.take(*line));

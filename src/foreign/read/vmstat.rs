@@ -36,7 +36,6 @@ const COLUMNS: &[(&str, &str, &str, f64)] = &[
 ];
 
 /// Reads every vmstat in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
     lines.iter().for_each(|line| reader.take(*line));

@@ -17,7 +17,6 @@ use crate::foreign::clean::number;
 const TOOL: &str = "zpool iostat";
 
 /// Reads every table of `zpool iostat` in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
     lines.iter().for_each(|line| reader.take(*line));
