@@ -129,7 +129,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let path = args.plan.as_ref().ok_or_else(|| Error::user("name a plan"))?;
     if let Some(suite) = &args.guest {
-        return in_guest(args, path, suite.clone().unwrap_or_default(), &host);
+        return in_guest(args, path, &suite.clone().unwrap_or_default(), &host);
     }
     if args.workload && RunFolder::is_one(path) {
         return Err(
@@ -176,7 +176,7 @@ fn show(args: &Args, text: &str) {
 }
 
 /// The same in a guest. What comes out is printed here.
-fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
+fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> {
     if RunFolder::is_one(path) {
         return Err(Error::user("--guest takes a plan, not a run folder").hint(PLAN_OF_RUN));
     }
@@ -195,7 +195,7 @@ fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
     let mut flags: Vec<String> = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
     flags.extend(args.workload.then(|| "--workload".to_owned()));
     let results = args.places.places()?.results;
-    let (code, results) = cut_guest::run(host, path, &suite, &flags, &results, &|text| show(args, text))?;
+    let (code, results) = cut_guest::run(host, path, suite, &flags, &results, &|text| show(args, text))?;
     if let Some(results) = &results {
         out::json_or(args.json, results, || shown(results))?;
     }

@@ -50,7 +50,7 @@ pub fn run(
     let (name, text) = guest_run::text_of(plan)?;
     let outlet = Outlet::make(host, results, (&name, &text))?;
     let shape = guest_run::shape(&cache, &outlet, &PlanDisks::default())?;
-    show(&format!("booting the guest {}", suite));
+    show(&format!("booting the guest {suite}"));
     let mut heard = Heard::default();
     let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {
         let ended = vm.run(&guest_run::order(argv(&name, flags)), None, &interrupt, &mut |stream, bytes| {
@@ -72,7 +72,7 @@ pub fn run(
     }
     // Where nothing came out, nothing is left.
     folders::remove_empty(results).ok();
-    let ended = ended.map_err(|e| e.while_doing(format!("cut the plan in the guest {}", suite)))?;
+    let ended = ended.map_err(|e| e.while_doing(format!("cut the plan in the guest {suite}")))?;
     out::to_stderr_bytes(&heard.errors);
     let code = guest_run::exit_code(ended)?;
     let mut found = heard.results.transpose()?;

@@ -46,7 +46,7 @@ const PLAIN: &str = "  ";
 /// Lines behind names, folded at the width.
 fn shown(diagnosis: &Diagnosis) -> String {
     let layers = diagnosis.layers.iter().flat_map(|layer| {
-        let ok = layer.lacks.is_empty().then(|| (OK.to_owned(), layer.layer.to_string()));
+        let ok = layer.lacks.is_empty().then(|| (OK.to_owned(), layer.layer.clone()));
         let mark = format!("  missing  {:<10} ", layer.layer);
         let missing = layer.lacks.iter().map(move |lack| (mark.clone(), format!("{}; {}", lack.what, lack.hint)));
         ok.into_iter().chain(missing)

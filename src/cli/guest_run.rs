@@ -371,12 +371,11 @@ impl<'a> Sitting<'a> {
     }
 }
 
-/// Trials with and without a result of a run that has ended, from its folder.
+/// Trials of a run with and without a result.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn counted(folder: &Path) -> Result<(u32, u32)> {
-    let stored = RunFolder::open(folder)?;
+pub fn counted(stored: &RunFolder) -> Result<(u32, u32)> {
     let due = stored.record().due(stored.events()?.iter().map(|event| &event.what));
     let mut measured = 0;
     for key in &due {

@@ -226,7 +226,7 @@ fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
         match c {
             '\n' | '\t' if keep_lines => out.push(c),
             c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
-                out.extend(c.escape_unicode())
+                out.extend(c.escape_unicode());
             }
             c => out.push(c),
         }

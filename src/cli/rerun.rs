@@ -7,7 +7,7 @@ use crate::analyse::limits::{Checked, Limit, LimitFindings};
 use crate::analyse::{limits, load};
 use crate::cli::follow::Follower;
 use crate::cli::run::{Task, Watched};
-use crate::cli::{blocks, out, run};
+use crate::cli::{blocks, guest_run, out, run};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::joined::{Half, Matched};
@@ -17,7 +17,7 @@ use crate::run::forecast;
 use crate::run::opening;
 use crate::run::opening::Continuing;
 use crate::run::session::Places;
-use crate::store::folder::{RunFolder, StoredTrial};
+use crate::store::folder::RunFolder;
 use std::path::PathBuf;
 
 /// Two sides of the same name, with the ids of their cases that are measured again.
@@ -175,14 +175,7 @@ fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>
 
 /// Whether every trial that it is to have has a result.
 fn is_complete(folder: &RunFolder) -> Result<bool> {
-    let events = folder.events()?;
-    for key in folder.record().due(events.iter().map(|event| &event.what)) {
-        match folder.stored(&key)? {
-            StoredTrial::Whole(trial) if trial.is_result() => {}
-            _ => return Ok(false),
-        }
-    }
-    Ok(!folder.is_live())
+    Ok(guest_run::counted(folder)?.1 == 0 && !folder.is_live())
 }
 
 /// A run with the sides that were asked for.

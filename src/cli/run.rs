@@ -285,7 +285,7 @@ fn in_guests(
     let (code, folder) = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
     let Some(folder) = folder else { return Ok(code) };
     let counts = || {
-        let (done, not_run) = guest_run::counted(&folder)?;
+        let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
         Ok(format!("{} measured, {not_run} not run", count(done, "trial")))
     };
     tell(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;

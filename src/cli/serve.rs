@@ -99,7 +99,7 @@ impl Site {
     fn answer(&self, request: &Request) -> Response {
         let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
         let found = match path.as_slice() {
-            [] => self.list(request).map(Some),
+            [] => self.runs.view(request, &self.folder).and_then(|view| Ok(Some(Response::new(HTML, list(&view)?)))),
             ["assets", "style.css"] => Ok(Some(Response::new("text/css; charset=utf-8", style()))),
             ["assets", "icon.svg"] | ["favicon.ico"] => Ok(Some(Response::new("image/svg+xml", ICON))),
             ["assets", "live.js"] => Ok(Some(Response::new("text/javascript; charset=utf-8", LIVE_SCRIPT))),
@@ -122,10 +122,6 @@ impl Site {
                 refused(status, "This run cannot be shown", &error.chain(), error.hint_text())
             }
         }
-    }
-
-    fn list(&self, request: &Request) -> Result<Response> {
-        Ok(Response::new(HTML, list(&self.runs.view(request, &self.folder)?)?))
     }
 
     /// A run that goes on has a page of its own; any other is its report.

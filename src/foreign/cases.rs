@@ -5,17 +5,12 @@ use super::told::is_date;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
 use std::collections::BTreeMap;
 
-/// Each file as a case of its own, named by the file, all with these facts.
-pub fn by_file(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Vec<ImportedCase> {
+/// Each file as a case of its own, named by the file.
+pub fn by_file(readings: Vec<Reading>) -> Vec<ImportedCase> {
     let mut cases: Vec<ImportedCase> = Vec::new();
     for reading in readings {
         let name = case_name(&reading.file.name, &cases);
-        cases.push(ImportedCase {
-            name,
-            facts: facts.clone(),
-            trials: vec![trial(vec![reading])],
-            ..ImportedCase::default()
-        });
+        cases.push(ImportedCase { name, trials: vec![trial(vec![reading])], ..ImportedCase::default() });
     }
     cases
 }
@@ -154,7 +149,7 @@ mod tests {
             reading.file.name = name.to_owned();
             reading
         });
-        let names: Vec<String> = by_file(readings.into(), &BTreeMap::new()).into_iter().map(|case| case.name).collect();
+        let names: Vec<String> = by_file(readings.into()).into_iter().map(|case| case.name).collect();
         assert_eq!(names, ["zfs", "b-zfs", "zfs.out", "b-zfs.log", "stdin", "x-y"]);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! # Add a reader, or a publication
 //!
-//! A reader is `read/<tool>.rs` with `looks_like` and `read`, its line in `KINDS`, fixtures. It goes line by line: a
+//! A reader is `read/<tool>.rs` with `read`, its line in `KINDS`, fixtures. It goes line by line: a
 //! line is read as a whole or listed as not read, never mended; the property tests of `tests` try it on cut, folded and
 //! spliced texts. What nothing compares and no rule uses is not read (list and limit in `tests/house/sizes.rs`). Nobody
 //! below `cli` uses this room.

@@ -64,7 +64,7 @@ fn commands_dates_and_prose_around_an_output_are_no_figures_and_what_they_tell_i
     let around = |before: &str, after: &str| {
         let reading = of(format!("{before}\n{output}\n{after}\n").as_bytes()).unwrap();
         let other = reading.file.lines_of_no_output.len();
-        let cases = super::by_file(vec![reading], &std::collections::BTreeMap::new());
+        let cases = super::by_file(vec![reading]);
         (other, super::unknown(&crate::record::imported::ImportRecord { cases, ..Default::default() }))
     };
     let before = "Two sockets with 8 cores each, measured 3 times:\n$ uname -a\n\

@@ -5,6 +5,7 @@ use super::{GroupBy, Machine, value};
 use crate::analyse::findings::Estimate;
 use crate::stats::outliers::{FEWEST, Spread, median};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
+use crate::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts whose changes a history marks.
@@ -197,9 +198,8 @@ pub(super) fn sentence(group: &HostGroup) -> String {
         })
         .collect();
     match group.limit {
-        None if group.hosts.len() < FEWEST => {
-            let hosts = if group.hosts.len() == 1 { "host" } else { "hosts" };
-            format!("{}: {} {hosts}; no outlier can be named among fewer than {FEWEST}", group.name, group.hosts.len())
+        None if hosts < FEWEST => {
+            format!("{}: {}; no outlier can be named among fewer than {FEWEST}", group.name, count(hosts, "host"))
         }
         None => format!("{}: the figures of its hosts do not vary", group.name),
         Some(limit) if slow.is_empty() => {

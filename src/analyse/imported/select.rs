@@ -1,6 +1,6 @@
 //! Finding rows and figures in what was imported.
 
-use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
+use crate::record::imported::{ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 
 /// A row and where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -47,11 +47,6 @@ pub(crate) fn rows_of_trial<'a>(
     trial: &'a ImportedTrial,
 ) -> impl Iterator<Item = Found<'a>> + 'a {
     trial.outputs.iter().flat_map(move |output| output.rows.iter().map(move |row| Found { case, trial, output, row }))
-}
-
-/// A case by its name.
-pub(crate) fn case<'a>(record: &'a ImportRecord, name: &str) -> Option<&'a ImportedCase> {
-    record.cases.iter().find(|case| case.name == name)
 }
 
 /// The rate of the synced writes of a method: `one write` or `two writes`.

@@ -5,7 +5,7 @@
 
 use super::findings::{Comparison, ConclusionFinding, Support};
 use crate::analyse::compare::single;
-use crate::analyse::imported::select::{Found, case, length, rows};
+use crate::analyse::imported::select::{Found, length, rows};
 use crate::analyse::imported::words::rate;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Compare, Conclusion};
@@ -29,7 +29,8 @@ pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion) -> Conclusi
 fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Found<'a>, Vec<f64>)> {
     let labels: Vec<(&str, &str)> = claim.row.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let mut found: Vec<(Found<'a>, f64)> = Vec::new();
-    for row in rows(case(record, name)?).filter(|row| row.output.tool == claim.tool && row.is(&labels)) {
+    let case = record.cases.iter().find(|case| case.name == name)?;
+    for row in rows(case).filter(|row| row.output.tool == claim.tool && row.is(&labels)) {
         // Progress rows have the same names; the summary stands for them.
         let summary = row.label("part").is_none_or(|part| part == "summary");
         let other_trial = found.last().is_none_or(|(last, _)| !std::ptr::eq(last.trial, row.trial));

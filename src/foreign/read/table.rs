@@ -6,17 +6,6 @@
 use super::output::{Figure, Line, Output, Row, Unread};
 use crate::foreign::clean as web;
 
-/// What one column of a tool means here.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
-    /// This program's name of it, with its unit.
-    pub(super) name: &'static str,
-    /// Its unit after conversion.
-    pub(super) unit: &'static str,
-    /// What a number of the tool is multiplied with.
-    pub(super) factor: f64,
-}
-
 /// One kibibyte; iostat, zpool and df mean this when they print `k`, `kB` or `K`.
 pub(super) const KIB: f64 = 1024.0;
 
