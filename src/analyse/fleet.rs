@@ -44,13 +44,11 @@ impl GroupBy {
     pub const ALL: [GroupBy; 5] = [GroupBy::Model, GroupBy::Firmware, GroupBy::Kernel, GroupBy::Cpu, GroupBy::Postgres];
 
     /// The one that is written so.
-    #[must_use]
     pub fn of(word: &str) -> Option<GroupBy> {
         GroupBy::ALL.into_iter().find(|by| by.word() == word)
     }
 
     /// As it is written on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             GroupBy::Model => "model",

@@ -10,6 +10,7 @@ use super::compare::side::{Figure, Measure, Side};
 use super::compare::{estimate, facts, ratio};
 pub use super::probe::requirements::Outcome;
 use crate::analyse::findings::Estimate;
+use crate::record::run::RunRecord;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -118,6 +119,19 @@ pub struct Checked<'a> {
     /// Trials that it planned and that it measured.
     pub trials: (u32, u32),
     pub sides: &'a [Side],
+}
+
+impl<'a> Checked<'a> {
+    #[must_use]
+    pub fn of(
+        label: &'a str,
+        run: &'a RunRecord,
+        wall_us: Option<u64>,
+        trials: (u32, u32),
+        sides: &'a [Side],
+    ) -> Checked<'a> {
+        Checked { label, id: &run.id, started: &run.started, wall_us, trials, sides }
+    }
 }
 
 /// What a check concludes.

@@ -47,7 +47,6 @@ impl FromStr for BlocksArg {
 
 impl BlocksArg {
     /// The total that an extension asks for.
-    #[must_use]
     pub fn total(self) -> Option<u32> {
         if let BlocksArg::Total(total) = self { Some(total) } else { None }
     }
@@ -104,14 +103,18 @@ fn number(name: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<u3
     text.parse().map_err(|_| Error::user(format!("{name} in the environment is `{text}`, not a number")))
 }
 
-/// The folders below `results` that hold runs of a plan, by name.
+/// The run folders right in a folder, by name. Other folders, and damaged runs, are none.
+pub fn run_folders(results: &Path) -> std::io::Result<Vec<RunFolder>> {
+    let mut paths: Vec<_> = std::fs::read_dir(results)?.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths.iter().filter(|path| path.is_dir()).filter_map(|path| RunFolder::open(path).ok()).collect())
+}
+
+/// Those that hold runs of a plan.
 pub fn of_plan(results: &Path, plan: &Plan) -> Vec<RunFolder> {
-    let Ok(entries) = std::fs::read_dir(results) else { return Vec::new() };
-    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    folders.sort();
-    // Other folders, and damaged runs, are none of ours.
-    let opened = folders.iter().filter_map(|path| RunFolder::open(path).ok());
-    opened.filter(|folder| folder.record().is_of_plan(&plan.sha256, plan.seed, plan.quick.is_some())).collect()
+    let mut folders = run_folders(results).unwrap_or_default();
+    folders.retain(|folder| folder.record().is_of_plan(&plan.sha256, plan.seed, plan.quick.is_some()));
+    folders
 }
 
 /// The folder below `results` in which an earlier task has begun this share of a plan.

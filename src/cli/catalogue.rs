@@ -3,63 +3,55 @@
 use crate::ageing;
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::provision::{self, knobs};
+use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::workload;
 
 /// Every layer, workload and knob of this program.
-#[must_use]
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
     for &layer in provision::ALL {
+        let info = layer.info();
         catalogue.layers.push(CatalogueEntry {
-            name: layer.name(),
-            doc: layer.info().doc,
-            options: layer.info().options,
-            resolve: Box::new(|_, _| ()),
-            check: Box::new(move |options| layer.check(options)),
-            takes: layer.info().takes,
-            offers: layer.info().offers,
+            takes: info.takes,
+            offers: info.offers,
             grounds: Box::new(move |options| layer.grounds(options)),
-            needs_server: false,
+            ..entry(layer.name(), info.doc, info.options, move |options| layer.check(options))
         });
     }
     for &workload in workload::ALL {
+        let info = workload.info();
         catalogue.workloads.push(CatalogueEntry {
-            name: workload.name(),
-            doc: workload.info().doc,
-            options: workload.info().options,
             resolve: Box::new(move |options, folder| workload.resolve(options, folder)),
-            check: Box::new(move |options| workload.check(options)),
-            takes: &[],
-            offers: GroundKind::Folder,
-            grounds: Box::new(|_| Vec::new()),
-            needs_server: workload.info().needs_server,
+            needs_server: info.needs_server,
+            ..entry(workload.name(), info.doc, info.options, move |options| workload.check(options))
         });
     }
-    catalogue.machine = Some(CatalogueEntry {
-        name: "machine",
-        doc: "Knobs of the kernel.",
-        options: knobs::MACHINE,
-        resolve: Box::new(|_, _| ()),
-        check: Box::new(knobs::check),
-        takes: &[],
-        offers: GroundKind::Folder,
-        grounds: Box::new(|_| Vec::new()),
-        needs_server: false,
-    });
-    catalogue.age = Some(CatalogueEntry {
-        name: "age",
-        doc: "Ages the stack before the measurement.",
-        options: ageing::SPECS,
-        resolve: Box::new(|_, _| ()),
-        check: Box::new(ageing::check),
-        takes: &[],
-        offers: GroundKind::Folder,
-        grounds: Box::new(|_| Vec::new()),
-        needs_server: false,
-    });
+    catalogue.machine = Some(entry("machine", "Knobs of the kernel.", knobs::MACHINE, knobs::check));
+    let doc = "Ages the stack before the measurement.";
+    catalogue.age = Some(entry("age", doc, ageing::SPECS, ageing::check));
     catalogue.age_of_clusters = ageing::OF_CLUSTERS;
     catalogue
+}
+
+/// What only has options.
+fn entry(
+    name: &'static str,
+    doc: &'static str,
+    options: &'static [OptionSpec],
+    check: impl Fn(&Options) -> Result<(), OptionProblem> + Send + Sync + 'static,
+) -> CatalogueEntry {
+    CatalogueEntry {
+        name,
+        doc,
+        options,
+        resolve: Box::new(|_, _| ()),
+        check: Box::new(check),
+        takes: &[],
+        offers: GroundKind::Folder,
+        grounds: Box::new(|_| Vec::new()),
+        needs_server: false,
+    }
 }
 
 #[cfg(test)]

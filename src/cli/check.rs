@@ -5,10 +5,10 @@ use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::limits::{Limit, Outcome};
 use crate::analyse::{limits, load};
 use crate::cli::places::{PlaceArgs, folder_and_case};
-use crate::cli::rerun::{Read, Rerun};
+use crate::cli::rerun::Read;
 use crate::cli::{out, rerun};
 use crate::error::{Context, EXIT_REQUIREMENT, EXIT_UNDECIDED, Error, Result};
-use crate::foreign::nearest;
+use crate::foreign::hint_at_nearest;
 use crate::host::files;
 use crate::record::case::CaseSpec;
 use crate::report;
@@ -78,25 +78,20 @@ pub fn run(args: &Args) -> Result<u8> {
     let case = folder_and_case(&args.run).and_then(|(_, case)| case);
     let (run, baseline) = (read(0, &args.run, None)?, read(1, &args.against, case)?);
     if let Some((figure, names)) = limits::unknown(&args.limits, &run.sides, &baseline.sides) {
-        let error = Error::user(format!("no case has the figure `{figure}`"));
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         let known = format!("figures of these runs: {}", quoted.join(", "));
-        return Err(match nearest(&figure, names.iter().map(String::as_str)) {
-            Some(name) => error.hint(format!("did you mean `{name}`? {known}")),
-            None => error.hint(known),
-        });
+        return Err(
+            Error::user(format!("no case has the figure `{figure}`")).hint(hint_at_nearest(&figure, &names, &known))
+        );
     }
     let findings = match args.rerun_baseline {
         false => limits::check(run.checked(), baseline.checked(), &args.limits),
         true => match rerun::check(&run, &baseline, &args.limits, &args.places.places()?, args.yes)? {
-            Rerun::Checked(findings) => *findings,
-            Rerun::Stopped(code) => return Ok(code),
+            Ok(findings) => findings,
+            Err(code) => return Ok(code),
         },
     };
-    match args.json {
-        true => out::json(&findings)?,
-        false => out::fitted(|| report::limits::terminal(&findings))?,
-    }
+    out::json_or(args.json, &findings, || report::limits::terminal(&findings))?;
     if let Some(path) = &args.junit {
         let path = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
         files::write_output(&path, report::limits::junit(&findings).as_bytes())?;

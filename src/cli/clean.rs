@@ -50,7 +50,7 @@ fn print(leftover: &Leftover, dry: bool) -> Result<()> {
         (false, None) => "cleaned up",
         (false, Some(_)) => "could not fully clean up",
     };
-    let things = count(leftover.things.len().try_into().unwrap_or(u32::MAX), "thing");
+    let things = count(leftover.things.len(), "thing");
     out::fitted(|| {
         let mut text = paragraph("", &format!("run {}: {deed} {things}", leftover.run));
         for thing in leftover.things.iter().rev() {
@@ -61,14 +61,10 @@ fn print(leftover: &Leftover, dry: bool) -> Result<()> {
         for knob in &leftover.left {
             text.push_str(&paragraph("  ", &out::harmless(knob)));
         }
-        for line in leftover.failure.iter().flat_map(|e| lines(&e.to_string())) {
-            text.push_str(&paragraph("  ", &line));
+        if let Some(e) = &leftover.failure {
+            let message = format!("incomplete: {}", out::harmless_lines(&e.to_string()));
+            message.lines().for_each(|line| text.push_str(&paragraph("  ", line)));
         }
         text
     })
-}
-
-/// A failure's message, line by line.
-fn lines(message: &str) -> Vec<String> {
-    format!("incomplete: {}", out::harmless_lines(message)).lines().map(str::to_owned).collect()
 }

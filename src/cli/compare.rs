@@ -3,7 +3,6 @@
 mod outputs;
 
 use crate::analyse::compare;
-use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
 use crate::analyse::compare::{from_import, from_probe, from_run, single};
@@ -124,8 +123,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let sides = measured(args, found)?;
     let findings = compare::compare(&sides);
-    let text = || report::compare::terminal(&findings);
-    if args.json { out::json(&findings) } else { out::fitted(text) }?;
+    out::json_or(args.json, &findings, || report::compare::terminal(&findings))?;
     if let Some(path) = &args.html {
         page(path, &report::compare::page(&findings, None)?, args.json)?;
     }
@@ -251,10 +249,7 @@ fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce()
     match case {
         Some(case) if sides.is_empty() => {
             let names = names();
-            let hint = match foreign::nearest(case, names.iter().map(String::as_str)) {
-                Some(name) => format!("did you mean `{name}`? Available: {}", names.join("; ")),
-                None => format!("available: {}", names.join("; ")),
-            };
+            let hint = foreign::hint_at_nearest(case, &names, &format!("available: {}", names.join("; ")));
             Err(Error::user(format!("{label} has no case `{case}`")).hint(hint))
         }
         _ => Ok(Found::Sides(sides)),
@@ -278,8 +273,5 @@ fn missing(text: &str) -> Error {
         let case = path.file_name().unwrap_or_default().to_string_lossy();
         return error.hint(format!("write a case of a folder as {}:{case}", folder.display()));
     }
-    match foreign::nearest(text, names.iter().map(String::as_str)) {
-        Some(name) => error.hint(format!("did you mean `{name}`? {}", capital(FORMS))),
-        None => error.hint(FORMS),
-    }
+    error.hint(foreign::hint_at_nearest(text, &names, FORMS))
 }

@@ -54,55 +54,11 @@ const NAMES: &str = "@NAMES@";
 const SIDES: &str = "@SIDES@";
 
 /// Bash breaks words at colons, so what it has of `shelf:NAME` or `FOLDER:CASE` is the part behind the last one.
-const BASH: &str = r#"
-_pgstrata_sides() {
-    local word="${COMP_LINE:0:COMP_POINT}" rest="" one
-    word="${word##* }"
-    _pgstrata "$@"
-    if [[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " != *" compare "* || "${word}" == -* || "$3" == --* ]]; then
-        return 0
-    fi
-    COMPREPLY=( $(compgen -W "@SIDES@" -- "${word}") )
-    if [[ "${word}" == *:* ]]; then
-        rest="${word%:*}:"
-        for one in "${word%%:*}"/trials/*/; do
-            one="${one%/}"
-            one="${word%%:*}:${one##*/}"
-            [[ "${one}" == "${word}"* && "${one}" != *'*' ]] && COMPREPLY+=( "${one}" )
-        done
-    else
-        COMPREPLY+=( $(compgen -f -- "${word}") )
-    fi
-    if [[ "${COMP_WORDBREAKS}" == *:* && -n "${rest}" ]]; then
-        COMPREPLY=( "${COMPREPLY[@]#"${rest}"}" )
-    fi
-    return 0
-}
+const BASH: &str = include_str!("completions/pgstrata.bash");
 
-complete -F _pgstrata_sides -o bashdefault -o default pgstrata
-"#;
+const FISH: &str = include_str!("completions/pgstrata.fish");
 
-const FISH: &str = r#"
-function __pgstrata_cases
-    set -l folder (string match -r '^[^:]+(?=:)' -- (commandline -ct))
-    for trials in $folder/trials/*/
-        echo $folder:(basename $trials)
-    end
-end
-complete -c pgstrata -n "__fish_pgstrata_using_subcommand shelf; and __fish_seen_subcommand_from show" -f -a "@NAMES@"
-complete -c pgstrata -n "__fish_pgstrata_using_subcommand compare" -a "@SIDES@ (__pgstrata_cases)"
-"#;
-
-const ZSH: &str = r#"
-(( $+functions[_pgstrata_sides] )) ||
-_pgstrata_sides() {
-    local folder=${PREFIX%%:*}
-    local -a cases=($folder/trials/*(N/:t))
-    [[ $PREFIX == *:* ]] && compadd -- $folder:${^cases}
-    compadd -- @SIDES@
-    [[ $PREFIX == *:* ]] || _files
-}
-"#;
+const ZSH: &str = include_str!("completions/pgstrata.zsh");
 /// Where functions end in what clap_complete makes for zsh.
 const ZSH_END: &str = "\nif [ \"$funcstack[1]\" = \"_pgstrata\" ]; then";
 /// How it writes the sides of `compare`, and how they are completed.

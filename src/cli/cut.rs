@@ -4,6 +4,7 @@ use super::cut_guest;
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
 use crate::cut::case::{Cuts, cut};
+use crate::cut::cutting::Pass;
 use crate::cut::{Attachment, CaseResult, Cutting, Told, replay};
 use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::guest::suite::Suite;
@@ -128,7 +129,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let path = args.plan.as_ref().ok_or_else(|| Error::user("name a plan"))?;
     if let Some(suite) = &args.guest {
-        return in_guest(args, path, suite.clone().unwrap_or_default(), &host);
+        return in_guest(args, path, &suite.clone().unwrap_or_default(), &host);
     }
     if args.workload && RunFolder::is_one(path) {
         return Err(
@@ -154,9 +155,9 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     subject.keep(&results, clients)?;
     if args.inside {
-        out::line(&cut_guest::Line::Results(results.clone()).text()?)?;
+        out::line(&out::json_line(&cut_guest::Line::Results(results.clone()))?)?;
     } else {
-        print(args, &results)?;
+        out::json_or(args.json, &results, || shown(&results))?;
     }
     if left > 0 {
         out::remark(&format!("not cut: {left} of {} cases", left + results.len()));
@@ -164,22 +165,18 @@ pub fn run(args: &Args) -> Result<u8> {
     ended_by.map_or_else(|| Ok(exit_code(&results)), Err)
 }
 
-fn print(args: &Args, results: &[CaseResult]) -> Result<()> {
-    if args.json { out::json(&results) } else { out::fitted(|| shown(results)) }
-}
-
 /// Shows what goes on: on a terminal, or to the host.
 fn show(args: &Args, text: &str) {
     if args.inside {
         // Where the host is gone, the guest ends, too.
-        drop(cut_guest::Line::Told(text.to_owned()).text().and_then(|line| out::line(&line)));
+        drop(out::json_line(&cut_guest::Line::Told(text.to_owned())).and_then(|line| out::line(&line)));
     } else if std::io::stderr().is_terminal() {
         out::passing(text);
     }
 }
 
 /// The same in a guest. What comes out is printed here.
-fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
+fn in_guest(args: &Args, path: &Path, suite: &Suite, host: &Host) -> Result<u8> {
     if RunFolder::is_one(path) {
         return Err(Error::user("--guest takes a plan, not a run folder").hint(PLAN_OF_RUN));
     }
@@ -197,12 +194,12 @@ fn in_guest(args: &Args, path: &Path, suite: Suite, host: &Host) -> Result<u8> {
     ];
     let mut flags: Vec<String> = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect();
     flags.extend(args.workload.then(|| "--workload".to_owned()));
-    let request = cut_guest::Request { plan: path, suite, flags, results: &args.places.places()?.results };
-    let outcome = cut_guest::run(host, &request, &|text| show(args, text))?;
-    if let Some(results) = &outcome.results {
-        print(args, results)?;
+    let results = args.places.places()?.results;
+    let (code, results) = cut_guest::run(host, path, suite, &flags, &results, &|text| show(args, text))?;
+    if let Some(results) = &results {
+        out::json_or(args.json, results, || shown(results))?;
     }
-    Ok(outcome.code)
+    Ok(code)
 }
 
 /// Whose cases are cut.
@@ -313,63 +310,47 @@ fn shown(results: &[CaseResult]) -> String {
 
 /// What led to a verdict, what it rests on, and where its evidence is.
 fn reasons(result: &CaseResult) -> String {
-    let mut lines = Vec::new();
-    if !result.verdict.why().is_empty() {
-        lines.push(out::harmless_lines(result.verdict.why()));
-    }
-    if let Some(beside) = &result.beside {
-        lines.push(format!(
+    let why = result.verdict.why();
+    let beside = result.beside.as_ref().map(|beside| {
+        format!(
             "beside the clients: {}, {} more commits in WAL; writes, flushes and bytes are per commit of both",
             out::harmless(&beside.workload),
             beside.commits
-        ));
-    }
-    let tried: usize = result.classes.iter().map(|class| class.tried).sum();
-    if tried > 0 {
-        let classes = result.classes.iter().filter(|class| class.of > 0);
-        let classes: Vec<String> = classes.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
-        lines.push(format!("states tried: {}", classes.join(", ")));
-    }
-    for (pass, what) in [(result.tails, "by the end of WAL"), (result.wholes, "by recovery and all checks")] {
-        if pass.states > 0 {
-            let seconds = pass.us as f64 / 1e6;
-            lines.push(format!(
-                "{} states {what} in {seconds:.0} s ({:.1}/s)",
-                pass.states,
-                pass.states as f64 / seconds
-            ));
-        }
-    }
+        )
+    });
+    let classes = result.classes.iter().filter(|class| class.of > 0);
+    let classes: Vec<String> = classes.map(|it| format!("{} {} of {}", it.class, it.tried, it.of)).collect();
+    let is_tried = result.classes.iter().any(|class| class.tried > 0);
+    let pass = |pass: Pass, what: &str| {
+        let (states, seconds) = (pass.states, pass.us as f64 / 1e6);
+        (states > 0).then(|| format!("{states} states {what} in {seconds:.0} s ({:.1}/s)", states as f64 / seconds))
+    };
     let pages = result.page_writes;
-    if pages.pages > 0 {
-        let share = |count: usize| 100.0 * count as f64 / pages.pages as f64;
-        let (split, misaligned) = (share(pages.split), share(pages.misaligned));
-        lines.push(format!(
-            "{} pages of data written: {split:.1} % split over requests, {misaligned:.1} % not aligned to their size on the disk",
-            pages.pages
-        ));
-    }
-    if !result.left_out.is_empty() {
-        lines.push(format!("not measured: {}", result.left_out.join("; ")));
-    }
-    lines.extend(result.record(Vec::new(), 0).failing_share_max().map(bound));
-    if result.torn_pages > 0 {
-        lines.push(format!("{} states with a write torn at 4 KiB fail", result.torn_pages));
-    }
-    if result.torn_sectors > 0 {
-        lines.push(format!(
-            "{} states with a write torn at 512 B fail: the disk must write 4 KiB atomically",
-            result.torn_sectors
-        ));
-    }
-    if let Some(evidence) = &result.evidence {
-        lines.push(format!("evidence: {}", evidence.display()));
-    }
-    if lines.is_empty() {
-        return String::new();
-    }
-    let lines: Vec<String> = lines.iter().map(|line| paragraph("  ", line)).collect();
-    format!("\n{}\n{}", result.case, lines.concat())
+    let share = |count: usize| 100.0 * count as f64 / pages.pages as f64;
+    let split = || {
+        format!(
+            "{} pages of data written: {:.1} % split over requests, {:.1} % not aligned to their size on the disk",
+            pages.pages,
+            share(pages.split),
+            share(pages.misaligned)
+        )
+    };
+    let torn = |states: usize, how: &str| (states > 0).then(|| format!("{states} states with a write torn at {how}"));
+    let lines = [
+        (!why.is_empty()).then(|| out::harmless_lines(why)),
+        beside,
+        is_tried.then(|| format!("states tried: {}", classes.join(", "))),
+        pass(result.tails, "by the end of WAL"),
+        pass(result.wholes, "by recovery and all checks"),
+        (pages.pages > 0).then(split),
+        (!result.left_out.is_empty()).then(|| format!("not measured: {}", result.left_out.join("; "))),
+        result.record(Vec::new(), 0).failing_share_max().map(bound),
+        torn(result.torn_pages, "4 KiB fail"),
+        torn(result.torn_sectors, "512 B fail: the disk must write 4 KiB atomically"),
+        result.evidence.as_ref().map(|evidence| format!("evidence: {}", evidence.display())),
+    ];
+    let lines: String = lines.iter().flatten().map(|line| paragraph("  ", line)).collect();
+    if lines.is_empty() { lines } else { format!("\n{}\n{lines}", result.case) }
 }
 
 /// What each model of the device would make of each case.

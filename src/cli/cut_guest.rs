@@ -11,7 +11,6 @@ use crate::guest::disks::PlanDisks;
 use crate::guest::outlet::{INSIDE, Outlet};
 use crate::guest::suite::Suite;
 use crate::guest::vm::Vm;
-use crate::guest::wire::{Ended, Order};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::{folders, paths};
@@ -21,23 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// How names of folders of evidence begin.
 const EVIDENCE: &str = "cut-";
-
-/// What is to be done.
-pub struct Request<'a> {
-    pub plan: &'a Path,
-    pub suite: Suite,
-    /// Flags for the program inside.
-    pub flags: Vec<String>,
-    pub results: &'a Path,
-}
-
-/// How it ended.
-pub struct Outcome {
-    /// The exit code of the program inside.
-    pub code: u8,
-    /// What it found, with paths of this machine; `None` where it ended before its first verdict.
-    pub results: Option<Vec<CaseResult>>,
-}
 
 /// A line that the program inside prints.
 #[derive(Debug, Serialize, Deserialize)]
@@ -49,32 +31,29 @@ pub enum Line {
     Results(Vec<CaseResult>),
 }
 
-impl Line {
-    /// # Errors
-    /// When it cannot be written as JSON.
-    pub fn text(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|e| Error::bug(e.to_string()))
-    }
-}
-
-/// Cuts a plan's cases in a guest; evidence comes out into the folder of results.
+/// Cuts a plan's cases in a guest, with these flags for the program inside; evidence comes out into the folder of results. Returns the
+/// exit code, and what was found, with paths of this machine: `None` where it ended before its first verdict.
 ///
 /// # Errors
 /// When the guest is not built, does not boot, or ends before the program inside.
-pub fn run(host: &Host, request: &Request<'_>, show: &dyn Fn(&str)) -> Result<Outcome> {
+pub fn run(
+    host: &Host,
+    plan: &Path,
+    suite: &Suite,
+    flags: &[String],
+    results: &Path,
+    show: &dyn Fn(&str),
+) -> Result<(u8, Option<Vec<CaseResult>>)> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
-    let image = build::require(&cache, &request.suite)?;
-    let (name, text) = guest_run::text_of(request.plan)?;
-    let outlet = Outlet::make(host, request.results, (&name, &text))?;
+    let image = build::require(&cache, suite)?;
+    let (name, text) = guest_run::text_of(plan)?;
+    let outlet = Outlet::make(host, results, (&name, &text))?;
     let shape = guest_run::shape(&cache, &outlet, &PlanDisks::default())?;
-    show(&format!("booting the guest {}", request.suite));
+    show(&format!("booting the guest {suite}"));
     let mut heard = Heard::default();
     let ended = Vm::boot(host, &cache, &image, &shape, &interrupt).and_then(|mut vm| {
-        let argv = argv(&name, &request.flags);
-        let env = vec![("HOME".to_owned(), "/root".to_owned())];
-        let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
-        let ended = vm.run(&order, None, &interrupt, &mut |stream, bytes| {
+        let ended = vm.run(&guest_run::order(argv(&name, flags)), None, &interrupt, &mut |stream, bytes| {
             match stream {
                 Stream::Output => heard.take(bytes, show),
                 Stream::Errors => heard.errors.extend_from_slice(bytes),
@@ -92,21 +71,15 @@ pub fn run(host: &Host, request: &Request<'_>, show: &dyn Fn(&str)) -> Result<Ou
         give_to_person(folder)?;
     }
     // Where nothing came out, nothing is left.
-    folders::remove_empty(request.results).ok();
-    let ended = ended.map_err(|e| e.while_doing(format!("cut the plan in the guest {}", request.suite)))?;
+    folders::remove_empty(results).ok();
+    let ended = ended.map_err(|e| e.while_doing(format!("cut the plan in the guest {suite}")))?;
     out::to_stderr_bytes(&heard.errors);
-    let code = match ended {
-        Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
-        Ended::Killed { signal } => {
-            return Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}")));
-        }
-        Ended::TimedOut => return Err(Error::bug("a command without a limit was at its limit")),
-    };
-    let mut results = heard.results.transpose()?;
-    for evidence in results.iter_mut().flatten().filter_map(|result| result.evidence.as_mut()) {
-        *evidence = outside(evidence, request.results);
+    let code = guest_run::exit_code(ended)?;
+    let mut found = heard.results.transpose()?;
+    for evidence in found.iter_mut().flatten().filter_map(|result| result.evidence.as_mut()) {
+        *evidence = outside(evidence, results);
     }
-    Ok(Outcome { code, results })
+    Ok((code, found))
 }
 
 /// Keeps the evidence of each case that has all of its files, of which the one that tells of the others is written last.
@@ -196,7 +169,7 @@ mod tests {
         let lines = [Line::Told("recording".to_owned()), Line::Results(vec![result()])];
         let (mut heard, told) = (Heard::default(), std::cell::RefCell::new(Vec::new()));
         for line in lines {
-            for byte in format!("{}\n", line.text().unwrap()).as_bytes() {
+            for byte in format!("{}\n", out::json_line(&line).unwrap()).as_bytes() {
                 heard.take(&[*byte], &|text| told.borrow_mut().push(text.to_owned()));
             }
         }

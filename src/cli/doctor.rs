@@ -4,6 +4,7 @@ use super::out;
 use super::places::PlaceArgs;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
+use crate::provision::disk::FoundDisk;
 use crate::report::text::paragraph;
 use crate::run::doctor::{self, Diagnosis};
 use crate::run::io_uring::{IoUring, Obstacle};
@@ -31,106 +32,90 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<u8> {
     let places = args.places.places()?;
     let diagnosis = doctor::diagnose(&Host::this(), &places.state, &places.results);
-    if args.json {
-        out::json(&diagnosis)?;
-    } else {
-        out::fitted(|| shown(&diagnosis))?;
-    }
+    out::json_or(args.json, &diagnosis, || shown(&diagnosis))?;
     let usable = diagnosis.layers.iter().any(|layer| layer.lacks.is_empty()) && !diagnosis.postgres.is_empty();
     Ok(if usable { 0 } else { EXIT_INCOMPLETE })
 }
 
+/// Lines, each behind its mark.
+type Lines = Vec<(String, String)>;
+
+const OK: &str = "  ok       ";
+const PLAIN: &str = "  ";
+
 /// Lines behind names, folded at the width.
 fn shown(diagnosis: &Diagnosis) -> String {
-    let mut text = machine(diagnosis);
-    text.push_str("\nLayers\n");
-    for layer in &diagnosis.layers {
-        if layer.lacks.is_empty() {
-            text.push_str(&format!("  ok       {}\n", layer.layer));
-        }
-        for lack in &layer.lacks {
-            let mark = format!("  missing  {:<10} ", layer.layer);
-            text.push_str(&paragraph(&mark, &format!("{}; {}", lack.what, lack.hint)));
-        }
-    }
-    text.push_str(&disks(diagnosis));
-    text.push_str("\nPostgreSQL\n");
-    if diagnosis.postgres.is_empty() {
-        let why = "no installation with postgres, initdb and pgbench found; apt-get install postgresql";
-        text.push_str(&paragraph("  missing  ", why));
-    }
-    for postgres in &diagnosis.postgres {
-        text.push_str(&paragraph("  ok       ", &format!("{} {}", postgres.version, postgres.bin.display())));
-    }
-    text.push_str(&io_uring(&diagnosis.io_uring));
-    text.push_str("\nSpace\n");
-    for space in &diagnosis.space {
+    let layers = diagnosis.layers.iter().flat_map(|layer| {
+        let ok = layer.lacks.is_empty().then(|| (OK.to_owned(), layer.layer.clone()));
+        let mark = format!("  missing  {:<10} ", layer.layer);
+        let missing = layer.lacks.iter().map(move |lack| (mark.clone(), format!("{}; {}", lack.what, lack.hint)));
+        ok.into_iter().chain(missing)
+    });
+    let space = diagnosis.space.iter().map(|space| {
         let free = space.free_bytes.map_or_else(|| "unknown".to_owned(), |free| format!("{free} free"));
-        text.push_str(&paragraph("  ", &format!("{}: {free}, {}", space.purpose, space.folder.display())));
-    }
-    text.push_str("\nKernel settings\n");
-    for setting in &diagnosis.kernel_settings {
-        text.push_str(&paragraph(&format!("  {:<28} ", setting.name), &setting.value));
-    }
-    text.push_str("\nSources of disturbance\n");
-    if diagnosis.disturbances.is_empty() {
-        text.push_str("  nothing found\n");
-    }
-    for found in &diagnosis.disturbances {
-        text.push_str(&paragraph("  ", &format!("{}: {}; {}", found.what, found.detail, found.advice)));
-    }
-    text
+        (PLAIN.to_owned(), format!("{}: {free}, {}", space.purpose, space.folder.display()))
+    });
+    let settings = diagnosis.kernel_settings.iter();
+    let settings = settings.map(|setting| (format!("  {:<28} ", setting.name), setting.value.clone()));
+    let found = diagnosis.disturbances.iter();
+    let found = found.map(|found| (PLAIN.to_owned(), format!("{}: {}; {}", found.what, found.detail, found.advice)));
+    let sections = [
+        ("Machine", machine(diagnosis)),
+        ("Layers", layers.collect()),
+        ("Disks", or_none(disks(diagnosis), PLAIN, "none found")),
+        ("PostgreSQL", servers(diagnosis)),
+        ("Space", space.collect()),
+        ("Kernel settings", settings.collect()),
+        ("Sources of disturbance", or_none(found.collect(), PLAIN, "nothing found")),
+    ];
+    let section = |(title, lines): (&str, Lines)| {
+        let lines: String = lines.iter().map(|(mark, text)| paragraph(mark, text)).collect();
+        format!("{title}\n{lines}")
+    };
+    sections.map(section).join("\n")
 }
 
-/// The verdict on `io_method = io_uring`, as for a layer.
-fn io_uring(found: &IoUring) -> String {
-    let IoUring { refused, low_memory } = found;
-    let lines = [("refused", refused), ("low     ", low_memory)]
-        .into_iter()
-        .filter_map(|(word, found)| Some((word, found.as_ref()?)));
-    let text: String = lines
-        .map(|(word, Obstacle { why, hint })| {
-            paragraph(&format!("  {word}  io_method = io_uring: "), &format!("{why}; {hint}"))
-        })
-        .collect();
-    if text.is_empty() {
-        return paragraph(
-            "  ok       ",
-            "io_method = io_uring: the kernel allows it; the server must be built with liburing",
-        );
-    }
-    text
+fn or_none(lines: Lines, mark: &str, text: &str) -> Lines {
+    if lines.is_empty() { vec![(mark.to_owned(), text.to_owned())] } else { lines }
+}
+
+/// The servers, and the verdict on `io_method = io_uring`, as for a layer.
+fn servers(diagnosis: &Diagnosis) -> Lines {
+    let servers = diagnosis.postgres.iter();
+    let servers = servers.map(|it| (OK.to_owned(), format!("{} {}", it.version, it.bin.display()))).collect();
+    let why = "no installation with postgres, initdb and pgbench found; apt-get install postgresql";
+    let IoUring { refused, low_memory } = &diagnosis.io_uring;
+    let obstacles = [("refused", refused), ("low     ", low_memory)].into_iter().filter_map(|(word, found)| {
+        let Obstacle { why, hint } = found.as_ref()?;
+        Some((format!("  {word}  io_method = io_uring: "), format!("{why}; {hint}")))
+    });
+    let allowed = "io_method = io_uring: the kernel allows it; the server must be built with liburing";
+    [or_none(servers, "  missing  ", why), or_none(obstacles.collect(), OK, allowed)].concat()
 }
 
 /// Each disk as a plan names it, with what else decides how fast it syncs.
-fn disks(diagnosis: &Diagnosis) -> String {
-    let mut text = "\nDisks\n".to_owned();
-    if diagnosis.disks.is_empty() {
-        text.push_str("  none found\n");
-    }
-    for disk in &diagnosis.disks {
+fn disks(diagnosis: &Diagnosis) -> Lines {
+    let lines = |disk: &FoundDisk| {
         let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());
         let kind = disk.rotational.map(|rotates| if rotates { "rotating" } else { "non-rotating" }.to_owned());
         let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
         let facts: Vec<String> =
             [size, disk.model.clone(), kind, disk.write_cache.clone(), scheduler].into_iter().flatten().collect();
         let mark = if disk.in_use.is_empty() { "  free     " } else { "  in use   " };
-        text.push_str(&paragraph(mark, &format!("{}: {}", disk.path.display(), facts.join(", "))));
         let path = disk.by_id.as_ref().unwrap_or(&disk.path);
         let identity = match (&disk.serial, &disk.wwn) {
             (Some(serial), _) => format!("serial = \"{serial}\""),
             (None, Some(wwn)) => format!("wwn = \"{wwn}\""),
             (None, None) => "reports neither serial nor WWN, so it cannot be used in a plan".to_owned(),
         };
-        text.push_str(&paragraph("           ", &format!("disk = \"{}\", {identity}", path.display())));
-        for used in &disk.in_use {
-            text.push_str(&paragraph("           ", used));
-        }
-    }
-    text
+        let first = (mark.to_owned(), format!("{}: {}", disk.path.display(), facts.join(", ")));
+        let others = [format!("disk = \"{}\", {identity}", path.display())].into_iter().chain(disk.in_use.clone());
+        [first].into_iter().chain(others.map(|text| (" ".repeat(OK.len()), text))).collect::<Lines>()
+    };
+    diagnosis.disks.iter().flat_map(lines).collect()
 }
 
-fn machine(diagnosis: &Diagnosis) -> String {
+fn machine(diagnosis: &Diagnosis) -> Lines {
     let host = &diagnosis.host;
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let root = if diagnosis.root { "yes" } else { "no: only `directory` stacks can be built" };
@@ -142,5 +127,5 @@ fn machine(diagnosis: &Diagnosis) -> String {
         ("  root         ", root.to_owned()),
         ("  server user  ", user.unwrap_or("unknown").to_owned()),
     ];
-    lines.iter().fold("Machine\n".to_owned(), |text, (mark, value)| text + &paragraph(mark, value))
+    lines.map(|(mark, text)| (mark.to_owned(), text)).to_vec()
 }

@@ -99,7 +99,6 @@ impl Estimate {
     }
 
     /// Microseconds that are left; `None` where nothing is, or nothing is known.
-    #[must_use]
     pub fn left_us(&self, now_us: u64) -> Option<u64> {
         if self.ended >= self.trials {
             return None;
@@ -145,7 +144,6 @@ impl Current {
 }
 
 /// Time left as a person wants it, no finer than it is known: `40 s`, `12 min`, `2 h 5 min`.
-#[must_use]
 pub fn rounded(left_us: u64) -> String {
     let seconds = left_us.div_ceil(1_000_000);
     let minutes = seconds.div_ceil(60);

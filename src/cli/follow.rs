@@ -7,7 +7,7 @@ use crate::host::command::Command;
 use crate::host::{Host, files};
 use crate::record::event::{Event, Stamped};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Seconds between two looks of the page at itself.
@@ -21,20 +21,19 @@ pub struct Follower {
     /// Whether the page is written after each trial.
     page: bool,
     /// The run's folder, once there is one.
-    folder: Mutex<Option<PathBuf>>,
+    folder: OnceLock<PathBuf>,
 }
 
 impl Follower {
-    #[must_use]
     pub fn new(page: bool) -> Follower {
-        Follower { page, folder: Mutex::default() }
+        Follower { page, folder: OnceLock::new() }
     }
 
     /// Takes an event in; nothing is measured between the end of a trial and the return of this.
     pub fn note(&self, folder: &Path, event: &Stamped) {
         match &event.what {
             Event::RunStarted { .. } | Event::RunResumed { .. } => {
-                *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_path_buf());
+                self.folder.get_or_init(|| folder.to_path_buf());
                 self.write_page(folder, Some(REFRESH_S));
             }
             Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.write_page(folder, Some(REFRESH_S)),
@@ -44,13 +43,9 @@ impl Follower {
 
     /// The run has failed: its page looks at itself no more.
     pub fn failed(&self) {
-        if let Some(folder) = self.folder() {
-            self.write_page(&folder, None);
+        if let Some(folder) = self.folder.get() {
+            self.write_page(folder, None);
         }
-    }
-
-    fn folder(&self) -> Option<PathBuf> {
-        self.folder.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Writes the page, whole or not at all. A page is no reason to end a run.
@@ -82,7 +77,7 @@ impl Follower {
             Ok(code) => ("incomplete", *code, String::new()),
             Err(e) => ("failed", e.kind().exit_code(), e.chain()),
         };
-        let folder = self.folder().unwrap_or_default();
+        let folder = self.folder.get().cloned().unwrap_or_default();
         let here = std::env::current_dir().or_user(|| "find the working folder".to_owned())?;
         let command = Command::new(program)
             .args(words)

@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<u8> {
                 cwd: "/root".to_owned(),
                 limit_ms: limit.map(|limit| limit.0 / 1000),
             };
-            in_guest(&host, &cache, suite, &order, &interrupt)
+            in_guest(&host, &cache, suite, &order, false, &interrupt)
         }
         What::Rm { suite } => remove(&cache, suite.as_ref()),
     }
@@ -238,42 +238,34 @@ fn shell(host: &Host, cache: &Cache, suite: &Suite) -> Result<u8> {
     let env = vec![("TERM".to_owned(), term), ("HOME".to_owned(), "/root".to_owned())];
     let order = Order { argv, env, cwd: "/root".to_owned(), limit_ms: None };
     let interrupt = Interrupt::listen_saying(ASKED, LEFT)?;
-    let mut vm = boot(host, cache, suite, &interrupt)?;
-    let raw = RawTerminal::enter()?;
-    let ended = follow(&mut vm, &order, &interrupt);
-    drop(raw);
-    conclude(vm, ended)
+    in_guest(host, cache, suite, &order, true, &interrupt)
 }
 
-fn in_guest(host: &Host, cache: &Cache, suite: &Suite, order: &Order, interrupt: &Interrupt) -> Result<u8> {
-    let mut vm = boot(host, cache, suite, interrupt)?;
-    let ended = follow(&mut vm, order, interrupt);
-    conclude(vm, ended)
-}
-
-fn boot(host: &Host, cache: &Cache, suite: &Suite, interrupt: &Interrupt) -> Result<Vm> {
+/// Runs a command in a fresh guest, with the terminal handed through to it where it is interactive.
+fn in_guest(
+    host: &Host,
+    cache: &Cache,
+    suite: &Suite,
+    order: &Order,
+    is_interactive: bool,
+    interrupt: &Interrupt,
+) -> Result<u8> {
     let image = build::require(cache, suite)?;
-    let vm = Vm::boot(host, cache, &image, &Shape::usual(cache)?, interrupt)?;
+    let mut vm = Vm::boot(host, cache, &image, &Shape::usual(cache)?, interrupt)?;
     if std::io::stderr().is_terminal() {
         let (kernel, took) = (out::harmless(&vm.hello.kernel), shown_span(vm.took));
         out::remark(&format!("guest {suite}: Linux {kernel}, {} after {took}", vm.accelerator.name()));
     }
-    Ok(vm)
-}
-
-fn follow(vm: &mut Vm, order: &Order, interrupt: &Interrupt) -> Result<Ended> {
-    vm.run(order, Some(Box::new(std::io::stdin())), interrupt, &mut |stream, bytes| match stream {
+    let raw = if is_interactive { Some(RawTerminal::enter()?) } else { None };
+    let ended = vm.run(order, Some(Box::new(std::io::stdin())), interrupt, &mut |stream, bytes| match stream {
         Stream::Output => out::bytes(bytes),
         Stream::Errors => {
-            let mut stderr = std::io::stderr().lock();
             // Where standard error is closed, there is nobody left to tell.
-            drop(stderr.write_all(bytes));
+            drop(std::io::stderr().lock().write_all(bytes));
             Ok(())
         }
-    })
-}
-
-fn conclude(vm: Vm, ended: Result<Ended>) -> Result<u8> {
+    });
+    drop(raw);
     let ended = ended?;
     vm.power_off();
     Ok(match ended {

@@ -24,7 +24,6 @@ use crate::run::died::Died;
 use crate::run::session;
 use crate::store::folder::RunFolder;
 use crate::units::Bytes;
-use serde::Serialize;
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -56,17 +55,12 @@ pub enum Task<'a> {
     Resume { folder: &'a Path, blocks: Option<u32> },
 }
 
-/// How it ended: the exit code of the program inside, and the run folder where there is one.
-pub struct Outcome {
-    pub code: u8,
-    pub folder: Option<PathBuf>,
-}
-
-/// Runs a plan in its guests, one at a time. `follow` sees each event, with the run folder as it is seen on the host.
+/// Runs a plan in its guests, one at a time: the exit code of the program inside, and the run folder where there is one. `follow` sees
+/// each event, with the run folder as it is seen on the host.
 ///
 /// # Errors
 /// When a guest is not built or does not boot, or ends with no trial under way.
-pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped)) -> Result<Outcome> {
+pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped)) -> Result<(u8, Option<PathBuf>)> {
     let interrupt = Interrupt::listen()?;
     let cache = Cache::of_user()?;
     // All of them, before anything is booted.
@@ -83,18 +77,29 @@ pub fn run(host: &Host, request: &Request<'_>, follow: &dyn Fn(&Path, &Stamped))
     let (errors, spoke) = (std::mem::take(&mut sitting.errors), sitting.spoke);
     let folder = outlet.take_out(host)?;
     folder.as_deref().map_or(Ok(()), session::give_to_person)?;
-    let code = match ended.map_err(|e| resumable(e, folder.as_deref()))? {
-        Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
-        Ended::Killed { signal } => {
-            return Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}")));
-        }
-        Ended::TimedOut => return Err(Error::bug("a run without a limit was at its limit")),
-    };
+    let code = exit_code(ended.map_err(|e| resumable(e, folder.as_deref()))?)?;
     if !spoke {
         // What the program inside had to say is all there is.
         out::to_stderr_bytes(&errors);
     }
-    Ok(Outcome { code, folder: folder.filter(|_| spoke) })
+    Ok((code, folder.filter(|_| spoke)))
+}
+
+/// The exit code of the program inside.
+///
+/// # Errors
+/// When it was killed.
+pub(super) fn exit_code(ended: Ended) -> Result<u8> {
+    match ended {
+        Ended::Exited(code) => Ok(u8::try_from(code).unwrap_or(u8::MAX)),
+        Ended::Killed { signal } => Err(Error::tool(format!("pgstrata in the guest was killed by signal {signal}"))),
+        Ended::TimedOut => Err(Error::bug("a command without a limit was at its limit")),
+    }
+}
+
+/// A call of the program inside.
+pub(super) fn order(argv: Vec<String>) -> Order {
+    Order { argv, env: vec![("HOME".to_owned(), "/root".to_owned())], cwd: INSIDE.to_owned(), limit_ms: None }
 }
 
 /// Says how what was measured is not lost.
@@ -205,10 +210,8 @@ impl Trip<'_> {
             shape.scratch = Some(Scratch::Left(disk));
         }
         let mut vm = Vm::boot(self.host, self.cache, image, &shape, self.interrupt)?;
-        let crashed = crash.map(CrashRequest::crashed);
-        let argv = self.argv(suite, died, crashed.as_ref(), sitting.outlet)?;
-        let env = vec![("HOME".to_owned(), "/root".to_owned())];
-        let order = Order { argv, env, cwd: INSIDE.to_owned(), limit_ms: None };
+        let crashed = crash.map(|(crashed, at)| Crashed { down_us: micros(at.elapsed()), ..crashed });
+        let order = order(self.argv(suite, died, crashed.as_ref(), sitting.outlet)?);
         let (asked, back) = (Cell::new(false), Cell::new(None));
         let mut told = |stream, bytes: &[u8]| {
             match stream {
@@ -257,12 +260,12 @@ impl Trip<'_> {
             }
         }
         if let Some(died) = died {
-            argv.extend(["--died".to_owned(), json(&died)?]);
+            argv.extend(["--died".to_owned(), out::json_line(&died)?]);
         } else if let Task::Resume { blocks: Some(blocks), .. } = self.request.task {
             argv.extend(["--blocks".to_owned(), blocks.to_string()]);
         }
         if let Some(crashed) = crashed {
-            argv.extend(["--crashed".to_owned(), json(crashed)?]);
+            argv.extend(["--crashed".to_owned(), out::json_line(crashed)?]);
         }
         Ok(argv)
     }
@@ -283,26 +286,8 @@ pub(super) fn shape(cache: &Cache, outlet: &Outlet, disks: &PlanDisks) -> Result
     Ok(shape)
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|e| Error::bug(e.to_string()))
-}
-
-/// A trial's request that its guest be killed.
-struct CrashRequest {
-    trial: TrialKey,
-    since_answer_us: u64,
-    answers_apart_us: u64,
-    /// When it was heard.
-    at: Instant,
-}
-
-impl CrashRequest {
-    /// For the program that is called now.
-    fn crashed(self) -> Crashed {
-        let CrashRequest { trial, since_answer_us, answers_apart_us, at } = self;
-        Crashed { trial, since_answer_us, answers_apart_us, down_us: micros(at.elapsed()) }
-    }
-}
+/// A trial's request that its guest be killed, and when it was heard.
+type CrashRequest = (Crashed, Instant);
 
 /// What is known of the run while it goes on.
 struct Sitting<'a> {
@@ -344,7 +329,7 @@ impl<'a> Sitting<'a> {
     fn crash(&mut self) -> Result<CrashRequest> {
         let request = self.asked.take().ok_or_else(|| Error::bug("a guest was killed that nobody wanted to crash"))?;
         if std::mem::replace(&mut self.has_crashed, true) {
-            let what = format!("trial {} of {}", request.trial.trial, request.trial.case);
+            let what = format!("trial {} of {}", request.0.trial.trial, request.0.trial.case);
             return Err(Error::tool(format!("{what} asked for a second crash of its guest, and was ended")));
         }
         Ok(request)
@@ -371,8 +356,8 @@ impl<'a> Sitting<'a> {
                 (self.under_way, self.has_crashed) = (Some((trial.clone(), Step::Check)), false);
             }
             Event::CrashAsked { trial, since_answer_us, answers_apart_us } => {
-                let (since_answer_us, answers_apart_us) = (*since_answer_us, *answers_apart_us);
-                self.asked = Some(CrashRequest { trial: trial.clone(), since_answer_us, answers_apart_us, at: now() });
+                let (trial, since_answer_us, answers_apart_us) = (trial.clone(), *since_answer_us, *answers_apart_us);
+                self.asked = Some((Crashed { trial, since_answer_us, answers_apart_us, down_us: 0 }, now()));
             }
             Event::StepStarted { trial, step, .. } => self.under_way = Some((trial.clone(), *step)),
             Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.under_way = None,
@@ -386,12 +371,11 @@ impl<'a> Sitting<'a> {
     }
 }
 
-/// Trials with and without a result of a run that has ended, from its folder.
+/// Trials of a run with and without a result.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn counted(folder: &Path) -> Result<(u32, u32)> {
-    let stored = RunFolder::open(folder)?;
+pub fn counted(stored: &RunFolder) -> Result<(u32, u32)> {
     let due = stored.record().due(stored.events()?.iter().map(|event| &event.what));
     let mut measured = 0;
     for key in &due {
@@ -450,7 +434,7 @@ mod tests {
         let (mut got, mut left) = (Vec::new(), boots.iter());
         let ended = course(&Suite::default(), &Interrupt::never(), &mut sitting, &mut |boot, sitting| {
             let died = boot.died.unwrap_or_default().iter().map(|died| died.reason.clone()).collect();
-            if let Some((request, _)) = &boot.after {
+            if let Some(((request, _), _)) = &boot.after {
                 assert_eq!((request.since_answer_us, request.answers_apart_us), (3_000, 7_000));
             }
             got.push((died, boot.after.map(|(_, disk)| disk)));

@@ -14,7 +14,7 @@ use crate::host::{files as on_disk, users};
 use crate::record::imported::{self, ImportRecord, Origin};
 use crate::store::import::{ImportStaging, clear_dead, elsewhere};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> Result<u8> {
             manifest.record(&names.zip(readings).collect())
         }
         None => {
-            let cases = foreign::by_file(readings, &BTreeMap::new());
+            let cases = foreign::by_file(readings);
             ImportRecord { format: imported::FORMAT, cases, ..ImportRecord::default() }
         }
     };

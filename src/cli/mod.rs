@@ -161,7 +161,6 @@ fn command() -> clap::Command {
 }
 
 /// Runs the program with the arguments of the process: parses, calls, prints the error, gives the exit code.
-#[must_use]
 pub fn main() -> ExitCode {
     ExitCode::from(run(std::env::args_os()))
 }

@@ -22,7 +22,6 @@ const USUAL: u16 = 80;
 const SENSIBLE: std::ops::RangeInclusive<u16> = 40..=1000;
 
 /// Columns that tables and paragraphs fill: the terminal's, at most 120; elsewhere those of the variable COLUMNS, else 100.
-#[must_use]
 pub fn width() -> u16 {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     width_of(terminal::columns(&std::io::stdout()), asked)
@@ -62,7 +61,6 @@ pub fn set_colour(colour: Colour) {
 }
 
 /// Whether standard error takes colour.
-#[must_use]
 pub fn stderr_takes_colour() -> bool {
     takes_colour(std::io::stderr().is_terminal())
 }
@@ -81,7 +79,6 @@ fn takes_colour(is_terminal: bool) -> bool {
 }
 
 /// Columns of the terminal that standard error goes to; `None` where it goes elsewhere.
-#[must_use]
 pub fn stderr_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
@@ -115,8 +112,20 @@ pub fn json(value: &impl Serialize) -> Result<()> {
     }
 }
 
-fn reverses(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// A value as one line of JSON.
+///
+/// # Errors
+/// A bug: a value that JSON does not have.
+pub fn json_line(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| Error::bug(e.to_string()))
+}
+
+/// Writes a value as JSON, or as text for the width of standard output.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn json_or(as_json: bool, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+    if as_json { json(value) } else { fitted(text) }
 }
 
 /// Writes a line to standard error, where remarks go that are no result; on a terminal folded at its width. Without a
@@ -196,13 +205,11 @@ fn shown(error: &Error, colour: bool, columns: Option<usize>) -> String {
 
 /// Foreign text (names, output of tools) for one line of a terminal: control characters and marks that reverse the
 /// direction of text are written out.
-#[must_use]
 pub fn harmless(text: &str) -> String {
     escape(text, false, false)
 }
 
 /// Same, for text of several lines: line ends and tabs stay.
-#[must_use]
 pub fn harmless_lines(text: &str) -> String {
     escape(text, true, false)
 }
@@ -218,7 +225,9 @@ fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
         }
         match c {
             '\n' | '\t' if keep_lines => out.push(c),
-            c if c.is_control() || reverses(c) => out.extend(c.escape_unicode()),
+            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+                out.extend(c.escape_unicode());
+            }
             c => out.push(c),
         }
         rest = &rest[c.len_utf8()..];

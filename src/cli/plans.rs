@@ -54,7 +54,11 @@ enum What {
 pub fn run(args: &Args) -> Result<u8> {
     if let Some(What::Show { name }) = &args.what {
         let found = shipped::find(name).ok_or_else(|| unknown(name))?;
-        out::bytes(format!("{}\n    # plans/{}.toml\n\n{}", found.page, found.name, indented(found.text)).as_bytes())?;
+        // As Markdown shows code.
+        let lines =
+            found.text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") });
+        let plan: String = lines.collect();
+        out::bytes(format!("{}\n    # plans/{}.toml\n\n{plan}", found.page, found.name).as_bytes())?;
         return Ok(0);
     }
     match &args.name {
@@ -64,15 +68,10 @@ pub fn run(args: &Args) -> Result<u8> {
         }
         None => {
             let lines = shipped::all().map(Line::of).collect::<Result<Vec<Line>>>()?;
-            if args.json { out::json(&lines)? } else { out::fitted(|| shown(&lines))? }
+            out::json_or(args.json, &lines, || shown(&lines))?;
         }
     }
     Ok(0)
-}
-
-/// As Markdown shows code.
-fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect()
 }
 
 /// Checks the plan of this name, if there is one and no file has it.
@@ -143,7 +142,7 @@ impl Line {
 
 fn shown(lines: &[Line]) -> String {
     let extent = |extent: &Extent, what: &str| {
-        let n = u32::try_from(if what == "case" { extent.cases } else { extent.trials }).unwrap_or(u32::MAX);
+        let n = if what == "case" { extent.cases } else { extent.trials };
         format!("{}, {}", count(n, what), Micros(extent.expected_us))
     };
     let one = |line: &Line| {

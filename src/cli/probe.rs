@@ -198,7 +198,9 @@ pub fn run(args: &Args) -> Result<u8> {
         free_over_files: probe::FREE_OVER_FILES,
         seed: args.seed.unwrap_or_else(wall_us),
     };
-    let server = args.server.or_else(|| newest_installed(&host)).unwrap_or(NEWEST_SERVER);
+    // The one that a plan's `auto` takes, too.
+    let newest_installed = || install::find(&host, "auto").ok().map(|install| install.major);
+    let server = args.server.or_else(newest_installed).unwrap_or(NEWEST_SERVER);
     let progress = ProbeProgress::new(args.seconds);
     let measured = probe::measure(&host, &request, &interrupt, &progress);
     progress.bar.finish_and_clear();
@@ -226,11 +228,6 @@ pub fn run(args: &Args) -> Result<u8> {
         true => EXIT_INCOMPLETE,
         false => 0,
     })
-}
-
-/// The server that a plan's `auto` takes, too.
-fn newest_installed(host: &Host) -> Option<u32> {
-    install::find(host, "auto").ok().map(|install| install.major)
 }
 
 /// A bar on standard error, where that is a terminal.

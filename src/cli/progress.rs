@@ -40,7 +40,6 @@ struct Now {
 
 impl Progress {
     /// `json`: one event a line on standard output. Else a line on a terminal that the next replaces, plain lines elsewhere.
-    #[must_use]
     pub fn new(json: bool, terminal: bool) -> Progress {
         let now: Arc<Mutex<Now>> = Arc::default();
         let bar = (!json && terminal).then(|| {
@@ -186,8 +185,7 @@ fn repeats(most: u32) -> String {
 
 /// "after block 4: 3 pairs decided, 2 cases stopped (...), at most 12 trials left".
 fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> String {
-    let mut text =
-        format!("after block {block}: {} decided", count(u32::try_from(decided).unwrap_or(u32::MAX), "pair"));
+    let mut text = format!("after block {block}: {} decided", count(decided, "pair"));
     for case in stopped {
         text.push_str(&format!("\n  {:<52} stopped: {}", case.case, case.reason));
     }
@@ -197,7 +195,6 @@ fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> Str
 }
 
 /// A trial: `ext4.tpcb #2`.
-#[must_use]
 pub fn named(trial: &TrialKey) -> String {
     format!("{} #{}", trial.case, trial.trial)
 }

@@ -122,7 +122,7 @@ fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// When standard output takes no more.
 pub fn print_first_screen(findings: &Findings, folder: &Path) -> Result<()> {
-    out::bytes(text::at_width(out::width(), || report::terminal::first_screen(findings, folder)).as_bytes())
+    out::fitted(|| report::terminal::first_screen(findings, folder))
 }
 
 fn print(findings: &Findings, format: &str) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::analyse::limits::{Checked, Limit, LimitFindings};
 use crate::analyse::{limits, load};
 use crate::cli::follow::Follower;
 use crate::cli::run::{Task, Watched};
-use crate::cli::{blocks, out, run};
+use crate::cli::{blocks, guest_run, out, run};
 use crate::error::{Error, Kind, Result};
 use crate::host::Host;
 use crate::plan::joined::{Half, Matched};
@@ -17,15 +17,8 @@ use crate::run::forecast;
 use crate::run::opening;
 use crate::run::opening::Continuing;
 use crate::run::session::Places;
-use crate::store::folder::{RunFolder, StoredTrial};
+use crate::store::folder::RunFolder;
 use std::path::PathBuf;
-
-/// What came of it.
-pub(super) enum Rerun {
-    Checked(Box<LimitFindings>),
-    /// The run ended before its trials were measured: the exit code.
-    Stopped(u8),
-}
 
 /// Two sides of the same name, with the ids of their cases that are measured again.
 struct Pair<'a> {
@@ -43,11 +36,17 @@ struct LeftOut {
     alone: Vec<String>,
 }
 
-/// Measures and checks.
+/// Measures and checks; the exit code where the run ended before its trials were measured.
 ///
 /// # Errors
 /// When there is nothing to interleave, or it cannot be; as a run.
-pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Places, yes: bool) -> Result<Rerun> {
+pub(super) fn check(
+    run: &Read,
+    baseline: &Read,
+    limits: &[Limit],
+    places: &Places,
+    yes: bool,
+) -> Result<Result<LimitFindings, u8>> {
     let (pairs, cases, left_out) = paired(run, baseline);
     if cases.is_empty() && left_out.equal.is_empty() {
         return Err(Error::user(format!("{} and {} have no case in common", run.label, baseline.label)).hint(
@@ -59,7 +58,7 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
     forecast::recheck(&plan.cases)?;
     let folder = match measure(plan, places, yes)? {
         Ok(folder) => folder,
-        Err(code) => return Ok(Rerun::Stopped(code)),
+        Err(code) => return Ok(Err(code)),
     };
     let (source, wall_us) = (RunSource::load(&folder)?, load::wall_us(&RunFolder::open(&folder)?)?);
     let blocks = source.run.blocks;
@@ -67,10 +66,10 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
     let again = |side: &str, ids: &[String]| ids.iter().map(|id| joined::id(side, id)).collect::<Vec<String>>();
     let olds: Vec<_> = pairs.iter().map(|pair| (pair.baseline, again(joined::BASELINE, &pair.ids.0))).collect();
     let news: Vec<_> = pairs.iter().map(|pair| (pair.run, again(joined::RUN, &pair.ids.1))).collect();
-    let (old, new) = (Part::of(&source, &olds), Part::of(&source, &news));
+    let ((old, old_trials), (new, new_trials)) = (part(&source, &olds), part(&source, &news));
     let found = limits::check(
-        new.checked(&run.label, &source, wall_us),
-        old.checked(&baseline.label, &source, wall_us),
+        Checked::of(&run.label, &source.run, wall_us, new_trials, &new),
+        Checked::of(&baseline.label, &source.run, wall_us, old_trials, &old),
         limits,
     );
     let mut found = found.of_rerun(shown.clone(), before(run, baseline, &left_out, limits));
@@ -89,7 +88,7 @@ pub(super) fn check(run: &Read, baseline: &Read, limits: &[Limit], places: &Plac
     for missing in load::findings(&folder)?.not_run {
         found.notes.push(format!("{} was not run: {}", missing.case, missing.reason));
     }
-    Ok(Rerun::Checked(Box::new(found)))
+    Ok(Ok(found))
 }
 
 fn half(read: &Read) -> Half<'_> {
@@ -141,35 +140,14 @@ fn side_of(named: &Side, source: &RunSource, ids: &[String]) -> Side {
     from_run::side(named.argument, named.name.clone(), named.name.clone(), source, &cases)
 }
 
-/// One half of the run that has both.
-struct Part {
-    sides: Vec<Side>,
-    /// Trials planned and measured.
-    trials: (u32, u32),
-}
-
-impl Part {
-    fn of(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> Part {
-        let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
-        let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
-        let measured = source.trials.iter().filter(|trial| has(&trial.case.id)).count();
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Part {
-            sides: sides.iter().map(|(side, ids)| side_of(side, source, ids)).collect(),
-            trials: (count(planned), count(measured)),
-        }
-    }
-
-    fn checked<'a>(&'a self, label: &'a str, source: &'a RunSource, wall_us: Option<u64>) -> Checked<'a> {
-        Checked {
-            label,
-            id: &source.run.id,
-            started: &source.run.started,
-            wall_us,
-            trials: self.trials,
-            sides: &self.sides,
-        }
-    }
+/// The sides of one half of the run that has both, and its trials planned and measured.
+fn part(source: &RunSource, sides: &[(&Side, Vec<String>)]) -> (Vec<Side>, (u32, u32)) {
+    let has = |case: &str| sides.iter().any(|(_, ids)| ids.iter().any(|id| id == case));
+    let planned = source.run.order.iter().filter(|key| has(&key.case)).count();
+    let measured = source.trials.iter().filter(|trial| has(&trial.case.id)).count();
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let sides = sides.iter().map(|(side, ids)| side_of(side, source, ids)).collect();
+    (sides, (count(planned), count(measured)))
 }
 
 /// Runs the plan, or what an earlier call has left of it: its run folder, or the exit code of a run that stopped.
@@ -183,7 +161,7 @@ fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>
     // What is printed is the check alone.
     let watched = Watched { json: false, yes, follower: &follower };
     let ending = run::measured(&Host::this(), task, Continuing::default(), places, watched)?;
-    run::written(&ending, &load::findings(&ending.folder)?)?;
+    run::written(&ending.folder, &load::findings(&ending.folder)?)?;
     if ending.interrupted {
         out::remark("interrupted; the same command resumes it");
         return Ok(Err(Kind::Interrupted.exit_code()));
@@ -197,14 +175,7 @@ fn measure(plan: Plan, places: &Places, yes: bool) -> Result<Result<PathBuf, u8>
 
 /// Whether every trial that it is to have has a result.
 fn is_complete(folder: &RunFolder) -> Result<bool> {
-    let events = folder.events()?;
-    for key in folder.record().due(events.iter().map(|event| &event.what)) {
-        match folder.stored(&key)? {
-            StoredTrial::Whole(trial) if trial.is_result() => {}
-            _ => return Ok(false),
-        }
-    }
-    Ok(!folder.is_live())
+    Ok(guest_run::counted(folder)?.1 == 0 && !folder.is_live())
 }
 
 /// A run with the sides that were asked for.
@@ -222,13 +193,7 @@ pub(crate) struct Read {
 impl Read {
     pub fn checked(&self) -> Checked<'_> {
         let run = &self.source.findings.run;
-        Checked {
-            label: &self.label,
-            id: &self.source.run.id,
-            started: &self.source.run.started,
-            wall_us: self.wall_us,
-            trials: (run.trials_planned, run.trials_measured),
-            sides: &self.sides,
-        }
+        let trials = (run.trials_planned, run.trials_measured);
+        Checked::of(&self.label, &self.source.run, self.wall_us, trials, &self.sides)
     }
 }

@@ -282,28 +282,33 @@ fn in_guests(
         (None, None) => return Err(Error::user("name a plan, or a run folder with --resume")),
     };
     let request = guest_run::Request { task, suites, disks, json: args.json, results: &places.results };
-    let outcome = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
-    let Some(folder) = outcome.folder else { return Ok(outcome.code) };
-    let findings = crate::analyse::load::findings(&folder)?;
-    if !args.json {
-        let (done, not_run) = guest_run::counted(&folder)?;
-        super::report::print_first_screen(&findings, &folder)?;
-        out::line(&format!("\n{} measured, {not_run} not run", count(done, "trial")))?;
-        out::line(&format!("run folder  {}", folder.display()))?;
-    }
-    let report = super::report::write_in(&folder, &findings)?;
-    if !args.json {
-        out::line(&format!("report      {}", report.display()))?;
-    }
-    session::give_to_person(&folder)?;
-    if outcome.code == Kind::Interrupted.exit_code() && !args.json {
-        out::line(&resume_with(&folder))?;
-    }
-    Ok(outcome.code)
+    let (code, folder) = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
+    let Some(folder) = folder else { return Ok(code) };
+    let counts = || {
+        let (done, not_run) = guest_run::counted(&RunFolder::open(&folder)?)?;
+        Ok(format!("{} measured, {not_run} not run", count(done, "trial")))
+    };
+    tell(&folder, args.json, counts, code == Kind::Interrupted.exit_code())?;
+    Ok(code)
 }
 
-fn resume_with(folder: &Path) -> String {
-    format!("interrupted; resume it with:\n  pgstrata run --resume {}", shown(folder))
+/// Prints the results of a run and how it ended, and writes its report.
+fn tell(folder: &Path, json: bool, counts: impl FnOnce() -> Result<String>, interrupted: bool) -> Result<()> {
+    let findings = crate::analyse::load::findings(folder)?;
+    // The table first: writing the page may fail, on a full disk.
+    if !json {
+        super::report::print_first_screen(&findings, folder)?;
+        out::line(&format!("\n{}\nrun folder  {}", counts()?, folder.display()))?;
+    }
+    let report = written(folder, &findings)?;
+    if json {
+        return Ok(());
+    }
+    out::line(&format!("report      {}", report.display()))?;
+    match interrupted {
+        true => out::line(&format!("interrupted; resume it with:\n  pgstrata run --resume {}", shown(folder))),
+        false => Ok(()),
+    }
 }
 
 /// Starts a run, and says when an earlier one has left something.
@@ -508,21 +513,8 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         // Whoever called this in a guest boots the next one, and writes the report at the end.
         return Ok(0);
     }
-    let findings = crate::analyse::load::findings(&ending.folder)?;
-    // The table first: writing the page may fail, on a full disk.
-    if !json {
-        super::report::print_first_screen(&findings, &ending.folder)?;
-        out::line(&format!("\n{}", summed_up(ending)))?;
-        out::line(&format!("run folder  {}", ending.folder.display()))?;
-    }
-    let report = written(ending, &findings)?;
-    if !json {
-        out::line(&format!("report      {}", report.display()))?;
-    }
+    tell(&ending.folder, json, || Ok(summed_up(ending)), ending.interrupted)?;
     if ending.interrupted {
-        if !json {
-            out::line(&resume_with(&ending.folder))?;
-        }
         return Ok(Kind::Interrupted.exit_code());
     }
     if let Some((kind, why)) = &ending.stopped {
@@ -533,9 +525,9 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
 }
 
 /// Writes what a run folder has of an analysis, and returns where the page is.
-pub(super) fn written(ending: &Ending, findings: &Findings) -> Result<PathBuf> {
-    let report = super::report::write_in(&ending.folder, findings)?;
-    if let Err(e) = session::give_to_person(&ending.folder) {
+pub(super) fn written(folder: &Path, findings: &Findings) -> Result<PathBuf> {
+    let report = super::report::write_in(folder, findings)?;
+    if let Err(e) = session::give_to_person(folder) {
         out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
     }
     Ok(report)

@@ -10,11 +10,11 @@ use super::status::{State, Status, status};
 use crate::analyse::compare::from_run::{self, RunSource};
 use crate::analyse::fleet::GroupBy;
 use crate::analyse::{compare, load};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Kind, Result};
 use crate::host::time::wall_us;
 use crate::report::serve::{ICON, LIVE_SCRIPT, LiveView, list, live, message, style};
 use crate::report::{self, ALL};
-use crate::serve::{Answer, Policy, Request, Response, Server};
+use crate::serve::{Answer, Request, Response, Server};
 use crate::store::results::Results;
 use crate::units::significant;
 use runs::Runs;
@@ -99,7 +99,7 @@ impl Site {
     fn answer(&self, request: &Request) -> Response {
         let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
         let found = match path.as_slice() {
-            [] => self.list(request).map(Some),
+            [] => self.runs.view(request, &self.folder).and_then(|view| Ok(Some(Response::new(HTML, list(&view)?)))),
             ["assets", "style.css"] => Ok(Some(Response::new("text/css; charset=utf-8", style()))),
             ["assets", "icon.svg"] | ["favicon.ico"] => Ok(Some(Response::new("image/svg+xml", ICON))),
             ["assets", "live.js"] => Ok(Some(Response::new("text/javascript; charset=utf-8", LIVE_SCRIPT))),
@@ -124,10 +124,6 @@ impl Site {
         }
     }
 
-    fn list(&self, request: &Request) -> Result<Response> {
-        Ok(Response::new(HTML, list(&self.runs.view(request, &self.folder)?)?))
-    }
-
     /// A run that goes on has a page of its own; any other is its report.
     fn run(&self, name: &str) -> Result<Option<Response>> {
         let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
@@ -141,8 +137,7 @@ impl Site {
     fn status(&self, name: &str) -> Result<Option<Response>> {
         let Some(folder) = self.runs.results.run(name)? else { return Ok(None) };
         let view = live_view(name, &status(&folder, wall_us())?);
-        let text = serde_json::to_string(&view).map_err(|e| Error::bug(e.to_string()))?;
-        Ok(Some(Response::new("application/json", text)))
+        Ok(Some(Response::new("application/json", out::json_line(&view)?)))
     }
 
     /// `report` is the page, `report.csv` and so on are the other forms.
@@ -162,7 +157,7 @@ impl Site {
             _ => renderer.render(&findings, &mut body)?,
         }
         Ok(Some(match extension {
-            "html" => Response { policy: Policy::OfPage, ..Response::new(HTML, body) },
+            "html" => Response::page(body),
             "json" => Response::new("application/json", body),
             "csv" => Response::new("text/csv; charset=utf-8", body),
             "openmetrics" => Response::new("application/openmetrics-text; version=1.0.0; charset=utf-8", body),
@@ -177,7 +172,7 @@ impl Site {
         let Some(plan) = fleet::chosen(self.runs.plans()?, request.value("plan")) else { return Ok(None) };
         let _turn = self.computing.lock().unwrap_or_else(PoisonError::into_inner);
         let page = fleet::page(&self.runs.results, &plan, &by)?;
-        Ok(Some(Response { policy: Policy::OfPage, ..Response::new(HTML, page) }))
+        Ok(Some(Response::page(page)))
     }
 
     fn compare(&self, request: &Request) -> Result<Option<Response>> {
@@ -190,7 +185,7 @@ impl Site {
             sides.extend(from_run::sides(argument, name, &source, None));
         }
         let page = report::compare::page(&compare::compare(&sides), Some(HOME))?;
-        Ok(Some(Response { policy: Policy::OfPage, ..Response::new(HTML, page) }))
+        Ok(Some(Response::page(page)))
     }
 }
 

@@ -69,14 +69,12 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn list(json: bool) -> Result<()> {
     let found: Vec<ShelfFindings> = shelf::all()?.iter().map(analyse::shelf::find).collect();
-    if json { out::json(&found) } else { out::fitted(|| report::shelf::list(&found)) }
+    out::json_or(json, &found, || report::shelf::list(&found))
 }
 
 fn show(name: &str, json: bool) -> Result<()> {
     let publication = shelf::open(name)?;
     let findings = analyse::shelf::find(&publication);
-    if json {
-        return out::json(&Shown { findings: &findings, publication: &publication });
-    }
-    out::fitted(|| report::shelf::show(&findings))
+    let whole = Shown { findings: &findings, publication: &publication };
+    out::json_or(json, &whole, || report::shelf::show(&findings))
 }

@@ -42,10 +42,7 @@ impl Grouping {
             runs.push((folder.clone(), path));
         }
         let findings = fleet::compare(&runs, &self.group_by)?;
-        match json {
-            true => out::json(&findings)?,
-            false => out::fitted(|| report::fleet::terminal(&findings))?,
-        }
+        out::json_or(json, &findings, || report::fleet::terminal(&findings))?;
         if let Some(path) = html {
             page(path, &report::fleet::page(&findings, None, &[])?, json)?;
         }

@@ -8,7 +8,6 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::time::{rfc3339, time_of_day, wall_us};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
-use crate::record::trial::TrialRecord;
 use crate::store::folder::RunFolder;
 use crate::units::count;
 use crate::units::{Micros, significant};
@@ -90,14 +89,6 @@ pub(super) struct Places {
     pub(super) servers: BTreeSet<String>,
 }
 
-impl Places {
-    fn add(&mut self, trial: &TrialRecord) {
-        self.hosts.insert(trial.host.hostname.clone());
-        self.kernels.insert(trial.host.kernel.clone());
-        self.servers.extend(trial.server.as_ref().map(|server| server.version.clone()));
-    }
-}
-
 #[derive(Debug, Serialize)]
 pub(super) struct CurrentTrial {
     pub(super) trial: TrialKey,
@@ -145,7 +136,9 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         match folder.trial(key) {
             Ok(Some(trial)) => {
                 stored.push(key);
-                places.add(&trial);
+                places.hosts.insert(trial.host.hostname.clone());
+                places.kernels.insert(trial.host.kernel.clone());
+                places.servers.extend(trial.server.as_ref().map(|server| server.version.clone()));
                 *(if trial.is_result() { &mut measured } else { &mut not_run }) += 1;
             }
             Ok(None) => {}
@@ -154,7 +147,8 @@ pub(super) fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     }
     // While it runs, a trial may be stored an instant before its end is written.
     let lost = RunFolder::lost_events(&events, stored.into_iter()).filter(|_| !live);
-    let estimate = estimate(&events);
+    let mut estimate = Estimate::default();
+    events.iter().for_each(|event| estimate.note(event));
     let state = match events.iter().rev().find(|event| !matches!(event.what, Event::Warning { .. })).map(|it| &it.what)
     {
         _ if live => State::Running,
@@ -217,12 +211,6 @@ fn folded(sentence: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-fn estimate(events: &[Stamped]) -> Estimate {
-    let mut estimate = Estimate::default();
-    events.iter().for_each(|event| estimate.note(event));
-    estimate
-}
-
 fn warnings(events: &[Stamped]) -> Vec<String> {
     let began = |event: &Stamped| matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { .. });
     let from = events.iter().rposition(began).unwrap_or(0);
@@ -248,7 +236,7 @@ fn shown(status: &Status, folder: &Path, now_us: u64) -> String {
         State::Interrupted => format!("interrupted; resume it: {resume}"),
         State::Killed => format!("killed; clean up: pgstrata clean; then resume: {resume}"),
     };
-    let all = count(u32::try_from(status.trials).unwrap_or(u32::MAX), "trial");
+    let all = count(status.trials, "trial");
     let mut text = format!("{}: {state}\n  {} of {all} measured", status.name, status.measured);
     for (number, what) in [(status.not_run, "not run"), (status.damaged, "damaged")] {
         if number > 0 {

@@ -1,5 +1,6 @@
 //! `pgstrata submit`: the shares of a plan handed in to Slurm, Kubernetes or hosts that ssh reaches; and again what is missing.
 
+use super::blocks::run_folders;
 use super::engines::EngineArgs;
 use super::out;
 use super::plan::guests;
@@ -13,7 +14,6 @@ use crate::plan::Plan;
 use crate::record::run::Share;
 use crate::record::submitted::{FORMAT, Submission};
 use crate::run::session;
-use crate::store::folder::RunFolder;
 use crate::submit::{self, Engine, LOGS, PLAN, PROGRAM, RESULTS};
 use crate::units::count;
 use serde::Serialize;
@@ -291,11 +291,7 @@ fn look(host: &Host, folder: PathBuf, submission: Submission, engine: &dyn Engin
     // Before the folders: a share that ends in between is complete by its folder. Nothing of a first attempt waits yet.
     let queued = if submission.attempt == 0 { Ok(Vec::new()) } else { engine.queued(host, &submission) };
     let results = folder.join(RESULTS);
-    let entries = fs::read_dir(&results).or_store(|| format!("read the folder {}", results.display()))?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    paths.sort();
-    // Other folders, and damaged runs, are shares of nothing.
-    let folders: Vec<RunFolder> = paths.iter().filter_map(|path| RunFolder::open(path).ok()).collect();
+    let folders = run_folders(&results).or_store(|| format!("read the folder {}", results.display()))?;
     let shares = shares::shares(&submission, &folders)?;
     let answers = queued.is_ok();
     let queued = match queued {

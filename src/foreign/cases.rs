@@ -5,18 +5,12 @@ use super::told::is_date;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
 use std::collections::BTreeMap;
 
-/// Each file as a case of its own, named by the file, all with these facts.
-#[must_use]
-pub fn by_file(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Vec<ImportedCase> {
+/// Each file as a case of its own, named by the file.
+pub fn by_file(readings: Vec<Reading>) -> Vec<ImportedCase> {
     let mut cases: Vec<ImportedCase> = Vec::new();
     for reading in readings {
         let name = case_name(&reading.file.name, &cases);
-        cases.push(ImportedCase {
-            name,
-            facts: facts.clone(),
-            trials: vec![trial(vec![reading])],
-            ..ImportedCase::default()
-        });
+        cases.push(ImportedCase { name, trials: vec![trial(vec![reading])], ..ImportedCase::default() });
     }
     cases
 }
@@ -44,7 +38,6 @@ fn plain(text: &str) -> String {
 }
 
 /// One trial of the files of one run. The logs of several threads become one.
-#[must_use]
 pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     let mut trial = ImportedTrial::default();
     for (index, reading) in readings.into_iter().enumerate() {
@@ -62,7 +55,6 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
 }
 
 /// What would be needed to judge a record and is known neither by its origin, nor by facts, nor by what was read.
-#[must_use]
 pub fn unknown(record: &ImportRecord) -> Vec<String> {
     const DEVICES: [&str; 5] =
         ["stack.device", "stack.devices", "stack.controller", "device.class", "storage.description"];
@@ -157,7 +149,7 @@ mod tests {
             reading.file.name = name.to_owned();
             reading
         });
-        let names: Vec<String> = by_file(readings.into(), &BTreeMap::new()).into_iter().map(|case| case.name).collect();
+        let names: Vec<String> = by_file(readings.into()).into_iter().map(|case| case.name).collect();
         assert_eq!(names, ["zfs", "b-zfs", "zfs.out", "b-zfs.log", "stdin", "x-y"]);
     }
 }

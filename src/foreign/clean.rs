@@ -7,7 +7,6 @@ use super::read::output::Line;
 /// The lines of a text, each without its margin, its carriage return and what a page put around it. Fences are left out,
 /// empty lines are kept. A line that was overwritten on a terminal (a carriage return inside) gives several, all with
 /// its number.
-#[must_use]
 pub fn lines(text: &str) -> Vec<Line<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Vec::new();
@@ -62,7 +61,6 @@ fn bars_off(line: &str) -> &str {
 
 /// The command behind a prompt of a shell or of psql; empty where nothing stands behind it. `$ iostat -x 1`,
 /// `postgres@db1:~$ pg_test_fsync`, `[root@db1 ~]# zpool iostat`, `bash-4.2$ ls`, `digoal=# select 1`.
-#[must_use]
 pub fn prompt(line: &str) -> Option<&str> {
     const FARTHEST: usize = 120;
     let line = blanks_off(line);
@@ -120,7 +118,6 @@ fn is_command(text: &str) -> bool {
 
 /// A number as tools print it: with a decimal point, or a comma where nothing else can be meant, and perhaps an exponent.
 /// None for anything else: not-a-number, infinity, marks of thousands, and a comma before three digits, which may be one.
-#[must_use]
 pub fn number(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));

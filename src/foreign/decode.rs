@@ -1,14 +1,8 @@
 //! Bytes to text by evidence: a byte order mark, valid UTF-8, or else a Western single-byte
 //! code. What is no text is refused. Sequences that colour a terminal are left out.
 
-/// Text, and its code where that is not UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Text {
-    /// The text.
-    pub(super) text: String,
-    /// `UTF-16LE`, `UTF-16BE`, `Latin-1`, `Windows-1252`.
-    pub(super) encoding: Option<&'static str>,
-}
+/// Text, and its code where that is not UTF-8: `UTF-16LE`, `UTF-16BE`, `Latin-1`, `Windows-1252`.
+pub(super) type Text = (String, Option<&'static str>);
 
 /// Bytes to text.
 ///
@@ -20,18 +14,18 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<Text, String> {
         if binary_share(text.bytes()) {
             return Err(what_binary(&bytes));
         }
-        return Ok(Text { text: plain(text), encoding: Some(if big { "UTF-16BE" } else { "UTF-16LE" }) });
+        return Ok((plain(text), Some(if big { "UTF-16BE" } else { "UTF-16LE" })));
     }
     if is_binary(&bytes) {
         return Err(what_binary(&bytes));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Text { text: plain(text), encoding: None }),
+        Ok(text) => Ok((plain(text), None)),
         Err(error) => {
             let bytes = error.as_bytes();
             let windows = bytes.iter().any(|byte| (0x80..0xa0).contains(byte));
             let text: String = bytes.iter().map(|byte| from_windows(*byte)).collect();
-            Ok(Text { text: plain(text), encoding: Some(if windows { "Windows-1252" } else { "Latin-1" }) })
+            Ok((plain(text), Some(if windows { "Windows-1252" } else { "Latin-1" })))
         }
     }
 }
@@ -115,8 +109,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     fn of(bytes: &[u8]) -> (String, Option<&'static str>) {
-        let text = decode(bytes.to_vec()).unwrap();
-        (text.text, text.encoding)
+        decode(bytes.to_vec()).unwrap()
     }
 
     #[test]

@@ -13,34 +13,7 @@ use toml::Spanned;
 pub const NAME: &str = "publication.toml";
 
 /// One to start from, each key with what it is for.
-pub const EXAMPLE: &str = r#"# publication.toml: what the files beside it are. Only [[case]] with name and trials is required.
-varied = "ZFS property sync"            # what differs between the cases
-procedure = "three runs of 60 s each"   # how it was measured
-caveats = ["The machine did other work too."]
-unknown = ["write cache of the disks"]  # what would be needed to judge it
-
-[origin]  # title, author, published, measured, language, machine, storage, system, postgresql
-machine = "8 cores, 64 GiB"
-measured = "2026-11-21"
-
-[facts]  # of every case; `pgstrata import --help` lists the keys that comparisons go by
-"stack.filesystem" = "zfs"
-
-[[case]]
-name = "sync-standard"
-facts = { "zfs.sync" = "standard" }
-# One list for each repetition: its files, by name or with * (pgbench -l writes one log a thread).
-trials = [
-  ["run1/pgbench.txt", "run1/pgbench_log.*", "mount.txt"],
-  ["run2/pgbench.txt", "run2/pgbench_log.*", "mount.txt"],
-]
-
-[[case]]
-name = "sync-disabled"
-facts = { "zfs.sync" = "disabled" }
-trials = [["disabled.txt"]]
-caveats = ["One run only."]
-"#;
+pub const EXAMPLE: &str = include_str!("publication.toml");
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -150,13 +123,11 @@ impl Manifest {
     }
 
     /// Every file that it names, each once.
-    #[must_use]
     pub fn files(&self) -> BTreeSet<&str> {
         self.trials.iter().flatten().flatten().map(String::as_str).collect()
     }
 
     /// Its cases with what was read of each file; a file without a reading is left out. No tool version and time.
-    #[must_use]
     pub fn record(&self, read: &BTreeMap<String, Reading>) -> ImportRecord {
         let case = |(case, trials): (&Case, &Vec<Vec<String>>)| {
             let mut facts = self.keys.facts.clone();

@@ -5,7 +5,7 @@
 //!
 //! # Add a reader, or a publication
 //!
-//! A reader is `read/<tool>.rs` with `looks_like` and `read`, its line in `KINDS`, fixtures. It goes line by line: a
+//! A reader is `read/<tool>.rs` with `read`, its line in `KINDS`, fixtures. It goes line by line: a
 //! line is read as a whole or listed as not read, never mended; the property tests of `tests` try it on cut, folded and
 //! spliced texts. What nothing compares and no rule uses is not read (list and limit in `tests/house/sizes.rs`). Nobody
 //! below `cli` uses this room.
@@ -69,7 +69,6 @@ pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
 
 /// The tool whose output a file begins with; `None` for what is no output of one that is known, or cannot be read. Takes
 /// constant memory and no more than the beginning.
-#[must_use]
 pub fn recognised(reader: &mut dyn Read) -> Option<String> {
     let head = fill(reader, unpack::MAGIC_BYTES).ok()?;
     let mut plain = unpacked(Packing::of(&head), head.as_slice().chain(reader));
@@ -77,7 +76,7 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
     if log::is_log(&sample) && !also_holds_others(&sample) {
         return Some("pgbench -l".to_owned());
     }
-    let text = decode::decode(sample).ok()?.text;
+    let (text, _) = decode::decode(sample).ok()?;
     if log::aggregated(&text).is_some() {
         return Some("pgbench -l".to_owned());
     }
@@ -85,7 +84,6 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
 }
 
 /// The name most like the wanted one, where one is like it: it holds that, or nearly is that.
-#[must_use]
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR: f64 = 0.6;
     // Shorter parts are in too many names.
@@ -96,6 +94,13 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     };
     let near = names.into_iter().map(|name| (likeness(name), name)).filter(|(likeness, _)| *likeness >= NEAR);
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// A hint that names the name most like the wanted one, where one is like it, before what else is to be said.
+pub fn hint_at_nearest(wanted: &str, names: &[String], else_: &str) -> String {
+    let Some(name) = nearest(wanted, names.iter().map(String::as_str)) else { return else_.to_owned() };
+    let first = else_.chars().next().unwrap_or_default();
+    format!("did you mean `{name}`? {}{}", first.to_uppercase(), &else_[first.len_utf8()..])
 }
 
 /// Reads one file that messages call `name`.
@@ -119,11 +124,11 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
         reading.log = Some(log);
         reading.outputs.push(output);
     } else {
-        let text = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
-        reading.file.encoding = text.encoding.map(str::to_owned);
-        match log::aggregated(&text.text).filter(|_| !also_holds_others(text.text.as_bytes())) {
+        let (text, encoding) = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
+        reading.file.encoding = encoding.map(str::to_owned);
+        match log::aggregated(&text).filter(|_| !also_holds_others(text.as_bytes())) {
             Some((log, output)) => (reading.log, reading.outputs) = (Some(log), vec![output]),
-            None => read_text(name, &text.text, &mut reading)?,
+            None => read_text(name, &text, &mut reading)?,
         }
     }
     drop(plain);
@@ -148,7 +153,7 @@ fn also_holds_others(sample: &[u8]) -> bool {
     let lines = web::lines(text);
     sample.len() < SAMPLE && {
         let has_rows = |output: &Output| !output.rows.is_empty();
-        read::KINDS.iter().any(|kind| (kind.read)(&lines).iter().any(has_rows))
+        read::KINDS.iter().any(|(_, read)| read(&lines).iter().any(has_rows))
     }
 }
 
@@ -217,7 +222,7 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     let first = lines.iter().find(|line| !line.text.is_empty());
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
-    let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).chain(["pgbench -l"]).collect();
+    let known: Vec<&str> = read::KINDS.iter().map(|(name, _)| *name).chain(["pgbench -l"]).collect();
     let tool = |known: &str| known.split(" -").next().unwrap_or_default().to_owned();
     let calls = |line: &&Line<'_>| known.iter().any(|it| read::table::command(line.text, &tool(it)).is_some());
     let what = match lines.iter().find(calls) {

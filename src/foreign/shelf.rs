@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/shelf.rs"));
 
 /// The names of the publications, sorted.
-#[must_use]
 pub fn names() -> Vec<&'static str> {
     FILES.iter().filter(|(_, file, _)| *file == manifest::NAME).map(|(folder, ..)| *folder).collect()
 }

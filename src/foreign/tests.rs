@@ -64,7 +64,7 @@ fn commands_dates_and_prose_around_an_output_are_no_figures_and_what_they_tell_i
     let around = |before: &str, after: &str| {
         let reading = of(format!("{before}\n{output}\n{after}\n").as_bytes()).unwrap();
         let other = reading.file.lines_of_no_output.len();
-        let cases = super::by_file(vec![reading], &std::collections::BTreeMap::new());
+        let cases = super::by_file(vec![reading]);
         (other, super::unknown(&crate::record::imported::ImportRecord { cases, ..Default::default() }))
     };
     let before = "Two sockets with 8 cores each, measured 3 times:\n$ uname -a\n\
@@ -84,8 +84,8 @@ fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
     let error = of(b"\nwelcome to frobnicate 3\n1 2 3\n").unwrap_err();
     assert_eq!(error.kind(), Kind::User);
     assert!(error.to_string().contains("line 2 is `welcome to frobnicate 3`"), "{error}");
-    for kind in super::read::KINDS {
-        assert!(error.hint_text().unwrap().contains(kind.name), "{}", kind.name);
+    for (name, _) in super::read::KINDS {
+        assert!(error.hint_text().unwrap().contains(name), "{name}");
     }
 }
 

@@ -50,22 +50,18 @@ fn system(text: &str) -> Option<String> {
 
 /// `9.6` of `/usr/pgsql-9.6/bin/pgbench`, `15` of `/usr/lib/postgresql/15/bin/pgbench`.
 fn version_in_path(text: &str) -> Option<&str> {
-    let of = |path: &'_ str| -> Option<(usize, usize)> {
+    let mut paths = text.split(|c: char| c.is_whitespace() || "\"'=;,()".contains(c)).filter(|word| word.contains('/'));
+    paths.find_map(|path| {
         let mut named = false;
-        for part in path.split('/') {
+        path.split('/').find_map(|part| {
             let bare = ["postgresql", "postgres", "pgsql", "pg"].iter().find_map(|name| part.strip_prefix(name));
             let bare = bare.map(|rest| rest.trim_start_matches(['-', '_', '@']));
             let found = bare.filter(|rest| !rest.is_empty()).unwrap_or(part);
-            if (named || bare.is_some()) && is_version(found) {
-                let at = found.as_ptr() as usize - path.as_ptr() as usize;
-                return Some((at, at + found.len()));
-            }
+            let is_it = (named || bare.is_some()) && is_version(found);
             named = bare == Some("");
-        }
-        None
-    };
-    let mut paths = text.split(|c: char| c.is_whitespace() || "\"'=;,()".contains(c)).filter(|word| word.contains('/'));
-    paths.find_map(|path| of(path).map(|(from, to)| &path[from..to]))
+            is_it.then_some(found)
+        })
+    })
 }
 
 /// Whether a text is a version of PostgreSQL: `9.6`, `9.4.1`, `15`.

@@ -155,6 +155,36 @@ impl Default for ImportedRow {
     }
 }
 
+impl ImportedRow {
+    /// The label of this name.
+    #[must_use]
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The number of this name.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<&ImportedFigure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+}
+
+impl ImportedOutput {
+    /// The fact of this name.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl ImportedCase {
+    /// The fact of this key.
+    #[must_use]
+    pub fn fact(&self, key: &str) -> Option<&str> {
+        self.facts.get(key).map(String::as_str)
+    }
+}
+
 /// One number.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedFigure {

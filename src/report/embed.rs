@@ -27,10 +27,14 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
     let charted: Vec<&TrialFinding> = findings.trials.iter().filter(|trial| is_charted(trial, findings)).collect();
     let rankings = first_rows(&findings.rankings);
     let rows = rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
-    let shown = rows.map(|row| &row.case).chain(charted.iter().map(|trial| &trial.case)).collect();
-    let trials = charted.iter().copied().map(without_series).collect();
-    let bare = Findings { trials, ..clone_but_trials(findings, &shown) };
-    let bare = Findings { rankings, ..bare };
+    let shown: BTreeSet<&String> = rows.map(|row| &row.case).chain(charted.iter().map(|trial| &trial.case)).collect();
+    let is_shown = |case: &&CaseFinding| findings.cases.len() <= ROWS_MAX || shown.contains(&case.id);
+    let bare = Findings {
+        trials: charted.iter().copied().map(without_series).collect(),
+        cases: findings.cases.iter().filter(is_shown).cloned().collect(),
+        rankings,
+        ..findings.clone()
+    };
     let mut value = serde_json::to_value(bare).map_err(bug)?;
     let buckets = buckets_allowed(&charted);
     if let Some(Value::Array(trials)) = value.get_mut("trials") {
@@ -42,11 +46,12 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
             slot["telemetry"] = trial.telemetry.iter().map(|series| compact(series, buckets)).collect();
         }
     }
-    let mut data = Map::new();
-    data.insert("findings".to_owned(), value);
-    data.insert("figures".to_owned(), texts(findings, |row| Some(estimate_text(&row.rate).0)));
-    data.insert("ratios".to_owned(), texts(findings, |row| Some(comparison_text(row.comparison.as_ref()?).0)));
-    data.insert("labels".to_owned(), serde_json::to_value(labels).map_err(bug)?);
+    let data = json!({
+        "findings": value,
+        "figures": texts(findings, |row| Some(estimate_text(&row.rate).0)),
+        "ratios": texts(findings, |row| Some(comparison_text(row.comparison.as_ref()?).0)),
+        "labels": labels,
+    });
     Ok(script_safe(&visible_json(&data).map_err(bug)?))
 }
 
@@ -77,52 +82,8 @@ fn first_rows(rankings: &[Ranking]) -> Vec<Ranking> {
     rankings
 }
 
-/// Everything but the trials, whose series are the bulk, and the rankings; of very many cases those that a chart shows.
-fn clone_but_trials(findings: &Findings, shown: &BTreeSet<&String>) -> Findings {
-    let is_shown = |case: &&CaseFinding| findings.cases.len() <= ROWS_MAX || shown.contains(&case.id);
-    Findings {
-        format: findings.format,
-        run: findings.run.clone(),
-        headline: findings.headline.clone(),
-        answer: findings.answer.clone(),
-        machines: findings.machines.clone(),
-        rankings: Vec::new(),
-        ageing: findings.ageing.clone(),
-        drives: findings.drives.clone(),
-        power_cuts: findings.power_cuts.clone(),
-        cases: findings.cases.iter().filter(is_shown).cloned().collect(),
-        trials: Vec::new(),
-        set_aside: findings.set_aside.clone(),
-        full: findings.full.clone(),
-        not_run: findings.not_run.clone(),
-        cautions: findings.cautions.clone(),
-    }
-}
-
 fn without_series(trial: &TrialFinding) -> TrialFinding {
-    TrialFinding {
-        case: trial.case.clone(),
-        trial: trial.trial,
-        started: trial.started.clone(),
-        rate: trial.rate,
-        throughput: None,
-        latency_ms_max: None,
-        zero_seconds: trial.zero_seconds,
-        telemetry: Vec::new(),
-        heatmap: trial.heatmap.clone(),
-        waits: None,
-        processes: trial.processes.clone(),
-        gaps: trial.gaps.clone(),
-        steps: trial.steps.clone(),
-        knobs: trial.knobs.clone(),
-        stack: trial.stack.clone(),
-        server: trial.server.clone(),
-        cache_state: trial.cache_state.clone(),
-        settle: trial.settle.clone(),
-        window: trial.window.clone(),
-        checks: trial.checks.clone(),
-        notes: trial.notes.clone(),
-    }
+    TrialFinding { throughput: None, latency_ms_max: None, telemetry: Vec::new(), waits: None, ..trial.clone() }
 }
 
 /// Most buckets a series may keep so that all series together fit.
@@ -146,14 +107,15 @@ fn compact(series: &Series, allowed: usize) -> Value {
     let merged =
         if series.min.len() > allowed { Some(merge(series, series.min.len().div_ceil(allowed))) } else { None };
     let series = merged.as_ref().unwrap_or(series);
-    let mut value = Map::new();
-    value.insert("title".to_owned(), series.title.clone().into());
-    value.insert("unit".to_owned(), series.unit.clone().into());
-    value.insert("group".to_owned(), series.group.clone().into());
-    value.insert("bucket_s".to_owned(), series.bucket_s.into());
-    value.insert("min".to_owned(), series.min.iter().map(|v| short(*v)).collect());
-    value.insert("max".to_owned(), series.max.iter().map(|v| short(*v)).collect());
-    Value::Object(value)
+    let rounded = |values: &[Option<f32>]| values.iter().map(|v| short(*v)).collect::<Value>();
+    json!({
+        "title": series.title,
+        "unit": series.unit,
+        "group": series.group,
+        "bucket_s": series.bucket_s,
+        "min": rounded(&series.min),
+        "max": rounded(&series.max),
+    })
 }
 
 /// Waits as JSON with the digits that a chart can show.
@@ -174,12 +136,10 @@ fn merge(series: &Series, factor: usize) -> Series {
         values.chunks(factor).map(|chunk| chunk.iter().flatten().copied().reduce(pick)).collect()
     };
     Series {
-        title: series.title.clone(),
-        unit: series.unit.clone(),
-        group: series.group.clone(),
         bucket_s: series.bucket_s.saturating_mul(u32::try_from(factor).unwrap_or(u32::MAX)),
         min: fold(&series.min, f32::min),
         max: fold(most, f32::max),
+        ..series.clone()
     }
 }
 

@@ -13,43 +13,36 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// A class in one word, as headings have it.
-pub(super) fn class_title(class: DurabilityClass) -> &'static str {
+/// A class as headings have it, as `--json` and the style sheet have it, and what it costs.
+fn class_texts(class: DurabilityClass) -> [&'static str; 3] {
+    use DurabilityClass::{DeclaredStable, Delayed, Flushed, MayTear, NotApplicable, Unknown, Volatile};
     match class {
-        DurabilityClass::NotApplicable => "Not applicable",
-        DurabilityClass::Flushed => "Flushed",
-        DurabilityClass::DeclaredStable => "Declared stable",
-        DurabilityClass::MayTear => "May tear",
-        DurabilityClass::Delayed => "Delayed",
-        DurabilityClass::Volatile => "Volatile",
-        DurabilityClass::Unknown => "Unknown",
+        NotApplicable => ["Not applicable", "not_applicable", "reads only: no commit to lose"],
+        Flushed => ["Flushed", "flushed", "flushes reach every visible level"],
+        DeclaredStable => {
+            let meaning = "the device claims to need no flushes; this cannot be verified";
+            ["Declared stable", "declared_stable", meaning]
+        }
+        MayTear => ["May tear", "may_tear", "a page torn by a power cut cannot be repaired"],
+        Delayed => ["Delayed", "delayed", "loses the last commits on power loss"],
+        Volatile => ["Volatile", "volatile", "may lose everything on power loss"],
+        Unknown => ["Unknown", "unknown", "durability cannot be determined from the recorded facts"],
     }
 }
 
-/// What a class costs, in a clause.
-pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
-    match class {
-        DurabilityClass::NotApplicable => "reads only: no commit to lose",
-        DurabilityClass::Flushed => "flushes reach every visible level",
-        DurabilityClass::DeclaredStable => "the device claims to need no flushes; this cannot be verified",
-        DurabilityClass::MayTear => "a page torn by a power cut cannot be repaired",
-        DurabilityClass::Delayed => "loses the last commits on power loss",
-        DurabilityClass::Volatile => "may lose everything on power loss",
-        DurabilityClass::Unknown => "durability cannot be determined from the recorded facts",
-    }
+/// A class in one word, as headings have it.
+pub(super) fn class_title(class: DurabilityClass) -> &'static str {
+    class_texts(class)[0]
 }
 
 /// A class as `--json` and the style sheet have it.
 pub(super) fn class_key(class: DurabilityClass) -> &'static str {
-    match class {
-        DurabilityClass::NotApplicable => "not_applicable",
-        DurabilityClass::Flushed => "flushed",
-        DurabilityClass::DeclaredStable => "declared_stable",
-        DurabilityClass::MayTear => "may_tear",
-        DurabilityClass::Delayed => "delayed",
-        DurabilityClass::Volatile => "volatile",
-        DurabilityClass::Unknown => "unknown",
-    }
+    class_texts(class)[1]
+}
+
+/// What a class costs, in a clause.
+pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
+    class_texts(class)[2]
 }
 
 /// Where the data fit, in words.

@@ -9,13 +9,13 @@ mod request;
 mod response;
 
 pub use request::Request;
-pub use response::{Policy, Response};
+pub use response::Response;
 
 use crate::error::{Error, Result};
 use crate::host::connections::{Connection, Connections};
 use crate::host::threads;
 use crate::host::time::sleep;
-use request::{Refusal, parse};
+use request::parse;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -121,16 +121,16 @@ fn read_head(from: &mut impl Read) -> Option<Vec<u8>> {
 
 /// The response, and whether its body is sent.
 fn respond(head: &[u8], names: &[String], answer: &Answer) -> (Response, bool) {
-    let parsed = match parse(head) {
+    let (request, is_head, host) = match parse(head) {
         Ok(parsed) => parsed,
-        Err(Refusal { status, why }) => return (Response::plain(status, why), true),
+        Err((status, why)) => return (Response::plain(status, why), true),
     };
-    if !is_ours(&parsed.host, names) {
+    if !is_ours(&host, names) {
         let why = "this server does not go by the name in the Host header; if it should: pgstrata serve --allow-host NAME\n\
                    (a request by IP address or as localhost is always answered)";
         return (Response::plain(421, why), true);
     }
-    (answer(&parsed.request), !parsed.is_head)
+    (answer(&request), !is_head)
 }
 
 /// Whether a `Host` header names this machine. A name that somebody else's DNS points here would let their page read the

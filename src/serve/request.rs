@@ -11,30 +11,18 @@ pub struct Request {
 
 impl Request {
     /// The first value of this name that is not empty.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 }
 
-/// A request with what the server itself must know of it.
-pub(super) struct Parsed {
-    pub request: Request,
-    pub is_head: bool,
-    pub host: String,
-}
+/// Why a request is not answered, behind the status.
+pub(super) type Refusal = (u16, &'static str);
 
-/// Why a request is not answered.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub status: u16,
-    pub why: &'static str,
-}
+const BAD: Refusal = (400, "not a request that this server understands");
 
-const BAD: Refusal = Refusal { status: 400, why: "not a request that this server understands" };
-
-/// Reads the lines before the empty one.
-pub(super) fn parse(head: &[u8]) -> Result<Parsed, Refusal> {
+/// Reads the lines before the empty one: the request, whether it asks for the head alone, and the host that it calls.
+pub(super) fn parse(head: &[u8]) -> Result<(Request, bool, String), Refusal> {
     let text = std::str::from_utf8(head).map_err(|_| BAD)?;
     let mut lines = text.split("\r\n");
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
@@ -42,20 +30,20 @@ pub(super) fn parse(head: &[u8]) -> Result<Parsed, Refusal> {
     let is_head = match *method {
         "GET" => false,
         "HEAD" => true,
-        _ => return Err(Refusal { status: 405, why: "this server only reads: GET and HEAD" }),
+        _ => return Err((405, "this server only reads: GET and HEAD")),
     };
     if !matches!(*version, "HTTP/1.1" | "HTTP/1.0") {
-        return Err(Refusal { status: 505, why: "this server speaks HTTP/1.1" });
+        return Err((505, "this server speaks HTTP/1.1"));
     }
     let mut hosts = lines.filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
     });
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        return Err(Refusal { status: 400, why: "a request must have one Host header" });
+        return Err((400, "a request must have one Host header"));
     };
     let request = target_of(target).ok_or(BAD)?;
-    Ok(Parsed { request, is_head, host })
+    Ok((request, is_head, host))
 }
 
 fn target_of(target: &str) -> Option<Request> {

@@ -1,20 +1,17 @@
 //! A response with the headers that every one has.
 
-/// What a browser may do with an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// Scripts and style sheets of this server alone, none that stand in the page.
-    OwnFiles,
-    /// What the page itself allows: it carries its policy, with the sums of its scripts.
-    OfPage,
-}
+/// What a browser may do with an answer: use scripts and style sheets of this server alone, none that stand in the page.
+const OWN_FILES: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+                         form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// What the page itself allows: it carries its policy, with the sums of its scripts.
+const OF_PAGE: &str = "frame-ancestors 'none'";
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
     pub kind: &'static str,
-    pub policy: Policy,
+    pub policy: &'static str,
     /// Where to go instead.
     pub location: Option<String>,
     pub body: Vec<u8>,
@@ -22,41 +19,37 @@ pub struct Response {
 
 impl Response {
     /// An answer of this media type.
-    #[must_use]
     pub fn new(kind: &'static str, body: impl Into<Vec<u8>>) -> Response {
-        Response { status: 200, kind, policy: Policy::OwnFiles, location: None, body: body.into() }
+        Response { status: 200, kind, policy: OWN_FILES, location: None, body: body.into() }
+    }
+
+    /// A page that brings its own policy.
+    pub fn page(body: impl Into<Vec<u8>>) -> Response {
+        Response { policy: OF_PAGE, ..Response::new("text/html; charset=utf-8", body) }
     }
 
     /// One line of text.
-    #[must_use]
     pub fn plain(status: u16, text: impl Into<String>) -> Response {
         let text: String = text.into();
         Response { status, ..Response::new("text/plain; charset=utf-8", text + "\n") }
     }
 
     /// A way to somewhere else on this server.
-    #[must_use]
     pub fn see(location: String) -> Response {
         Response { location: Some(location), ..Response::plain(303, "see there") }
     }
 
     /// As it is sent.
     pub(super) fn bytes(&self, with_body: bool) -> Vec<u8> {
-        let policy = match self.policy {
-            Policy::OwnFiles => {
-                "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
-                 form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-            }
-            Policy::OfPage => "frame-ancestors 'none'",
-        };
         let mut head = format!(
-            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nContent-Security-Policy: {policy}\r\n\
+            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nContent-Security-Policy: {}\r\n\
              X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n\
              Cross-Origin-Resource-Policy: same-origin\r\nCache-Control: no-store\r\nConnection: close\r\n",
             self.status,
             reason(self.status),
             self.kind,
-            self.body.len()
+            self.body.len(),
+            self.policy
         );
         if self.status == 405 {
             head.push_str("Allow: GET, HEAD\r\n");

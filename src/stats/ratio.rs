@@ -18,6 +18,14 @@ pub struct BlockMean {
     pub trial: TrialMean,
 }
 
+impl BlockMean {
+    /// A mean of which no error is known.
+    #[must_use]
+    pub fn of(block: u32, mean: f64) -> BlockMean {
+        BlockMean { block, trial: TrialMean { mean, within: None } }
+    }
+}
+
 /// How a ratio was had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioMethod {

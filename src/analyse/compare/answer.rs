@@ -4,7 +4,7 @@ use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row}
 use super::single;
 use crate::analyse::findings::Estimate;
 use crate::analyse::probe::caveats::WAITED;
-use crate::units::significant;
+use crate::units::{count, significant};
 
 /// Rows that decide what a server does, the most telling first.
 const TELLING: [(&str, &str); 4] = [
@@ -84,8 +84,7 @@ fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
     let counts = counts.map(|(outcome, word)| (compared.iter().filter(|it| it.2.outcome == outcome).count(), word));
     let counts: Vec<String> =
         counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
-    let figures = if compared.len() == 1 { "figure" } else { "figures" };
-    format!("{} {figures} compared: {}", compared.len(), counts.join(", "))
+    format!("{} compared: {}", count(compared.len(), "figure"), counts.join(", "))
 }
 
 /// Whether neither figure lies in what the other one is known to scatter.
@@ -106,7 +105,6 @@ fn nothing(findings: &ComparisonFindings) -> String {
 }
 
 /// A text with a capital at its beginning.
-#[must_use]
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

@@ -1,12 +1,7 @@
 //! What stored command lines of pgbench and pg_test_fsync tell.
 
 use super::side::Medium;
-use crate::record::imported::{ImportedCase, ImportedOutput, ImportedRow};
-
-/// The command line of an output.
-pub(super) fn of(output: &ImportedOutput) -> Option<&str> {
-    output.facts.iter().find(|(name, _)| name == "command").map(|(_, command)| command.as_str())
-}
+use crate::record::imported::{ImportedCase, ImportedRow};
 
 /// The value of an option: `-R100`, `-nR 100`, `--rate 100`, `--rate=100`.
 pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> {
@@ -54,7 +49,7 @@ fn words(command: &str) -> Vec<String> {
 /// The file that the pg_test_fsync of a case wrote; `None` where none or several are known.
 pub(super) fn file(case: &ImportedCase) -> Option<String> {
     let outputs = case.trials.iter().flat_map(|trial| &trial.outputs).filter(|output| output.tool == "pg_test_fsync");
-    let mut files: Vec<Option<String>> = outputs.map(|it| option(of(it)?, 'f', "filename")).collect();
+    let mut files: Vec<Option<String>> = outputs.map(|it| option(it.fact("command")?, 'f', "filename")).collect();
     files.dedup();
     if let [Some(only)] = files.as_slice() { Some(only.clone()) } else { None }
 }
@@ -63,7 +58,7 @@ pub(super) fn file(case: &ImportedCase) -> Option<String> {
 pub(super) fn mount<'a>(case: &'a ImportedCase, file: &str) -> Option<&'a ImportedRow> {
     let outputs = case.trials.iter().flat_map(|trial| &trial.outputs).filter(|output| output.tool == "mount");
     let place = |row: &ImportedRow| {
-        let at = row.labels.iter().find(|(name, _)| name == "mount")?.1.trim_end_matches('/');
+        let at = row.label("mount")?.trim_end_matches('/');
         file.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')).then_some(at.len())
     };
     outputs.flat_map(|output| &output.rows).filter(|row| place(row).is_some()).max_by_key(|row| place(row))

@@ -14,7 +14,6 @@ pub struct Difference {
 }
 
 /// Facts with more than one value over the cases. Paths, UUIDs and numbers of devices are no facts here.
-#[must_use]
 pub fn between_cases(cases: &[CaseFinding], trials: &[TrialFinding]) -> Vec<Difference> {
     let mut found: BTreeMap<String, Difference> = BTreeMap::new();
     for case in cases {
@@ -39,7 +38,6 @@ fn facts(trials: &[&TrialFinding]) -> BTreeMap<String, String> {
 }
 
 /// Settings that are not PostgreSQL's defaults and the same on every server of the run.
-#[must_use]
 pub fn from_defaults(trials: &[TrialFinding]) -> BTreeMap<String, String> {
     let servers = || trials.iter().filter_map(|trial| trial.server.as_ref());
     let Some(first) = servers().next() else { return BTreeMap::new() };
@@ -49,7 +47,6 @@ pub fn from_defaults(trials: &[TrialFinding]) -> BTreeMap<String, String> {
 }
 
 /// Cases by the least that names them: a stack for all of its cases, else each by its name.
-#[must_use]
 pub fn named(ids: &[String], cases: &[CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
     let stack = |id: &str| cases.iter().find(|case| case.id == id).and_then(|case| case.axes.get("stack"));
     let whole = |stack: &String| {

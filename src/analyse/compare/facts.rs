@@ -135,7 +135,6 @@ impl Facts {
     }
 
     /// One text for each key.
-    #[must_use]
     pub fn texts(self) -> BTreeMap<String, String> {
         let text = |values: BTreeSet<String>| {
             let more = values.len().saturating_sub(MOST_VALUES);
@@ -156,7 +155,6 @@ fn is_of_one_instance(detail: &str) -> bool {
 }
 
 /// Where files on this filesystem and these devices lie.
-#[must_use]
 pub fn medium(mount: Option<&MountFacts>, devices: &[DeviceFacts]) -> Medium {
     let promises =
         mount.map(promise::of_mount).into_iter().flatten().chain(devices.iter().flat_map(promise::of_device));
@@ -169,7 +167,6 @@ pub fn medium(mount: Option<&MountFacts>, devices: &[DeviceFacts]) -> Medium {
 }
 
 /// Where files on a filesystem of this name lie: those that pass on to another one do not tell.
-#[must_use]
 pub fn medium_of_filesystem(name: &str) -> Medium {
     const ON_DISK: [&str; 13] =
         ["btrfs", "ext2", "ext3", "ext4", "f2fs", "hammer2", "jfs", "ntfs", "reiserfs", "ufs", "xfs", "zfs", "apfs"];
@@ -184,7 +181,6 @@ pub fn medium_of_filesystem(name: &str) -> Medium {
 
 /// Facts of which at least two sides tell different values; and those that some tell and others don't, without a
 /// difference among those that do.
-#[must_use]
 pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>) {
     let keys: BTreeSet<&String> = sides.iter().flat_map(|side| side.facts.keys()).collect();
     let of = |key: &&String| {
@@ -208,7 +204,6 @@ const PLACES: &str = "application_name client_encoding cluster_name config_file 
     unix_socket_permissions";
 
 /// Whether a setting says where a server is and not what it does.
-#[must_use]
 pub fn is_of_place(setting: &str) -> bool {
     PLACES.split_whitespace().any(|place| place == setting)
 }

@@ -138,7 +138,6 @@ pub enum Method {
 
 impl Method {
     /// Whether one of the two was measured once, so that what differs between runs is not in the interval.
-    #[must_use]
     pub fn is_of_single_runs(self) -> bool {
         matches!(self, Method::Slices | Method::SingleRuns)
     }
@@ -230,7 +229,6 @@ pub struct FactDifference {
 
 impl ComparisonFindings {
     /// Whether anything was compared.
-    #[must_use]
     pub fn compared_anything(&self) -> bool {
         self.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.comparison.is_some())
     }

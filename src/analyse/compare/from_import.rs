@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The sides of an import; with `wanted` the case of that name. Empty where there is none. Two outputs of one tool in one
 /// trial may be of two places, so each is a side: `x`, `x#2`.
-#[must_use]
 pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option<&str>) -> Vec<Side> {
     let single = record.cases.len() == 1 && wanted.is_none();
     let cases = record.cases.iter().filter(|case| wanted.is_none_or(|wanted| case.name == wanted));
@@ -73,7 +72,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
                 left_out.insert(output.tool.clone());
             }
             found.iter_mut().for_each(|measure| standing.stamp(measure));
-            let failed = summary(output).and_then(|summary| figure(summary, "failed")).filter(|it| it.value > 0.0);
+            let failed = summary(output).and_then(|summary| summary.figure("failed")).filter(|it| it.value > 0.0);
             let failed = failed.map(|failed| format!("pgbench reports {} failed transactions", failed.text));
             let said: Vec<String> = output.notes.iter().cloned().chain(failed).filter(|_| !found.is_empty()).collect();
             let is_new = |pass: &Vec<Measure>| !found.iter().any(|new| pass.iter().any(|known| same(known, new)));
@@ -130,7 +129,7 @@ fn is_first_log(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
 
 /// The summary that an output of pgbench ends with.
 fn summary(output: &ImportedOutput) -> Option<&ImportedRow> {
-    output.rows.iter().filter(|_| output.tool == "pgbench").find(|row| label(row, "part") == Some("summary"))
+    output.rows.iter().filter(|_| output.tool == "pgbench").find(|row| row.label("part") == Some("summary"))
 }
 
 fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
@@ -260,7 +259,7 @@ fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
         let keys = [("type", "stack.filesystem"), ("options", "mount.options")];
         let row = command::mount(case, &file);
         for (name, key) in keys {
-            if let Some(value) = row.and_then(|row| label(row, name)) {
+            if let Some(value) = row.and_then(|row| row.label(name)) {
                 found.add(key, value);
             }
         }
@@ -295,7 +294,7 @@ fn facts_of_output(output: &ImportedOutput, found: &mut Facts) {
         }
     }
     for row in output.rows.iter().filter(|_| matches!(output.tool.as_str(), "zfs get" | "zpool get")) {
-        let (Some(property), Some(value)) = (label(row, "property"), label(row, "value")) else { continue };
+        let (Some(property), Some(value)) = (row.label("property"), row.label("value")) else { continue };
         if PROPERTIES.split_whitespace().any(|known| known == property) {
             let kind = output.tool.split(' ').next().unwrap_or_default();
             found.add(format!("{kind}.{property}"), value);
@@ -382,23 +381,15 @@ impl Standing {
     }
 }
 
-fn label<'a>(row: &'a ImportedRow, name: &str) -> Option<&'a str> {
-    row.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-}
-
-fn figure<'a>(row: &'a ImportedRow, name: &str) -> Option<&'a ImportedFigure> {
-    row.figures.iter().find(|figure| figure.name == name)
-}
-
 fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
     let told = facts.get("postgresql.version").map(String::as_str);
     let form = UnsyncedForm::of(output.version.as_deref(), told);
     let row = |row: &ImportedRow| {
-        let rate = figure(row, "rate").map(|rate| rate.value);
+        let rate = row.figure("rate").map(|rate| rate.value);
         let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
-        let (test, method) = (label(row, "test")?, label(row, "method")?);
-        let bytes = label(row, "write_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
-        let writes = label(row, "writes").and_then(|writes| writes.parse::<u64>().ok());
+        let (test, method) = (row.label("test")?, row.label("method")?);
+        let bytes = row.label("write_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
+        let writes = row.label("writes").and_then(|writes| writes.parse::<u64>().ok());
         let family = format!("pg_test_fsync/{test}");
         let mut measure = if test == "open_sync sizes" {
             let item = writes.zip(bytes).map(|(writes, bytes)| pieces(writes, bytes));
@@ -419,17 +410,17 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
 
 fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {
     let Some(summary) = summary(output) else { return Vec::new() };
-    let fact = |name: &str| output.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-    let whole = |name: &str| figure(summary, name).map(|figure| significant_whole(figure.value));
+    let whole = |name: &str| summary.figure(name).map(|figure| significant_whole(figure.value));
     let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
-    let asked = |letter, long| command::option(command::of(output)?, letter, long);
+    let asked = |letter, long| command::option(output.fact("command")?, letter, long);
     let conditions = |connecting: &str| {
-        let workload = given(&["workload.script", "pgbench.script"]).or_else(|| fact("transaction type").map(script));
+        let workload =
+            given(&["workload.script", "pgbench.script"]).or_else(|| output.fact("transaction type").map(script));
         let scale = whole("scale").or_else(|| given(&["workload.scale", "pgbench.scale"]));
         let clients = whole("clients").or_else(|| given(&["workload.clients", "pgbench.clients"]));
         let clients = clients.or_else(|| asked('c', "client"));
         // A summary says that a rate was aimed at, by its lag, and not which: the command does.
-        let limited = ["lag_mean", "skipped"].iter().any(|name| figure(summary, name).is_some());
+        let limited = ["lag_mean", "skipped"].iter().any(|name| summary.figure(name).is_some());
         let rate = given(&["workload.rate", "pgbench.rate"]);
         let asked = || asked('R', "rate").and_then(|rate| Some(significant_whole(rate.parse().ok()?)));
         let rate = rate.or_else(asked).or_else(|| (!limited).then(|| "none".to_owned()));
@@ -437,7 +428,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
             Condition::named(ConditionKind::Workload, workload),
             Condition::named(ConditionKind::Scale, scale),
             Condition::named(ConditionKind::Clients, clients),
-            Condition::usual(ConditionKind::QueryMode, fact("query mode").map(str::to_owned), "simple"),
+            Condition::usual(ConditionKind::QueryMode, output.fact("query mode").map(str::to_owned), "simple"),
             Condition::usual(ConditionKind::RateLimit, rate, "none"),
             Condition::usual(ConditionKind::Connecting, Some(connecting.to_owned()), "excluded"),
         ]
@@ -450,12 +441,12 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
         ("tps_including_connecting", "included"),
     ];
     let mut measures = Vec::new();
-    let found = forms.iter().find_map(|(name, connecting)| Some((figure(summary, name)?, *connecting)));
+    let found = forms.iter().find_map(|(name, connecting)| Some((summary.figure(name)?, *connecting)));
     if let Some((tps, connecting)) = found {
         let measure = Measure::new("pgbench", conditions(connecting), "tps", Figure::Rate, "tps", tps.value);
         measures.push(measure);
     }
-    if let Some(latency) = figure(summary, "latency_mean").filter(|latency| latency.unit == "ms") {
+    if let Some(latency) = summary.figure("latency_mean").filter(|latency| latency.unit == "ms") {
         let conditions = conditions("excluded");
         measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "ms", latency.value));
     }

@@ -16,17 +16,15 @@ use crate::units::Micros;
 const SERVER: u32 = 18;
 
 /// The side of a probe.
-#[must_use]
 pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
     let (durability, medium, caveats) = judged(record);
-    let mut measures: Vec<Measure> = record.rows.iter().filter_map(measure).collect();
+    let mut measures = over_rounds("", &[(1, record)]);
     stamp(&mut measures, &durability, medium);
     bare(argument, label, record, measures, caveats)
 }
 
 /// The side of a folder that was probed in several rounds, each time in turn with the other folders: rounds of one name are
 /// blocks that the folders have in common. `None` of no round.
-#[must_use]
 pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeRecord]) -> Option<Side> {
     let first = rounds.first()?;
     // What one round gave away holds for all.
@@ -140,18 +138,6 @@ fn durability(credibility: &Credibility) -> Durability {
         | CredibilityKind::Unknown => DurabilityClass::Unknown,
     };
     Durability::of(class, credibility.reason.clone())
-}
-
-fn measure(row: &RowRecord) -> Option<Measure> {
-    if let Some(why) = &row.unavailable {
-        return Some(Measure { absent: Some(why.clone()), ..named(&row.spec, 0.0) });
-    }
-    let rate = slices::rate(&timed(&row.slices))?;
-    let mut measure = named(&row.spec, rate.per_s);
-    measure.ends = rate.ends;
-    measure.spread = Spread::Slices(BlockMean { block: 1, trial: mean(row, rate.per_s) });
-    measure.failure = failure(row);
-    Some(measure)
 }
 
 /// Operations and seconds of each slice.

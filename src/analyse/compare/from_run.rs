@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, medium};
 use super::from_probe;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, by_key};
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding, names};
 use crate::analyse::load;
 use crate::analyse::trial::rates::{rate_of, within_slices};
@@ -51,7 +51,6 @@ impl RunSource {
     }
 
     /// Names that [`sides`] takes for a case: stacks, then ids, then sides.
-    #[must_use]
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.run.cases.iter().map(|case| case.stack.name.clone()).collect();
         names.extend(self.run.cases.iter().map(|case| case.id.clone()));
@@ -63,7 +62,6 @@ impl RunSource {
 }
 
 /// The sides of a run; with `wanted` those that it names: a case's id, a side's name, or a stack. Empty where it names none.
-#[must_use]
 pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&str>) -> Vec<Side> {
     let chosen = chosen(&source.run, wanted);
     let single = chosen.len() == 1 && wanted.is_none();
@@ -76,7 +74,6 @@ pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&s
 }
 
 /// The cases of each of these sides, with its name; a run that is one side has a name here, too.
-#[must_use]
 pub fn chosen<'r>(run: &'r RunRecord, wanted: Option<&str>) -> Vec<(String, Vec<&'r CaseSpec>)> {
     let groups = groups(run);
     let Some(wanted) = wanted else { return groups };
@@ -91,15 +88,11 @@ pub fn chosen<'r>(run: &'r RunRecord, wanted: Option<&str>) -> Vec<(String, Vec<
 
 /// Cases that share all axes but those of their workload, with what tells the group from the others.
 fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
-    let mut groups: Vec<(BTreeMap<&str, &str>, Vec<&CaseSpec>)> = Vec::new();
-    for case in &run.cases {
+    let groups = by_key(run.cases.iter().map(|case| {
         let axes = case.axes.iter().filter(|(axis, _)| !case.is_workload_axis(axis));
         let axes: BTreeMap<&str, &str> = axes.map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
-        match groups.iter_mut().find(|(known, _)| *known == axes) {
-            Some((_, cases)) => cases.push(case),
-            None => groups.push((axes, vec![case])),
-        }
-    }
+        (axes, case)
+    }));
     let names: BTreeSet<&str> = groups.iter().flat_map(|(axes, _)| axes.keys().copied()).collect();
     let differs = |axis: &&&str| groups.iter().any(|(axes, _)| axes.get(**axis) != groups[0].0.get(**axis));
     let differing: Vec<&str> = names.iter().filter(differs).copied().collect();
@@ -113,7 +106,6 @@ fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
 }
 
 /// A side of these cases, under a name that they need not have by themselves.
-#[must_use]
 pub fn side(argument: usize, label: String, name: String, source: &RunSource, cases: &[&CaseSpec]) -> Side {
     let mut facts = Facts::default();
     let mut measures = Vec::new();
@@ -189,7 +181,7 @@ impl Case<'_> {
         let Some(latency) = &found.latency else { return measures };
         let mut mean = self.measure(conditions, &of("latency"), Figure::Mean, "ms", latency.mean_us / 1e3);
         let means = self.mean_latencies(&found.name);
-        if let Some(all) = mean_over_trials(&trial_means(&means)) {
+        if let Some(all) = mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<_>>()) {
             (mean.value, mean.ends) = (all.mean, all.ends);
             mean.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
         }
@@ -198,10 +190,7 @@ impl Case<'_> {
             let Some(over) = &percentile.over_trials else { continue };
             let figure = Figure::Percentile(percentile.name.clone());
             let measure = self.measure(conditions, &of("latency"), figure, "ms", over.value / 1e3);
-            let of_trial = |(block, us): &(u32, u64)| BlockMean {
-                block: *block,
-                trial: TrialMean { mean: *us as f64 / 1e3, within: None },
-            };
+            let of_trial = |(block, us): &(u32, u64)| BlockMean::of(*block, *us as f64 / 1e3);
             let means = percentile.trials.iter().map(of_trial).collect();
             let spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
             let ends = over.low.zip(over.high).map(|(low, high)| (low / 1e3, high / 1e3));
@@ -218,8 +207,7 @@ impl Case<'_> {
     fn mean_latencies(&self, name: &str) -> Vec<BlockMean> {
         let of_trial = |trial: &&TrialRecord| {
             let measure = trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == name)?;
-            let mean = measure.latency_us_mean()? / 1e3;
-            Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
+            Some(BlockMean::of(trial.trial, measure.latency_us_mean()? / 1e3))
         };
         self.trials.iter().filter_map(of_trial).collect()
     }
@@ -303,8 +291,4 @@ impl Case<'_> {
 
 fn probe_of(trial: &TrialRecord) -> Option<&ProbeRecord> {
     trial.counts.as_ref()?.probe.as_deref()
-}
-
-fn trial_means(means: &[BlockMean]) -> Vec<TrialMean> {
-    means.iter().map(|mean| mean.trial).collect()
 }

@@ -1,7 +1,7 @@
 //! Whether two figures may be compared with each other. The answer is the same whichever stands first.
 
 use super::findings::Reason;
-use super::side::{Condition, ConditionKind, Figure, Measure, Medium, UnsyncedForm};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Side, UnsyncedForm};
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{Durability, DurabilityClass};
 
@@ -23,13 +23,11 @@ impl Objection {
 }
 
 /// What forbids to compare two figures of one subject; `None` where nothing does.
-#[must_use]
 pub fn objection(a: &Measure, b: &Measure) -> Option<Objection> {
     weightiest_difference(a, b).or_else(|| circumstances(a, b))
 }
 
 /// The difference in conditions that weighs most; where conditions are only unknown, all of these.
-#[must_use]
 pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
     let mut differing = differing_conditions(a, b).into_iter();
     let first = differing.next()?;
@@ -45,13 +43,16 @@ pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
 }
 
 /// Whether two figures of one subject have the same name: all that may differ is where and how durable.
-#[must_use]
 pub fn same_measure(a: &Measure, b: &Measure) -> bool {
     differing_conditions(a, b).is_empty()
 }
 
+/// The figure of a side that has the same name as this one.
+pub fn same_in<'s>(side: &'s Side, measure: &Measure) -> Option<&'s Measure> {
+    side.measures.iter().find(|other| other.subject() == measure.subject() && same_measure(measure, other))
+}
+
 /// Conditions in which two figures of one subject differ, those that weigh most first.
-#[must_use]
 pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
     let value = |measure: &Measure, kind| -> Option<String> {
         measure.conditions.iter().find(|condition: &&Condition| condition.kind == kind)?.value.clone()
@@ -157,7 +158,6 @@ fn form_words(form: UnsyncedForm) -> &'static str {
 }
 
 /// A medium in words.
-#[must_use]
 pub fn medium_word(medium: Medium) -> &'static str {
     match medium {
         Medium::Memory => "in memory",
@@ -167,7 +167,6 @@ pub fn medium_word(medium: Medium) -> &'static str {
 }
 
 /// A reason in words, as a list of refusals has it.
-#[must_use]
 pub fn reason_title(reason: Reason) -> &'static str {
     match reason {
         Reason::OtherWorkload => "different workload",

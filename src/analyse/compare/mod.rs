@@ -23,13 +23,12 @@ pub mod single;
 mod tests;
 
 use crate::analyse::findings::durability::class_word;
-use crate::analyse::findings::{Durability, DurabilityClass, Estimate};
+use crate::analyse::findings::{DurabilityClass, Estimate};
 use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;
 
 /// Holds sides against each other; the first is the reference.
-#[must_use]
 pub fn compare(sides: &[Side]) -> ComparisonFindings {
     let mut pairs = Vec::new();
     let mut tried: Vec<(usize, usize)> = Vec::new();
@@ -86,12 +85,10 @@ fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
 fn rows(side: &Side, reference: &Side) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for measure in side.measures.iter().filter(|measure| measure.absent.is_none()) {
-        let subject = reference.measures.iter().filter(|other| other.subject() == measure.subject());
-        let same = subject.into_iter().find(|other| judge::same_measure(measure, other));
+        let same = judge::same_in(reference, measure);
         let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
         let objection = judge::objection(measure, other);
-        let compared = || ratio::compare(measure, other);
-        let comparison = if objection.is_none() { compared() } else { None };
+        let comparison = if objection.is_none() { ratio::compare(measure, other) } else { None };
         let nothing = comparison.is_none().then_some(Reason::NothingDone);
         rows.push(Row {
             measure: measure.key(),
@@ -130,7 +127,7 @@ pub(crate) fn estimate(measure: &Measure) -> Estimate {
     let trials = match &measure.spread {
         Spread::Trials { means, .. } => means.len(),
         Spread::Together { trials, .. } => *trials,
-        Spread::Slices(_) | Spread::None => 1,
+        Spread::None => 1,
     };
     Estimate::of(measure.value, measure.ends, trials)
 }
@@ -148,13 +145,15 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
     let mediums: BTreeSet<bool> = measured().map(|measure| measure.medium == Medium::Memory).collect();
     let told = measured().find(|measure| measure.medium != Medium::Unknown);
     let medium = if mediums.len() > 1 { Medium::Unknown } else { told.map_or(Medium::Unknown, |m| m.medium) };
+    let durabilities = side.measures.iter().filter_map(|it| it.durability.as_ref());
     SideFinding {
         mark: mark(place),
         argument: side.argument,
         label: side.label.clone(),
         origin: side.origin,
         medium,
-        durability: side.measures.iter().filter_map(|it| it.durability.as_ref()).reduce(worse).cloned(),
+        // The one that leaves most to doubt; the first of those alike.
+        durability: durabilities.reduce(|one, other| if other.class > one.class { other } else { one }).cloned(),
         measures: measured().count(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
@@ -181,11 +180,6 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
-/// The durability that leaves more to doubt; the first of two alike.
-fn worse<'a>(one: &'a Durability, other: &'a Durability) -> &'a Durability {
-    if other.class > one.class { other } else { one }
-}
-
 /// That two sides are not known to be of one class in what is compared; the reasons stand with the sides.
 fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) -> Option<String> {
     let compared = |measure: &&Measure| {
@@ -193,8 +187,7 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) ->
         rows.iter().any(|row| row.comparison.is_some() && row.measure == key)
     };
     let classes = |measure: &Measure| {
-        let others = sides[against].measures.iter().filter(|other| other.subject() == measure.subject());
-        let other = others.into_iter().find(|other| judge::same_measure(measure, other))?;
+        let other = judge::same_in(&sides[against], measure)?;
         Some((measure.durability.as_ref()?.class, other.durability.as_ref()?.class))
     };
     match sides[place].measures.iter().filter(compared).find_map(classes)? {
@@ -214,42 +207,38 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) ->
 
 /// What holds for all ratios.
 fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
-    let mut found = Vec::new();
-    let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
-    let any = |method: Method| compared().any(|comparison| comparison.method == method);
-    if any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated) {
-        found.push(format!(
-            "{} For a firm result, repeat: list repeats of an imported case in publication.toml, or give pgstrata probe \
-             both folders at once (it alternates between them)",
-            single::sentence()
-        ));
-    }
     let rows = || pairs.iter().flat_map(|pair| &pair.rows);
-    if rows().any(is_no_quotient) {
-        found.push(
+    let compared = || rows().filter_map(|row| row.comparison.as_ref());
+    let any = |method: Method| compared().any(|comparison| comparison.method == method);
+    let once = any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated);
+    let single = format!(
+        "{} For a firm result, repeat: list repeats of an imported case in publication.toml, or give pgstrata probe both \
+         folders at once (it alternates between them)",
+        single::sentence()
+    );
+    let general = [
+        (once, single.as_str()),
+        (
+            rows().any(is_no_quotient),
             "ratios of interleaved trials use only the blocks that both sides have; where a block is missing, the ratio \
-             is not the quotient of the two means beside it"
-                .to_owned(),
-        );
-    }
-    if any(Method::PercentilesTogether) {
-        found.push(
-            "percentiles and maxima without an interval are those of all trials of a side merged, not means of trials"
-                .to_owned(),
-        );
-    }
-    if any(Method::Slices) {
-        found.push(
+             is not the quotient of the two means beside it",
+        ),
+        (
+            any(Method::PercentilesTogether),
+            "percentiles and maxima without an interval are those of all trials of a side merged, not means of trials",
+        ),
+        (
+            any(Method::Slices),
             "intervals from slices cover these minutes only, not another hour, another location on the device or other \
-             load on the host"
-                .to_owned(),
-        );
-    }
-    for pair in pairs {
-        let untold = untold(&sides[pair.side], &sides[pair.against]);
-        if !untold.is_empty() && pair.rows.iter().any(|row| row.comparison.is_some()) {
+             load on the host",
+        ),
+    ];
+    let mut found: Vec<String> =
+        general.iter().filter(|(holds, _)| *holds).map(|(_, caveat)| (*caveat).to_owned()).collect();
+    for pair in pairs.iter().filter(|pair| pair.rows.iter().any(|row| row.comparison.is_some())) {
+        let untold: Vec<&str> = untold(&sides[pair.side], &sides[pair.against]).into_iter().collect();
+        if !untold.is_empty() {
             let marks = format!("{}, {}", mark(pair.against), mark(pair.side));
-            let untold: Vec<&str> = untold.into_iter().collect();
             found.push(format!("{marks}: {} unknown on both sides and may differ", untold.join(", ")));
         }
     }
@@ -267,14 +256,8 @@ fn is_no_quotient(row: &Row) -> bool {
 /// own may be any, unless both were imported together.
 fn untold(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
     const OWN: [&str; 3] = ["custom query", "custom script", "multiple scripts"];
-    let mut found = BTreeSet::new();
-    for measure in &side.measures {
-        let same = |other: &&Measure| other.subject() == measure.subject() && judge::same_measure(measure, other);
-        if reference.measures.iter().any(|other| same(&other)) {
-            let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());
-            let silent = measure.conditions.iter().filter(|c| c.value.as_deref().is_none_or(own));
-            found.extend(silent.map(|condition| condition.kind.words()));
-        }
-    }
-    found
+    let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());
+    let common = side.measures.iter().filter(|measure| judge::same_in(reference, measure).is_some());
+    let silent = common.flat_map(|measure| &measure.conditions).filter(|c| c.value.as_deref().is_none_or(own));
+    silent.map(|condition| condition.kind.words()).collect()
 }

@@ -16,7 +16,6 @@ const OTHER_RUN: u32 = 1 << 24;
 const LEAST_WIDTH: f64 = 1e-9;
 
 /// `a` over `b`, the reference; `None` where either did nothing.
-#[must_use]
 pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
     let plain = a.value / b.value;
     if !(plain.is_finite() && plain > 0.0) {
@@ -89,7 +88,6 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
 /// Whether a figure has a spread of its own: between its trials, or between the slices of a single measurement.
 fn has_own(spread: &Spread) -> bool {
     match spread {
-        Spread::Slices(_) => true,
         Spread::Trials { means, slices, .. } => *slices || means.len() > 1,
         Spread::Together { .. } | Spread::None => false,
     }

@@ -1,9 +1,9 @@
 //! Everything that may not be compared between two sides, one entry for each reason.
 
 use super::findings::{Reason, Refusal};
-use super::judge::{Objection, differing_conditions, objection, reason_title, same_measure, weightiest_difference};
+use super::judge::{Objection, differing_conditions, objection, reason_title, same_in, weightiest_difference};
 use super::mark;
-use super::side::{Measure, Side};
+use super::side::{Measure, Side, by_key};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most values that an entry lists for one side.
@@ -20,7 +20,6 @@ struct Entry {
 }
 
 /// What may not be compared between pairs of sides, each reason once.
-#[must_use]
 pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<Refusal> {
     let mut entries: Vec<Entry> = Vec::new();
     for places in pairs {
@@ -33,26 +32,24 @@ pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<Refusal> {
 fn between(entries: &mut Vec<Entry>, sides: &[Side], places: (usize, usize)) {
     let (a, b) = (&sides[places.0], &sides[places.1]);
     for measure in &a.measures {
-        match same_subject(measure, b).find(|found| same_measure(measure, found)) {
-            Some(found) => add(entries, places, objection(measure, found), [measure, found]),
-            None => nearest(measure, same_subject(measure, b))
-                .into_iter()
-                .for_each(|found| add(entries, places, weightiest_difference(measure, found), [measure, found])),
+        if let Some(found) = same_in(b, measure) {
+            add(entries, places, objection(measure, found), [measure, found]);
+            continue;
+        }
+        for found in nearest(measure, b) {
+            add(entries, places, weightiest_difference(measure, found), [measure, found]);
         }
     }
-    for measure in b.measures.iter().filter(|it| !same_subject(it, a).any(|found| same_measure(found, it))) {
-        nearest(measure, same_subject(measure, a))
-            .into_iter()
-            .for_each(|found| add(entries, places, weightiest_difference(found, measure), [found, measure]));
+    for measure in b.measures.iter().filter(|measure| same_in(a, measure).is_none()) {
+        for found in nearest(measure, a) {
+            add(entries, places, weightiest_difference(found, measure), [found, measure]);
+        }
     }
 }
 
-fn same_subject<'a>(measure: &Measure, side: &'a Side) -> impl Iterator<Item = &'a Measure> {
-    side.measures.iter().filter(|found| found.subject() == measure.subject())
-}
-
-/// Those that differ from a measure in the fewest conditions.
-fn nearest<'a>(measure: &Measure, others: impl Iterator<Item = &'a Measure>) -> Vec<&'a Measure> {
+/// The figures of a side that differ from one of the same subject in the fewest conditions.
+fn nearest<'a>(measure: &Measure, side: &'a Side) -> Vec<&'a Measure> {
+    let others = side.measures.iter().filter(|other| other.subject() == measure.subject());
     let ranked: Vec<(usize, &Measure)> =
         others.map(|other| (differing_conditions(measure, other).len(), other)).collect();
     let least = ranked.iter().map(|(differing, _)| *differing).min().unwrap_or(0);
@@ -80,14 +77,7 @@ impl Entry {
     fn refusal(self) -> Refusal {
         let title = reason_title(self.reason);
         let about = if self.reason == Reason::NotTold { format!("{title}, {}", self.about) } else { title.to_owned() };
-        let mut alike: Vec<(String, Vec<String>)> = Vec::new();
-        for (side, values) in &self.values {
-            let values = listed(values);
-            match alike.iter_mut().find(|(known, _)| *known == values) {
-                Some((_, marks)) => marks.push(mark(*side)),
-                None => alike.push((values, vec![mark(*side)])),
-            }
-        }
+        let alike = by_key(self.values.iter().map(|(side, values)| (listed(values), mark(*side))));
         let values: Vec<String> =
             alike.iter().map(|(values, marks)| format!("{values} ({})", marks.join(", "))).collect();
         let words = format!("{about}: {}", values.join(" against "));

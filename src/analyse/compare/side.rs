@@ -26,6 +26,18 @@ pub struct Side {
     pub left_out: Vec<String>,
 }
 
+/// Values by key, both in the order in which they come.
+pub(crate) fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// Whose measurement a side is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -126,8 +138,6 @@ pub enum Spread {
         /// Whether a single one of them has slices, which are its replicates.
         slices: bool,
     },
-    /// The slices of one probe; the mean with its error.
-    Slices(BlockMean),
     /// A percentile of the operations of all trials together.
     Together {
         /// How many trials.
@@ -166,7 +176,6 @@ impl UnsyncedForm {
     /// The form by the version as an output tells it (`9.3 or 9.4`, `11 or newer`), else as somebody told it (`11, by the
     /// name of the host`). The change came with 14: the source of 13.9 opens the file for each write, that of 14.10 does
     /// not. Where the version is a lower bound below that, it is not known.
-    #[must_use]
     pub fn of(printed: Option<&str>, told: Option<&str>) -> UnsyncedForm {
         let told = told.map(|version| version.split(',').next().unwrap_or(version));
         match UnsyncedForm::of_version(printed) {
@@ -195,7 +204,6 @@ impl UnsyncedForm {
 
 impl Measure {
     /// A figure of unknown spread, durability and place.
-    #[must_use]
     pub fn new(family: &str, conditions: Vec<Condition>, item: &str, figure: Figure, unit: &str, value: f64) -> Self {
         Measure {
             family: family.to_owned(),
@@ -217,7 +225,6 @@ impl Measure {
     }
 
     /// What it is called: `pgbench/tpcb-like/scale 100/clients 4/tps`.
-    #[must_use]
     pub fn key(&self) -> String {
         let conditions = self.conditions.iter().filter_map(Condition::words);
         let figure = match &self.figure {
@@ -229,13 +236,11 @@ impl Measure {
     }
 
     /// What it speaks of, whatever the conditions.
-    #[must_use]
     pub fn subject(&self) -> (&str, &str) {
         (&self.family, &self.item)
     }
 
     /// Whether more of it is better.
-    #[must_use]
     pub fn more_is_better(&self) -> bool {
         self.figure == Figure::Rate
     }
@@ -243,13 +248,11 @@ impl Measure {
 
 impl Condition {
     /// A condition that is part of the measure's name.
-    #[must_use]
     pub fn named(kind: ConditionKind, value: Option<String>) -> Condition {
         Condition { kind, value, named: true }
     }
 
     /// A condition that is told only where it differs from `usual`.
-    #[must_use]
     pub fn usual(kind: ConditionKind, value: Option<String>, usual: &str) -> Condition {
         let named = value.as_deref().is_some_and(|value| value != usual);
         Condition { kind, value, named }
@@ -269,7 +272,6 @@ impl Condition {
 
 impl ConditionKind {
     /// In words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             ConditionKind::Workload => "workload",

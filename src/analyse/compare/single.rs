@@ -15,13 +15,11 @@ const BEYOND_KNOWN_SCATTER: f64 = 3.0;
 pub const POINTS: &str = "more than the known scatter between runs on idle machines";
 
 /// Whether a ratio of the rates of two single runs points a way, whichever of the two is the larger.
-#[must_use]
 pub fn points_a_way(ratio: f64) -> bool {
     ratio.is_finite() && ratio > 0.0 && ratio.ln().abs() >= BEYOND_KNOWN_SCATTER.ln()
 }
 
 /// The rule as a sentence.
-#[must_use]
 pub fn sentence() -> String {
     RULE.join(" ")
 }

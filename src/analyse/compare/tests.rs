@@ -301,11 +301,11 @@ fn trials_and_a_probe_are_compared_by_what_each_has_of_its_own() {
 fn slices_of_what_was_measured_once_name_no_winner_whoever_measured() {
     let mean = |mean| BlockMean { block: 1, trial: TrialMean { mean, within: None } };
     let ends = |value: f64| Some((value * 0.99, value * 1.01));
-    let once = |value| Measure { spread: Spread::Slices(mean(value)), ends: ends(value), ..tps(value) };
     let trial = |run: &str, value| {
         let spread = Spread::Trials { run: run.to_owned(), means: vec![mean(value)], slices: true };
         Measure { spread, ends: ends(value), ..tps(value) }
     };
+    let once = |value| trial("", value);
     let several = Measure { spread: trials("q", &[99.0, 100.0, 101.0]), ends: ends(100.0), ..tps(100.0) };
     for (a, b) in [
         (once(200.0), once(100.0)),

@@ -60,13 +60,11 @@ pub struct HostFinding {
 
 impl HostFinding {
     /// The case in which it is slowest, and its speed there.
-    #[must_use]
     pub fn slowest(&self) -> Option<(&String, &f64)> {
         self.cases.iter().min_by(|one, other| one.1.total_cmp(other.1))
     }
 
     /// Runs in its group. A run that went on after, say, a new kernel is one, with several sittings.
-    #[must_use]
     pub fn runs(&self) -> usize {
         let of_group = self.history.iter().filter(|sitting| sitting.in_group);
         of_group.map(|sitting| &sitting.run).collect::<BTreeSet<_>>().len()

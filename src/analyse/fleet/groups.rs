@@ -3,9 +3,9 @@
 use super::findings::{GroupComparison, HostFinding, HostGroup, Sitting};
 use super::{GroupBy, Machine, value};
 use crate::analyse::findings::Estimate;
-use crate::stats::interval::TrialMean;
 use crate::stats::outliers::{FEWEST, Spread, median};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
+use crate::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts whose changes a history marks.
@@ -68,7 +68,12 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     let spread = Spread::of(&means);
     let named = spread.as_ref().map(Spread::named).unwrap_or_default();
     let middle = spread.as_ref().map_or(0.0, |spread| spread.median);
-    let history = History { group: name, by, middles: &middles, middle };
+    let speed = |sitting: &super::Sitting| {
+        let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - middles.get(case.as_str())?);
+        let logs: Vec<f64> = sitting.cases.iter().filter_map(beside).collect();
+        (!logs.is_empty()).then(|| (mean(&logs) - middle).exp())
+    };
+    let is_of_group = |sitting: &super::Sitting| sitting.group(by) == *name;
     let mut hosts: Vec<HostFinding> = (0..members.len())
         .map(|place| HostFinding {
             host: members[place].machine.host.hostname.clone(),
@@ -77,7 +82,7 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
             is_slow: named.contains(&place),
             trials: members[place].trials,
             cases: of_cases[place].iter().map(|(case, log)| (case.clone(), log.exp())).collect(),
-            history: history.of(members[place].machine),
+            history: history(members[place].machine, speed, is_of_group),
         })
         .collect();
     hosts.sort_by(|one, other| one.speed.total_cmp(&other.speed));
@@ -86,44 +91,34 @@ pub(super) fn finding((name, members): &Group<'_>, by: &[GroupBy]) -> HostGroup 
     HostGroup { name: name.clone(), spread: deviation, limit, limit_speed, hosts }
 }
 
-/// What the history of a group's hosts is shown against.
-struct History<'a> {
-    group: &'a str,
-    by: &'a [GroupBy],
-    /// Of each case the median of the group's hosts, and the median of their means over cases.
-    middles: &'a BTreeMap<&'a str, f64>,
-    middle: f64,
-}
-
-impl History<'_> {
-    fn of(&self, machine: &Machine) -> Vec<Sitting> {
-        let mut sittings: Vec<&super::Sitting> = machine.sittings.iter().collect();
-        sittings.sort_by(|one, other| one.started.cmp(&other.started));
-        let mut history: Vec<Sitting> = Vec::new();
-        for sitting in sittings {
-            let beside = |(case, logs): (&String, &Vec<f64>)| Some(mean(logs) - self.middles.get(case.as_str())?);
-            let logs: Vec<f64> = sitting.cases.iter().filter_map(beside).collect();
-            if logs.is_empty() {
-                continue;
-            }
-            let changed = |by: &GroupBy| {
-                let (before, now) = (history.last()?.facts.get(by), sitting.facts.get(by));
-                let words = || format!("{} {} to {}", by.word(), value(before), value(now));
-                (before != now).then(words)
-            };
-            let changes = MARKED.iter().filter_map(changed).collect();
-            history.push(Sitting {
-                run: sitting.run.clone(),
-                started: sitting.started.clone(),
-                speed: (mean(&logs) - self.middle).exp(),
-                trials: sitting.cases.values().map(Vec::len).sum(),
-                in_group: sitting.group(self.by) == self.group,
-                facts: sitting.facts.clone(),
-                changes,
-            });
-        }
-        history
+/// What a machine did over time: `speed` is that of a sitting beside a group's hosts, in the cases that they have.
+fn history(
+    machine: &Machine,
+    speed: impl Fn(&super::Sitting) -> Option<f64>,
+    is_of_group: impl Fn(&super::Sitting) -> bool,
+) -> Vec<Sitting> {
+    let mut sittings: Vec<&super::Sitting> = machine.sittings.iter().collect();
+    sittings.sort_by(|one, other| one.started.cmp(&other.started));
+    let mut history: Vec<Sitting> = Vec::new();
+    for sitting in sittings {
+        let Some(speed) = speed(sitting) else { continue };
+        let changed = |by: &GroupBy| {
+            let (before, now) = (history.last()?.facts.get(by), sitting.facts.get(by));
+            let words = || format!("{} {} to {}", by.word(), value(before), value(now));
+            (before != now).then(words)
+        };
+        let changes = MARKED.iter().filter_map(changed).collect();
+        history.push(Sitting {
+            run: sitting.run.clone(),
+            started: sitting.started.clone(),
+            speed,
+            trials: sitting.cases.values().map(Vec::len).sum(),
+            in_group: is_of_group(sitting),
+            facts: sitting.facts.clone(),
+            changes,
+        });
     }
+    history
 }
 
 /// A group over another one. Machines that are in both, before and after a change, are pairs; the others are compared without
@@ -171,11 +166,7 @@ fn comparison(
             true => u32::try_from(host.place).unwrap_or(u32::MAX),
             false => next,
         };
-        let mean = |block: (u32, &&Member<'_>)| BlockMean {
-            block: number(block),
-            trial: TrialMean { mean: log(block.1).exp(), within: None },
-        };
-        (from..).zip(hosts).map(mean).collect()
+        (from..).zip(hosts).map(|block| BlockMean::of(number(block), log(block.1).exp())).collect()
     };
     let found = ratio(&means(members, 1 + count(others)), &means(others, 1))?;
     let ratio = Estimate::of(found.value, found.interval, members.len() + others.len());
@@ -207,9 +198,8 @@ pub(super) fn sentence(group: &HostGroup) -> String {
         })
         .collect();
     match group.limit {
-        None if group.hosts.len() < FEWEST => {
-            let hosts = if group.hosts.len() == 1 { "host" } else { "hosts" };
-            format!("{}: {} {hosts}; no outlier can be named among fewer than {FEWEST}", group.name, group.hosts.len())
+        None if hosts < FEWEST => {
+            format!("{}: {}; no outlier can be named among fewer than {FEWEST}", group.name, count(hosts, "host"))
         }
         None => format!("{}: the figures of its hosts do not vary", group.name),
         Some(limit) if slow.is_empty() => {

@@ -10,10 +10,11 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// How far a share is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It has no run folder.
+    #[default]
     Absent,
     /// Trials are missing.
     Incomplete,
@@ -23,7 +24,7 @@ pub enum State {
 }
 
 /// One share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ShareState {
     /// Its number, from 1.
     pub share: u32,
@@ -45,12 +46,7 @@ impl ShareState {
         ShareState {
             share: share.part,
             blocks: (1..=blocks).filter(|block| share.has(*block)).collect(),
-            state: State::Absent,
-            done: 0,
-            trials: None,
-            hosts: Vec::new(),
-            folder: None,
-            reason: None,
+            ..ShareState::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finding rows and figures in what was imported.
 
-use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
+use crate::record::imported::{ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 
 /// A row and where it stands.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     pub(crate) fn label(&self, name: &str) -> Option<&'a str> {
-        self.row.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.row.label(name)
     }
 
     /// Whether all these labels are its.
@@ -22,7 +22,7 @@ impl<'a> Found<'a> {
     }
 
     pub(crate) fn figure(&self, name: &str) -> Option<&'a ImportedFigure> {
-        self.row.figures.iter().find(|figure| figure.name == name)
+        self.row.figure(name)
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<f64> {
@@ -47,11 +47,6 @@ pub(crate) fn rows_of_trial<'a>(
     trial: &'a ImportedTrial,
 ) -> impl Iterator<Item = Found<'a>> + 'a {
     trial.outputs.iter().flat_map(move |output| output.rows.iter().map(move |row| Found { case, trial, output, row }))
-}
-
-/// A case by its name.
-pub(crate) fn case<'a>(record: &'a ImportRecord, name: &str) -> Option<&'a ImportedCase> {
-    record.cases.iter().find(|case| case.name == name)
 }
 
 /// The rate of the synced writes of a method: `one write` or `two writes`.

@@ -3,22 +3,18 @@
 use crate::units::{grouped, significant};
 
 /// A rate: whole from 1000 on, as the sources have it, else three digits.
-#[must_use]
 pub fn rate(value: f64) -> String {
     if value >= 999.5 { grouped(value.round() as u64) } else { significant(value) }
 }
 
 /// A time with two digits: one that a rate implies is worth no more.
 pub(crate) fn milliseconds(us: f64) -> String {
-    format!("{} ms", two_digits(us / 1e3))
-}
-
-fn two_digits(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
+    let ms = us / 1e3;
+    if ms == 0.0 || !ms.is_finite() {
+        return format!("{ms} ms");
     }
-    let decimals = (1 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
-    format!("{value:.decimals$}")
+    let decimals = (1 - ms.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{ms:.decimals$} ms")
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@
 
 use super::findings::{Comparison, ConclusionFinding, Support};
 use crate::analyse::compare::single;
-use crate::analyse::imported::select::{Found, case, length, rows};
+use crate::analyse::imported::select::{Found, length, rows};
 use crate::analyse::imported::words::rate;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Compare, Conclusion};
-use crate::stats::interval::TrialMean;
 use crate::stats::ratio::{self, BlockMean, Ratio};
 use crate::units::significant;
 
@@ -30,7 +29,8 @@ pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion) -> Conclusi
 fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Found<'a>, Vec<f64>)> {
     let labels: Vec<(&str, &str)> = claim.row.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let mut found: Vec<(Found<'a>, f64)> = Vec::new();
-    for row in rows(case(record, name)?).filter(|row| row.output.tool == claim.tool && row.is(&labels)) {
+    let case = record.cases.iter().find(|case| case.name == name)?;
+    for row in rows(case).filter(|row| row.output.tool == claim.tool && row.is(&labels)) {
         // Progress rows have the same names; the summary stands for them.
         let summary = row.label("part").is_none_or(|part| part == "summary");
         let other_trial = found.last().is_none_or(|(last, _)| !std::ptr::eq(last.trial, row.trial));
@@ -47,8 +47,7 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
     let ((row, a), (_, b)) = (side(record, &claim.case, claim)?, side(record, &claim.over, claim)?);
     // Blocks of their own: trials of what was imported are not known to lie beside each other.
     let blocks = |values: &[f64], from: u32| -> Vec<BlockMean> {
-        let of = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
-        (from..).zip(values).map(of).collect()
+        (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect()
     };
     let found = ratio::ratio(&blocks(&a, 0), &blocks(&b, 1 << 16))?;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

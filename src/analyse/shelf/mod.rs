@@ -19,7 +19,6 @@ use crate::record::publication::Publication;
 use findings::{ConclusionFinding, ShelfFindings};
 
 /// Everything that can be said of a publication.
-#[must_use]
 pub fn find(publication: &Publication) -> ShelfFindings {
     let record = &publication.record;
     let conclusions: Vec<ConclusionFinding> =

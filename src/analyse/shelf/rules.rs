@@ -6,7 +6,6 @@ use crate::analyse::shelf::{rules_facts, rules_load, rules_sync};
 use crate::record::imported::ImportRecord;
 
 /// Every remark, the gravest first, else in the order of the cases.
-#[must_use]
 pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
     let mut found = Vec::new();
     for case in &record.cases {

@@ -39,10 +39,10 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let of = |property: &str| -> Vec<Found<'_>> {
         rows(case).filter(|row| row.output.tool == tool && row.label("property") == Some(property)).collect()
     };
-    let at = case.facts.get("stack.mount").map(String::as_str);
+    let at = case.fact("stack.mount");
     let mounted = of("mountpoint").into_iter().find(|row| at.is_some() && row.label("value") == at);
     let told = if tool == "zfs get" { ["zfs.dataset", "stack.dataset"] } else { ["zpool.pool", "stack.pool"] };
-    let told = told.iter().find_map(|key| case.facts.get(*key)).map(String::as_str);
+    let told = told.iter().find_map(|key| case.fact(key));
     let used = told.or_else(|| mounted.and_then(|row| row.label("name")));
     let mut listed = of(name);
     listed.retain(|row| used.is_none() || row.label("name").is_none() || row.label("name") == used);
@@ -103,7 +103,7 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
         "{what} ran {} times a second with {key}={}, {} with {value}: {} times is the price of durability here, and the \
          faster one loses its last acknowledged commits on power loss",
         rate(slow.1),
-        with.facts.get(*key).map_or("its default", String::as_str),
+        with.fact(key).unwrap_or("its default"),
         rate(fast.1),
         significant(ratio)
     );

@@ -68,7 +68,7 @@ fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
     let in_all = bytes / tps / KIB;
     let mut sentence =
         format!("{name}: {each:.2} writes of {kib:.1} KiB per commit, {in_all:.1} KiB in total, from all programs");
-    let block = load.case.facts.get("wal_block").and_then(|block| Bytes::parse(block).ok());
+    let block = load.case.fact("wal_block").and_then(|block| Bytes::parse(block).ok());
     if let Some(block) = block.map(|block| block.0 as f64 / KIB).filter(|block| (kib / block - 1.0).abs() < SAME) {
         sentence.push_str(&format!("; a write is one WAL block of {block} KiB, however small the row"));
     }

@@ -19,7 +19,7 @@ const TWO_SYNCS_COST: f64 = 1.5;
 
 /// What the rates of a trial say.
 pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
-    let told = fact(case, "postgresql.version").or(record.origin.postgresql.as_deref());
+    let told = case.fact("postgresql.version").or(record.origin.postgresql.as_deref());
     let all = [
         too_many(case, trial),
         no_slower_than_unsynced(case, trial, told),
@@ -39,10 +39,6 @@ fn rate_of<'a>(
     synced(rows_of_trial(case, trial), test).find(|(_, of, _)| *of == method).map(|(found, _, rate)| (found, rate))
 }
 
-fn fact<'a>(case: &'a ImportedCase, key: &str) -> Option<&'a str> {
-    case.facts.get(key).map(String::as_str)
-}
-
 /// Rates that only memory reaches.
 fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     let rule = Rule {
@@ -51,7 +47,7 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
         source: "the fastest published devices sync 47 000 times a second for one writer, tmpfs 820 000 and more",
     };
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate > MOST_SYNCS_PER_S)?;
-    let why = match (fact(case, "stack.filesystem"), fact(case, "zfs.sync")) {
+    let why = match (case.fact("stack.filesystem"), case.fact("zfs.sync")) {
         (Some(kind), _) if memory_filesystem(kind).is_some() => {
             format!("{kind} keeps its files in memory, and nothing is synced")
         }
@@ -92,7 +88,7 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
         weight: Weight::Suspicion,
         source: "one rotation takes 4.0 ms at 15 000 rpm (the fastest disks sold), 8.3 ms at 7200 rpm, 11.1 ms at 5400 rpm",
     };
-    if fact(case, "stack.media") != Some("rotating") {
+    if case.fact("stack.media") != Some("rotating") {
         return None;
     }
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate <= MOST_SYNCS_PER_S)?;

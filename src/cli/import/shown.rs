@@ -181,15 +181,11 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
         return out::bytes(format!("{text}\nnothing was stored\n").as_bytes());
     };
     text.push_str(&format!("\nstored      {folder}\n"));
-    if is_comparable(record) {
+    // `compare` can put its figures beside others.
+    if from_import::sides(0, "", record, None).iter().any(|side| !side.measures.is_empty()) {
         text.push_str(&format!("compare     pgstrata compare {} .\n", quoted(folder.as_ref())));
     }
     out::bytes(text.as_bytes())
-}
-
-/// Whether there are figures that `compare` can put beside others.
-fn is_comparable(record: &ImportRecord) -> bool {
-    from_import::sides(0, "", record, None).iter().any(|side| !side.measures.is_empty())
 }
 
 /// What the figures say by themselves, the gravest first.

@@ -26,41 +26,31 @@ pub(super) fn pages() -> Vec<Page> {
     let catalogue = crate::cli::catalogue();
     let mut pages = Vec::new();
     let described = |entries: &[CatalogueEntry], page: fn(&CatalogueEntry) -> String| -> Vec<Described> {
-        entries.iter().map(|entry| Described::new(entry.name, entry.doc, page(entry))).collect()
+        entries.iter().map(|entry| (entry.name.to_owned(), entry.doc.to_owned(), page(entry))).collect()
     };
     list(&mut pages, "layers", "Layers", LAYERS, &described(&catalogue.layers, layer));
     list(&mut pages, "workloads", "Workloads", WORKLOADS, &described(&catalogue.workloads, workload));
-    let samplers = telemetry::ALL.iter().map(|one| Described::new(one.name(), one.doc(), sampler(*one)));
+    let samplers = telemetry::ALL.iter().map(|one| (one.name().to_owned(), one.doc().to_owned(), sampler(*one)));
     list(&mut pages, "samplers", "Samplers", SAMPLERS, &samplers.collect::<Vec<_>>());
     let plans = shipped::all().map(|plan| {
         let text = format!("{}\n## The plan\n\n```toml\n{}```\n", plan.page, plan.text);
-        Described::new(plan.name, &plan.question(), text)
+        (plan.name.to_owned(), plan.question(), text)
     });
     list(&mut pages, "plans", "Plans that ship with the program", PLANS, &plans.collect::<Vec<_>>());
     list(&mut pages, "commands", "Commands", COMMANDS, &commands());
     pages
 }
 
-/// One of a kind, with its page.
-struct Described {
-    name: String,
-    doc: String,
-    page: String,
-}
-
-impl Described {
-    fn new(name: &str, doc: &str, page: String) -> Described {
-        Described { name: name.to_owned(), doc: doc.to_owned(), page }
-    }
-}
+/// One of a kind: its name, what it is, and its page.
+type Described = (String, String, String);
 
 fn list(pages: &mut Vec<Page>, folder: &str, title: &str, lead: &str, of: &[Described]) {
     let mut text = format!("# {title}\n\n{lead}\n\n| | |\n|---|---|\n");
-    for Described { name, doc, .. } in of {
+    for (name, doc, _) in of {
         text.push_str(&format!("| [{name}]({folder}/{name}.md) | {} |\n", cell(doc)));
     }
     pages.push((format!("{folder}.md"), text));
-    pages.extend(of.iter().map(|one| (format!("{folder}/{}.md", one.name), one.page.clone())));
+    pages.extend(of.iter().map(|(name, _, page)| (format!("{folder}/{name}.md"), page.clone())));
 }
 
 fn layer(entry: &CatalogueEntry) -> String {
@@ -154,7 +144,7 @@ fn commands() -> Vec<Described> {
             let mut text = format!("# pgstrata {name}\n\n");
             // Writing to a string cannot fail.
             write!(text, "```text\n{}\n```\n", one.render_long_help().to_string().trim_end()).unwrap_or_default();
-            Described::new(&name, &about, text)
+            (name, about, text)
         })
         .collect()
 }

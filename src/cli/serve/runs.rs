@@ -13,7 +13,7 @@ use crate::report::serve::{ListView, RunRow};
 use crate::serve::Request;
 use crate::store::results::{Results, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Runs on one page of the list.
 const ROWS: usize = 100;
@@ -21,16 +21,16 @@ const ROWS: usize = 100;
 /// The runs of a folder.
 pub(super) struct Runs {
     pub(super) results: Results,
-    known: Mutex<BTreeMap<String, Known>>,
+    /// As each run was when it had this stamp.
+    known: Mutex<BTreeMap<String, (Stamp, Arc<Known>)>>,
 }
 
-/// What is known of a run as it was when it had this stamp.
+/// What is known of a run; else why it cannot be read.
 struct Known {
-    stamp: Stamp,
-    /// By `run.json`; else why it cannot be read.
-    head: Arc<Result<Head, String>>,
+    /// By `run.json`.
+    head: Result<Head, String>,
     /// By its trials and events, once somebody has asked.
-    row: Option<Arc<Result<Row, String>>>,
+    row: OnceLock<Result<Row, String>>,
 }
 
 /// What `run.json` says of a run.
@@ -99,8 +99,8 @@ impl Runs {
         let mut plans: Vec<PlanRuns> = Vec::new();
         let mut merged: Vec<(String, String)> = Vec::new();
         for name in self.names()?.into_iter().rev() {
-            let head = self.head(&name);
-            let Ok(head) = head.as_ref() else { continue };
+            let Ok(known) = self.known(&name) else { continue };
+            let Ok(head) = &known.head else { continue };
             if head.is_merged {
                 merged.push((head.key.clone(), name));
                 continue;
@@ -124,67 +124,55 @@ impl Runs {
         if left.is_empty() {
             return true;
         }
-        let head = self.head(name);
-        let Ok(head) = head.as_ref() else { return false };
+        let Ok(known) = self.known(name) else { return false };
+        let Ok(head) = &known.head else { return false };
         let left: Vec<&String> = left.into_iter().filter(|word| !head.words.contains(*word)).collect();
         left.is_empty()
-            || matches!(self.read(name).as_ref(), Ok(row) if left.iter().all(|word| row.words.contains(*word)))
+            || matches!(self.read(name, &known), Ok(row) if left.iter().all(|word| row.words.contains(*word)))
     }
 
-    fn head(&self, name: &str) -> Arc<Result<Head, String>> {
-        let Some(stamp) = self.results.stamp(name) else { return gone() };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get(name).filter(|found| found.stamp == stamp) {
-            return Arc::clone(&found.head);
+    fn known(&self, name: &str) -> Result<Arc<Known>, String> {
+        let stamp = self.results.stamp(name).ok_or(GONE)?;
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = all.get(name).filter(|(of, _)| *of == stamp) {
+            return Ok(Arc::clone(found));
         }
         let record = self.results.record(name).and_then(|record| record.ok_or_else(|| Error::store(GONE)));
-        let head = Arc::new(record.map(|record| Head::of(&record)).map_err(|error| error.chain()));
-        known.insert(name.to_owned(), Known { stamp, head: Arc::clone(&head), row: None });
-        head
+        let head = record.map(|record| Head::of(&record)).map_err(|error| error.chain());
+        let known = Arc::new(Known { head, row: OnceLock::new() });
+        all.insert(name.to_owned(), (stamp, Arc::clone(&known)));
+        Ok(known)
     }
 
-    fn read(&self, name: &str) -> Arc<Result<Row, String>> {
-        let Some(stamp) = self.results.stamp(name) else { return gone() };
-        let kept = |known: &BTreeMap<String, Known>| {
-            known.get(name).filter(|found| found.stamp == stamp).and_then(|found| found.row.clone())
+    fn read<'k>(&self, name: &str, known: &'k Known) -> Result<&'k Row, String> {
+        let read = || {
+            let opened = self.results.run(name).and_then(|run| run.ok_or_else(|| Error::store(GONE)));
+            let status = opened.and_then(|run| status(&run, wall_us()));
+            status.map(|status| Row::of(&status)).map_err(|error| error.chain())
         };
-        if let Some(row) = kept(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return row;
-        }
-        let opened = self.results.run(name).and_then(|run| run.ok_or_else(|| Error::store(GONE)));
-        let read = opened.and_then(|run| status(&run, wall_us()));
-        let row = Arc::new(read.map(|status| Row::of(&status)).map_err(|error| error.chain()));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get_mut(name).filter(|found| found.stamp == stamp) {
-            found.row = Some(Arc::clone(&row));
-        }
-        row
+        known.row.get_or_init(read).as_ref().map_err(String::clone)
     }
 
     fn row(&self, name: &str) -> RunRow {
-        let head = self.head(name);
-        let row = self.read(name);
-        let mut shown = RunRow { name: name.to_owned(), address: encoded(name), ..RunRow::default() };
-        match (head.as_ref(), row.as_ref()) {
-            (Ok(head), Ok(row)) => {
-                shown.plan.clone_from(&head.plan);
-                shown.started.clone_from(&head.started);
-                shown.stacks.clone_from(&head.stacks);
-                shown.hosts.clone_from(&row.hosts);
-                shown.state = row.state.to_owned();
-                (shown.measured, shown.trials) = (row.measured, row.trials);
-            }
-            (Err(problem), _) | (_, Err(problem)) => shown.problem = Some(problem.clone()),
-        }
-        shown
+        let shown = || RunRow { name: name.to_owned(), address: encoded(name), ..RunRow::default() };
+        let found = self.known(name).and_then(|known| {
+            let (head, row) = (known.head.as_ref().map_err(String::clone)?, self.read(name, &known)?);
+            Ok(RunRow {
+                plan: head.plan.clone(),
+                started: head.started.clone(),
+                stacks: head.stacks.clone(),
+                hosts: row.hosts.clone(),
+                state: row.state.to_owned(),
+                measured: row.measured,
+                trials: row.trials,
+                ..shown()
+            })
+        });
+        found.unwrap_or_else(|problem| RunRow { problem: Some(problem), ..shown() })
     }
 }
 
 const GONE: &str = "it is gone";
-
-fn gone<T>() -> Arc<Result<T, String>> {
-    Arc::new(Err(GONE.to_owned()))
-}
 
 impl Head {
     fn of(record: &RunRecord) -> Head {

@@ -20,7 +20,6 @@ fn begins(lines: &[Line<'_>], at: usize) -> bool {
 }
 
 /// Reads every JSON document of fio in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;

@@ -20,7 +20,6 @@ use super::table;
 use crate::foreign::clean::number;
 
 /// Reads every report of every iostat in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
     lines.iter().for_each(|line| reader.take(*line));
@@ -88,10 +87,10 @@ impl Header {
         let mut odd = Vec::new();
         for (column, word) in self.columns.iter().zip(words) {
             let of = if self.tool.is_some() { columns::of_any(column) } else { columns::of_machine(column) };
-            let Some((owner, known)) = of else { continue };
+            let Some((owner, (name, unit, factor))) = of else { continue };
             // With `-h` of Linux a size carries its own unit, whatever the column says.
-            let sized = || matches!(known.unit, "B" | "B/s").then(|| table::suffixed(word)).flatten();
-            let Some(value) = table::percent(word).map(|number| number * known.factor).or_else(sized) else {
+            let sized = || matches!(unit, "B" | "B/s").then(|| table::suffixed(word)).flatten();
+            let Some(value) = table::percent(word).map(|number| number * factor).or_else(sized) else {
                 odd.push(format!("a number for {column}, not `{word}`"));
                 continue;
             };
@@ -99,7 +98,7 @@ impl Header {
                 rows.push(table::row(vec![(owner, "all".to_owned())], line.number));
                 rows.len() - 1
             });
-            rows[index].figures.push(table::figure(known.name, known.unit, value, word, line.number));
+            rows[index].figures.push(table::figure(name, unit, value, word, line.number));
         }
         Some(Ok((rows, odd)))
     }

@@ -18,36 +18,19 @@ use super::guard;
 use crate::foreign::read::output::{Line, Output};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A reader of the outputs of one tool, or of several that look alike.
-#[derive(Debug)]
-pub struct Kind {
-    /// Its name for people.
-    pub name: &'static str,
-    /// Reads all in a text.
-    pub read: fn(&[Line<'_>]) -> Vec<Output>,
-}
+/// Reads all outputs of a tool, or of several that look alike, in a text.
+type Read = fn(&[Line<'_>]) -> Vec<Output>;
 
-impl Kind {
-    /// Its outputs in a text, and only numbers that stand in the text; `ends` says
-    /// whether that ends with a line feed.
-    #[must_use]
-    pub fn outputs(&self, lines: &[Line<'_>], ends: bool) -> Vec<Output> {
-        let mut outputs = (self.read)(lines);
-        outputs.iter_mut().for_each(|output| guard::check(output, lines, ends));
-        outputs
-    }
-}
-
-/// All of them. Where two take the same lines and as many numbers from them, the first has them.
-pub const KINDS: &[Kind] = &[
-    Kind { name: "fio --output-format=json", read: fio::read },
-    Kind { name: "pg_test_fsync", read: pg_test_fsync::read },
-    Kind { name: "pgbench", read: pgbench::read },
-    Kind { name: "zpool iostat", read: zpool_iostat::read },
-    Kind { name: "iostat", read: iostat::read },
-    Kind { name: "vmstat", read: vmstat::read },
-    Kind { name: "zfs get", read: zfs_get::read },
-    Kind { name: "mount", read: mount::read },
+/// Every reader, with its name for people. Where two take the same lines and as many numbers from them, the first has them.
+pub const KINDS: &[(&str, Read)] = &[
+    ("fio --output-format=json", fio::read),
+    ("pg_test_fsync", pg_test_fsync::read),
+    ("pgbench", pgbench::read),
+    ("zpool iostat", zpool_iostat::read),
+    ("iostat", iostat::read),
+    ("vmstat", vmstat::read),
+    ("zfs get", zfs_get::read),
+    ("mount", mount::read),
 ];
 
 /// An output and which kind took it.
@@ -59,12 +42,14 @@ pub(super) struct Taken {
     pub(super) output: Output,
 }
 
-/// The outputs of all tools in a text, in the order of their lines; no line gives numbers to two tools.
+/// The outputs of all tools in a text, in the order of their lines; no line gives numbers to two tools, and all numbers stand in the
+/// text. `ends` says whether that ends with a line feed.
 pub(super) fn outputs(lines: &[Line<'_>], ends: bool) -> Vec<Taken> {
     let mut taken = Vec::new();
-    for (kind, reader) in KINDS.iter().enumerate() {
-        taken.extend(reader.outputs(lines, ends).into_iter().map(|output| Taken { kind, output }));
+    for (kind, (_, read)) in KINDS.iter().enumerate() {
+        taken.extend(read(lines).into_iter().map(|output| Taken { kind, output }));
     }
+    taken.iter_mut().for_each(|it| guard::check(&mut it.output, lines, ends));
     settle(&mut taken);
     taken.extend(refused::outputs(lines).into_iter().map(|output| Taken { kind: KINDS.len(), output }));
     taken.sort_by_key(|it| (it.output.lines, it.kind));

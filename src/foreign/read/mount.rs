@@ -9,7 +9,6 @@ use super::table;
 use crate::foreign::clean as web;
 
 /// Reads every run of mounts in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs: Vec<Output> = Vec::new();
     let mut joins = false;

@@ -18,7 +18,6 @@ const ALL_ROWS: usize = 2 * METHODS.len() + 8;
 const ALL_WRITES: u64 = 16 * 1024;
 
 /// All outputs in a text, in order.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reading = Reading::default();
     for line in lines {

@@ -81,7 +81,6 @@ const STATEMENTS: [(&str, &[&str]); 3] = [
 ];
 
 /// All outputs in a text, in order.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reading = Reading::default();
     for line in lines {

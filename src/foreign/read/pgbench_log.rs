@@ -31,7 +31,6 @@ impl Optional {
 }
 
 /// The further columns of a log, from a sample of its beginning. None where no line of it is a log's.
-#[must_use]
 pub fn kind(sample: &[u8]) -> Option<Optional> {
     const MOST_LINES: usize = 20_000;
     // Lags are microseconds, and some of a hundred are beyond any number of retries.
@@ -113,7 +112,6 @@ const BLOCK: usize = 64 * 1024;
 
 impl Reader {
     /// A reader that decides about the columns from the first 256 KiB.
-    #[must_use]
     pub fn new() -> Reader {
         Reader::default()
     }

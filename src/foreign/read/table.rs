@@ -6,17 +6,6 @@
 use super::output::{Figure, Line, Output, Row, Unread};
 use crate::foreign::clean as web;
 
-/// What one column of a tool means here.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
-    /// This program's name of it, with its unit.
-    pub(super) name: &'static str,
-    /// Its unit after conversion.
-    pub(super) unit: &'static str,
-    /// What a number of the tool is multiplied with.
-    pub(super) factor: f64,
-}
-
 /// One kibibyte; iostat, zpool and df mean this when they print `k`, `kB` or `K`.
 pub(super) const KIB: f64 = 1024.0;
 
@@ -49,7 +38,7 @@ pub(super) fn span_us(text: &str) -> Option<f64> {
 }
 
 /// A figure from its parts.
-pub(super) fn figure(name: &str, unit: &str, value: f64, text: &str, line: u32) -> Figure {
+pub(in crate::foreign) fn figure(name: &str, unit: &str, value: f64, text: &str, line: u32) -> Figure {
     Figure { name: name.to_owned(), unit: unit.to_owned(), value, text: text.to_owned(), line }
 }
 
@@ -86,7 +75,7 @@ pub(super) fn note(output: &mut Output, text: impl Into<String>) {
 }
 
 /// A row without figures yet.
-pub(super) fn row(labels: Vec<(&'static str, String)>, line: u32) -> Row {
+pub(in crate::foreign) fn row(labels: Vec<(&'static str, String)>, line: u32) -> Row {
     Row { labels: owned(labels), line, ..Row::default() }
 }
 

@@ -36,7 +36,6 @@ const COLUMNS: &[(&str, &str, &str, f64)] = &[
 ];
 
 /// Reads every vmstat in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
     lines.iter().for_each(|line| reader.take(*line));
@@ -44,29 +43,16 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reader.outputs
 }
 
-/// The names over the figures.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Header {
-    columns: Vec<String>,
-    /// Whether the name of a time zone stands over the time stamps of `-t`.
-    zone: bool,
-}
+/// The names over the figures, and whether that of a time zone stands over the time stamps of `-t`.
+type Header = (Vec<String>, bool);
 
-impl Header {
-    fn of(text: &str) -> Option<Header> {
-        let mut words = table::words(text);
-        let last = words.last()?;
-        let zone = last.chars().all(|c| c.is_ascii_uppercase() || "+-0123456789".contains(c));
-        words.truncate(words.len() - usize::from(zone));
-        let all = ["swpd", "free", "bi", "bo", "us", "sy", "id"].iter().all(|name| words.contains(name));
-        (all && words.starts_with(&["r", "b"]))
-            .then(|| Header { columns: words.into_iter().map(str::to_owned).collect(), zone })
-    }
-}
-
-/// Whether an option among the arguments gives memory another unit.
-fn is_scaled(arguments: &str) -> bool {
-    table::has_option(arguments, 'S') || arguments.contains("--unit")
+fn header(text: &str) -> Option<Header> {
+    let mut words = table::words(text);
+    let last = words.last()?;
+    let zone = last.chars().all(|c| c.is_ascii_uppercase() || "+-0123456789".contains(c));
+    words.truncate(words.len() - usize::from(zone));
+    let all = ["swpd", "free", "bi", "bo", "us", "sy", "id"].iter().all(|name| words.contains(name));
+    (all && words.starts_with(&["r", "b"])).then(|| (words.into_iter().map(str::to_owned).collect(), zone))
 }
 
 #[derive(Default)]
@@ -75,9 +61,9 @@ struct Reader {
     current: Option<(Header, Output)>,
     report: u32,
     called: Option<String>,
-    /// Whether memory is in a unit of its own.
+    /// True if vmstat ran with -S, so memory is not in KiB.
     scaled: bool,
-    /// Whether somebody left out what stood before the first row.
+    /// True if the lines before the first row are missing.
     cut: bool,
 }
 
@@ -87,11 +73,11 @@ impl Reader {
         {
             return;
         }
-        if let Some(header) = Header::of(line.text) {
+        if let Some(header) = header(line.text) {
             if self.current.as_ref().is_none_or(|(current, _)| *current != header) {
                 self.end();
                 let mut output = table::output("vmstat", line.number);
-                for column in header.columns.iter().filter(|column| COLUMNS.iter().all(|(known, ..)| known != column)) {
+                for column in header.0.iter().filter(|column| COLUMNS.iter().all(|(known, ..)| known != column)) {
                     table::unknown_column(&mut output, line, column);
                 }
                 self.current = Some((header, output));
@@ -115,10 +101,10 @@ impl Reader {
     }
 
     fn row(&mut self, line: Line<'_>, words: &[&str]) {
-        let Some((header, output)) = &mut self.current else { return };
+        let Some(((names, zone), output)) = &mut self.current else { return };
         table::extend(output, line.number);
-        let columns = header.columns.len();
-        let wanted = columns + 2 * usize::from(header.zone);
+        let columns = names.len();
+        let wanted = columns + 2 * usize::from(*zone);
         if words.len() != wanted || words[..columns].iter().any(|word| number(word).is_none()) {
             output.unread.push(table::unread(line, format!("{columns} figures, one for each column")));
             return;
@@ -129,7 +115,7 @@ impl Reader {
         let mut labels = vec![("report", self.report.to_string())];
         labels.extend((words.len() > columns).then(|| ("time", words[columns..].join(" "))));
         let mut row = Row { since_boot, ..table::row(labels, line.number) };
-        for (column, word) in header.columns.iter().zip(words) {
+        for (column, word) in names.iter().zip(words) {
             let Some((_, name, unit, factor)) = COLUMNS.iter().find(|(known, ..)| known == column) else { continue };
             if self.scaled && (*unit == "B" || name.starts_with("swap_")) {
                 continue;
@@ -143,7 +129,8 @@ impl Reader {
     /// Whether a line is a command or says what was called; what ran before it has ended.
     fn is_command(&mut self, text: &str) -> bool {
         let called = table::command(text, "vmstat");
-        let scaled = text.split_once("vmstat").is_some_and(|(_, rest)| is_scaled(rest));
+        let arguments = text.split_once("vmstat").map(|(_, arguments)| arguments);
+        let scaled = arguments.is_some_and(|them| table::has_option(them, 'S') || them.contains("--unit"));
         if called.is_none() && !scaled && !table::is_prompt(text) {
             return false;
         }

@@ -8,7 +8,6 @@ use super::output::{Line, Output, Row};
 use super::table;
 
 /// Reads every table of properties in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;

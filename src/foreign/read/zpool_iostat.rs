@@ -17,7 +17,6 @@ use crate::foreign::clean::number;
 const TOOL: &str = "zpool iostat";
 
 /// Reads every table of `zpool iostat` in the text.
-#[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
     lines.iter().for_each(|line| reader.take(*line));
@@ -25,12 +24,8 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reader.outputs
 }
 
-/// What a column is.
-#[derive(Debug, Clone, PartialEq)]
-struct Column {
-    name: String,
-    kind: Kind,
-}
+/// The name of a figure, and what it is.
+type Column = (String, Kind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -67,7 +62,7 @@ fn columns(top: Option<&[&str]>, bottom: &[&str]) -> Vec<Column> {
 }
 
 fn column(group: &str, label: &str) -> Column {
-    let (name, kind) = match (group, label) {
+    match (group, label) {
         ("capacity", "alloc" | "used") => ("allocated_bytes".to_owned(), Kind::Sized("B")),
         ("capacity", "free" | "avail") => ("free_bytes".to_owned(), Kind::Sized("B")),
         ("operations", "read" | "write") => (format!("{label}_ops_per_s"), Kind::Sized("ops/s")),
@@ -77,8 +72,7 @@ fn column(group: &str, label: &str) -> Column {
         (group, "pend") => (format!("{group}_pending"), Kind::Sized("requests")),
         (group, "activ") => (format!("{group}_active"), Kind::Sized("requests")),
         (_, label) => (label.to_owned(), Kind::Unknown),
-    };
-    Column { name, kind }
+    }
 }
 
 #[derive(Default)]
@@ -167,8 +161,8 @@ impl<'a> Reader<'a> {
         current.end_block();
         current.next_report();
         table::extend(&mut current.output, line.number);
-        for column in current.columns.iter().filter(|column| column.kind == Kind::Unknown) {
-            table::unknown_column(&mut current.output, line, &column.name);
+        for (name, _) in current.columns.iter().filter(|(_, kind)| *kind == Kind::Unknown) {
+            table::unknown_column(&mut current.output, line, name);
         }
     }
 
@@ -225,17 +219,17 @@ impl<'a> Current<'a> {
             self.output.unread.push(table::unread(line, format!("a name and {columns} values, one for each column")));
             return true;
         }
-        for (column, word) in self.columns.iter().zip(values) {
-            let (unit, value) = match column.kind {
+        for ((name, kind), word) in self.columns.iter().zip(values) {
+            let (unit, value) = match *kind {
                 Kind::Sized(unit) => (unit, table::bytes(word)),
                 Kind::Wait => ("us", table::span_us(word)),
                 Kind::Unknown => continue,
             };
             match value {
-                Some(value) => row.figures.push(table::figure(&column.name, unit, value, word, line.number)),
+                Some(value) => row.figures.push(table::figure(name, unit, value, word, line.number)),
                 None if *word == "-" => {}
                 None => {
-                    self.output.unread.push(table::unread(line, format!("a number for {}, not `{word}`", column.name)));
+                    self.output.unread.push(table::unread(line, format!("a number for {name}, not `{word}`")));
                 }
             }
         }

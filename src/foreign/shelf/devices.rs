@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::foreign::manifest::line_of;
-use crate::record::imported::{ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial};
+use crate::foreign::read::table;
+use crate::record::imported::{ImportedCase, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
@@ -75,20 +76,9 @@ fn case(file: &ImportedFile, text: &str, device: Spanned<Device>) -> ImportedCas
 }
 
 fn row(text: &str, way: &str, per_s: &Spanned<f64>) -> ImportedRow {
-    let span = per_s.span();
-    let at = line_of(text, span.start);
+    let at = line_of(text, per_s.span().start);
     let labels = [("test", "one write"), ("write_bytes", "8192"), ("method", way)];
-    let figure = ImportedFigure {
-        name: "rate".to_owned(),
-        unit: "ops/s".to_owned(),
-        value: *per_s.get_ref(),
-        text: text.get(span).unwrap_or_default().to_owned(),
-        line: at,
-    };
-    ImportedRow {
-        labels: labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        figures: vec![figure],
-        line: at,
-        ..ImportedRow::default()
-    }
+    let labels = labels.map(|(name, value)| (name, value.to_owned())).to_vec();
+    let figure = table::figure("rate", "ops/s", *per_s.get_ref(), text.get(per_s.span()).unwrap_or_default(), at);
+    ImportedRow { figures: vec![figure], ..table::row(labels, at) }
 }

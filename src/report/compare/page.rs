@@ -4,19 +4,11 @@ use super::super::sheet::{self, Sheet};
 use super::tables::{facts_table, grouped, known_of, pair_table, refused_table, sides_table};
 use crate::analyse::compare::findings::ComparisonFindings;
 use crate::error::Result;
-use minijinja::context;
-use serde::Serialize;
+use minijinja::{Value, context};
 
 const TEMPLATE: &str = include_str!("page.html");
 /// What this page has beyond the report's style sheet.
 const OWN_STYLE: &str = include_str!("page.css");
-
-#[derive(Serialize)]
-struct PairView {
-    title: String,
-    caveat: Option<String>,
-    sheet: Sheet,
-}
 
 /// The page; a server's has a link to its list of runs.
 ///
@@ -47,17 +39,14 @@ pub fn page(findings: &ComparisonFindings, home: Option<&str>) -> Result<String>
     sheet::render("a comparison", TEMPLATE, OWN_STYLE, home, own)
 }
 
-fn pairs(findings: &ComparisonFindings) -> Vec<PairView> {
+fn pairs(findings: &ComparisonFindings) -> Vec<Value> {
     let shown = findings.pairs.iter().enumerate().filter(|(_, pair)| !pair.rows.is_empty());
     let view = |(index, pair)| {
         let table = pair_table(findings, index, pair);
         let marks = [pair.side, pair.against].map(|place| findings.sides[place].mark.as_str()).join(" / ");
         let labels = [pair.side, pair.against].map(|place| &findings.sides[place].label);
-        PairView {
-            title: format!("{marks}: {} against {}", labels[0], labels[1]),
-            caveat: pair.caveat.clone(),
-            sheet: Sheet::of("compare", table),
-        }
+        let title = format!("{marks}: {} against {}", labels[0], labels[1]);
+        context! { title, caveat => pair.caveat, sheet => Sheet::of("compare", table) }
     };
     shown.map(view).collect()
 }

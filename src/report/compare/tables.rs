@@ -6,6 +6,7 @@ use crate::analyse::compare::findings::{
     Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Row, SideFinding,
 };
 use crate::analyse::compare::judge::{medium_word, reason_title};
+use crate::analyse::compare::side::by_key;
 
 /// What a cell says; the reason stands below the table, once for all.
 pub(super) const NOT_COMPARED: &str = "not compared";
@@ -14,14 +15,7 @@ const MOST_MEASURES: usize = 4;
 
 /// Rows of one family, in their order.
 pub(super) fn families(pair: &PairFinding) -> Vec<(&str, Vec<&Row>)> {
-    let mut families: Vec<(&str, Vec<&Row>)> = Vec::new();
-    for row in &pair.rows {
-        match families.iter_mut().find(|(family, _)| *family == row.family) {
-            Some((_, rows)) => rows.push(row),
-            None => families.push((&row.family, vec![row])),
-        }
-    }
-    families
+    by_key(pair.rows.iter().map(|row| (row.family.as_str(), row)))
 }
 
 /// What a row is called below the heading of its family; with the unit where that is not the rate's own.
@@ -56,16 +50,17 @@ pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
 pub(super) fn ratio(comparison: &Comparison) -> (String, String, &'static str) {
     let estimate = Estimate::of(comparison.ratio, comparison.low.zip(comparison.high), 1);
     let (figure, interval) = value(&estimate, &[]);
-    (format!("{figure}×"), interval, outcome(comparison.outcome))
+    (format!("{figure}×"), interval, outcome(comparison.outcome).0)
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
+/// An outcome in a word, and how the page colours it.
+fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
-        Outcome::Faster => "faster",
-        Outcome::Slower => "slower",
-        Outcome::Undecided => "undecided",
-        Outcome::NotRepeated => "not repeated",
-        Outcome::NoInterval => "no interval",
+        Outcome::Faster => ("faster", "faster"),
+        Outcome::Slower => ("slower", "slower"),
+        Outcome::Undecided => ("undecided", ""),
+        Outcome::NotRepeated => ("not repeated", "quiet"),
+        Outcome::NoInterval => ("no interval", "quiet"),
     }
 }
 
@@ -99,16 +94,11 @@ pub(super) fn some_of(names: &[String]) -> String {
 
 /// Facts that are known of some sides only: the marks of those sides, and the keys.
 pub(super) fn known_of(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
-    for fact in &findings.facts_not_told {
-        let who = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
-        let who = who.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ");
-        match told.iter_mut().find(|(known, _)| *known == who) {
-            Some((_, keys)) => keys.push(fact.key.clone()),
-            None => told.push((who, vec![fact.key.clone()])),
-        }
-    }
-    told
+    let who = |fact: &FactDifference| {
+        let told = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
+        told.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    by_key(findings.facts_not_told.iter().map(|fact| (who(fact), fact.key.clone())))
 }
 
 /// The page's table of a pair.
@@ -145,18 +135,12 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
-            let style = match comparison.outcome {
-                Outcome::Faster => "faster",
-                Outcome::Slower => "slower",
-                Outcome::Undecided => "",
-                Outcome::NotRepeated | Outcome::NoInterval => "quiet",
-            };
             (
                 Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
                 Cell::text(says)
                     .aside(comparison.how.trim_start_matches("no interval: "))
                     .csv(vec![says.to_owned(), comparison.how.clone()])
-                    .style(style),
+                    .style(outcome(comparison.outcome).1),
             )
         }
         None => {
@@ -228,12 +212,6 @@ pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, 
 
 /// What holds for several sides, once, with their marks.
 pub(super) fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
-    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for (mark, text) in said {
-        match groups.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, marks)) => marks.push(mark),
-            None => groups.push((text, vec![mark])),
-        }
-    }
+    let groups = by_key(said.map(|(mark, text)| (text, mark)));
     groups.into_iter().map(|(text, marks)| (text, marks.join(", "))).collect()
 }

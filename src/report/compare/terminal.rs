@@ -7,7 +7,6 @@ use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
 use crate::report::text::{paragraph, printable};
 
 /// The whole report.
-#[must_use]
 pub fn terminal(findings: &ComparisonFindings) -> String {
     let mut text: String = findings.answer.lines().map(|line| paragraph("", line)).collect();
     text.push('\n');

@@ -2,10 +2,10 @@
 
 use super::super::sheet::{self, Sheet};
 use super::super::table::{Cell, Table, TableColumn};
-use super::plot::{DotPlot, HistoryPlot};
+use super::plot;
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostGroup};
 use crate::error::Result;
-use minijinja::context;
+use minijinja::{Value, context};
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -21,16 +21,6 @@ pub struct Grouping {
     pub address: String,
     /// Whether it is this page.
     pub is_this: bool,
-}
-
-#[derive(Serialize)]
-struct GroupView {
-    name: String,
-    dots: DotPlot,
-    history: Option<HistoryPlot>,
-    sheet: Sheet,
-    limit: Option<String>,
-    limit_speed: Option<String>,
 }
 
 /// The page; a server's has links to its list of runs and to other groupings.
@@ -55,14 +45,14 @@ pub fn page(findings: &FleetFindings, home: Option<&str>, groupings: &[Grouping]
     sheet::render("a fleet", TEMPLATE, OWN_STYLE, home, own)
 }
 
-fn group((index, group): (usize, &HostGroup)) -> GroupView {
-    GroupView {
-        name: group.name.clone(),
-        dots: DotPlot::of(group),
-        history: HistoryPlot::of(group),
-        sheet: Sheet::of(NAME, hosts(index, group)),
-        limit: group.limit.map(|limit| format!("{limit:.1}")),
-        limit_speed: group.limit_speed.map(|speed| format!("{speed:.3}")),
+fn group((index, group): (usize, &HostGroup)) -> Value {
+    context! {
+        name => group.name,
+        dots => plot::dots(group),
+        history => plot::history(group),
+        sheet => Sheet::of(NAME, hosts(index, group)),
+        limit => group.limit.map(|limit| format!("{limit:.1}")),
+        limit_speed => group.limit_speed.map(|speed| format!("{speed:.3}")),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Where the marks of a chart without a script stand: places along an axis, in per cent, so that a chart is as wide as its page.
 
 use crate::analyse::fleet::{HostFinding, HostGroup, SittingFinding};
+use crate::report::words::moment;
+use minijinja::{Value, context};
 use serde::Serialize;
 
 /// Room beside the outermost marks, per cent of the width and of the height.
@@ -62,139 +64,80 @@ impl Axis {
     }
 }
 
-/// The hosts of a group on one axis.
-#[derive(Serialize)]
-pub(super) struct DotPlot {
-    ticks: Vec<Tick>,
-    median: String,
-    limit: Option<String>,
-    rows: Vec<DotRow>,
-}
-
-#[derive(Serialize)]
-struct DotRow {
-    host: String,
-    is_slow: bool,
-    at: String,
-    speed: String,
-    /// Its speed in each case.
-    cases: Vec<Tick>,
-}
-
-impl DotPlot {
-    pub(super) fn of(group: &HostGroup) -> DotPlot {
-        let of_host = |host: &HostFinding| host.cases.values().copied().chain([host.speed]).collect::<Vec<_>>();
-        let lines = [1.0].into_iter().chain(group.limit_speed);
-        let axis = Axis::of(group.hosts.iter().flat_map(of_host).chain(lines));
-        let row = |host: &HostFinding| DotRow {
-            host: host.host.clone(),
-            is_slow: host.is_slow,
-            at: axis.across(host.speed),
-            speed: format!("{:.3}", host.speed),
-            cases: host.cases.iter().map(|(case, speed)| axis.case(case, *speed)).collect(),
-        };
-        DotPlot {
-            ticks: axis.ticks(),
-            median: axis.across(1.0),
-            limit: group.limit_speed.map(|speed| axis.across(speed)),
-            rows: group.hosts.iter().map(row).collect(),
+/// The hosts of a group on one axis, each with its speed in each case.
+pub(super) fn dots(group: &HostGroup) -> Value {
+    let of_host = |host: &HostFinding| host.cases.values().copied().chain([host.speed]).collect::<Vec<_>>();
+    let lines = [1.0].into_iter().chain(group.limit_speed);
+    let axis = Axis::of(group.hosts.iter().flat_map(of_host).chain(lines));
+    let row = |host: &HostFinding| {
+        let case =
+            |(case, speed): (&String, &f64)| Tick { at: axis.across(*speed), text: format!("{case} {speed:.3}") };
+        context! {
+            host => host.host,
+            is_slow => host.is_slow,
+            at => axis.across(host.speed),
+            speed => format!("{:.3}", host.speed),
+            cases => host.cases.iter().map(case).collect::<Vec<_>>(),
         }
-    }
-}
-
-impl Axis {
-    fn case(&self, case: &str, speed: f64) -> Tick {
-        Tick { at: self.across(speed), text: format!("{case} {speed:.3}") }
+    };
+    context! {
+        ticks => axis.ticks(),
+        median => axis.across(1.0),
+        limit => group.limit_speed.map(|speed| axis.across(speed)),
+        rows => group.hosts.iter().map(row).collect::<Vec<_>>(),
     }
 }
 
 /// Least span of the strip of a host, as a share of the median: noise should not look like a change.
 const SPAN: f64 = 0.1;
 
-/// What the hosts of a group did over time, on one axis of time. Each has an axis of speed of its own around what it did, with one
-/// span for all, so that a change of a slow host is seen, and the same change looks the same.
-#[derive(Serialize)]
-pub(super) struct HistoryPlot {
-    first: String,
-    last: String,
-    rows: Vec<HistoryRow>,
-    /// Hosts with a single measurement: one run, on a machine that did not change meanwhile.
-    single: usize,
-}
-
-#[derive(Serialize)]
-struct HistoryRow {
-    host: String,
-    least: String,
-    greatest: String,
-    /// Where the median of the group lies, if that is on its axis.
-    median: Option<String>,
-    points: Vec<Point>,
-    segments: Vec<[String; 4]>,
-    /// What changed when.
-    changes: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Point {
-    x: String,
-    y: String,
-    in_group: bool,
-    changed: bool,
-    title: String,
-}
-
-impl HistoryPlot {
-    /// `None` where no host has two measurements.
-    pub(super) fn of(group: &HostGroup) -> Option<HistoryPlot> {
-        let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
-            group.hosts.iter().partition(|host| host.history.len() > 1);
-        let all = || several.iter().flat_map(|host| &host.history);
-        let times = Axis::of(all().filter_map(|sitting| second(&sitting.started)));
-        let ends = |host: &HostFinding| Axis::of(host.history.iter().map(|sitting| sitting.speed));
-        let span = several.iter().map(|host| ends(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
-        let around = |host: &HostFinding| {
-            let own = ends(host);
-            let middle = f64::midpoint(own.least, own.greatest);
-            Axis { least: middle - span / 2.0, greatest: middle + span / 2.0 }
-        };
-        let first = all().map(|sitting| sitting.started.as_str()).min()?;
-        let last = all().map(|sitting| sitting.started.as_str()).max()?;
-        let same_day = day(first) == day(last);
-        let when = |text: &str| if same_day { minute(text) } else { day(text) };
-        Some(HistoryPlot {
-            first: when(first),
-            last: when(last),
-            rows: several.iter().map(|host| row(host, &times, &around(host), when)).collect(),
-            single: single.len(),
-        })
-    }
-}
-
-fn row(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) -> String) -> HistoryRow {
-    let point = |sitting: &SittingFinding| {
-        let SittingFinding { run, started, speed, trials, .. } = sitting;
-        Some(Point {
-            x: times.across(second(started)?),
-            y: speeds.down(*speed),
-            in_group: sitting.in_group,
-            changed: !sitting.changes.is_empty(),
-            title: format!("{}, run {run}: {speed:.3}, {trials} trials", minute(started)),
-        })
+/// What the hosts of a group did over time, on one axis of time; `None` where no host has two measurements. Each has an axis of
+/// speed of its own around what it did, with one span for all, so that a change of a slow host is seen, and the same change looks
+/// the same.
+pub(super) fn history(group: &HostGroup) -> Option<Value> {
+    let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
+        group.hosts.iter().partition(|host| host.history.len() > 1);
+    let all = || several.iter().flat_map(|host| &host.history);
+    let times = Axis::of(all().filter_map(|sitting| second(&sitting.started)));
+    let ends = |host: &HostFinding| Axis::of(host.history.iter().map(|sitting| sitting.speed));
+    let span = several.iter().map(|host| ends(host)).map(|axis| axis.greatest - axis.least).fold(SPAN, f64::max);
+    let around = |host: &HostFinding| {
+        let own = ends(host);
+        let middle = f64::midpoint(own.least, own.greatest);
+        Axis { least: middle - span / 2.0, greatest: middle + span / 2.0 }
     };
-    let points: Vec<Point> = host.history.iter().filter_map(point).collect();
-    let segment = |two: &[Point]| [&two[0].x, &two[0].y, &two[1].x, &two[1].y].map(Clone::clone);
-    let segments = points.windows(2).map(segment).collect();
+    let first = all().map(|sitting| sitting.started.as_str()).min()?;
+    let last = all().map(|sitting| sitting.started.as_str()).max()?;
+    let same_day = day(first) == day(last);
+    let when = |text: &str| if same_day { moment(text) } else { day(text) };
+    Some(context! {
+        first => when(first),
+        last => when(last),
+        rows => several.iter().map(|host| strip(host, &times, &around(host), when)).collect::<Vec<_>>(),
+        single => single.len(),
+    })
+}
+
+fn strip(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) -> String) -> Value {
+    let place = |sitting: &SittingFinding| Some([times.across(second(&sitting.started)?), speeds.down(sitting.speed)]);
+    let dated = || host.history.iter().filter_map(|sitting| Some((sitting, place(sitting)?)));
+    let point = |(sitting, [x, y]): (&SittingFinding, [String; 2])| {
+        let SittingFinding { run, started, speed, trials, .. } = sitting;
+        let title = format!("{}, run {run}: {speed:.3}, {trials} trials", moment(started));
+        context! { x, y, in_group => sitting.in_group, changed => !sitting.changes.is_empty(), title }
+    };
+    let places: Vec<[String; 2]> = dated().map(|(_, place)| place).collect();
     let changed = host.history.iter().filter(|sitting| !sitting.changes.is_empty());
     let changes = changed.map(|sitting| format!("{}: {}", when(&sitting.started), sitting.changes.join("; ")));
-    HistoryRow {
-        host: host.host.clone(),
-        least: format!("{:.2}", speeds.least),
-        greatest: format!("{:.2}", speeds.greatest),
-        median: (speeds.least..=speeds.greatest).contains(&1.0).then(|| speeds.down(1.0)),
-        points,
-        segments,
-        changes: changes.collect(),
+    context! {
+        host => host.host,
+        least => format!("{:.2}", speeds.least),
+        greatest => format!("{:.2}", speeds.greatest),
+        // That of the group, where it is on the host's axis.
+        median => (speeds.least..=speeds.greatest).contains(&1.0).then(|| speeds.down(1.0)),
+        points => dated().map(point).collect::<Vec<_>>(),
+        segments => places.windows(2).map(<[[String; 2]]>::concat).collect::<Vec<_>>(),
+        changes => changes.collect::<Vec<_>>(),
     }
 }
 
@@ -205,10 +148,6 @@ fn second(rfc3339: &str) -> Option<f64> {
 
 fn day(rfc3339: &str) -> String {
     rfc3339.chars().take("2026-03-02".len()).collect()
-}
-
-fn minute(rfc3339: &str) -> String {
-    super::super::words::moment(rfc3339)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::report::text::{paragraph, printable};
 const SHOWN: usize = 20;
 
 /// The whole report.
-#[must_use]
 pub fn terminal(findings: &FleetFindings) -> String {
     let mut text: String = findings.answer.iter().map(|sentence| paragraph("", sentence)).collect();
     findings.groups.iter().for_each(|group| text.push_str(&table(group)));

@@ -41,15 +41,12 @@ fn case(finding: &LimitFinding) -> String {
     let name = escaped(&format!("{} ({})", finding.limit, finding.measure));
     let open = format!("    <testcase classname=\"{}\" name=\"{name}\"", escaped(&finding.case));
     let message = escaped(&format!("{}; {}", change(finding), finding.how));
-    match finding.outcome {
-        Outcome::Pass => format!("{open}/>\n"),
-        Outcome::Fail => {
-            format!("{open}>\n      <failure type=\"exceeded\" message=\"{message}\"/>\n    </testcase>\n")
-        }
-        Outcome::Undecided => {
-            format!("{open}>\n      <error type=\"undecided\" message=\"{message}\"/>\n    </testcase>\n")
-        }
-    }
+    let (element, kind) = match finding.outcome {
+        Outcome::Pass => return format!("{open}/>\n"),
+        Outcome::Fail => ("failure", "exceeded"),
+        Outcome::Undecided => ("error", "undecided"),
+    };
+    format!("{open}>\n      <{element} type=\"{kind}\" message=\"{message}\"/>\n    </testcase>\n")
 }
 
 /// Text for XML 1.0: markup escaped; what may not stand there, or cannot be seen, as its code.

@@ -2,7 +2,10 @@
 //!
 //! Sources: iostat(1) of sysstat 9 to 12, iostat(8) of FreeBSD 8 to 14, iostat(8) of illumos.
 
-use super::super::table::{KIB, Known};
+use super::super::table::KIB;
+
+/// What a column means: name, unit, and what its number is multiplied with.
+pub(super) type Known = (&'static str, &'static str, f64);
 
 /// Sectors, as Linux counts them, have 512 bytes whatever the device.
 const SECTOR: f64 = 512.0;
@@ -87,13 +90,13 @@ const MACHINE: &[(&str, &[&str], &str, &str)] = &[
 /// What a column of a device means.
 pub(super) fn of_device(column: &str) -> Option<Known> {
     let (_, name, unit, factor) = COLUMNS.iter().find(|(columns, ..)| columns.contains(&column))?;
-    Some(Known { name, unit, factor: *factor })
+    Some((name, unit, *factor))
 }
 
 /// What a column of the whole machine means, and whose it is: `cpu` or `tty`.
 pub(super) fn of_machine(column: &str) -> Option<(&'static str, Known)> {
     let (owner, _, name, unit) = MACHINE.iter().find(|(_, columns, ..)| columns.contains(&column))?;
-    Some((owner, Known { name, unit, factor: 1.0 }))
+    Some((owner, (name, unit, 1.0)))
 }
 
 /// What a column means, whosever it is.
