@@ -151,26 +151,9 @@ fn in_force(host: &Host, device: &str) -> Vec<String> {
     listed.lines().map(str::to_owned).collect()
 }
 
-const FACTS: &[&str] = &[
-    "Filesystem UUID",
-    "Filesystem features",
-    "Default mount options",
-    "Block size",
-    "Cluster size",
-    "Inode size",
-    "Inode count",
-    "Block count",
-    "Reserved block count",
-    "Flex block group size",
-    "RAID stride",
-    "RAID stripe width",
-    "Journal features",
-    "Total journal size",
-    "Journal UUID",
-    "Journal device",
-    "Fast commit length",
-    "Checksum type",
-];
+const FACTS: &str = "Filesystem UUID, Filesystem features, Default mount options, Block size, Cluster size, \
+    Inode size, Inode count, Block count, Reserved block count, Flex block group size, RAID stride, RAID stripe \
+    width, Journal features, Total journal size, Journal UUID, Journal device, Fast commit length, Checksum type";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("dumpe2fs").arg("-h").arg(device))?;

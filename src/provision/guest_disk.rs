@@ -108,10 +108,6 @@ impl Layer for OwnDisk {
         needs::root().into_iter().chain(lacking).chain(programs).collect()
     }
 
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size(NAME)
-    }
-
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let kind = kind(options).ok_or_else(|| Error::bug("a disk of a guest without a size"))?;
         let taken = taken(site);

@@ -100,10 +100,6 @@ impl Layer for LoopImage {
             .collect()
     }
 
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("loop")
-    }
-
     fn space(&self, options: &Options) -> Option<Space> {
         let (folder, size) = (place(options).to_owned(), options.size("loop")?);
         Some(if is_sparse(options) { Space::Disk(folder, size) } else { Space::Image(folder, size) })

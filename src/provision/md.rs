@@ -231,19 +231,14 @@ fn stop_on(host: &Host, path: &Path, uuid: &str) -> Result<()> {
 }
 
 fn stop_all(host: &Host, left: impl Fn() -> Vec<DeviceNumber>) -> Result<()> {
-    for attempt in 0.. {
-        let Some(array) = left().into_iter().next() else { return Ok(()) };
+    mount_table::until_gone(host, || {
+        let Some(array) = left().into_iter().next() else { return Ok(None) };
         let path = path_of(host, array)?;
         if guard::is_mounted(host, &BlockDevice::find(&path)?)? {
             return Err(Error::host(format!("{} is still mounted", path.display())));
         }
-        match host.run(&Command::new("mdadm").arg("--stop").arg(&path)) {
-            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount_table::BUSY_PAUSE),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
+        Ok(Some(Command::new("mdadm").arg("--stop").arg(&path)))
+    })
 }
 
 /// Pause between two looks at a resync.

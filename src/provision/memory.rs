@@ -112,10 +112,6 @@ impl Layer for Memory {
         needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, self.name(), &[])).collect()
     }
 
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("size")
-    }
-
     fn space(&self, options: &Options) -> Option<Space> {
         options.size("size").map(Space::Memory)
     }

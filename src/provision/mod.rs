@@ -278,8 +278,12 @@ pub trait Layer: Sync {
     /// it tells what the layer lacks as such.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
     /// What it offers at most, where that is known before it is built: an image's size, tmpfs's limit, a folder's free
-    /// space. `data` are the capacities of what it stores data on; by default it offers all of it.
-    fn capacity(&self, _options: &Options, data: &[Bytes]) -> Option<Bytes> {
+    /// space. `data` are the capacities of what it stores data on; by default it offers all of it, and one that stands on
+    /// nothing the size that its first option gives.
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        if let ([], [main, ..]) = (self.info().takes, self.info().options) {
+            return options.size(main.key);
+        }
         (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
     /// What it lacks of what it stores data on, whose capacities are `data`.

@@ -70,10 +70,6 @@ impl Layer for NullBlk {
         needs::root().into_iter().chain(driver).chain(configfs).collect()
     }
 
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("null_blk")
-    }
-
     fn space(&self, options: &Options) -> Option<Space> {
         options.size("null_blk").map(Space::Memory)
     }

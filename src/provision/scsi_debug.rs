@@ -74,10 +74,6 @@ impl Layer for ScsiDebug {
         needs::root().into_iter().chain(programs).chain(driver).chain(taken).chain(atomic).collect()
     }
 
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("scsi_debug")
-    }
-
     fn space(&self, options: &Options) -> Option<Space> {
         options.size("scsi_debug").map(Space::Memory)
     }
@@ -171,9 +167,9 @@ fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
 
 /// Unloads the module if its disk is the one of this vendor.
 fn unload(host: &Host, vendor: &str) -> Result<()> {
-    for attempt in 0.. {
+    mount_table::until_gone(host, || {
         if !kernel_module::is_loaded(host, MODULE) || parameter(host, "inq_vendor") != vendor {
-            return Ok(());
+            return Ok(None);
         }
         let disks = host.names_in("/sys/block").into_iter().map(|name| Path::new("/dev").join(name));
         for device in disks.filter_map(|path| BlockDevice::find(&path).ok()) {
@@ -182,13 +178,8 @@ fn unload(host: &Host, vendor: &str) -> Result<()> {
                 return Err(Error::host(format!("{} is still mounted", device.path.display())));
             }
         }
-        match host.run(&Command::new("rmmod").arg(MODULE)) {
-            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount_table::BUSY_PAUSE),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
+        Ok(Some(Command::new("rmmod").arg(MODULE)))
+    })
 }
 
 /// Whether the kernel's module has the parameter. An unknown one is ignored, with a line in the kernel's log.

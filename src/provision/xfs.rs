@@ -119,30 +119,10 @@ const RULES: &[KeepRule] = &[
     ("qnoenforce", Shown(&["uqnoenforce"])),
 ];
 
-const FACTS: &[&str] = &[
-    "meta-data isize",
-    "meta-data agcount",
-    "meta-data sectsz",
-    "meta-data crc",
-    "meta-data finobt",
-    "meta-data sparse",
-    "meta-data rmapbt",
-    "meta-data reflink",
-    "meta-data bigtime",
-    "meta-data inobtcount",
-    "data bsize",
-    "data blocks",
-    "data sunit",
-    "data swidth",
-    "naming ftype",
-    "log",
-    "log bsize",
-    "log blocks",
-    "log version",
-    "log sectsz",
-    "log sunit",
-    "log lazy-count",
-];
+const FACTS: &str = "meta-data isize, meta-data agcount, meta-data sectsz, meta-data crc, meta-data finobt, \
+    meta-data sparse, meta-data rmapbt, meta-data reflink, meta-data bigtime, meta-data inobtcount, data bsize, data \
+    blocks, data sunit, data swidth, naming ftype, log, log bsize, log blocks, log version, log sectsz, log sunit, \
+    log lazy-count";
 
 fn facts(host: &Host, _device: &Path, target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("xfs_info").arg(target))?;
