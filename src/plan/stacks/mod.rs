@@ -44,29 +44,24 @@ const FOLDER: &str = "/";
 pub(super) struct StackDraft<'c> {
     /// Its name, where it is written.
     pub name: Key,
+    /// The stack, its nodes without options.
+    spec: StackSpec,
+    /// One for each node of `spec`.
     nodes: Vec<NodeDraft<'c>>,
     /// Knobs of `[machine]` for every device, as far as a device here takes them.
     queue: Vec<Axis>,
-    data: GroundName,
-    wal: Option<GroundName>,
     /// The stack that holds `pg_wal`, where it is named.
     wal_stack: Option<Key>,
-    tablespaces: BTreeMap<String, GroundName>,
-    reuse: bool,
     /// How it is aged, with the entry that describes the options.
     age: Option<AgeDraft<'c>>,
-    /// Of what it is a part.
-    only: Option<String>,
 }
 
 /// A node that has been read.
 #[derive(Clone)]
 struct NodeDraft<'c> {
-    name: String,
     place: Span,
     entry: &'c CatalogueEntry,
     axes: Vec<Axis>,
-    inputs: Vec<Input>,
     /// Name of the devices that one `count` makes: they are alike in every case.
     alike: Option<String>,
 }
@@ -386,7 +381,9 @@ impl<'t, 'c> Parts<'t, 'c> {
         let names = self.name_nodes(problems);
         let mut wiring = Wiring::new(&stack.text, &self.layers, &names);
         let mut nodes: Vec<NodeDraft<'c>> = Vec::new();
-        let (mut data, mut wal, mut tablespaces) = (None, None, BTreeMap::new());
+        let mut spec = StackSpec { name: stack.text.clone(), reuse, ..StackSpec::default() };
+        spec.wal_stack = self.wal_stack.as_ref().map(|key| key.text.clone());
+        let mut data = None;
         for (at, ((written, (part, _)), name)) in self.layers.iter().zip(&self.parts).zip(names).enumerate() {
             let alike = self.alike.get(&at).cloned();
             let inputs = wiring.inputs(&name, written, problems);
@@ -400,36 +397,26 @@ impl<'t, 'c> Parts<'t, 'c> {
                 folder: Path::new(FOLDER),
             };
             let axes = read_options(&entered, problems)?;
-            let place = written.key.span.clone();
-            let node = NodeDraft { name, place, entry: written.entry, axes, inputs, alike };
+            let node = NodeDraft { place: entered.place, entry: written.entry, axes, alike };
             let grounds = (node.entry.grounds)(&node.options(&node.first_choices()));
-            let ground = GroundName::of(&node.name, grounds.first().map_or("", String::as_str));
-            wiring.offer(&node, grounds);
+            let ground = GroundName::of(&name, grounds.first().map_or("", String::as_str));
+            wiring.offer(&name, &node, grounds);
             match part {
                 Part::Device | Part::Volume => {}
                 Part::Data => data = Some(ground),
-                Part::Wal => wal = Some(ground),
-                Part::Tablespace(key) => drop(tablespaces.insert(key.text.clone(), ground)),
+                Part::Wal => spec.wal = Some(ground),
+                Part::Tablespace(key) => drop(spec.tablespaces.insert(key.text.clone(), ground)),
             }
+            let layer = node.entry.name.to_owned();
+            spec.nodes.push(NodeSpec { name, layer, options: Options::default(), inputs });
             nodes.push(node);
         }
-        let ends: Vec<&GroundName> = data.iter().chain(&wal).chain(tablespaces.values()).collect();
+        let ends: Vec<&GroundName> = data.iter().chain(&spec.wal).chain(spec.tablespaces.values()).collect();
         if problems.len() == before {
             wiring.refuse_unused(&ends, problems);
         }
-        let (name, data, wal_stack) = (stack.clone(), data?, self.wal_stack);
-        Some(StackDraft {
-            name,
-            nodes,
-            queue: Vec::new(),
-            data,
-            wal,
-            wal_stack,
-            tablespaces,
-            reuse,
-            age: None,
-            only: None,
-        })
+        spec.data = data?;
+        Some(StackDraft { name: stack.clone(), spec, nodes, queue: Vec::new(), wal_stack: self.wal_stack, age: None })
     }
 }
 
@@ -447,7 +434,7 @@ impl NodeDraft<'_> {
         self.axes.iter().filter_map(|axis| axis.choices.first()).collect()
     }
 
-    fn options(&self, chosen: &[&Choice]) -> crate::record::options::Options {
+    fn options(&self, chosen: &[&Choice]) -> Options {
         options(self.entry, Path::new(FOLDER), &self.axes, chosen)
     }
 }
@@ -457,31 +444,33 @@ impl<'c> StackDraft<'c> {
     fn join_wal(&mut self, all: &[StackDraft<'c>], problems: &mut Problems) {
         let Some(key) = &self.wal_stack else { return };
         let Some(other) = all.iter().find(|other| other.name.text == key.text) else { return };
-        if other.reuse != self.reuse {
+        if other.spec.reuse != self.spec.reuse {
             let (own, theirs) = (&self.name.text, &other.name.text);
             let message = format!("`reuse` differs between stack `{own}` and `{theirs}`, which holds its WAL");
             let problem = Problem::at(&key.span, message).also(&other.name.span, "the other one");
             return problems.add(problem.help("set both to the same value: they age together or not at all"));
         }
         let own = |name: &str| format!("{}-{name}", other.name.text);
-        let theirs = other.data_alone();
-        for node in theirs.nodes {
-            let moved = |input: &Input| {
+        let theirs = other.part(StackSpec::data_alone);
+        for (node, NodeSpec { name, inputs, .. }) in theirs.nodes.into_iter().zip(theirs.spec.nodes) {
+            let moved = |input: Input| {
                 let from = GroundName::of(&own(input.from.node()), input.from.ground());
-                Input { from, ..input.clone() }
+                Input { from, ..input }
             };
-            let inputs = node.inputs.iter().map(moved).collect();
+            let inputs = inputs.into_iter().map(moved).collect();
             let renamed = |axis: Axis| Axis { name: format!("{}-{}", other.name.text, axis.name), ..axis };
             let axes = node.axes.into_iter().map(renamed).collect();
-            if let Some(taken) = self.nodes.iter().find(|known| known.name == own(&node.name)) {
-                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", taken.name, key.text);
-                let problem = Problem::at(&taken.place, message).also(&key.span, "the WAL's stack");
+            if let Some(at) = self.spec.nodes.iter().position(|known| known.name == own(&name)) {
+                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", own(&name), key.text);
+                let problem = Problem::at(&self.nodes[at].place, message).also(&key.span, "the WAL's stack");
                 return problems.add(problem.help("rename the device or volume"));
             }
+            let (layer, options) = (node.entry.name.to_owned(), Options::default());
+            self.spec.nodes.push(NodeSpec { name: own(&name), layer, options, inputs });
             let alike = node.alike.as_deref().map(own);
-            self.nodes.push(NodeDraft { name: own(&node.name), axes, inputs, alike, ..node });
+            self.nodes.push(NodeDraft { axes, alike, ..node });
         }
-        self.wal = Some(GroundName::of(&own(other.data.node()), other.data.ground()));
+        self.spec.wal = Some(GroundName::of(&own(other.spec.data.node()), other.spec.data.ground()));
     }
 
     /// The same with the ground alone that holds `pg_wal`: what a workload without a server stands on.
@@ -489,28 +478,12 @@ impl<'c> StackDraft<'c> {
         self.part(StackSpec::wal_alone)
     }
 
-    /// The same with the ground of the data alone.
-    fn data_alone(&self) -> StackDraft<'c> {
-        self.part(StackSpec::data_alone)
-    }
-
     fn part(&self, part: fn(&StackSpec) -> StackSpec) -> StackDraft<'c> {
-        let chosen: Vec<&Choice> = self.choosers().flat_map(NodeDraft::first_choices).collect();
-        let kept = part(&self.spec(&chosen));
-        let nodes: Vec<NodeDraft<'c>> =
-            self.nodes.iter().filter(|node| kept.node(&node.name).is_some()).cloned().collect();
+        let spec = part(&self.spec);
+        let kept = self.nodes.iter().zip(&self.spec.nodes).filter(|(_, node)| spec.node(&node.name).is_some());
+        let nodes: Vec<NodeDraft<'c>> = kept.map(|(node, _)| node.clone()).collect();
         let queue = self.queue.iter().filter(|knob| nodes.iter().any(|node| node.takes_knob(knob))).cloned().collect();
-        let StackSpec { data, only, .. } = kept;
-        StackDraft {
-            nodes,
-            queue,
-            data,
-            only,
-            wal: None,
-            wal_stack: None,
-            tablespaces: BTreeMap::new(),
-            ..self.clone()
-        }
+        StackDraft { spec, nodes, queue, wal_stack: None, ..self.clone() }
     }
 
     /// Nodes with a choice of their own: of those that are alike, the first.
@@ -542,8 +515,8 @@ impl<'c> StackDraft<'c> {
     pub fn spec(&self, chosen: &[&Choice]) -> StackSpec {
         let mut left = chosen;
         let mut of_alike: BTreeMap<&str, &[&Choice]> = BTreeMap::new();
-        let mut nodes = Vec::new();
-        for node in &self.nodes {
+        let mut spec = self.spec.clone();
+        for (node, into) in self.nodes.iter().zip(&mut spec.nodes) {
             let known = node.alike.as_deref().and_then(|alike| of_alike.get(alike).copied());
             let own = known.unwrap_or_else(|| {
                 let (own, rest) = left.split_at(node.axes.len().min(left.len()));
@@ -553,31 +526,17 @@ impl<'c> StackDraft<'c> {
             if let Some(alike) = &node.alike {
                 of_alike.insert(alike, own);
             }
-            nodes.push(NodeSpec {
-                name: node.name.clone(),
-                layer: node.entry.name.to_owned(),
-                options: node.options(own),
-                inputs: node.inputs.clone(),
-            });
+            into.options = node.options(own);
         }
         for (knob, choice) in self.queue.iter().zip(left) {
-            let takers = self.nodes.iter().zip(&mut nodes).filter(|(draft, _)| draft.takes_knob(knob));
+            let takers = self.nodes.iter().zip(&mut spec.nodes).filter(|(draft, _)| draft.takes_knob(knob));
             for (_, node) in takers {
                 let mut queue = node.options.table(QUEUE);
                 queue.set(knob.option.1.as_deref().unwrap_or_default(), choice.value.clone());
                 node.options.set(QUEUE, OptionValue::Map(queue.0));
             }
         }
-        StackSpec {
-            name: self.name.text.clone(),
-            nodes,
-            data: self.data.clone(),
-            wal: self.wal.clone(),
-            wal_stack: self.wal_stack.as_ref().map(|key| key.text.clone()),
-            tablespaces: self.tablespaces.clone(),
-            reuse: self.reuse,
-            only: self.only.clone(),
-        }
+        spec
     }
 }
 
