@@ -70,16 +70,11 @@ pub(super) const KEYS: [BuildKey; 8] = [
 ];
 
 /// Arguments of `configure` that have keys of their own, or that say where the build goes.
-const RESERVED: [(&str, &str); 9] = [
+const RESERVED: [(&str, &str); 4] = [
     ("--with-wal-blocksize", "write wal_blocksize = 16"),
     ("--with-blocksize", "write blocksize = 16"),
     ("--with-segsize", "write segsize = 2"),
-    ("--prefix", "pgstrata installs builds in its cache"),
-    ("--exec-prefix", "pgstrata installs builds in its cache"),
-    ("--bindir", "pgstrata installs builds in its cache"),
-    ("--libdir", "pgstrata installs builds in its cache"),
-    ("--datadir", "pgstrata installs builds in its cache"),
-    ("--datarootdir", "pgstrata installs builds in its cache"),
+    ("--prefix --exec-prefix --bindir --libdir --datadir --datarootdir", "pgstrata installs builds in its cache"),
 ];
 
 /// Reads the table. Its axes are named `build.KEY`.
@@ -156,8 +151,9 @@ fn read_one(key: &str, kind: Kind, node: &Node) -> Result<Choice, ValueRefusal> 
             let choice = read(OptionKind::TextList, node)?;
             let reserved = |argument: &OptionValue| {
                 let argument = argument.plain();
-                let name = argument.split('=').next().unwrap_or_default().to_owned();
-                RESERVED.iter().find(|(reserved, _)| *reserved == name).map(|(_, help)| (argument, *help))
+                let name = argument.split('=').next().unwrap_or_default();
+                let reserved = RESERVED.iter().find(|(all, _)| all.split(' ').any(|reserved| reserved == name));
+                reserved.map(|(_, help)| (argument.clone(), *help))
             };
             match &choice.value {
                 OptionValue::List(items) if key == CONFIGURE => match items.iter().find_map(reserved) {

@@ -11,7 +11,7 @@ use crate::record::options::{OptionProblem, OptionSpec, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Its keys.
-const KEYS: [&str; 3] = ["blocks", "only", "set"];
+pub(super) const KEYS: [&str; 3] = ["blocks", "only", "set"];
 
 /// A quick run of a plan.
 #[derive(Debug, Clone, PartialEq)]

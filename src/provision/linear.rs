@@ -20,9 +20,6 @@ mod tests;
 
 pub struct Linear;
 
-/// Its only instance.
-pub static LINEAR: Linear = Linear;
-
 const MODULE: &str = "dm-mod";
 const SECTOR: u64 = 512;
 /// Where parts begin and end: a multiple of any device's block.

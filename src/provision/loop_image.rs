@@ -107,20 +107,16 @@ impl Layer for LoopImage {
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
-        let direct_io = options.boolean("direct_io").unwrap_or(true);
-        let sparse = is_sparse(options);
         let image = match site.image {
             Some(device) if recorded::is_device(device) => return recorded::ground(site.host, device),
             Some(written) => {
                 free_for_reuse(site, written, size)?;
                 written.to_path_buf()
             }
-            None => make_image(site, place(options), size, sparse)?,
+            None => make_image(site, place(options), size, is_sparse(options))?,
         };
         site.interrupt.check()?;
-        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, &image) };
-        let device = attach(site, &image, &wish)?;
-        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &device, sparse)?))
+        stand(site, &image, options)
     }
 
     /// Attaches the image that is there.
@@ -129,10 +125,7 @@ impl Layer for LoopImage {
         if recorded::is_device(image) {
             return recorded::ground(site.host, image);
         }
-        let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
-        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
-        let device = attach(site, image, &wish)?;
-        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &device, sparse)?))
+        stand(site, image, options)
     }
 
     /// What the filesystem made of the image and of the device.
@@ -168,6 +161,15 @@ impl Layer for LoopImage {
                 .hint("clean up with the version that created it")),
         }
     }
+}
+
+/// The loop device of an image that is written as far as it will be.
+fn stand(site: &Site<'_>, image: &Path, options: &Options) -> Result<Built> {
+    let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
+    let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
+    let device = attach(site, image, &wish)?;
+    let facts = facts(site.host, &device, sparse)?;
+    Ok(Built::one(Ground::Device(device), facts))
 }
 
 /// Why no image is put into a folder.

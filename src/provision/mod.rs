@@ -116,14 +116,14 @@ layers! {
     mod lvm; Lvm;
     mod luks; Luks;
     mod delay; DELAY, FLAKEY;
-    mod linear; LINEAR;
+    mod linear; Linear;
     mod bcache; Bcache;
     mod ext; EXT2, EXT3, EXT4;
     mod xfs; XFS;
     mod btrfs; BTRFS;
-    mod zpool; ZPOOL;
-    mod zfs; ZFS;
-    mod zvol; ZVOL;
+    mod zpool; Zpool;
+    mod zfs; Zfs;
+    mod zvol; Zvol;
     mod f2fs; F2FS;
     mod reiserfs; REISERFS;
     mod jfs; JFS;

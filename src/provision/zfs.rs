@@ -16,9 +16,6 @@ use std::path::{Path, PathBuf};
 
 pub struct Zfs;
 
-/// Its only instance.
-pub static ZFS: Zfs = Zfs;
-
 /// Exactly one pool, named by `on`.
 pub(super) const ONE_POOL: Take =
     Take { kind: GroundKind::Pool, doc: "The pool to use; default: the latest.", ..Take::ONE_DEVICE };
@@ -28,13 +25,9 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("mountpoint", "pgstrata chooses the mount point"),
     ("canmount", "nothing but pgstrata mounts it"),
     ("readonly", "PostgreSQL could not write"),
-    ("sharenfs", "nothing is shared with others"),
-    ("sharesmb", "nothing is shared with others"),
-    ("zoned", "it stays with this machine"),
-    ("jailed", "it stays with this machine"),
-    ("encryption", "there is no key for it; use LUKS below the pool"),
-    ("keyformat", "there is no key for it; use LUKS below the pool"),
-    ("keylocation", "there is no key for it; use LUKS below the pool"),
+    ("sharenfs sharesmb", "nothing is shared with others"),
+    ("zoned jailed", "it stays with this machine"),
+    ("encryption keyformat keylocation", "there is no key for it; use LUKS below the pool"),
     ("volsize", "it is the option `size` of the layer `zvol`"),
     ("pgstrata:", "pgstrata recognizes its datasets by it"),
 ];

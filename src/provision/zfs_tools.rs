@@ -65,8 +65,8 @@ pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), O
         if value.is_empty() || value.chars().any(|c| c.is_control() || c == '/') {
             return problem(format!("the value of `{name}` is empty or contains a slash or a control character"));
         }
-        let known =
-            refused.iter().find(|(start, _)| name == *start || (start.ends_with(':') && name.starts_with(start)));
+        let is_it = |start: &str| name == start || (start.ends_with(':') && name.starts_with(start));
+        let known = refused.iter().find(|(starts, _)| starts.split(' ').any(is_it));
         if let Some((_, why)) = known {
             return problem(format!("the property `{name}` is not allowed in plans: {why}"));
         }

@@ -23,9 +23,6 @@ use std::time::Duration;
 
 pub struct Zvol;
 
-/// Its only instance.
-pub static ZVOL: Zvol = Zvol;
-
 const SIZE: &str = "size";
 const DEFAULT_SIZE: &str = "80%";
 
@@ -175,14 +172,14 @@ mod tests {
 
     #[test]
     fn a_size_is_absolute_or_a_share_in_whole_blocks() {
-        assert_eq!(ZVOL.capacity(&sized("1GiB"), &[]), Some(Bytes(1 << 30)));
-        assert_eq!(ZVOL.capacity(&sized("50%"), &[Bytes(3 << 20), Bytes((2 << 20) + 4096)]), Some(Bytes(2 << 20)));
+        assert_eq!(Zvol.capacity(&sized("1GiB"), &[]), Some(Bytes(1 << 30)));
+        assert_eq!(Zvol.capacity(&sized("50%"), &[Bytes(3 << 20), Bytes((2 << 20) + 4096)]), Some(Bytes(2 << 20)));
         for bad in ["0%", "101%", "80", "x", "0GiB"] {
-            assert_eq!(ZVOL.check(&sized(bad)).unwrap_err().key.as_deref(), Some(SIZE), "{bad}");
+            assert_eq!(Zvol.check(&sized(bad)).unwrap_err().key.as_deref(), Some(SIZE), "{bad}");
         }
         let hidden = ("volmode".to_owned(), OptionValue::Text("none".to_owned()));
         let mut options = Options::default();
         options.set(zfs_tools::PROPERTIES_KEY, OptionValue::Map([hidden].into()));
-        assert!(ZVOL.check(&options).is_err());
+        assert!(Zvol.check(&options).is_err());
     }
 }
