@@ -3,7 +3,6 @@
 use crate::ageing;
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::provision::{self, knobs};
-use crate::record::stack::GroundKind;
 use crate::workload;
 
 /// Every layer, workload and knob of this program.
@@ -11,53 +10,28 @@ use crate::workload;
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
     for &layer in provision::ALL {
+        let info = layer.info();
         catalogue.layers.push(CatalogueEntry {
-            name: layer.name(),
-            doc: layer.info().doc,
-            options: layer.info().options,
-            resolve: Box::new(|_, _| ()),
             check: Box::new(move |options| layer.check(options)),
-            takes: layer.info().takes,
-            offers: layer.info().offers,
+            takes: info.takes,
+            offers: info.offers,
             grounds: Box::new(move |options| layer.grounds(options)),
-            needs_server: false,
+            ..CatalogueEntry::new(info.name, info.doc, info.options)
         });
     }
     for &workload in workload::ALL {
+        let info = workload.info();
         catalogue.workloads.push(CatalogueEntry {
-            name: workload.name(),
-            doc: workload.info().doc,
-            options: workload.info().options,
             resolve: Box::new(move |options, folder| workload.resolve(options, folder)),
             check: Box::new(move |options| workload.check(options)),
-            takes: &[],
-            offers: GroundKind::Folder,
-            grounds: Box::new(|_| Vec::new()),
-            needs_server: workload.info().needs_server,
+            needs_server: info.needs_server,
+            ..CatalogueEntry::new(workload.name(), info.doc, info.options)
         });
     }
-    catalogue.machine = Some(CatalogueEntry {
-        name: "machine",
-        doc: "Knobs of the kernel.",
-        options: knobs::MACHINE,
-        resolve: Box::new(|_, _| ()),
-        check: Box::new(knobs::check),
-        takes: &[],
-        offers: GroundKind::Folder,
-        grounds: Box::new(|_| Vec::new()),
-        needs_server: false,
-    });
-    catalogue.age = Some(CatalogueEntry {
-        name: "age",
-        doc: "Ages the stack before the measurement.",
-        options: ageing::SPECS,
-        resolve: Box::new(|_, _| ()),
-        check: Box::new(ageing::check),
-        takes: &[],
-        offers: GroundKind::Folder,
-        grounds: Box::new(|_| Vec::new()),
-        needs_server: false,
-    });
+    let machine = CatalogueEntry::new("machine", "Knobs of the kernel.", knobs::MACHINE);
+    catalogue.machine = Some(CatalogueEntry { check: Box::new(knobs::check), ..machine });
+    let age = CatalogueEntry::new("age", "Ages the stack before the measurement.", ageing::SPECS);
+    catalogue.age = Some(CatalogueEntry { check: Box::new(ageing::check), ..age });
     catalogue.age_of_clusters = ageing::OF_CLUSTERS;
     catalogue
 }

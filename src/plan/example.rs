@@ -23,8 +23,8 @@ pub fn example(catalogue: &Catalogue) -> String {
     let baseline =
         names.first().map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
     let shown = |entry: &Option<CatalogueEntry>| entry.as_ref().map(entry_shown).unwrap_or_default();
-    let width = build::KEYS.iter().map(|key| key.key.len()).max().unwrap_or(0);
-    let build = build::KEYS.iter().map(|key| comment(&format!("   {:<width$}  ", key.key), key.doc)).collect();
+    let width = build::KEYS.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
+    let build = build::KEYS.iter().map(|(key, _, doc)| comment(&format!("   {key:<width$}  "), doc)).collect();
     let mut page = PAGE
         .replace("{{ seed }}", &DEFAULT_SEED.to_string())
         .replace("{{ blocks }}", &DEFAULT_BLOCKS.to_string())

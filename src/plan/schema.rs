@@ -66,10 +66,10 @@ fn build() -> Value {
         build::Kind::Whole => json!({ "type": "integer", "minimum": 1 }),
         build::Kind::Texts => text_list(),
     };
-    let key = |key: &build::BuildKey| {
-        let mut schema = axis_of(&value(key.kind));
-        schema["description"] = json!(format!("{} A list is an axis.", key.doc));
-        (key.key.to_owned(), schema)
+    let key = |(key, kind, doc): &(&str, build::Kind, &str)| {
+        let mut schema = axis_of(&value(*kind));
+        schema["description"] = json!(format!("{doc} A list is an axis."));
+        ((*key).to_owned(), schema)
     };
     let properties = build::KEYS.iter().map(key).collect::<Map<_, _>>();
     let mut table = table("Build the server from source, once; the result is cached.", properties, &[]);

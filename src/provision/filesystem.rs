@@ -17,7 +17,7 @@ use crate::host::command::{Command, Output, last_lines};
 use crate::host::{Host, files, paths};
 use crate::parse::wipefs::Signature;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -125,7 +125,7 @@ impl<'a> FilesystemDevices<'a> {
 
 /// What a filesystem on one device, with options for mkfs and mount alone, says of itself.
 pub(super) const fn on_one_device(name: &'static str, doc: &'static str) -> LayerInfo {
-    LayerInfo { name, doc, takes: &[Take::ONE_DEVICE], offers: GroundKind::Folder, options: &[MKFS, MOUNT] }
+    LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE])
 }
 
 /// A filesystem on block devices, as a layer: how it is made and read.

@@ -21,7 +21,6 @@ use crate::host::time::sleep;
 use crate::host::{Host, folders, loops, paths, users};
 use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -37,12 +36,10 @@ fn is_sparse(options: &Options) -> bool {
     options.boolean("sparse").unwrap_or(false)
 }
 
-const INFO: LayerInfo = LayerInfo {
-    name: "loop",
-    doc: "A loop device on an image file, with direct I/O: uses the disk below without formatting it.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "loop",
+    "A loop device on an image file, with direct I/O: uses the disk below without formatting it.",
+    &[
         OptionSpec::required("loop", OptionKind::Size).doc("Size of the image file and of the device."),
         OptionSpec::with_default("in", OptionKind::Path, DEFAULT_FOLDER).doc(
             "Folder for the image file; the device that holds it is the one under test. Only root, or who called \
@@ -60,7 +57,7 @@ const INFO: LayerInfo = LayerInfo {
         precondition::PRECONDITION_ROUND,
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for LoopImage {
     fn info(&self) -> &LayerInfo {

@@ -22,7 +22,7 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::parse::lvm;
 use crate::record::options::{OptionProblem, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use options::Amount;
 use std::collections::BTreeMap;
@@ -30,17 +30,16 @@ use std::path::Path;
 
 pub struct Lvm;
 
-const INFO: LayerInfo = LayerInfo {
-    name: "lvm",
-    doc: "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own.",
-    takes: &[Take {
-        most: 64,
-        doc: "The devices of the volume group; default: all that are still unused.",
-        ..Take::ONE_DEVICE
-    }],
-    offers: GroundKind::Device,
-    options: options::OPTIONS,
-};
+const INFO: LayerInfo = LayerInfo::device(
+    "lvm",
+    "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own.",
+    options::OPTIONS,
+)
+.on(&[Take {
+    most: 64,
+    doc: "The devices of the volume group; default: all that are still unused.",
+    ..Take::ONE_DEVICE
+}]);
 
 impl Layer for Lvm {
     fn info(&self) -> &LayerInfo {

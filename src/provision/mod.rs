@@ -252,6 +252,20 @@ pub struct LayerInfo {
     pub options: &'static [OptionSpec],
 }
 
+impl LayerInfo {
+    const fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
+        LayerInfo { name, doc, takes: &[], offers: GroundKind::Device, options }
+    }
+
+    const fn folder(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
+        LayerInfo { name, doc, takes: &[], offers: GroundKind::Folder, options }
+    }
+
+    const fn on(self, takes: &'static [Take]) -> LayerInfo {
+        LayerInfo { takes, ..self }
+    }
+}
+
 /// One kind of layer.
 pub trait Layer: Sync {
     fn info(&self) -> &LayerInfo;

@@ -13,7 +13,6 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,12 +25,10 @@ const PARAMETERS: &str = "/sys/module/scsi_debug/parameters";
 /// Characters that a SCSI vendor has.
 const VENDOR_BYTES: usize = 8;
 
-const INFO: LayerInfo = LayerInfo {
-    name: "scsi_debug",
-    doc: "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "scsi_debug",
+    "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives.",
+    &[
         OptionSpec::required("scsi_debug", OptionKind::Size)
             .doc("Size of the disk, in whole MiB of memory, taken at once."),
         OptionSpec::with_default("latency", OptionKind::Span, "0us").doc("Time until a request is done."),
@@ -41,7 +38,7 @@ const INFO: LayerInfo = LayerInfo {
             .doc("Support atomic writes (Linux 6.11 and later)."),
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for ScsiDebug {
     fn info(&self) -> &LayerInfo {

@@ -32,15 +32,14 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("pgstrata:", "pgstrata recognizes its datasets by it"),
 ];
 
-const INFO: LayerInfo = LayerInfo {
-    name: "zfs",
-    doc: "A dataset of a ZFS pool, with any properties; a pool can hold several.",
-    takes: &[ONE_POOL],
-    offers: GroundKind::Folder,
-    options: &[zfs_tools::properties(
+const INFO: LayerInfo = LayerInfo::folder(
+    "zfs",
+    "A dataset of a ZFS pool, with any properties; a pool can hold several.",
+    &[zfs_tools::properties(
         "Dataset properties by name: { recordsize = \"8k\", compression = \"lz4\", logbias = \"throughput\" }.",
     )],
-};
+)
+.on(&[ONE_POOL]);
 
 impl Layer for Zfs {
     fn info(&self) -> &LayerInfo {

@@ -13,7 +13,6 @@ use super::{
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,19 +21,17 @@ pub struct Zram;
 
 const CONTROL: &str = "/sys/class/zram-control";
 
-const INFO: LayerInfo = LayerInfo {
-    name: "zram",
-    doc: "zram: a device of compressed memory; nothing survives a power loss.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "zram",
+    "zram: a device of compressed memory; nothing survives a power loss.",
+    &[
         OptionSpec::required("zram", OptionKind::Size)
             .doc("Size of the device; it takes less memory, by how well the data compress."),
         OptionSpec::with_default("algorithm", OptionKind::Text, "the kernel's")
             .doc("Compression: lzo-rle, lz4, zstd, as /sys/block/zram0/comp_algorithm lists them."),
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for Zram {
     fn info(&self) -> &LayerInfo {

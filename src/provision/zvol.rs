@@ -16,7 +16,6 @@ use crate::host::{Host, paths};
 use crate::parse::zfs_get::Property;
 use crate::record::durability;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,12 +31,10 @@ fn size(options: &Options) -> Option<Size> {
     (!matches!(size, Size::Bytes(0) | Size::Percent(0))).then_some(size)
 }
 
-const INFO: LayerInfo = LayerInfo {
-    name: "zvol",
-    doc: "A volume of a ZFS pool: a block device for another filesystem.",
-    takes: &[ONE_POOL],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "zvol",
+    "A volume of a ZFS pool: a block device for another filesystem.",
+    &[
         OptionSpec::with_default(SIZE, OptionKind::Text, DEFAULT_SIZE)
             .doc("Size of the volume: 4GiB, or a share of the pool's free space: 80%."),
         OptionSpec::with_default("sparse", OptionKind::Boolean, "false").doc("Reserve no space in the pool."),
@@ -46,7 +43,8 @@ const INFO: LayerInfo = LayerInfo {
         ),
         knobs::QUEUE,
     ],
-};
+)
+.on(&[ONE_POOL]);
 
 impl Layer for Zvol {
     fn info(&self) -> &LayerInfo {
