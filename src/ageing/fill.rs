@@ -38,49 +38,34 @@ pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<
     let size = room.used + room.free;
     let target = ((size as f64 * percent as f64 / 100.0) as u64).saturating_sub(room.used);
     let of_folder = (size as f64 * STEP / FOLDERS as f64) as u64;
-    let sizes = Sizes { target, of_folder, file_bytes: FILE.min(of_folder / LEAST_FILES).max(4096) };
+    let file_bytes = FILE.min(of_folder / LEAST_FILES).max(4096);
     let mut random = ChaCha8Rng::seed_from_u64(subject.seed);
     let mut spree = Spree::new(&mut random, subject.interrupt);
-    spree.work.file_bytes = Some(sizes.file_bytes);
+    spree.work.file_bytes = Some(file_bytes);
     let mut snapshots = subject.snapshots.as_ref().map(Taken::begin).transpose()?;
-    steps(&folder, &mut spree, &sizes, deletes, snapshots.as_mut())?;
+    let holds = snapshots.as_ref().is_some_and(|taken| taken.by.of_filesystem);
+    let first = Step { folder: &folder, number: 0, files: of_folder / file_bytes, file_bytes, target, holds };
+    steps(first, &mut spree, deletes, snapshots.as_mut())?;
     folders::sync_filesystem(&folder).or_host(|| format!("sync {}", folder.display()))?;
     spree.work.elapsed_us = micros(begun.elapsed());
     Ok((spree.work, snapshots.map(Taken::end).transpose()?))
 }
 
-/// Bytes that the steps add.
-struct Sizes {
-    /// In all.
-    target: u64,
-    /// In a step, to each folder.
-    of_folder: u64,
-    file_bytes: u64,
-}
-
-fn steps(
-    folder: &Path,
-    spree: &mut Spree<'_>,
-    sizes: &Sizes,
-    deletes: bool,
-    mut snapshots: Option<&mut Taken<'_>>,
-) -> Result<()> {
-    let holds = snapshots.as_ref().is_some_and(|taken| taken.by.of_filesystem);
-    for number in 0.. {
-        let files = sizes.of_folder / sizes.file_bytes;
-        let step = Step { folder, number, files, file_bytes: sizes.file_bytes, holds };
-        let is_whole = step.fill(spree, sizes.target)?;
-        if let Some(taken) = &mut snapshots {
+/// Step by step until the target is reached.
+fn steps(mut step: Step<'_>, spree: &mut Spree<'_>, deletes: bool, mut taken: Option<&mut Taken<'_>>) -> Result<()> {
+    loop {
+        let is_whole = step.fill(spree)?;
+        if let Some(taken) = &mut taken {
             taken.make()?;
         }
         if !is_whole {
-            break;
+            return Ok(());
         }
         if deletes {
             step.delete_quarter(spree)?;
         }
+        step.number += 1;
     }
-    Ok(())
 }
 
 /// The snapshots so far.
@@ -112,6 +97,8 @@ struct Step<'a> {
     /// In each folder.
     files: u64,
     file_bytes: u64,
+    /// Bytes that all steps add together.
+    target: u64,
     /// Whether what is deleted stays held by the snapshot before it.
     holds: bool,
 }
@@ -122,11 +109,11 @@ impl Step<'_> {
     }
 
     /// Adds its files; `false` when `target` bytes are there or held before its end.
-    fn fill(&self, spree: &mut Spree<'_>, target: u64) -> Result<bool> {
+    fn fill(&self, spree: &mut Spree<'_>) -> Result<bool> {
         for folder in 0..FOLDERS {
             for file in 0..self.files {
                 let used = if self.holds { spree.work.written_bytes } else { spree.work.left_bytes };
-                if used + self.file_bytes > target {
+                if used + self.file_bytes > self.target {
                     return Ok(false);
                 }
                 spree.create(&self.path(folder, file), self.file_bytes)?;
@@ -163,19 +150,20 @@ mod tests {
         }
         let interrupt = Interrupt::never();
         let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
-        let step = Step { folder: folder.path(), number: 0, files: 16, file_bytes: 4096, holds: false };
-        assert!(step.fill(&mut spree, 1 << 30).unwrap());
+        let step =
+            Step { folder: folder.path(), number: 0, files: 16, file_bytes: 4096, target: 1 << 30, holds: false };
+        assert!(step.fill(&mut spree).unwrap());
         assert_eq!((spree.work.created, spree.work.left_bytes), (160, 160 * 4096));
         step.delete_quarter(&mut spree).unwrap();
         assert_eq!((spree.work.deleted, spree.there.len()), (40, 120));
         let left = |number| std::fs::exists(folder.path().join(format!("dir3/temp-0-3-{number}.dd"))).unwrap();
         assert!(left(3) && !left(4) && !left(7) && left(8));
-        let next = Step { number: 1, ..step };
-        assert!(!next.fill(&mut spree, 130 * 4096).unwrap());
+        let next = Step { number: 1, target: 130 * 4096, ..step };
+        assert!(!next.fill(&mut spree).unwrap());
         assert_eq!(spree.work.left_bytes, 130 * 4096);
         // What is held is there, too: 170 files were written by now.
-        let held = Step { number: 2, holds: true, ..next };
-        assert!(!held.fill(&mut spree, 175 * 4096).unwrap());
+        let held = Step { number: 2, target: 175 * 4096, holds: true, ..next };
+        assert!(!held.fill(&mut spree).unwrap());
         assert_eq!((spree.work.created, spree.work.left_bytes), (175, 135 * 4096));
     }
 
@@ -201,9 +189,9 @@ mod tests {
             std::fs::create_dir_all(folder.path().join(format!("fill/dir{number}"))).unwrap();
         }
         let fill = folder.path().join("fill");
-        let size = Sizes { target: 400 * 4096, of_folder: 16 * 4096, file_bytes: 4096 };
+        let step = Step { folder: &fill, number: 0, files: 16, file_bytes: 4096, target: 400 * 4096, holds: true };
         let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
-        steps(&fill, &mut spree, &size, true, Some(&mut taken)).unwrap();
+        steps(step, &mut spree, true, Some(&mut taken)).unwrap();
         // 160 files, 40 of them deleted, twice; then what is left of 400.
         assert_eq!(*seen.borrow(), [(1, 160), (2, 280), (3, 320)]);
         assert_eq!((spree.work.created, spree.work.deleted), (400, 80));

@@ -2,13 +2,13 @@
 
 use super::needs;
 use super::recipe::Recipe;
+use super::shelf::Task;
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::host::command::{Command, last_lines};
 use crate::host::followed::Followed;
-use crate::host::signals::Interrupt;
-use crate::host::users::{self, User};
-use crate::host::{Host, files, paths};
+use crate::host::users::User;
+use crate::host::{files, paths};
 use crate::parse::pg_version;
 use crate::record::build::BuildSpec;
 use crate::record::facts::ServerFacts;
@@ -25,46 +25,33 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// The sizes of which the server is asked.
 const SIZES: [&str; 3] = ["wal_block_size", "block_size", "segment_size"];
 
-/// One build under way.
+/// The source of a task under way to an installed server.
 pub(super) struct Compile<'a> {
-    host: &'a Host,
-    work: &'a Path,
-    log: &'a Path,
-    recipe: &'a Recipe,
-    interrupt: &'a Interrupt,
-    user: User,
+    pub task: &'a Task<'a>,
+    pub log: &'a Path,
+    pub recipe: &'a Recipe,
+    pub user: User,
 }
 
-impl<'a> Compile<'a> {
-    pub(super) fn new(
-        host: &'a Host,
-        work: &'a Path,
-        log: &'a Path,
-        recipe: &'a Recipe,
-        interrupt: &'a Interrupt,
-    ) -> Result<Compile<'a>> {
-        let user = users::server_user(host)?;
-        Ok(Compile { host, work, log, recipe, interrupt, user })
-    }
-
+impl Compile<'_> {
     fn tree(&self) -> PathBuf {
-        self.work.join("tree")
+        self.task.work.join("tree")
     }
 
     /// Where `make install` puts it: the place as it will be, below a folder of ours.
     pub(super) fn installed(&self) -> PathBuf {
         let place = self.recipe.place.strip_prefix("/").unwrap_or(&self.recipe.place);
-        self.work.join("out").join(place)
+        self.task.work.join("out").join(place)
     }
 
     pub(super) fn unpack(&self, source: &Source, spec: &BuildSpec) -> Result<()> {
-        let (tarball, tree) = (self.work.join("source.tar"), self.tree());
-        source.put(self.host, &tarball)?;
+        let (tarball, tree) = (self.task.work.join("source.tar"), self.tree());
+        source.put(self.task.host, &tarball)?;
         files::make_folder(&tree, 0o755)?;
         files::give_to(&tree, &self.user)?;
         let tar = Command::new("tar").args(["--extract", "--no-same-owner", "--strip-components=1", "--file"]);
         let tar = tar.arg(&tarball).arg("--directory").arg(&tree).user(&self.user);
-        let Compile { host, log, interrupt, .. } = *self;
+        let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
         if !(Followed { host, log, limit: LIMIT, interrupt }).run(&tar, &mut |_| ())? {
             let said = last_lines(&String::from_utf8_lossy(&files::read(log)?), 5);
             return Err(Error::user(format!("the source cannot be unpacked:\n{said}"))
@@ -75,7 +62,7 @@ impl<'a> Compile<'a> {
         }
         for (patch, name) in self.recipe.patches.iter().zip(&spec.patches) {
             let command = Command::new("patch").args(["--strip=1", "--batch", "--forward"]).stdin(patch.clone());
-            let applied = self.host.run(&command.cwd(&tree).user(&self.user));
+            let applied = self.task.host.run(&command.cwd(&tree).user(&self.user));
             applied.map_err(|e| Error::user(e.to_string()).while_doing(format!("apply the patch {name}")))?;
         }
         Ok(())
@@ -100,11 +87,11 @@ impl<'a> Compile<'a> {
     }
 
     pub(super) fn install(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
-        let into = format!("DESTDIR={}", self.work.join("out").display());
+        let into = format!("DESTDIR={}", self.task.work.join("out").display());
         self.follow(&["make", "-C", "src", "install", &into].map(str::to_owned), told)?;
         // Under a umask such as 077 another server user could not run it.
-        let open = Command::new("chmod").args(["-R", "a+rX"]).arg(self.work.join("out")).user(&self.user);
-        self.host.run(&open).map(drop)
+        let open = Command::new("chmod").args(["-R", "a+rX"]).arg(self.task.work.join("out")).user(&self.user);
+        self.task.host.run(&open).map(drop)
     }
 
     /// The version that the new server names.
@@ -113,11 +100,11 @@ impl<'a> Compile<'a> {
     /// When it is not what was asked for.
     pub(super) fn check(&self, spec: &BuildSpec) -> Result<String> {
         let postgres = || Command::new(self.installed().join("bin/postgres")).user(&self.user).limit(ANSWER_LIMIT);
-        let version = pg_version::parse(&self.host.run(&postgres().arg("--version"))?.stdout)?.text;
+        let version = pg_version::parse(&self.task.host.run(&postgres().arg("--version"))?.stdout)?.text;
         let mut key_settings = BTreeMap::new();
         for name in SIZES {
             let ask = postgres().args(["-C", name, "-D", "/proc", "-c", "config_file=/dev/null"]);
-            key_settings.insert(name.to_owned(), self.host.run(&ask)?.stdout.trim().to_owned());
+            key_settings.insert(name.to_owned(), self.task.host.run(&ask)?.stdout.trim().to_owned());
         }
         let configure = Some(self.recipe.configure.join(" "));
         let facts = ServerFacts { version: version.clone(), key_settings, configure, ..ServerFacts::default() };
@@ -126,7 +113,7 @@ impl<'a> Compile<'a> {
     }
 
     fn follow(&self, words: &[String], told: &mut dyn FnMut(&str)) -> Result<()> {
-        let Compile { host, log, interrupt, .. } = *self;
+        let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
         // `env` finds `./configure` where it runs.
         let command = Command::new("env").args(words).cwd(self.tree()).user(&self.user);
         let followed = Followed { host, log, limit: LIMIT, interrupt };
@@ -148,7 +135,7 @@ impl<'a> Compile<'a> {
             let missing = [format!("{name} not found"), format!("{name}' is missing"), format!("{name} is missing")];
             log.lines().any(|line| missing.iter().any(|missing| line.to_lowercase().contains(missing)))
         });
-        if let Some(parser) = parser.filter(|name| !self.host.has_program(name)) {
+        if let Some(parser) = parser.filter(|name| !self.task.host.has_program(name)) {
             return Error::host(format!("this source needs the program {parser}"))
                 .hint(needs::install(&["bison", "flex"]));
         }

@@ -1,15 +1,14 @@
 //! PostgreSQL's tarball out of Debian's source package, fetched by apt under a configuration of its own: sources file,
 //! lists and caches lie in the work folder, and the machine's apt is left alone.
 
-use super::shelf::{self, Shelf};
+use super::shelf::{self, Task};
 use super::source::{Package, Source, sum};
 use crate::error::{Error, Result};
 use crate::guest::mirror::Mirror;
 use crate::guest::suite::Suite;
 use crate::host::command::{Command, last_lines};
 use crate::host::followed::Followed;
-use crate::host::signals::Interrupt;
-use crate::host::{Host, files, folders, paths};
+use crate::host::{files, folders, paths};
 use crate::record::build::{BuildSpec, is_of};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,33 +19,23 @@ const SUITES: [(&str, &str); 4] = [("13", "bullseye"), ("15", "bookworm"), ("17"
 /// Lists of a few suites and a tarball of 25 MB; beyond this the mirror hangs.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What is wanted, and where to do it.
-pub(super) struct Request<'a> {
-    pub(super) host: &'a Host,
-    pub(super) shelf: &'a Shelf,
-    pub(super) spec: &'a BuildSpec,
-    pub(super) mirror: &'a Mirror,
-    pub(super) work: &'a Path,
-    pub(super) interrupt: &'a Interrupt,
-}
-
 /// Fetches the newest version that the mirror really has.
 ///
 /// # Errors
 /// When the mirror has none, or cannot be reached.
-pub(super) fn fetch(request: &Request<'_>, told: &mut dyn FnMut(&str)) -> Result<Source> {
-    let asked = request.spec.version.as_deref().unwrap_or_default();
+pub(super) fn fetch(task: &Task<'_>, mirror: &Mirror, told: &mut dyn FnMut(&str)) -> Result<Source> {
+    let asked = task.spec.version.as_deref().unwrap_or_default();
     let major = asked.split('.').next().unwrap_or_default();
-    let suite = suite(request.spec, major)?;
-    let apt = Apt::new(request, &suite)?;
+    let suite = suite(task.spec, major)?;
+    let apt = Apt::new(task, mirror, &suite)?;
     apt.run(&["apt-get", "update"], told)?;
     let name = format!("postgresql-{major}");
-    let listed = versions(&request.host.run(&apt.command(&["apt-cache", "madison", &name]))?.stdout, asked);
+    let listed = versions(&task.host.run(&apt.command(&["apt-cache", "madison", &name]))?.stdout, asked);
     let mut refused = Vec::new();
     for version in &listed {
         told(&format!("{name} {version}"));
         match apt.run(&["apt-get", "source", "--download-only", &format!("{name}={version}")], told) {
-            Ok(()) => return keep(request, &format!("{name} {version}")),
+            Ok(()) => return keep(task, &format!("{name} {version}")),
             Err(e) if e.kind() == crate::error::Kind::Interrupted => return Err(e),
             // Of security updates a mirror may have the binaries alone.
             Err(e) => refused.push(format!("{version}: {}", e.to_string().lines().last().unwrap_or_default().trim())),
@@ -87,8 +76,8 @@ fn versions(text: &str, asked: &str) -> Vec<String> {
 }
 
 /// Puts PostgreSQL's tarball among the downloaded files into the cache.
-fn keep(request: &Request<'_>, name: &str) -> Result<Source> {
-    let downloaded = folders::list(&downloads(request.work))?;
+fn keep(task: &Task<'_>, name: &str) -> Result<Source> {
+    let downloaded = folders::list(&downloads(task.work))?;
     let is_tarball = |path: &&PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.contains(".orig.tar.") && !name.ends_with(".asc")
@@ -98,11 +87,11 @@ fn keep(request: &Request<'_>, name: &str) -> Result<Source> {
     let bytes = files::read(tarball)?;
     let file = tarball.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let package = Package { name: name.to_owned(), file, sum: sum(&bytes) };
-    let made = request.work.join("package");
+    let made = task.work.join("package");
     files::make_folder(&made, 0o755)?;
     files::write_whole(&made.join(&package.file), &bytes)?;
     files::write_whole(&made.join(shelf::NOTE), &shelf::to_json(&package)?)?;
-    let place = request.shelf.package_folder(request.spec);
+    let place = task.shelf.package_folder(task.spec);
     if paths::exists(&place) {
         folders::remove_all(&place)?;
     }
@@ -116,20 +105,20 @@ fn downloads(work: &Path) -> PathBuf {
 }
 
 struct Apt<'a> {
-    request: &'a Request<'a>,
+    task: &'a Task<'a>,
     folder: PathBuf,
 }
 
 impl<'a> Apt<'a> {
-    fn new(request: &'a Request<'a>, suite: &Suite) -> Result<Apt<'a>> {
-        let folder = request.work.join("apt");
+    fn new(task: &'a Task<'a>, mirror: &Mirror, suite: &Suite) -> Result<Apt<'a>> {
+        let folder = task.work.join("apt");
         for folder in ["lists/partial", "cache/archives/partial"].map(|below| folder.join(below)) {
             folders::make_all(&folder, 0o755)?;
         }
-        folders::make_all(&downloads(request.work), 0o755)?;
-        let lines = request.mirror.source_lines(suite).join("\n") + "\n";
+        folders::make_all(&downloads(task.work), 0o755)?;
+        let lines = mirror.source_lines(suite).join("\n") + "\n";
         files::write_whole(&folder.join("sources.list"), lines.as_bytes())?;
-        Ok(Apt { request, folder })
+        Ok(Apt { task, folder })
     }
 
     fn command(&self, words: &[&str]) -> Command {
@@ -149,13 +138,13 @@ impl<'a> Apt<'a> {
             .with_callers_environment()
             .args(options)
             .args(rest)
-            .cwd(downloads(self.request.work))
+            .cwd(downloads(self.task.work))
             .limit(LIMIT)
     }
 
     fn run(&self, words: &[&str], told: &mut dyn FnMut(&str)) -> Result<()> {
-        let log = self.request.shelf.log();
-        let Request { host, interrupt, .. } = *self.request;
+        let log = self.task.shelf.log();
+        let Task { host, interrupt, .. } = *self.task;
         let followed = Followed { host, log: &log, limit: LIMIT, interrupt };
         let short = |line: &str| line.starts_with("Get:").then(|| line.to_owned());
         if followed.run(&self.command(words), &mut |line| short(line).iter().for_each(|line| told(line)))? {

@@ -23,10 +23,11 @@ use crate::error::{Error, Result};
 use crate::guest::mirror::Mirror;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
-use crate::host::{Host, files, folders};
+use crate::host::{Host, files, folders, users};
 use crate::record::build::BuildSpec;
 use compile::Compile;
 use recipe::Recipe;
+use shelf::Task;
 use source::Source;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,7 +105,7 @@ pub fn build(
     }
     let _lock = shelf.lock()?;
     let work = shelf.work()?;
-    let built = Task { host, shelf, spec, interrupt, work: &work }.run(progress);
+    let built = run(&Task { host, shelf, spec, interrupt, work: &work }, progress);
     // What is left of it is of no use to anybody, the log aside.
     let cleaned = folders::remove_all(&work);
     let built = built.map_err(|e| e.while_doing(format!("build PostgreSQL {}", spec.described())))?;
@@ -112,49 +113,39 @@ pub fn build(
     Ok(built)
 }
 
-struct Task<'a> {
-    host: &'a Host,
-    shelf: &'a Shelf,
-    spec: &'a BuildSpec,
-    interrupt: &'a Interrupt,
-    work: &'a std::path::Path,
-}
-
-impl Task<'_> {
-    fn run(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built> {
-        let Task { host, shelf, spec, interrupt, work } = *self;
-        let source = match Source::known(host, shelf, spec)? {
-            Some(source) => source,
-            None => step("fetch the source package", progress, |told| {
-                let mirror = Mirror::of(host, None)?;
-                debian::fetch(&debian::Request { host, shelf, spec, mirror: &mirror, work, interrupt }, told)
-            })?,
-        };
-        if let Some(note) = source.note(host, spec) {
-            progress(Progress::Note(&note));
-        }
-        let recipe = Recipe::of(host, shelf, spec, &source)?;
-        // Another build of the plan may have brought the source of this one.
-        if let Some(built) = shelf.find(&recipe.place) {
-            return Ok(built);
-        }
-        let log = shelf.log();
-        let compile = Compile::new(host, work, &log, &recipe, interrupt)?;
-        step("unpack", progress, |_| compile.unpack(&source, spec))?;
-        step("configure", progress, |told| compile.configure(told))?;
-        step("compile", progress, |told| compile.make(told))?;
-        step("install", progress, |told| compile.install(told))?;
-        let version = step("ask the server for its sizes", progress, |_| compile.check(spec))?;
-        let kept = Kept {
-            spec: BuildSpec { made_from: None, ..spec.clone() },
-            version,
-            made_from: source.described(),
-            compiler: recipe.compiler.clone(),
-            configure: recipe.configure.clone(),
-        };
-        files::write_whole(&compile.installed().join(shelf::NOTE), &shelf::to_json(&kept)?)?;
-        shelf.take(&compile.installed(), &recipe.place)
+fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built> {
+    let Task { host, shelf, spec, .. } = *task;
+    let source = match Source::known(host, shelf, spec)? {
+        Some(source) => source,
+        None => step("fetch the source package", progress, |told| {
+            let mirror = Mirror::of(host, None)?;
+            debian::fetch(task, &mirror, told)
+        })?,
+    };
+    if let Some(note) = source.note(host, spec) {
+        progress(Progress::Note(&note));
     }
+    let recipe = Recipe::of(host, shelf, spec, &source)?;
+    // Another build of the plan may have brought the source of this one.
+    if let Some(built) = shelf.find(&recipe.place) {
+        return Ok(built);
+    }
+    let log = shelf.log();
+    let compile = Compile { task, log: &log, recipe: &recipe, user: users::server_user(host)? };
+    step("unpack", progress, |_| compile.unpack(&source, spec))?;
+    step("configure", progress, |told| compile.configure(told))?;
+    step("compile", progress, |told| compile.make(told))?;
+    step("install", progress, |told| compile.install(told))?;
+    let version = step("ask the server for its sizes", progress, |_| compile.check(spec))?;
+    let kept = Kept {
+        spec: BuildSpec { made_from: None, ..spec.clone() },
+        version,
+        made_from: source.described(),
+        compiler: recipe.compiler.clone(),
+        configure: recipe.configure.clone(),
+    };
+    files::write_whole(&compile.installed().join(shelf::NOTE), &shelf::to_json(&kept)?)?;
+    shelf.take(&compile.installed(), &recipe.place)
 }
 
 fn step<T>(

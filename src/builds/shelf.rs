@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::guest::cache::{Cache, bytes_below};
 use crate::guest::steps::key;
 use crate::host::files::{self, File};
+use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
 use crate::host::{Host, folders, paths, users};
 use crate::record::build::BuildSpec;
@@ -39,6 +40,16 @@ pub struct Kept {
 /// The builds of this machine.
 #[derive(Debug, Clone)]
 pub struct Shelf(PathBuf);
+
+/// One build under way.
+pub(super) struct Task<'a> {
+    pub host: &'a Host,
+    pub shelf: &'a Shelf,
+    pub spec: &'a BuildSpec,
+    pub interrupt: &'a Interrupt,
+    /// A folder for it alone.
+    pub work: &'a Path,
+}
 
 impl Shelf {
     /// Below `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `~/.cache/pgstrata` for others.

@@ -3,55 +3,37 @@
 use crate::ageing;
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::provision::{self, knobs};
-use crate::record::options::{OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::workload;
 
 /// Every layer, workload and knob of this program.
+#[must_use]
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
     for &layer in provision::ALL {
         let info = layer.info();
         catalogue.layers.push(CatalogueEntry {
+            check: Box::new(move |options| layer.check(options)),
             takes: info.takes,
             offers: info.offers,
             grounds: Box::new(move |options| layer.grounds(options)),
-            ..entry(layer.name(), info.doc, info.options, move |options| layer.check(options))
+            ..CatalogueEntry::new(info.name, info.doc, info.options)
         });
     }
     for &workload in workload::ALL {
         let info = workload.info();
         catalogue.workloads.push(CatalogueEntry {
             resolve: Box::new(move |options, folder| workload.resolve(options, folder)),
+            check: Box::new(move |options| workload.check(options)),
             needs_server: info.needs_server,
-            ..entry(workload.name(), info.doc, info.options, move |options| workload.check(options))
+            ..CatalogueEntry::new(workload.name(), info.doc, info.options)
         });
     }
-    catalogue.machine = Some(entry("machine", "Knobs of the kernel.", knobs::MACHINE, knobs::check));
-    let doc = "Ages the stack before the measurement.";
-    catalogue.age = Some(entry("age", doc, ageing::SPECS, ageing::check));
+    let machine = CatalogueEntry::new("machine", "Knobs of the kernel.", knobs::MACHINE);
+    catalogue.machine = Some(CatalogueEntry { check: Box::new(knobs::check), ..machine });
+    let age = CatalogueEntry::new("age", "Ages the stack before the measurement.", ageing::SPECS);
+    catalogue.age = Some(CatalogueEntry { check: Box::new(ageing::check), ..age });
     catalogue.age_of_clusters = ageing::OF_CLUSTERS;
     catalogue
-}
-
-/// What only has options.
-fn entry(
-    name: &'static str,
-    doc: &'static str,
-    options: &'static [OptionSpec],
-    check: impl Fn(&Options) -> Result<(), OptionProblem> + Send + Sync + 'static,
-) -> CatalogueEntry {
-    CatalogueEntry {
-        name,
-        doc,
-        options,
-        resolve: Box::new(|_, _| ()),
-        check: Box::new(check),
-        takes: &[],
-        offers: GroundKind::Folder,
-        grounds: Box::new(|_| Vec::new()),
-        needs_server: false,
-    }
 }
 
 #[cfg(test)]

@@ -18,13 +18,6 @@ const SOURCE: &str = "source";
 const CONFIGURE: &str = "configure";
 const PATCHES: &str = "patches";
 
-/// A key of `build`: what a value is, and what it is for.
-pub(super) struct BuildKey {
-    pub key: &'static str,
-    pub kind: Kind,
-    pub doc: &'static str,
-}
-
 /// What a value must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -37,56 +30,31 @@ pub(super) enum Kind {
     Texts,
 }
 
-/// In the order of the manual.
-pub(super) const KEYS: [BuildKey; 8] = [
-    BuildKey {
-        key: VERSION,
-        kind: Kind::Version,
-        doc: "Version of Debian's source package: \"15\", or an exact one such as \"15.18\".",
-    },
-    BuildKey {
-        key: SUITE,
-        kind: Kind::Suite,
-        doc: "Debian suite of the package; default: the one that has the version.",
-    },
-    BuildKey {
-        key: SOURCE,
-        kind: Kind::Path,
-        doc: "Instead of `version`: a tarball of PostgreSQL, or a git checkout.",
-    },
-    BuildKey {
-        key: "wal_blocksize",
-        kind: Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]),
-        doc: "Size of WAL blocks in kB (--with-wal-blocksize).",
-    },
-    BuildKey {
-        key: "blocksize",
-        kind: Kind::OneOf(&[1, 2, 4, 8, 16, 32]),
-        doc: "Size of table and index pages in kB (--with-blocksize).",
-    },
-    BuildKey { key: "segsize", kind: Kind::Whole, doc: "Size of table and index segments in GB (--with-segsize)." },
-    BuildKey { key: CONFIGURE, kind: Kind::Texts, doc: "More arguments for configure." },
-    BuildKey { key: PATCHES, kind: Kind::Texts, doc: "Patch files, applied in this order (patch -p1)." },
+/// Each key with its values and its sentence for the manual, in the manual's order.
+pub(super) const KEYS: [(&str, Kind, &str); 8] = [
+    (VERSION, Kind::Version, "Version of Debian's source package: \"15\", or an exact one such as \"15.18\"."),
+    (SUITE, Kind::Suite, "Debian suite of the package; default: the one that has the version."),
+    (SOURCE, Kind::Path, "Instead of `version`: a tarball of PostgreSQL, or a git checkout."),
+    ("wal_blocksize", Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64]), "Size of WAL blocks in kB (--with-wal-blocksize)."),
+    ("blocksize", Kind::OneOf(&[1, 2, 4, 8, 16, 32]), "Size of table and index pages in kB (--with-blocksize)."),
+    ("segsize", Kind::Whole, "Size of table and index segments in GB (--with-segsize)."),
+    (CONFIGURE, Kind::Texts, "More arguments for configure."),
+    (PATCHES, Kind::Texts, "Patch files, applied in this order (patch -p1)."),
 ];
 
 /// Arguments of `configure` that have keys of their own, or that say where the build goes.
-const RESERVED: [(&str, &str); 9] = [
+const RESERVED: [(&str, &str); 4] = [
     ("--with-wal-blocksize", "write wal_blocksize = 16"),
     ("--with-blocksize", "write blocksize = 16"),
     ("--with-segsize", "write segsize = 2"),
-    ("--prefix", "pgstrata installs builds in its cache"),
-    ("--exec-prefix", "pgstrata installs builds in its cache"),
-    ("--bindir", "pgstrata installs builds in its cache"),
-    ("--libdir", "pgstrata installs builds in its cache"),
-    ("--datadir", "pgstrata installs builds in its cache"),
-    ("--datarootdir", "pgstrata installs builds in its cache"),
+    ("--prefix --exec-prefix --bindir --libdir --datadir --datarootdir", "pgstrata installs builds in its cache"),
 ];
 
 /// Reads the table. Its axes are named `build.KEY`.
 pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
     const HELP: &str = "write build = { version = \"15\" }";
     let Some(pairs) = node.table("`build` of [postgres]", HELP, problems) else { return Vec::new() };
-    refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS.map(|key| key.key), "`build` of [postgres]", problems);
+    refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS.map(|(key, ..)| key), "`build` of [postgres]", problems);
     match (get(pairs, VERSION), get(pairs, SOURCE), get(pairs, SUITE)) {
         (None, None, _) => {
             let problem = Problem::at(&key.span, "`build` needs `version` or `source`");
@@ -104,7 +72,7 @@ pub(super) fn read_build(key: &Key, node: &Node, problems: &mut Problems) -> Vec
         _ => {}
     }
     let mut axes = Vec::new();
-    for BuildKey { key: name, kind, .. } in &KEYS {
+    for (name, kind, _) in &KEYS {
         let Some((key, node)) = get(pairs, name) else { continue };
         let is_list = |node: &Node| matches!(node.value, Value::List(_));
         let items = match &node.value {
@@ -156,8 +124,9 @@ fn read_one(key: &str, kind: Kind, node: &Node) -> Result<Choice, ValueRefusal> 
             let choice = read(OptionKind::TextList, node)?;
             let reserved = |argument: &OptionValue| {
                 let argument = argument.plain();
-                let name = argument.split('=').next().unwrap_or_default().to_owned();
-                RESERVED.iter().find(|(reserved, _)| *reserved == name).map(|(_, help)| (argument, *help))
+                let name = argument.split('=').next().unwrap_or_default();
+                let reserved = RESERVED.iter().find(|(all, _)| all.split(' ').any(|reserved| reserved == name));
+                reserved.map(|(_, help)| (argument.clone(), *help))
             };
             match &choice.value {
                 OptionValue::List(items) if key == CONFIGURE => match items.iter().find_map(reserved) {

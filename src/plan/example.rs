@@ -3,105 +3,49 @@
 //! Made from the catalogue, so that it cannot lag behind it. A part that the catalogue's own checks refuse with made-up
 //! values (a real disk has a real serial number) stands there as a comment.
 
-use super::machine::MACHINE;
 use super::problem::Problems;
 use super::stacks::{self, Slot, stands_alone};
 use super::values::describe;
 use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, build, tree, workloads};
-use crate::record::options::{LEAVE, OptionKind, OptionSpec};
+use crate::record::options::{OptionKind, OptionSpec};
 use crate::units::{Bytes, Micros};
 use std::path::Path;
 
 /// Width of comments, columns.
 const WIDTH: usize = 100;
 
+/// The page around what the catalogue fills in.
+const PAGE: &str = include_str!("example.toml");
+
 /// A plan that parses, with every layer and workload of the catalogue and the meaning of each option.
 pub fn example(catalogue: &Catalogue) -> String {
-    let (shown, names) = stacks_shown(catalogue);
-    let (workloads, any_server) = workloads_shown(catalogue);
-    let mut out = head(names.first());
-    out.push_str(&rule("Guests"));
-    say(
-        &mut out,
-        "Run the cases in throw-away virtual machines with kernel, ZFS and PostgreSQL of a Debian suite (pgstrata guest build \
-         --suite SUITE). A list is an axis: each block boots each guest once. Default: on this machine.",
-    );
-    out.push_str("# guest = [\"bookworm\", \"trixie\"]\n");
-    out.push_str(&machine_shown(catalogue));
-    out.push_str(&shown);
-    out.push_str(&postgres_shown(any_server));
-    out.push_str(&workloads);
-    if let (true, [_, .., last]) = (any_server, names.as_slice()) {
-        out.push_str(&rule("Cases to exclude"));
-        say(&mut out, "A case that matches every line of an [[exclude]] is not run; a list matches any of its values.");
-        out.push_str(&format!("[[exclude]]\nstack = \"{last}\"\nwal_sync_method = \"open_datasync\"\n"));
+    let (stacks, names) = stacks_shown(catalogue);
+    let baseline =
+        names.first().map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
+    let shown = |entry: &Option<CatalogueEntry>| entry.as_ref().map(entry_shown).unwrap_or_default();
+    let width = build::KEYS.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
+    let build = build::KEYS.iter().map(|(key, _, doc)| comment(&format!("   {key:<width$}  "), doc)).collect();
+    let mut page = PAGE
+        .replace("{{ seed }}", &DEFAULT_SEED.to_string())
+        .replace("{{ blocks }}", &DEFAULT_BLOCKS.to_string())
+        .replace("{{ baseline }}", &format!("{baseline:<24}"))
+        .replace("{{ last }}", names.last().map_or("", String::as_str));
+    for (mark, text) in [
+        ("{{ machine }}\n", shown(&catalogue.machine)),
+        ("{{ age }}\n", shown(&catalogue.age)),
+        ("{{ stacks }}\n", stacks),
+        ("{{ build }}\n", build),
+        ("{{ workloads }}\n", workloads_shown(catalogue)),
+    ] {
+        page = page.replace(mark, &text);
     }
-    out.push_str(&rule("What --quick measures, beside making windows short"));
-    say(
-        &mut out,
-        "Cases that match every line of `only`, with other values for options of layers; default: all cases.",
-    );
-    out.push_str("[quick]\nblocks = 1\n# only = { clients = [1, 16] }\n# set = { loop = \"2GiB\" }\n");
-    out
+    page
 }
 
-fn head(baseline: Option<&String>) -> String {
-    let mut out = String::new();
-    for text in [
-        "A pgstrata plan: the storage stacks to compare, with PostgreSQL settings and workloads.",
-        "Every stack is combined with every workload and every list of values. Show the resulting cases with: pgstrata plan FILE",
-        "Sizes: B, KiB, MiB, GiB, TiB; kB, MB, GB, TB and k, M, G, T mean the same, as in PostgreSQL. Time spans: us, ms, s, \
-         min, h, d.",
-    ] {
-        say(&mut out, text);
-    }
-    let baseline = baseline.map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
-    for (line, meaning) in [
-        ("name = \"example\"".to_owned(), "used in the name of the run folder".to_owned()),
-        (format!("seed = {DEFAULT_SEED}"), format!("for the order of trials; default {DEFAULT_SEED}")),
-        (format!("blocks = {DEFAULT_BLOCKS}"), format!("every case runs once per block; default {DEFAULT_BLOCKS}")),
-        (baseline, "ratios are relative to this stack; or { AXIS = VALUE }".to_owned()),
-    ] {
-        out.push_str(&format!("{line:<24}# {meaning}\n"));
-    }
-    for text in [
-        "durability = \"quick\" also finds out what a power cut would cost: before the first trial each stack is recorded on \
-         loop images for some seconds, and every acknowledged commit must be covered by a flush. Other devices: not measured.",
-        "blocks = { at_least = 3, at_most = 12 } is adaptive: all pairs of cases are tested after each block. A case that is \
-         beaten is dropped, and the run ends when every remaining pair differs or is the same within 5 %, or \
-         after at_most blocks.",
-    ] {
-        say(&mut out, text);
-    }
-    out
-}
-
-/// The part on stacks, and the names of those that are not comments.
+/// Every layer, and the names of the stacks that are no comments.
 fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
-    let mut out = rule("Stacks: [stack.NAME]");
-    for text in [
-        "device, volume = [ ... ] (the lowest first), filesystem. A layer is written \"name\", or { name = VALUE, \
-         option = ... } where VALUE is the first option, or { name = { option = ... } }.",
-        "directory = \"/PATH\" is short for filesystem = { directory = \"/PATH\" }.",
-        "Several devices: devices = { NAME = LAYER, ... }, or devices = { LAYER = VALUE, count = 4 } for d1 to d4. A layer \
-         uses every device still unused, or those it names: filesystem = { ext4 = { on = \"a\", journal = \"b\" } }.",
-        "wal = LAYER puts pg_wal on a separate filesystem, wal = \"STACK\" on another stack; tablespace = { NAME = LAYER } \
-         creates tablespaces. reuse = true builds the stack once and ages it across trials. Any option can be a list, which is an axis; \
-         an option whose value is a list takes a list of lists.",
-    ] {
-        say(&mut out, text);
-    }
-    if let Some(entry) = &catalogue.age {
-        say(
-            &mut out,
-            "age = { rewrite = [0, 1, 3, 10], filesystem = [\"aged\", \"fresh\"] } ages a fresh stack in each trial before it is \
-             measured, here by overwriting the data so many times, and measures the same cluster on a fresh filesystem, too.",
-        );
-        out.push_str(&entry_shown(entry));
-    }
-    for entry in Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)) {
-        out.push_str(&entry_shown(entry));
-    }
+    let mut out: String =
+        Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)).map(entry_shown).collect();
     let filesystems: Vec<&CatalogueEntry> = Slot::Filesystem.entries(catalogue).collect();
     let device = Slot::Device.entries(catalogue).map(|entry| layer(entry, Blank::Least)).find(|device| {
         filesystems.iter().any(|entry| {
@@ -120,75 +64,23 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
             out.push_str(&commented(&stack(entry.name, below, &layer(entry, Blank::Texts))));
         }
     }
-    let on_a_device = filesystems.iter().find(|entry| !stands_alone(entry));
+    let Some(filesystem) = filesystems.iter().find(|entry| !stands_alone(entry)) else { return (out, names) };
     for entry in Slot::Device.entries(catalogue).filter(|entry| Some(layer(entry, Blank::Least)) != device) {
-        if let Some(filesystem) = on_a_device {
-            out.push_str(&format!("\n# On a `{}`:\n", entry.name));
-            let name = format!("{}-{}", filesystem.name, entry.name);
-            out.push_str(&commented(&stack(
-                &name,
-                Some(&layer(entry, Blank::Texts)),
-                &layer(filesystem, Blank::Least),
-            )));
-        }
+        let name = format!("{}-{}", filesystem.name, entry.name);
+        let text = stack(&name, Some(&layer(entry, Blank::Texts)), &layer(filesystem, Blank::Least));
+        out.push_str(&format!("\n# On a `{}`:\n{}", entry.name, commented(&text)));
     }
     (out, names)
 }
 
-/// The knobs of the kernel: commented, as they change the whole machine for the time of a trial.
-fn machine_shown(catalogue: &Catalogue) -> String {
-    let Some(entry) = &catalogue.machine else { return String::new() };
-    let mut out = rule("Kernel knobs: [machine]");
-    say(
-        &mut out,
-        "Set for each trial and restored afterwards. A list is an axis; \"default\" keeps the current value.",
-    );
-    out.push_str(&entry_shown(entry));
-    let whole = entry.options.iter().filter(|spec| !matches!(spec.kind, OptionKind::Table(_)));
-    // One of each table is enough: some exclude each other.
-    let first = whole.take(1).map(|spec| format!("\"{}\" = [{}, \"{LEAVE}\"]\n", spec.key, sample(spec)));
-    out.push_str(&commented(&format!("[{MACHINE}]\n{}", first.collect::<String>())));
-    out
-}
-
-fn postgres_shown(any_server: bool) -> String {
-    let mut out = rule("PostgreSQL: [postgres]");
-    for text in [
-        "bin: \"auto\" (the newest installed), a major version, or the folder with its programs. settings: as in \
-         postgresql.conf. initdb: a list of arguments. A list of values for bin or for a setting is an axis.",
-        "build, instead of bin: build the server from source, once; `pgstrata postgres` lists and removes builds. A list \
-         is an axis:",
-    ] {
-        say(&mut out, text);
-    }
-    let width = build::KEYS.iter().map(|key| key.key.len()).max().unwrap_or(0);
-    for build::BuildKey { key, doc, .. } in &build::KEYS {
-        comment(&mut out, &format!("   {key:<width$}  "), doc);
-    }
-    let text = "[postgres]\nbin = \"auto\"\n\
-        settings = { shared_buffers = \"512MB\", wal_sync_method = [\"fdatasync\", \"open_datasync\"] }\n\
-        # initdb = [\"--wal-segsize=64\"]\n\
-        # build = { version = \"15\", wal_blocksize = [8, 16, 64] }\n";
-    out.push_str(&if any_server { text.to_owned() } else { commented(text) });
-    out
-}
-
-/// The part on workloads, and whether one that needs a server is no comment.
-fn workloads_shown(catalogue: &Catalogue) -> (String, bool) {
-    let mut out = rule("Workloads: [workload.NAME]");
-    let mut any_server = false;
-    for entry in &catalogue.workloads {
-        out.push_str(&entry_shown(entry));
+fn workloads_shown(catalogue: &Catalogue) -> String {
+    let shown = |entry: &CatalogueEntry| {
         let with_axis = workload(entry, true);
         let text = if workload_reads(&with_axis, catalogue) { with_axis } else { workload(entry, false) };
-        if workload_reads(&text, catalogue) {
-            any_server |= entry.needs_server;
-            out.push_str(&text);
-        } else {
-            out.push_str(&commented(&text));
-        }
-    }
-    (out, any_server)
+        let text = if workload_reads(&text, catalogue) { text } else { commented(&text) };
+        entry_shown(entry) + &text
+    };
+    catalogue.workloads.iter().map(shown).collect()
 }
 
 fn stack(name: &str, device: Option<&str>, filesystem: &str) -> String {
@@ -314,57 +206,43 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
 
 /// Name and meaning of an entry and of each of its options, as comments.
 fn entry_shown(entry: &CatalogueEntry) -> String {
-    let mut out = String::from("\n");
-    say(&mut out, &format!("{}: {}", entry.name, entry.doc));
     let width = entry.takes.iter().map(|take| take.key.len()).max().unwrap_or(0);
-    for take in entry.takes {
-        comment(&mut out, &format!("   {:<width$}  ", take.key), take.doc);
-    }
-    options_shown(entry.options, "   ", &mut out);
-    out
+    let takes = entry.takes.iter().map(|take| comment(&format!("   {:<width$}  ", take.key), take.doc));
+    let title = comment("", &format!("{}: {}", entry.name, entry.doc));
+    format!("\n{title}{}{}", takes.collect::<String>(), options_shown(entry.options, "   "))
 }
 
-/// Each option with what it takes; those of a table below it, further in.
-fn options_shown(options: &[OptionSpec], indent: &str, out: &mut String) {
+/// Each option with its kind and default; those of a table below it, further in.
+fn options_shown(options: &[OptionSpec], indent: &str) -> String {
     let width = options.iter().map(|spec| spec.key.len()).max().unwrap_or(0);
-    for spec in options {
-        let mut text = describe(spec.kind);
+    let shown = |spec: &OptionSpec| {
+        let mut text = format!("{}: {}", spec.doc.trim_end_matches('.'), describe(spec.kind));
         match (spec.required, spec.default) {
             (true, _) => text.push_str("; required"),
             (false, Some(default)) => text.push_str(&format!("; default: {default}")),
             (false, None) => {}
         }
-        comment(
-            out,
-            &format!("{indent}{:<width$}  ", spec.key),
-            &format!("{}: {text}", spec.doc.trim_end_matches('.')),
-        );
-        if let OptionKind::Table(inner) = spec.kind {
-            options_shown(inner, &format!("{indent}   "), out);
+        let own = comment(&format!("{indent}{:<width$}  ", spec.key), &text);
+        match spec.kind {
+            OptionKind::Table(inner) => own + &options_shown(inner, &format!("{indent}   ")),
+            _ => own,
         }
-    }
-}
-
-fn rule(title: &str) -> String {
-    format!("\n# --- {title} {}\n", "-".repeat(WIDTH.saturating_sub(title.len() + 7)))
+    };
+    options.iter().map(shown).collect()
 }
 
 fn commented(text: &str) -> String {
     text.lines().map(|line| format!("# {line}\n")).collect()
 }
 
-fn say(out: &mut String, text: &str) {
-    comment(out, "", text);
-}
-
-/// Writes the text as a comment, wrapped, with `lead` before its first line and as much space before the others.
-fn comment(out: &mut String, lead: &str, text: &str) {
+/// The text as a comment, wrapped, with `lead` before its first line and as much space before the others.
+fn comment(lead: &str, text: &str) -> String {
+    let mut out = String::new();
     let mut line = format!("# {lead}");
     let indent = line.len();
     for word in text.split_whitespace() {
         if line.len() > indent && line.len() + 1 + word.len() > WIDTH {
-            out.push_str(line.trim_end());
-            out.push('\n');
+            out.push_str(&format!("{}\n", line.trim_end()));
             line = format!("#{}", " ".repeat(indent - 1));
         }
         if line.len() > indent {
@@ -372,6 +250,5 @@ fn comment(out: &mut String, lead: &str, text: &str) {
         }
         line.push_str(word);
     }
-    out.push_str(line.trim_end());
-    out.push('\n');
+    out + line.trim_end() + "\n"
 }

@@ -11,9 +11,6 @@ use crate::record::options::OptionValue;
 /// The key, and the name of its axis.
 pub(super) const GUEST: &str = "guest";
 
-/// What the name of a suite may look like, as a regular expression for the schema.
-pub(super) const PATTERN: &str = "^[a-z]+(-[a-z]+)*$";
-
 /// The axis; `None` for a plan that runs where pgstrata does.
 pub(super) fn read_guest(root: &[Pair], problems: &mut Problems) -> Option<Axis> {
     let (key, node) = get(root, GUEST)?;

@@ -192,17 +192,14 @@ fn start(
 
 fn set_guest(candidate: &mut CaseCandidate, axis: Option<&Axis>, chosen: &[&Choice]) {
     for (axis, choice) in axis.into_iter().zip(chosen) {
-        let suite = choice.value.plain();
-        candidate.add(axis, choice, &suite);
-        candidate.sameness.push_str(&format!(" {:?}={:?}", axis.name, choice.identity));
-        candidate.case.guest = Some(suite);
+        candidate.place(axis, choice);
+        candidate.case.guest = Some(choice.value.plain());
     }
 }
 
 fn set_machine(candidate: &mut CaseCandidate, machine: &MachineDraft<'_>, chosen: &[&Choice]) {
     for (axis, choice) in machine.knobs.iter().zip(chosen) {
-        candidate.add(axis, choice, &choice.value.plain());
-        candidate.sameness.push_str(&format!(" {:?}={:?}", axis.name, choice.identity));
+        candidate.place(axis, choice);
     }
     candidate.case.machine = machine.options(chosen);
 }
@@ -245,6 +242,12 @@ fn add_server(
 }
 
 impl CaseCandidate {
+    /// Enters where it runs: guest, knobs of the machine.
+    fn place(&mut self, axis: &Axis, choice: &Choice) {
+        self.add(axis, choice, &choice.value.plain());
+        self.sameness.push_str(&format!(" {:?}={:?}", axis.name, choice.identity));
+    }
+
     /// Enters the value of an axis; `shown` is its form in the id.
     fn add(&mut self, axis: &Axis, choice: &Choice, shown: &str) {
         let text = choice.value.plain();

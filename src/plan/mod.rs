@@ -120,6 +120,23 @@ pub struct CatalogueEntry {
     pub needs_server: bool,
 }
 
+impl CatalogueEntry {
+    /// Takes nothing and is checked by its specs alone.
+    pub fn new(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
+        CatalogueEntry {
+            name,
+            doc,
+            options,
+            resolve: Box::new(|_, _| ()),
+            check: Box::new(|_| Ok(())),
+            takes: &[],
+            offers: GroundKind::Folder,
+            grounds: Box::new(|_| Vec::new()),
+            needs_server: false,
+        }
+    }
+}
+
 /// What can be named in a plan: filled from the lists of layers and workloads by the caller.
 #[derive(Default)]
 pub struct Catalogue {
@@ -223,13 +240,9 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         folder,
         workloads: workloads::read_workloads(&root, folder, catalogue, problems),
     };
-    if !problems.is_empty() {
-        return None;
-    }
+    problems.is_empty().then_some(())?;
     let all = matrix::cross(&draft, problems);
-    if !problems.is_empty() {
-        return None;
-    }
+    problems.is_empty().then_some(())?;
     let left = select::exclude(&root, all.clone(), problems);
     let baseline = select::baseline(&root, &all, &left, problems);
     matrix::refuse_duplicates(&left, problems);
@@ -238,13 +251,9 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         let place = get(&root, "blocks").map_or(0..0, |(_, node)| node.span.clone());
         problems.add(Problem::at(&place, message));
     }
-    if !problems.is_empty() {
-        return None;
-    }
+    problems.is_empty().then_some(())?;
     let quick = quick::read_quick(&root, &left, &baseline, catalogue, problems);
-    if !problems.is_empty() {
-        return None;
-    }
+    problems.is_empty().then_some(())?;
     let parts: Vec<ids::IdParts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
     let ids = ids::ids(&parts);
     let in_quick = quick.map(|quick| quick.part(&left, &ids, blocks));
@@ -298,9 +307,7 @@ impl Plan {
         self.order = order::of_cases(&part.cases, part.blocks, self.seed);
         (self.blocks, self.at_least, self.cases) = (part.blocks, None, part.cases);
     }
-}
 
-impl Plan {
     /// Leaves the trials of one share of the blocks.
     ///
     /// # Errors
@@ -364,17 +371,12 @@ fn read_name(root: &[Pair], problems: &mut Problems) -> String {
 
 fn read_whole(root: &[Pair], name: &str, min: i64, max: i64, problems: &mut Problems) -> Option<i64> {
     let (_, node) = get(root, name)?;
-    match node.value {
+    let refused = match node.value {
         Value::Integer(n) if (min..=max).contains(&n) => return Some(n),
-        Value::Integer(n) if n < min => {
-            problems.add(Problem::at(&node.span, format!("`{name}` must be at least {min}, found {n}")));
-        }
-        Value::Integer(n) => {
-            problems.add(Problem::at(&node.span, format!("`{name}` must be at most {max}, found {n}")));
-        }
-        _ => {
-            problems.add(Problem::at(&node.span, format!("`{name}` must be a whole number, found {}", node.noun())));
-        }
-    }
+        Value::Integer(n) if n < min => format!("`{name}` must be at least {min}, found {n}"),
+        Value::Integer(n) => format!("`{name}` must be at most {max}, found {n}"),
+        _ => format!("`{name}` must be a whole number, found {}", node.noun()),
+    };
+    problems.add(Problem::at(&node.span, refused));
     None
 }

@@ -39,22 +39,18 @@ pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
 
 /// The tables `[kind.NAME]`; at least one must be there.
 pub(super) fn named_tables<'t>(root: &'t [Pair], kind: &str, example: &str, problems: &mut Problems) -> Vec<&'t Pair> {
-    match get(root, kind).map(|(key, node)| (key, &node.value, node)) {
-        Some((_, Value::Table(pairs), _)) if !pairs.is_empty() => pairs.iter().collect(),
-        Some((key, Value::Table(_), _)) => {
-            problems.add(Problem::at(&key.span, format!("the plan has no {kind}")).help(format!("add {example}")));
-            Vec::new()
-        }
+    let problem = match get(root, kind).map(|(key, node)| (key, &node.value, node)) {
+        Some((_, Value::Table(pairs), _)) if !pairs.is_empty() => return pairs.iter().collect(),
+        Some((key, Value::Table(_), _)) => Problem::at(&key.span, format!("the plan has no {kind}")),
         Some((key, _, node)) => {
-            let message = format!("`{kind}` must be named tables, found {}", node.noun());
-            problems.add(Problem::at(&key.span, message).help(format!("write {example}")));
-            Vec::new()
+            let problem = Problem::at(&key.span, format!("`{kind}` must be named tables, found {}", node.noun()));
+            problems.add(problem.help(format!("write {example}")));
+            return Vec::new();
         }
-        None => {
-            problems.add(Problem::at(&(0..0), format!("the plan has no {kind}")).help(format!("add {example}")));
-            Vec::new()
-        }
-    }
+        None => Problem::at(&(0..0), format!("the plan has no {kind}")),
+    };
+    problems.add(problem.help(format!("add {example}")));
+    Vec::new()
 }
 
 #[cfg(test)]

@@ -48,68 +48,68 @@ pub fn refused(plan: &Plan, file: &Path, refusals: &[Refusal], paint: Paint) -> 
         }
         for span in spans {
             let problem = Problem::at(&span, refusal.message.clone());
-            problems.add(match &refusal.help {
-                Some(help) => problem.help(help.clone()),
-                None => problem,
-            });
+            problems.add(refusal.help.iter().fold(problem, Problem::help));
         }
     }
     problems.into_error(&plan.text, &file.display().to_string(), paint)
 }
 
 fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
+    let place = |(key, _): &Pair| key.span.clone();
     match spot {
         Spot::Setting(name) => setting(root, name).map(|(key, _)| key).into_iter().collect(),
         Spot::SettingValue(name, value) => {
             let Some((key, node)) = setting(root, name) else { return Vec::new() };
-            let mut found = Vec::new();
-            walk(node, &mut |node| {
-                if written(node).as_ref() == Some(value) {
-                    found.push(node.span.clone());
-                }
-            });
-            if found.is_empty() { vec![key] } else { found }
+            places(node, Some(key), |node| written(node).as_ref() == Some(value))
         }
         Spot::Initdb(argument) => {
-            let Some((key, node)) = table(root, "postgres").and_then(|pairs| get(pairs, INITDB)) else {
-                return Vec::new();
-            };
-            let mut found = Vec::new();
-            walk(node, &mut |node| {
-                if node.text() == Some(argument) {
-                    found.push(node.span.clone());
-                }
-            });
-            if found.is_empty() { vec![key.span.clone()] } else { found }
+            let found = table(root, "postgres").and_then(|pairs| get(pairs, INITDB));
+            found.map_or(Vec::new(), |pair| places(&pair.1, Some(place(pair)), |node| node.text() == Some(argument)))
         }
         Spot::Age { stack, key } => {
             let of_stack = table(root, "stack").and_then(|stacks| table(stacks, stack));
-            let found = of_stack.and_then(|pairs| get(table(pairs, AGE)?, key));
-            found.map(|(key, _)| key.span.clone()).into_iter().collect()
+            of_stack.and_then(|pairs| get(table(pairs, AGE)?, key)).map(place).into_iter().collect()
         }
         Spot::Workload { name, key } => {
             let kind = table(root, "workload").and_then(|workloads| table(workloads, name)?.first());
-            let key = kind.map(|(kind, node)| match &node.value {
-                Value::Table(options) => get(options, key).map_or(kind, |(key, _)| key),
+            let key = kind.map(|kind| match &kind.1.value {
+                Value::Table(options) => get(options, key).unwrap_or(kind),
                 _ => kind,
             });
-            key.map(|key| key.span.clone()).into_iter().collect()
+            key.map(place).into_iter().collect()
         }
         Spot::Mount { stack, option } => {
-            let Some((_, node)) = table(root, "stack").and_then(|stacks| get(stacks, stack)) else { return Vec::new() };
-            let mut found = Vec::new();
-            walk_tables(node, &mut |key, node| {
-                if key == "mount" {
-                    walk(node, &mut |node| {
-                        let words = node.text().unwrap_or_default();
-                        if words.split(',').any(|word| word.trim() == option) {
-                            found.push(node.span.clone());
-                        }
-                    });
-                }
-            });
-            found
+            let has_it =
+                |node: &Node| node.text().is_some_and(|words| words.split(',').any(|word| word.trim() == option));
+            let of_stack = table(root, "stack").and_then(|stacks| get(stacks, stack));
+            let mounts = of_stack.map_or(Vec::new(), |(_, node)| values_of("mount", node));
+            mounts.into_iter().flat_map(|node| places(node, None, has_it)).collect()
         }
+    }
+}
+
+/// Where the node or, in lists, its items are what is meant; the key's place where none is.
+fn places(node: &Node, key: Option<Span>, is_it: impl Fn(&Node) -> bool) -> Vec<Span> {
+    fn leaves(node: &Node) -> Vec<&Node> {
+        match &node.value {
+            Value::List(items) => items.iter().flat_map(leaves).collect(),
+            _ => vec![node],
+        }
+    }
+    let found: Vec<Span> = leaves(node).into_iter().filter(|node| is_it(node)).map(|node| node.span.clone()).collect();
+    if found.is_empty() { key.into_iter().collect() } else { found }
+}
+
+/// The values of every key of this name at or below the node.
+fn values_of<'n>(name: &str, node: &'n Node) -> Vec<&'n Node> {
+    let of_pair = |(key, node): &'n Pair| {
+        let own = (key.text == name).then_some(node);
+        own.into_iter().chain(values_of(name, node)).collect::<Vec<_>>()
+    };
+    match &node.value {
+        Value::Table(pairs) => pairs.iter().flat_map(of_pair).collect(),
+        Value::List(items) => items.iter().flat_map(|item| values_of(name, item)).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -134,28 +134,6 @@ fn written(node: &Node) -> Option<String> {
         Value::Number(n) => Some(n.to_string()),
         Value::Boolean(flag) => Some(on_off(*flag).to_owned()),
         Value::Moment | Value::List(_) | Value::Table(_) => None,
-    }
-}
-
-/// The node and, in lists, each of its items.
-fn walk(node: &Node, see: &mut dyn FnMut(&Node)) {
-    see(node);
-    if let Value::List(items) = &node.value {
-        items.iter().for_each(|item| walk(item, see));
-    }
-}
-
-/// Every key at or below the node with its value.
-fn walk_tables(node: &Node, see: &mut dyn FnMut(&str, &Node)) {
-    match &node.value {
-        Value::Table(pairs) => {
-            for (key, node) in pairs {
-                see(&key.text, node);
-                walk_tables(node, see);
-            }
-        }
-        Value::List(items) => items.iter().for_each(|item| walk_tables(item, see)),
-        _ => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::matrix::CaseCandidate;
 use super::problem::{Problem, Problems, refuse_unknown};
-use super::select::{Condition, known_values, read_conditions};
+use super::select::{Condition, is_of, known_values, read_conditions};
 use super::tree::{Node, Pair, Value, get};
 use super::values::read;
 use super::{Catalogue, CatalogueEntry, MAX_BLOCKS, read_whole};
@@ -11,7 +11,7 @@ use crate::record::options::{OptionProblem, OptionSpec, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Its keys.
-const KEYS: [&str; 3] = ["blocks", "only", "set"];
+pub(super) const KEYS: [&str; 3] = ["blocks", "only", "set"];
 
 /// A quick run of a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,11 +61,10 @@ pub(super) fn read_quick(
         problems.add(objection.help.into_iter().fold(problem, Problem::help));
         return None;
     }
-    let is_baseline = |c: &&&CaseCandidate| baseline.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
-    let problem = match kept.iter().find(is_baseline) {
-        None if kept.is_empty() => "`only` leaves no case",
-        None => "`only` leaves out the baseline",
-        Some(_) => return Some(draft),
+    let problem = match kept.iter().any(|candidate| is_of(baseline, candidate)) {
+        false if kept.is_empty() => "`only` leaves no case",
+        false => "`only` leaves out the baseline",
+        true => return Some(draft),
     };
     problems.add(Problem::at(&key.span, problem).help("all of its lines must match the same case"));
     None

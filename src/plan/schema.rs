@@ -3,49 +3,25 @@
 //! Made from the catalogue. It says what one table may look like; what needs several (a baseline that is there, names
 //! of other stacks) only [`super::check`] can say.
 
-use super::blocks::{FIRST_LOOK, LOOKS_MAX};
 use super::stacks::{AGE, MODULE, Slot, stands_alone};
 use super::values::{describe, is_scalar};
-use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, build, durability, guest, names};
+use super::{Catalogue, CatalogueEntry, build, names};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::record::stack::Take;
 use serde_json::{Map, Value, json};
 
+/// What no catalogue changes; `null` where the catalogue's part belongs.
+const SKELETON: &str = include_str!("schema.json");
+
 /// The schema (draft 2020-12) of plans that may name what the catalogue has.
 pub fn schema(catalogue: &Catalogue) -> Value {
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "pgstrata plan",
-        "description": "The storage stacks to compare, with PostgreSQL settings and workloads.",
-        "type": "object",
-        "properties": {
-            "name": {
-                "description": "Name of the plan; used in the name of the run folder.",
-                "type": "string",
-                "pattern": names::PATTERN
-            },
-            "seed": {
-                "description": "Seed for the order of trials.",
-                "type": "integer", "minimum": 0, "default": DEFAULT_SEED
-            },
-            "blocks": blocks(),
-            "baseline": baseline(),
-            "guest": guests(),
-            durability::KEY: {
-                "description": "quick: before the first trial, record each stack on loop images and check by arithmetic \
-                    whether a power cut could lose acknowledged commits. Default: no check.",
-                "enum": durability::words()
-            },
-            "machine": machine(catalogue),
-            "stack": named("Storage stacks by name.", &stack(catalogue)),
-            "postgres": postgres(),
-            "workload": named("Workloads by name.", &workload(catalogue)),
-            "exclude": exclude(),
-            "quick": quick()
-        },
-        "required": ["name", "stack", "workload"],
-        "additionalProperties": false
-    })
+    let mut schema: Value = serde_json::from_str(SKELETON).unwrap_or_default();
+    let keys = &mut schema["properties"];
+    keys["machine"] = machine(catalogue);
+    keys["stack"] = named("Storage stacks by name.", &stack(catalogue));
+    keys["postgres"]["properties"]["build"] = build();
+    keys["workload"] = named("Workloads by name.", &workload(catalogue));
+    schema
 }
 
 /// Tables by names of the plan's own.
@@ -78,72 +54,6 @@ fn axis_of(value: &Value) -> Value {
     json!({ "anyOf": [value, { "type": "array", "items": value, "minItems": 1, "uniqueItems": true }] })
 }
 
-fn baseline() -> Value {
-    json!({
-        "description": "Reference for ratios: the name of a stack, or values of axes.",
-        "anyOf": [
-            { "type": "string" },
-            { "type": "object", "minProperties": 1, "additionalProperties": scalar() }
-        ]
-    })
-}
-
-fn guests() -> Value {
-    let mut schema = axis_of(&json!({ "type": "string", "pattern": guest::PATTERN }));
-    schema["description"] = json!("Run the cases in guests of these Debian suites. A list is an axis.");
-    schema
-}
-
-fn exclude() -> Value {
-    json!({
-        "description": "A case that matches every line of one of these tables is not run.",
-        "type": "array",
-        "items": { "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar()) }
-    })
-}
-
-fn quick() -> Value {
-    let only = json!({ "description": "Cases that match every line; a case without the axis is kept.",
-        "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar()) });
-    let set = json!({ "description": "Options that take these values: of layers where the plan gives them, of workloads in \
-        every one that has them.", "type": "object", "additionalProperties": true });
-    let blocks =
-        json!({ "description": "Blocks of a quick run.", "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS });
-    let properties = json!({ "blocks": blocks, "only": only, "set": set });
-    table("What `--quick` measures of the plan, beside making windows short.", properties, &[])
-}
-
-fn postgres() -> Value {
-    let setting = json!({ "anyOf": [
-        scalar(),
-        { "type": "array", "items": scalar(), "minItems": 1, "uniqueItems": true },
-        { "type": "object", "additionalProperties": true }
-    ] });
-    let bin = json!({ "anyOf": [
-        { "type": "string", "pattern": "^(auto|[0-9]{1,3}|/.*)$" }, { "type": "integer", "minimum": 1 }
-    ] });
-    let properties = json!({
-        "bin": {
-            "description": "auto (the newest installed), a major version, the folder of the server's programs, or a list of these.",
-            "anyOf": axis_of(&bin)["anyOf"],
-            "default": "auto"
-        },
-        "build": build(),
-        "settings": {
-            "description": "Settings as in postgresql.conf; a list of values is an axis.",
-            "type": "object",
-            "additionalProperties": setting
-        },
-        "initdb": {
-            "description": "Extra initdb arguments: a list, a list of lists (an axis), or a table of options.",
-            "anyOf": [
-                text_list(), list_of(&text_list()), { "type": "object", "additionalProperties": axis_of(&scalar()) }
-            ]
-        }
-    });
-    table("The PostgreSQL server.", properties, &[])
-}
-
 /// A server that is built from source.
 fn build() -> Value {
     let value = |kind: build::Kind| match kind {
@@ -156,10 +66,10 @@ fn build() -> Value {
         build::Kind::Whole => json!({ "type": "integer", "minimum": 1 }),
         build::Kind::Texts => text_list(),
     };
-    let key = |key: &build::BuildKey| {
-        let mut schema = axis_of(&value(key.kind));
-        schema["description"] = json!(format!("{} A list is an axis.", key.doc));
-        (key.key.to_owned(), schema)
+    let key = |(key, kind, doc): &(&str, build::Kind, &str)| {
+        let mut schema = axis_of(&value(*kind));
+        schema["description"] = json!(format!("{doc} A list is an axis."));
+        ((*key).to_owned(), schema)
     };
     let properties = build::KEYS.iter().map(key).collect::<Map<_, _>>();
     let mut table = table("Build the server from source, once; the result is cached.", properties, &[]);
@@ -367,25 +277,3 @@ pub(super) const SIZE: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*(B|[kKMGT]|[kKMGT]B|[KMG
 pub(super) const SPAN: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*(us|µs|ms|s|sec|m|min|h|d)\s*$";
 /// A share of memory.
 pub(super) const SHARE: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*%\s*[oO][fF]\s+[rR][aA][mM]\s*$";
-
-fn blocks() -> Value {
-    let one =
-        |text: &str| json!({ "description": text, "type": "integer", "minimum": FIRST_LOOK, "maximum": LOOKS_MAX });
-    json!({
-        "description": "Rounds through all cases, which is the number of trials per case. Or adaptive, { at_least = 3, at_most = 12 }: \
-    from at_least on, all pairs of cases are tested after each block; a case that is beaten is dropped, and the run \
-    ends when every remaining pair differs or is the same within 5 %, or after at_most blocks.",
-        "default": DEFAULT_BLOCKS,
-        "oneOf": [
-            { "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS },
-            {
-                "description": "Adaptive: test all pairs after each block, drop beaten cases, and end the run when all pairs are decided.",
-                "type": "object", "additionalProperties": false, "required": ["at_most"],
-                "properties": {
-                    "at_least": one("Blocks before the first test; default 3."),
-                    "at_most": one("Maximum number of blocks, decided or not.")
-                }
-            }
-        ]
-    })
-}

@@ -1,7 +1,7 @@
 //! `[[exclude]]` and `baseline`: cases named by their values.
 
 use super::guest::GUEST;
-use super::limits::{Key, Span};
+use super::limits::Key;
 use super::matrix::CaseCandidate;
 use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
@@ -13,7 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_EXCLUDES: usize = 1000;
 
 /// The values that cases have, by axis: identity and text.
-pub(super) type KnownValues<'c> = BTreeMap<&'c str, BTreeMap<&'c str, &'c str>>;
+pub(super) type KnownValues<'c> = BTreeMap<&'c str, Values<'c>>;
+
+/// The values of one axis: identity and text.
+type Values<'c> = BTreeMap<&'c str, &'c str>;
+
+/// Axes of the baseline with their values.
+pub(super) type Baseline = BTreeMap<String, String>;
 
 pub(super) fn known_values(candidates: &[CaseCandidate]) -> KnownValues<'_> {
     let mut known = KnownValues::new();
@@ -96,15 +102,10 @@ pub(super) fn read_conditions(
     let mut conditions = Vec::new();
     for (key, node) in &flatten(pairs) {
         let Some(values) = values_of(key, known, place, problems) else { continue };
-        let items: &[Node] = match &node.value {
-            Value::List(items) if items.is_empty() => {
-                problems.add(Problem::at(&node.span, format!("`{}` is an empty list", key.text)));
-                continue;
-            }
-            Value::List(items) => items.as_slice(),
-            _ => std::slice::from_ref(*node),
-        };
-        let found = items.iter().filter_map(|item| find_value(key, item, values, problems));
+        if node.items().is_empty() {
+            problems.add(Problem::at(&node.span, format!("`{}` is an empty list", key.text)));
+        }
+        let found = node.items().iter().filter_map(|item| find_value(key, item, values, problems));
         let identities = found.map(|(identity, _)| identity).collect();
         conditions.push(Condition { axis: key.text.clone(), identities });
     }
@@ -112,12 +113,12 @@ pub(super) fn read_conditions(
 }
 
 /// The values that the cases have on an axis. An axis that none has is a problem.
-fn values_of<'k, 'c>(
+fn values_of<'k>(
     key: &Key,
-    known: &'k KnownValues<'c>,
+    known: &'k KnownValues<'k>,
     place: &str,
     problems: &mut Problems,
-) -> Option<&'k BTreeMap<&'c str, &'c str>> {
+) -> Option<&'k Values<'k>> {
     if let Some(values) = known.get(key.text.as_str()) {
         return Some(values);
     }
@@ -129,12 +130,7 @@ fn values_of<'k, 'c>(
     None
 }
 
-fn find_value(
-    key: &Key,
-    node: &Node,
-    values: &BTreeMap<&str, &str>,
-    problems: &mut Problems,
-) -> Option<(String, String)> {
+fn find_value(key: &Key, node: &Node, values: &Values<'_>, problems: &mut Problems) -> Option<(String, String)> {
     let Some(wanted) = identities(node) else {
         problems.add(Problem::at(&node.span, format!("`{}` must be a value, found {}", key.text, node.noun())));
         return None;
@@ -155,8 +151,8 @@ pub(super) fn baseline(
     all: &[CaseCandidate],
     left: &[CaseCandidate],
     problems: &mut Problems,
-) -> BTreeMap<String, String> {
-    let mut wanted = BTreeMap::new();
+) -> Baseline {
+    let mut wanted = Baseline::new();
     let Some((key, node)) = get(root, "baseline") else { return wanted };
     let before = problems.len();
     match &node.value {
@@ -175,9 +171,13 @@ pub(super) fn baseline(
             problems.add(Problem::at(&node.span, message).help(help));
         }
     }
-    let is_baseline = |c: &CaseCandidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
-    if problems.len() == before && !left.iter().any(is_baseline) {
-        problems.add(baseline_is_missing(node.span.clone(), all.iter().any(is_baseline)));
+    if problems.len() == before && !left.iter().any(|candidate| is_of(&wanted, candidate)) {
+        let help = if all.iter().any(|candidate| is_of(&wanted, candidate)) {
+            "every matching case is excluded: exclude less, or choose another baseline"
+        } else {
+            "all of its axes must match the same case"
+        };
+        problems.add(Problem::at(&node.span, "the baseline matches no case").help(help));
     }
     if problems.len() == before {
         refuse_guest_among_others(node, &wanted, problems);
@@ -188,7 +188,7 @@ pub(super) fn baseline(
 
 /// Inside a block the trials of one guest follow each other. Two guests can be compared by blocks; ranked together with cases of one
 /// guest, which share its boot, their differences would look surer than they are.
-fn refuse_guest_among_others(node: &Node, wanted: &BTreeMap<String, String>, problems: &mut Problems) {
+fn refuse_guest_among_others(node: &Node, wanted: &Baseline, problems: &mut Problems) {
     if let (Some(guest), 2..) = (wanted.get(GUEST), wanted.len()) {
         let problem = Problem::at(&node.span, "the baseline names `guest` beside other axes");
         let help = format!(
@@ -199,13 +199,8 @@ fn refuse_guest_among_others(node: &Node, wanted: &BTreeMap<String, String>, pro
 }
 
 /// Several options of the baseline's stack would leave open which of its cases is the baseline.
-fn refuse_two_baselines(
-    node: &Node,
-    left: &[CaseCandidate],
-    wanted: &BTreeMap<String, String>,
-    problems: &mut Problems,
-) {
-    let is_baseline = |c: &&CaseCandidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
+fn refuse_two_baselines(node: &Node, left: &[CaseCandidate], wanted: &Baseline, problems: &mut Problems) {
+    let is_baseline = |candidate: &&CaseCandidate| is_of(wanted, candidate);
     let open: BTreeSet<&String> = left
         .iter()
         .filter(is_baseline)
@@ -221,22 +216,12 @@ fn refuse_two_baselines(
     problems.add(Problem::at(&node.span, message).help(help));
 }
 
-fn baseline_is_missing(span: Span, was_there: bool) -> Problem {
-    let problem = Problem::at(&span, "the baseline matches no case");
-    if was_there {
-        problem.help("every matching case is excluded: exclude less, or choose another baseline")
-    } else {
-        problem.help("all of its axes must match the same case")
-    }
+/// True if a case has the values of the baseline.
+pub(super) fn is_of(baseline: &Baseline, candidate: &CaseCandidate) -> bool {
+    baseline.iter().all(|(axis, value)| candidate.case.axes.get(axis) == Some(value))
 }
 
-fn add_axis(
-    axis: &Key,
-    node: &Node,
-    all: &[CaseCandidate],
-    wanted: &mut BTreeMap<String, String>,
-    problems: &mut Problems,
-) {
+fn add_axis(axis: &Key, node: &Node, all: &[CaseCandidate], wanted: &mut Baseline, problems: &mut Problems) {
     let known = known_values(all);
     let Some(values) = values_of(axis, &known, "baseline", problems) else { return };
     if !all.iter().any(|candidate| candidate.case.axes.contains_key(&axis.text)) {

@@ -18,7 +18,7 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,15 +27,10 @@ pub struct Bcache;
 
 const MODES: &[&str] = &["writethrough", "writeback", "writearound", "none"];
 
-const INFO: LayerInfo = LayerInfo {
-    name: "bcache",
-    doc: "bcache: a slow device with a fast one as its cache.",
-    takes: &[
-        Take::ONE_DEVICE,
-        Take { role: Role::Cache, key: "cache", doc: "The device to cache it on.", ..Take::ONE_DEVICE },
-    ],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "bcache",
+    "bcache: a slow device with a fast one as its cache.",
+    &[
         OptionSpec::with_default("mode", OptionKind::OneOf(MODES), "writethrough")
             .doc("Cache mode; with writeback, a write is acknowledged once it is in the cache."),
         OptionSpec::with_default("bucket", OptionKind::Size, "512KiB")
@@ -44,7 +39,11 @@ const INFO: LayerInfo = LayerInfo {
             .doc("Sequential requests of this size bypass the cache, rounded down to 512 bytes; 0B = none do."),
         knobs::QUEUE,
     ],
-};
+)
+.on(&[
+    Take::ONE_DEVICE,
+    Take { role: Role::Cache, key: "cache", doc: "The device to cache it on.", ..Take::ONE_DEVICE },
+]);
 
 impl Layer for Bcache {
     fn info(&self) -> &LayerInfo {

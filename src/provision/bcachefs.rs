@@ -24,8 +24,7 @@ pub static BCACHEFS: Recipe = Recipe {
     ..Recipe::defaults()
 };
 
-const FACTS: &[&str] =
-    &["Block size", "Btree node size", "Checksum", "Device index", "External UUID", "Features", "Version"];
+const FACTS: &str = "Block size, Btree node size, Checksum, Device index, External UUID, Features, Version";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("bcachefs").arg("show-super").arg(device))?;

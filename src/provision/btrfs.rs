@@ -153,18 +153,8 @@ const RULES: &[KeepRule] = &[
     ("compress-force=zstd", Shown(&["compress-force=zstd:"])),
 ];
 
-const FACTS: &[&str] = &[
-    "fsid",
-    "csum_type",
-    "sectorsize",
-    "nodesize",
-    "stripesize",
-    "num_devices",
-    "total_bytes",
-    "compat_flags",
-    "compat_ro_flags",
-    "incompat_flags",
-];
+const FACTS: &str = "fsid, csum_type, sectorsize, nodesize, stripesize, num_devices, total_bytes, compat_flags, \
+    compat_ro_flags, incompat_flags";
 
 fn facts(host: &Host, device: &Path, target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("btrfs").args(["inspect-internal", "dump-super"]).arg(device))?;

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Micros;
 use std::collections::BTreeMap;
 
@@ -31,12 +31,10 @@ pub struct SlippedIn {
 
 /// A device whose answers come late.
 pub static DELAY: SlippedIn = SlippedIn {
-    info: LayerInfo {
-        name: "delay",
-        doc: "dm-delay: delays each request, to simulate a slow disk.",
-        takes: &[Take::ONE_DEVICE],
-        offers: GroundKind::Device,
-        options: &[
+    info: LayerInfo::device(
+        "delay",
+        "dm-delay: delays each request, to simulate a slow disk.",
+        &[
             OptionSpec::with_default("delay", OptionKind::Span, "0ms")
                 .doc("Delay of reads, writes and flushes, in whole milliseconds."),
             OptionSpec::with_default("read", OptionKind::Span, "delay").doc("Delay of reads, if different."),
@@ -44,7 +42,8 @@ pub static DELAY: SlippedIn = SlippedIn {
             OptionSpec::with_default("flush", OptionKind::Span, "delay").doc("Delay of flushes, if different."),
             knobs::QUEUE,
         ],
-    },
+    )
+    .on(&[Take::ONE_DEVICE]),
     module: "dm-delay",
     check: |options| {
         for key in DELAYS {
@@ -76,12 +75,10 @@ fn millis(options: &Options, key: &str) -> u64 {
 
 /// A device that fails again and again.
 pub static FLAKEY: SlippedIn = SlippedIn {
-    info: LayerInfo {
-        name: "flakey",
-        doc: "dm-flakey: works and fails in turn, for some seconds each; for fault tests.",
-        takes: &[Take::ONE_DEVICE],
-        offers: GroundKind::Device,
-        options: &[
+    info: LayerInfo::device(
+        "flakey",
+        "dm-flakey: works and fails in turn, for some seconds each; for fault tests.",
+        &[
             OptionSpec::with_default("up", OptionKind::Span, "60s")
                 .doc("How long it works, in whole seconds; it begins with this."),
             OptionSpec::with_default("down", OptionKind::Span, "0s").doc("How long it then fails, in whole seconds."),
@@ -89,7 +86,8 @@ pub static FLAKEY: SlippedIn = SlippedIn {
                 .doc("What fails: all requests, writes, or writes that are dropped and acknowledged."),
             knobs::QUEUE,
         ],
-    },
+    )
+    .on(&[Take::ONE_DEVICE]),
     module: "dm-flakey",
     check: |options| {
         for key in ["up", "down"] {

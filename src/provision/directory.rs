@@ -5,20 +5,17 @@ use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::path::Path;
 
 pub struct Directory;
 
-const INFO: LayerInfo = LayerInfo {
-    name: "directory",
-    doc: "A folder on an existing filesystem; nothing is formatted, no root needed.",
-    takes: &[],
-    offers: GroundKind::Folder,
-    options: &[OptionSpec::required("directory", OptionKind::Path)
+const INFO: LayerInfo = LayerInfo::folder(
+    "directory",
+    "A folder on an existing filesystem; nothing is formatted, no root needed.",
+    &[OptionSpec::required("directory", OptionKind::Path)
         .doc("Existing folder; the data go into a private subfolder.")],
-};
+);
 
 impl Layer for Directory {
     fn info(&self) -> &LayerInfo {

@@ -16,7 +16,6 @@ use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,12 +59,7 @@ pub fn contents(host: &Host, options: &Options) -> Result<Option<DiskContents>> 
     Ok(Some(DiskContents { path, model, serial, size: size_bytes.map(Bytes), signatures }))
 }
 
-const INFO: LayerInfo = LayerInfo {
-    name: NAME,
-    doc: "A real disk or partition, identified by path and serial; it is formatted.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(NAME, "A real disk or partition, identified by path and serial; it is formatted.", &[
     OptionSpec::required("disk", OptionKind::Path)
         .doc("Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST."),
     text(
@@ -79,8 +73,7 @@ const INFO: LayerInfo = LayerInfo {
     precondition::PRECONDITION,
     precondition::PRECONDITION_ROUND,
     knobs::QUEUE,
-],
-};
+]);
 
 impl Layer for Disk {
     fn info(&self) -> &LayerInfo {

@@ -93,18 +93,12 @@ pub(crate) fn key(spec: &StackSpec, node: &NodeSpec) -> Option<String> {
 
 /// A node with what lies below it. What was asked of it is taken out: on its own a drive must take discards.
 fn alone(spec: &StackSpec, node: &NodeSpec) -> StackSpec {
-    let mut names = vec![node.name.clone()];
-    for node in spec.nodes.iter().rev() {
-        if names.contains(&node.name) {
-            names.extend(node.inputs.iter().map(|input| input.from.node().to_owned()));
-        }
-    }
-    let mut nodes: Vec<NodeSpec> = spec.nodes.iter().filter(|node| names.contains(&node.name)).cloned().collect();
-    for node in &mut nodes {
+    let mut alone = StackSpec { data: GroundName(node.name.clone()), ..spec.clone() }.data_alone();
+    for node in &mut alone.nodes {
         node.options.0.remove(KEY);
         node.options.0.remove(ROUND);
     }
-    StackSpec { nodes, data: GroundName(node.name.clone()), wal: None, tablespaces: BTreeMap::new(), ..spec.clone() }
+    alone
 }
 
 /// A drive that stands alone.

@@ -1,10 +1,10 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
+use super::Site;
 use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, Recipe, on_one_device};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
-use super::{LayerInfo, Site};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -40,7 +40,7 @@ const fn recipe(
     takes: &'static [Take],
 ) -> Recipe {
     Recipe {
-        info: LayerInfo { takes, ..on_one_device(name, doc) },
+        info: on_one_device(name, doc).on(takes),
         programs: &["dumpe2fs"],
         package: "e2fsprogs",
         modules,
@@ -151,26 +151,9 @@ fn in_force(host: &Host, device: &str) -> Vec<String> {
     listed.lines().map(str::to_owned).collect()
 }
 
-const FACTS: &[&str] = &[
-    "Filesystem UUID",
-    "Filesystem features",
-    "Default mount options",
-    "Block size",
-    "Cluster size",
-    "Inode size",
-    "Inode count",
-    "Block count",
-    "Reserved block count",
-    "Flex block group size",
-    "RAID stride",
-    "RAID stripe width",
-    "Journal features",
-    "Total journal size",
-    "Journal UUID",
-    "Journal device",
-    "Fast commit length",
-    "Checksum type",
-];
+const FACTS: &str = "Filesystem UUID, Filesystem features, Default mount options, Block size, Cluster size, \
+    Inode size, Inode count, Block count, Reserved block count, Flex block group size, RAID stride, RAID stripe \
+    width, Journal features, Total journal size, Journal UUID, Journal device, Fast commit length, Checksum type";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("dumpe2fs").arg("-h").arg(device))?;

@@ -41,26 +41,14 @@ const RULES: &[KeepRule] = &[
 ];
 
 /// What `/sys/fs/f2fs/<device>` tells of the superblock and of how the driver writes (Documentation/ABI/testing/sysfs-fs-f2fs).
-const FACTS: &[&str] = &[
-    "features",
-    "main_blkaddr",
-    "reserved_segments",
-    "ovp_segments",
-    "cp_interval",
-    "discard_granularity",
-    "gc_min_sleep_time",
-    "ipu_policy",
-    "min_fsync_blocks",
-    "min_ipu_util",
-    "max_small_discards",
-    "unusable",
-];
+const FACTS: &str = "features, main_blkaddr, reserved_segments, ovp_segments, cp_interval, discard_granularity, \
+    gc_min_sleep_time, ipu_policy, min_fsync_blocks, min_ipu_util, max_small_discards, unusable";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let real = paths::resolved(device);
     let folder = format!("/sys/fs/f2fs/{}", real.file_name().unwrap_or_default().to_string_lossy());
-    let shown = |name: &&str| Some(((*name).to_owned(), host.read_optional(format!("{folder}/{name}"))?));
-    let shown: BTreeMap<String, String> = FACTS.iter().filter_map(shown).collect();
+    let shown = |name: &str| Some((name.to_owned(), host.read_optional(format!("{folder}/{name}"))?));
+    let shown: BTreeMap<String, String> = FACTS.split(", ").filter_map(shown).collect();
     match shown.contains_key("features") {
         true => Ok(shown),
         false => Err(Error::host(format!("{folder}/features cannot be read"))),

@@ -14,11 +14,10 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::host::command::{Command, Output, last_lines};
-use crate::host::time::sleep;
 use crate::host::{Host, files, paths};
 use crate::parse::wipefs::Signature;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -126,7 +125,7 @@ impl<'a> FilesystemDevices<'a> {
 
 /// What a filesystem on one device, with options for mkfs and mount alone, says of itself.
 pub(super) const fn on_one_device(name: &'static str, doc: &'static str) -> LayerInfo {
-    LayerInfo { name, doc, takes: &[Take::ONE_DEVICE], offers: GroundKind::Folder, options: &[MKFS, MOUNT] }
+    LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE])
 }
 
 /// A filesystem on block devices, as a layer: how it is made and read.
@@ -384,14 +383,7 @@ fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Resul
 
 /// Wipes every signature from a device, which somebody may still hold open for a moment.
 pub(super) fn wipe_all(host: &Host, path: &Path) -> Result<()> {
-    for attempt in 0.. {
-        match wipe_once(host, path) {
-            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount_table::BUSY_PAUSE),
-            Ok(()) => break,
-        }
-    }
-    Ok(())
+    mount_table::again(|| wipe_once(host, path))
 }
 
 /// Same, where the caller tries again.
@@ -426,8 +418,8 @@ pub(super) fn shortened(name: &str, bytes: usize) -> &str {
 }
 
 /// Picks facts by the names that the tool gives them; those that it does not print are left out.
-pub(super) fn chosen(fields: &BTreeMap<String, String>, names: &[&str]) -> BTreeMap<String, String> {
-    names.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect()
+pub(super) fn chosen(fields: &BTreeMap<String, String>, names: &str) -> BTreeMap<String, String> {
+    names.split(", ").filter_map(|name| Some((name.to_owned(), fields.get(name)?.clone()))).collect()
 }
 
 #[cfg(test)]

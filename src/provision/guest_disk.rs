@@ -14,7 +14,7 @@ use crate::host::time::sleep;
 use crate::host::{Host, paths};
 use crate::record::guest_disk::{self, BUSES, Bus, DiskKind, GuestDisk};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, StackSpec};
+use crate::record::stack::StackSpec;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -67,18 +67,16 @@ pub fn needed<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<GuestDisk>
     guest_disk::numbered(&kinds)
 }
 
-const INFO: LayerInfo = LayerInfo {
-    name: NAME,
-    doc: "A disk of the guest that the plan runs in (--guest): virtio-blk, NVMe or SCSI, on a sparse file of the host.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    NAME,
+    "A disk of the guest that the plan runs in (--guest): virtio-blk, NVMe or SCSI, on a sparse file of the host.",
+    &[
         OptionSpec::required(NAME, OptionKind::Size).doc("Size of the disk, in whole MiB; the host's file is sparse."),
         OptionSpec::with_default(BUS, OptionKind::OneOf(BUSES), "virtio")
             .doc("How it is attached: \"nvme\" and \"scsi\" have FUA, \"virtio\" does not."),
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for OwnDisk {
     fn info(&self) -> &LayerInfo {
@@ -106,10 +104,6 @@ impl Layer for OwnDisk {
         };
         let programs = ["blkdiscard", "wipefs"].into_iter().filter_map(|name| needs::program(host, name, "util-linux"));
         needs::root().into_iter().chain(lacking).chain(programs).collect()
-    }
-
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size(NAME)
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {

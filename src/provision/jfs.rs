@@ -32,15 +32,8 @@ const RULES: &[KeepRule] = &[
     ("errors=remount-ro", Unless(&["errors="])),
 ];
 
-const FACTS: &[&str] = &[
-    "Aggregate block size",
-    "Aggregate size",
-    "Allocation group size",
-    "File system UUID",
-    "JFS flags",
-    "JFS version",
-    "Physical block size",
-];
+const FACTS: &str = "Aggregate block size, Aggregate size, Allocation group size, File system UUID, JFS flags, \
+    JFS version, Physical block size";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("jfs_tune").arg("-l").arg(device))?;

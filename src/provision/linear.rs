@@ -12,16 +12,13 @@ use super::{
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 
 #[cfg(test)]
 mod tests;
 
 pub struct Linear;
-
-/// Its only instance.
-pub static LINEAR: Linear = Linear;
 
 const MODULE: &str = "dm-mod";
 const SECTOR: u64 = 512;
@@ -58,12 +55,10 @@ fn described(options: &Options) -> String {
 /// What to do about a part beyond its device.
 const SMALLER: &str = "reduce `start` or `size` of `linear`, or enlarge the device";
 
-const INFO: LayerInfo = LayerInfo {
-    name: "linear",
-    doc: "dm-linear: a part of one device, to compare zones of a disk.",
-    takes: &[Take::ONE_DEVICE],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "linear",
+    "dm-linear: a part of one device, to compare zones of a disk.",
+    &[
         OptionSpec::with_default(START, OptionKind::Text, "0%")
             .doc("Where the part begins: 100GiB, or a share of the device: 90%. Disks that rotate are fastest at 0%."),
         OptionSpec::required(SIZE, OptionKind::Text).doc("Size of the part: 20GiB, or a share of the device: 10%."),
@@ -71,7 +66,8 @@ const INFO: LayerInfo = LayerInfo {
         precondition::PRECONDITION_ROUND,
         knobs::QUEUE,
     ],
-};
+)
+.on(&[Take::ONE_DEVICE]);
 
 impl Layer for Linear {
     fn info(&self) -> &LayerInfo {

@@ -21,7 +21,6 @@ use crate::host::time::sleep;
 use crate::host::{Host, folders, loops, paths, users};
 use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -37,12 +36,10 @@ fn is_sparse(options: &Options) -> bool {
     options.boolean("sparse").unwrap_or(false)
 }
 
-const INFO: LayerInfo = LayerInfo {
-    name: "loop",
-    doc: "A loop device on an image file, with direct I/O: uses the disk below without formatting it.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "loop",
+    "A loop device on an image file, with direct I/O: uses the disk below without formatting it.",
+    &[
         OptionSpec::required("loop", OptionKind::Size).doc("Size of the image file and of the device."),
         OptionSpec::with_default("in", OptionKind::Path, DEFAULT_FOLDER).doc(
             "Folder for the image file; the device that holds it is the one under test. Only root, or who called \
@@ -60,7 +57,7 @@ const INFO: LayerInfo = LayerInfo {
         precondition::PRECONDITION_ROUND,
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for LoopImage {
     fn info(&self) -> &LayerInfo {
@@ -100,10 +97,6 @@ impl Layer for LoopImage {
             .collect()
     }
 
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("loop")
-    }
-
     fn space(&self, options: &Options) -> Option<Space> {
         let (folder, size) = (place(options).to_owned(), options.size("loop")?);
         Some(if is_sparse(options) { Space::Disk(folder, size) } else { Space::Image(folder, size) })
@@ -111,20 +104,16 @@ impl Layer for LoopImage {
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
-        let direct_io = options.boolean("direct_io").unwrap_or(true);
-        let sparse = is_sparse(options);
         let image = match site.image {
             Some(device) if recorded::is_device(device) => return recorded::ground(site.host, device),
             Some(written) => {
                 free_for_reuse(site, written, size)?;
                 written.to_path_buf()
             }
-            None => make_image(site, place(options), size, sparse)?,
+            None => make_image(site, place(options), size, is_sparse(options))?,
         };
         site.interrupt.check()?;
-        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, &image) };
-        let device = attach(site, &image, &wish)?;
-        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &device, sparse)?))
+        stand(site, &image, options)
     }
 
     /// Attaches the image that is there.
@@ -133,10 +122,7 @@ impl Layer for LoopImage {
         if recorded::is_device(image) {
             return recorded::ground(site.host, image);
         }
-        let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
-        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
-        let device = attach(site, image, &wish)?;
-        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &device, sparse)?))
+        stand(site, image, options)
     }
 
     /// What the filesystem made of the image and of the device.
@@ -172,6 +158,15 @@ impl Layer for LoopImage {
                 .hint("clean up with the version that created it")),
         }
     }
+}
+
+/// The loop device of an image that is written as far as it will be.
+fn stand(site: &Site<'_>, image: &Path, options: &Options) -> Result<Built> {
+    let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
+    let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
+    let device = attach(site, image, &wish)?;
+    let facts = facts(site.host, &device, sparse)?;
+    Ok(Built::one(Ground::Device(device), facts))
 }
 
 /// Why no image is put into a folder.

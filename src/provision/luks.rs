@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,12 +29,10 @@ const CIPHER: &str = "aes-xts-plain64";
 /// What a LUKS2 header takes of the device (cryptsetup(8), `--offset`).
 const HEADER: u64 = 16 << 20;
 
-const INFO: LayerInfo = LayerInfo {
-    name: "luks",
-    doc: "LUKS2 (dm-crypt): encryption with a throw-away key, to measure what it costs.",
-    takes: &[Take::ONE_DEVICE],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "luks",
+    "LUKS2 (dm-crypt): encryption with a throw-away key, to measure what it costs.",
+    &[
         OptionSpec::with_default("sector_size", OptionKind::Integer { min: 512 }, "cryptsetup's choice by the device")
             .doc("Encryption sector in bytes: 512, 1024, 2048 or 4096."),
         OptionSpec::with_default("perf", OptionKind::TextList, "none")
@@ -45,7 +43,8 @@ const INFO: LayerInfo = LayerInfo {
         OptionSpec::with_default("discards", OptionKind::Boolean, "false").doc("Pass discards on."),
         knobs::QUEUE,
     ],
-};
+)
+.on(&[Take::ONE_DEVICE]);
 
 impl Layer for Luks {
     fn info(&self) -> &LayerInfo {

@@ -20,10 +20,9 @@ use super::{
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::host::time::sleep;
 use crate::parse::lvm;
 use crate::record::options::{OptionProblem, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use options::Amount;
 use std::collections::BTreeMap;
@@ -31,17 +30,16 @@ use std::path::Path;
 
 pub struct Lvm;
 
-const INFO: LayerInfo = LayerInfo {
-    name: "lvm",
-    doc: "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own.",
-    takes: &[Take {
-        most: 64,
-        doc: "The devices of the volume group; default: all that are still unused.",
-        ..Take::ONE_DEVICE
-    }],
-    offers: GroundKind::Device,
-    options: options::OPTIONS,
-};
+const INFO: LayerInfo = LayerInfo::device(
+    "lvm",
+    "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own.",
+    options::OPTIONS,
+)
+.on(&[Take {
+    most: 64,
+    doc: "The devices of the volume group; default: all that are still unused.",
+    ..Take::ONE_DEVICE
+}]);
 
 impl Layer for Lvm {
     fn info(&self) -> &LayerInfo {
@@ -285,18 +283,11 @@ fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
         return Err(Error::host(format!("the volume group {group} is not one of pgstrata")));
     }
     let there: Vec<&Path> = devices.iter().copied().filter(|device| carries_a_label(host, device)).collect();
-    for attempt in 0.. {
-        if there.is_empty() || !has_group(host, group, &there)? {
-            break;
-        }
-        // A member that is gone takes its volumes with it: what is left of the group goes as well.
-        let remove = command("vgremove", &there).args(["--force", "--force", "--yes", group]);
-        match host.run(&remove) {
-            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount_table::BUSY_PAUSE),
-            Ok(_) => break,
-        }
-    }
+    mount_table::until_gone(host, || {
+        let is_there = !there.is_empty() && has_group(host, group, &there)?;
+        let remove = || command("vgremove", &there).args(["--force", "--force", "--yes", group]);
+        Ok(is_there.then(remove))
+    })?;
     remove_mappings(host, group)
 }
 

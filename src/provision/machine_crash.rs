@@ -12,7 +12,7 @@ use super::sysfs::DeviceNumber;
 use super::{Ground, folder, image_file, mount, mount_table};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
-use crate::host::time::{micros, now, sleep};
+use crate::host::time::{micros, now};
 use crate::host::{Host, files, loops, shutdown};
 use crate::parse::mountinfo::Mount;
 use crate::record::stack::StackSpec;
@@ -133,14 +133,7 @@ impl MachineCrash {
     }
 
     fn unmount(&self, found: &Mount) -> Result<()> {
-        for attempt in 0.. {
-            match self.host.run(&Command::new("umount").arg(&found.target)) {
-                Ok(_) => break,
-                Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-                Err(_) => sleep(mount_table::BUSY_PAUSE),
-            }
-        }
-        Ok(())
+        mount_table::again(|| self.host.run(&Command::new("umount").arg(&found.target)).map(drop))
     }
 
     /// A mount of ours: nothing else may be stopped.

@@ -8,7 +8,6 @@ use super::{Ground, Site, Unmet, mount_table, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::host::time::sleep;
 use crate::parse::dmsetup::{self, Target};
 use std::path::{Path, PathBuf};
 
@@ -123,22 +122,14 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
 /// # Errors
 /// When the mapping of that name is another one, or stays busy.
 pub(super) fn remove(host: &Host, name: &str, uuid: &str) -> Result<()> {
-    for attempt in 0.. {
-        let Some(found) = all(host).into_iter().find(|mapping| mapping.name == name) else { return Ok(()) };
+    mount_table::until_gone(host, || {
+        let Some(found) = all(host).into_iter().find(|mapping| mapping.name == name) else { return Ok(None) };
         if !found.uuid.starts_with(uuid) {
-            return Err(Error::host(format!(
-                "the mapping {name} is not the one that pgstrata created: {}",
-                found.uuid
-            )));
+            let message = format!("the mapping {name} is not the one that pgstrata created: {}", found.uuid);
+            return Err(Error::host(message));
         }
-        // Somebody may look at it for a moment: udev does, after each change.
-        match host.run(&Command::new("dmsetup").args(["remove", name])) {
-            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount_table::BUSY_PAUSE),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
+        Ok(Some(Command::new("dmsetup").args(["remove", name])))
+    })
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::mdadm;
 use crate::record::options::{OptionProblem, Options};
-use crate::record::stack::{GroundKind, Role, Take};
+use crate::record::stack::{Role, Take};
 use crate::units::Bytes;
 use options::Level;
 use std::collections::BTreeMap;
@@ -32,22 +32,21 @@ use std::time::Duration;
 
 pub struct Md;
 
-const INFO: LayerInfo = LayerInfo {
-    name: "md",
-    doc: "Linux software RAID, levels 0, 1, 5, 6 and 10; the build waits for the first resync.",
-    takes: &[
-        Take { least: 2, most: 64, doc: "The member devices; default: all that are still unused.", ..Take::ONE_DEVICE },
-        Take {
-            role: Role::Log,
-            key: "journal",
-            least: 0,
-            doc: "Device for a write journal (levels 5 and 6).",
-            ..Take::ONE_DEVICE
-        },
-    ],
-    offers: GroundKind::Device,
-    options: options::OPTIONS,
-};
+const INFO: LayerInfo = LayerInfo::device(
+    "md",
+    "Linux software RAID, levels 0, 1, 5, 6 and 10; the build waits for the first resync.",
+    options::OPTIONS,
+)
+.on(&[
+    Take { least: 2, most: 64, doc: "The member devices; default: all that are still unused.", ..Take::ONE_DEVICE },
+    Take {
+        role: Role::Log,
+        key: "journal",
+        least: 0,
+        doc: "Device for a write journal (levels 5 and 6).",
+        ..Take::ONE_DEVICE
+    },
+]);
 
 impl Layer for Md {
     fn info(&self) -> &LayerInfo {
@@ -231,19 +230,14 @@ fn stop_on(host: &Host, path: &Path, uuid: &str) -> Result<()> {
 }
 
 fn stop_all(host: &Host, left: impl Fn() -> Vec<DeviceNumber>) -> Result<()> {
-    for attempt in 0.. {
-        let Some(array) = left().into_iter().next() else { return Ok(()) };
+    mount_table::until_gone(host, || {
+        let Some(array) = left().into_iter().next() else { return Ok(None) };
         let path = path_of(host, array)?;
         if guard::is_mounted(host, &BlockDevice::find(&path)?)? {
             return Err(Error::host(format!("{} is still mounted", path.display())));
         }
-        match host.run(&Command::new("mdadm").arg("--stop").arg(&path)) {
-            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount_table::BUSY_PAUSE),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
+        Ok(Some(Command::new("mdadm").arg("--stop").arg(&path)))
+    })
 }
 
 /// Pause between two looks at a resync.

@@ -9,7 +9,6 @@ use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Space, Unmet, ne
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +25,7 @@ pub struct Memory {
 }
 
 pub static TMPFS: Memory = Memory {
-    info: info(
+    info: LayerInfo::folder(
         "tmpfs",
         "tmpfs: files in memory, the upper bound for any storage; nothing survives a power loss.",
         &[
@@ -54,7 +53,7 @@ pub static TMPFS: Memory = Memory {
 };
 
 pub static RAMFS: Memory = Memory {
-    info: info(
+    info: LayerInfo::folder(
         "ramfs",
         "ramfs: files in memory without a size limit; large data can exhaust the machine's memory.",
         &[mount_options(
@@ -69,7 +68,7 @@ pub static RAMFS: Memory = Memory {
 };
 
 pub static HUGETLBFS: Memory = Memory {
-    info: info(
+    info: LayerInfo::folder(
         "hugetlbfs",
         "hugetlbfs: huge pages as files; it has no write(2), so every case on it fails with that reason.",
         &[mount_options("Mount options, one string each: [\"pagesize=2M\"].")],
@@ -79,10 +78,6 @@ pub static HUGETLBFS: Memory = Memory {
     rules: &[],
     facts: must_write,
 };
-
-const fn info(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
-    LayerInfo { name, doc, takes: &[], offers: GroundKind::Folder, options }
-}
 
 const fn mount_options(doc: &'static str) -> OptionSpec {
     OptionSpec::with_default("mount", OptionKind::TextList, "none").doc(doc)
@@ -110,10 +105,6 @@ impl Layer for Memory {
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let programs = ["mount", "umount"].into_iter().filter_map(|name| needs::program(host, name, "mount"));
         needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, self.name(), &[])).collect()
-    }
-
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("size")
     }
 
     fn space(&self, options: &Options) -> Option<Space> {

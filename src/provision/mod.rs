@@ -116,14 +116,14 @@ layers! {
     mod lvm; Lvm;
     mod luks; Luks;
     mod delay; DELAY, FLAKEY;
-    mod linear; LINEAR;
+    mod linear; Linear;
     mod bcache; Bcache;
     mod ext; EXT2, EXT3, EXT4;
     mod xfs; XFS;
     mod btrfs; BTRFS;
-    mod zpool; ZPOOL;
-    mod zfs; ZFS;
-    mod zvol; ZVOL;
+    mod zpool; Zpool;
+    mod zfs; Zfs;
+    mod zvol; Zvol;
     mod f2fs; F2FS;
     mod reiserfs; REISERFS;
     mod jfs; JFS;
@@ -252,6 +252,20 @@ pub struct LayerInfo {
     pub options: &'static [OptionSpec],
 }
 
+impl LayerInfo {
+    const fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
+        LayerInfo { name, doc, takes: &[], offers: GroundKind::Device, options }
+    }
+
+    const fn folder(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> LayerInfo {
+        LayerInfo { name, doc, takes: &[], offers: GroundKind::Folder, options }
+    }
+
+    const fn on(self, takes: &'static [Take]) -> LayerInfo {
+        LayerInfo { takes, ..self }
+    }
+}
+
 /// One kind of layer.
 pub trait Layer: Sync {
     fn info(&self) -> &LayerInfo;
@@ -278,8 +292,12 @@ pub trait Layer: Sync {
     /// it tells what the layer lacks as such.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
     /// What it offers at most, where that is known before it is built: an image's size, tmpfs's limit, a folder's free
-    /// space. `data` are the capacities of what it stores data on; by default it offers all of it.
-    fn capacity(&self, _options: &Options, data: &[Bytes]) -> Option<Bytes> {
+    /// space. `data` are the capacities of what it stores data on; by default it offers all of it, and one that stands on
+    /// nothing the size that its first option gives.
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        if let ([], [main, ..]) = (self.info().takes, self.info().options) {
+            return options.size(main.key);
+        }
         (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
     /// What it lacks of what it stores data on, whose capacities are `data`.

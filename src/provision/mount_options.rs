@@ -6,37 +6,9 @@ use crate::record::stack::StackSpec;
 use std::collections::BTreeMap;
 
 /// Options that mount(8) turns into flags, for every filesystem (mount(8), "filesystem-independent mount options").
-const GENERAL: &[&str] = &[
-    "defaults",
-    "rw",
-    "atime",
-    "noatime",
-    "relatime",
-    "norelatime",
-    "strictatime",
-    "nostrictatime",
-    "diratime",
-    "nodiratime",
-    "lazytime",
-    "nolazytime",
-    "sync",
-    "async",
-    "dirsync",
-    "suid",
-    "nosuid",
-    "dev",
-    "nodev",
-    "exec",
-    "noexec",
-    "mand",
-    "nomand",
-    "silent",
-    "loud",
-    "iversion",
-    "noiversion",
-    "symfollow",
-    "nosymfollow",
-];
+const GENERAL: &str = "defaults rw atime noatime relatime norelatime strictatime nostrictatime diratime \
+    nodiratime lazytime nolazytime sync async dirsync suid nosuid dev nodev exec noexec mand nomand silent loud \
+    iversion noiversion symfollow nosymfollow";
 
 /// What is known of one mount option of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +50,7 @@ impl MountOptions {
 }
 
 fn finding(filesystem: &str, option: &str) -> MountFinding {
-    if GENERAL.contains(&option) {
+    if GENERAL.split(' ').any(|known| known == option) {
         return MountFinding::Good;
     }
     match ask(filesystem, option) {
@@ -93,7 +65,7 @@ fn finding(filesystem: &str, option: &str) -> MountFinding {
 /// The mount options that people write for a filesystem, by name.
 pub fn usual(filesystem: &str) -> Vec<&'static str> {
     let own = layer(filesystem).map_or("", Layer::usual_mount_options);
-    GENERAL.iter().copied().chain(own.split_whitespace()).collect()
+    GENERAL.split(' ').chain(own.split_whitespace()).collect()
 }
 
 #[cfg(test)]

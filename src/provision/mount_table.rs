@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::time::sleep;
 use crate::parse::mountinfo::{self, Mount};
 use std::path::Path;
 use std::time::Duration;
@@ -14,6 +16,37 @@ pub(crate) const BUSY_TRIES: u32 = 50;
 
 /// Pause between two tries.
 pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Tries again while somebody else looks at the thing: udev does, after each change.
+///
+/// # Errors
+/// Of the last try.
+pub(crate) fn again(act: impl Fn() -> Result<()>) -> Result<()> {
+    for _ in 0..BUSY_TRIES {
+        if act().is_ok() {
+            return Ok(());
+        }
+        sleep(BUSY_PAUSE);
+    }
+    act()
+}
+
+/// Runs what `next` gives until it gives nothing more; a command that fails is given again after a pause.
+///
+/// # Errors
+/// Of `next`, at once; of a command that keeps failing.
+pub(crate) fn until_gone(host: &Host, next: impl Fn() -> Result<Option<Command>>) -> Result<()> {
+    let mut tries = 0;
+    while let Some(command) = next()? {
+        match host.run(&command) {
+            Err(e) if tries >= BUSY_TRIES => return Err(e),
+            Err(_) => sleep(BUSY_PAUSE),
+            Ok(_) => {}
+        }
+        tries += 1;
+    }
+    Ok(())
+}
 
 /// The kernel's mount table.
 ///

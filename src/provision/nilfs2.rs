@@ -54,15 +54,8 @@ fn cleaner(host: &Host, device: &str) -> Option<Vec<String>> {
     })
 }
 
-const FACTS: &[&str] = &[
-    "# of blocks per segment",
-    "Block size",
-    "Filesystem UUID",
-    "Filesystem features",
-    "Filesystem revision #",
-    "Number of segments",
-    "Reserved segments %",
-];
+const FACTS: &str = "# of blocks per segment, Block size, Filesystem UUID, Filesystem features, Filesystem \
+    revision #, Number of segments, Reserved segments %";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("nilfs-tune").arg("-l").arg(device))?;

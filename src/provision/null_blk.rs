@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
 use crate::record::claim::{Claim, Promise};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,12 +24,10 @@ const CONFIG: &str = "/sys/kernel/config";
 const CONFIGFS: &str = "/sys/kernel/config/nullb";
 const MODULE: &str = "null_blk";
 
-const INFO: LayerInfo = LayerInfo {
-    name: "null_blk",
-    doc: "null_blk: a device in memory with a latency of choice; nothing survives.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "null_blk",
+    "null_blk: a device in memory with a latency of choice; nothing survives.",
+    &[
         OptionSpec::required("null_blk", OptionKind::Size)
             .doc("Size of the device, in whole MiB; what is written stays in memory."),
         OptionSpec::with_default("latency", OptionKind::Span, "0us")
@@ -41,7 +38,7 @@ const INFO: LayerInfo = LayerInfo {
             .doc("Size of a volatile write cache, in whole MiB; without one it declares no cache."),
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for NullBlk {
     fn info(&self) -> &LayerInfo {
@@ -68,10 +65,6 @@ impl Layer for NullBlk {
             hint: format!("mount -t configfs none {CONFIG}"),
         });
         needs::root().into_iter().chain(driver).chain(configfs).collect()
-    }
-
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("null_blk")
     }
 
     fn space(&self, options: &Options) -> Option<Space> {

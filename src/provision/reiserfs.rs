@@ -33,15 +33,8 @@ const RULES: &[KeepRule] = &[
     ("errors=ro-remount", Unless(&["errors="])),
 ];
 
-const FACTS: &[&str] = &[
-    "Blocksize",
-    "Count of blocks on the device",
-    "Hash function used to sort names",
-    "Journal parameters",
-    "Set flags in SB",
-    "UUID",
-    "sb_version",
-];
+const FACTS: &str = "Blocksize, Count of blocks on the device, Hash function used to sort names, Journal \
+    parameters, Set flags in SB, UUID, sb_version";
 
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("debugreiserfs").arg(device))?;

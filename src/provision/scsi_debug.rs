@@ -13,7 +13,6 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,12 +25,10 @@ const PARAMETERS: &str = "/sys/module/scsi_debug/parameters";
 /// Characters that a SCSI vendor has.
 const VENDOR_BYTES: usize = 8;
 
-const INFO: LayerInfo = LayerInfo {
-    name: "scsi_debug",
-    doc: "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "scsi_debug",
+    "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives.",
+    &[
         OptionSpec::required("scsi_debug", OptionKind::Size)
             .doc("Size of the disk, in whole MiB of memory, taken at once."),
         OptionSpec::with_default("latency", OptionKind::Span, "0us").doc("Time until a request is done."),
@@ -41,7 +38,7 @@ const INFO: LayerInfo = LayerInfo {
             .doc("Support atomic writes (Linux 6.11 and later)."),
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for ScsiDebug {
     fn info(&self) -> &LayerInfo {
@@ -72,10 +69,6 @@ impl Layer for ScsiDebug {
             hint: "they came with Linux 6.11: run the plan with --guest=trixie, or remove `atomic_writes`".to_owned(),
         });
         needs::root().into_iter().chain(programs).chain(driver).chain(taken).chain(atomic).collect()
-    }
-
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("scsi_debug")
     }
 
     fn space(&self, options: &Options) -> Option<Space> {
@@ -171,9 +164,9 @@ fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
 
 /// Unloads the module if its disk is the one of this vendor.
 fn unload(host: &Host, vendor: &str) -> Result<()> {
-    for attempt in 0.. {
+    mount_table::until_gone(host, || {
         if !kernel_module::is_loaded(host, MODULE) || parameter(host, "inq_vendor") != vendor {
-            return Ok(());
+            return Ok(None);
         }
         let disks = host.names_in("/sys/block").into_iter().map(|name| Path::new("/dev").join(name));
         for device in disks.filter_map(|path| BlockDevice::find(&path).ok()) {
@@ -182,13 +175,8 @@ fn unload(host: &Host, vendor: &str) -> Result<()> {
                 return Err(Error::host(format!("{} is still mounted", device.path.display())));
             }
         }
-        match host.run(&Command::new("rmmod").arg(MODULE)) {
-            Err(e) if attempt >= mount_table::BUSY_TRIES => return Err(e),
-            Err(_) => sleep(mount_table::BUSY_PAUSE),
-            Ok(_) => {}
-        }
-    }
-    Ok(())
+        Ok(Some(Command::new("rmmod").arg(MODULE)))
+    })
 }
 
 /// Whether the kernel's module has the parameter. An unknown one is ignored, with a line in the kernel's log.

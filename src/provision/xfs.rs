@@ -6,7 +6,7 @@ use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use super::snapshots::{delete_reflinks, reflinks};
-use super::{LayerInfo, Site, guard};
+use super::{Site, guard};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
@@ -18,13 +18,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub static XFS: Recipe = Recipe {
-    info: LayerInfo {
-        takes: &[
-            Take::ONE_DEVICE,
-            Take { role: Role::Log, key: "logdev", least: 0, doc: "Separate device for the log.", ..Take::ONE_DEVICE },
-        ],
-        ..on_one_device("xfs", "XFS: the default on Red Hat; needs at least 300 MiB.")
-    },
+    info: on_one_device("xfs", "XFS: the default on Red Hat; needs at least 300 MiB.").on(&[
+        Take::ONE_DEVICE,
+        Take { role: Role::Log, key: "logdev", least: 0, doc: "Separate device for the log.", ..Take::ONE_DEVICE },
+    ]),
     programs: &["xfs_info"],
     package: "xfsprogs",
     modules: &["xfs"],
@@ -119,30 +116,10 @@ const RULES: &[KeepRule] = &[
     ("qnoenforce", Shown(&["uqnoenforce"])),
 ];
 
-const FACTS: &[&str] = &[
-    "meta-data isize",
-    "meta-data agcount",
-    "meta-data sectsz",
-    "meta-data crc",
-    "meta-data finobt",
-    "meta-data sparse",
-    "meta-data rmapbt",
-    "meta-data reflink",
-    "meta-data bigtime",
-    "meta-data inobtcount",
-    "data bsize",
-    "data blocks",
-    "data sunit",
-    "data swidth",
-    "naming ftype",
-    "log",
-    "log bsize",
-    "log blocks",
-    "log version",
-    "log sectsz",
-    "log sunit",
-    "log lazy-count",
-];
+const FACTS: &str = "meta-data isize, meta-data agcount, meta-data sectsz, meta-data crc, meta-data finobt, \
+    meta-data sparse, meta-data rmapbt, meta-data reflink, meta-data bigtime, meta-data inobtcount, data bsize, data \
+    blocks, data sunit, data swidth, naming ftype, log, log bsize, log blocks, log version, log sectsz, log sunit, \
+    log lazy-count";
 
 fn facts(host: &Host, _device: &Path, target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("xfs_info").arg(target))?;

@@ -16,9 +16,6 @@ use std::path::{Path, PathBuf};
 
 pub struct Zfs;
 
-/// Its only instance.
-pub static ZFS: Zfs = Zfs;
-
 /// Exactly one pool, named by `on`.
 pub(super) const ONE_POOL: Take =
     Take { kind: GroundKind::Pool, doc: "The pool to use; default: the latest.", ..Take::ONE_DEVICE };
@@ -28,26 +25,21 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("mountpoint", "pgstrata chooses the mount point"),
     ("canmount", "nothing but pgstrata mounts it"),
     ("readonly", "PostgreSQL could not write"),
-    ("sharenfs", "nothing is shared with others"),
-    ("sharesmb", "nothing is shared with others"),
-    ("zoned", "it stays with this machine"),
-    ("jailed", "it stays with this machine"),
-    ("encryption", "there is no key for it; use LUKS below the pool"),
-    ("keyformat", "there is no key for it; use LUKS below the pool"),
-    ("keylocation", "there is no key for it; use LUKS below the pool"),
+    ("sharenfs sharesmb", "nothing is shared with others"),
+    ("zoned jailed", "it stays with this machine"),
+    ("encryption keyformat keylocation", "there is no key for it; use LUKS below the pool"),
     ("volsize", "it is the option `size` of the layer `zvol`"),
     ("pgstrata:", "pgstrata recognizes its datasets by it"),
 ];
 
-const INFO: LayerInfo = LayerInfo {
-    name: "zfs",
-    doc: "A dataset of a ZFS pool, with any properties; a pool can hold several.",
-    takes: &[ONE_POOL],
-    offers: GroundKind::Folder,
-    options: &[zfs_tools::properties(
+const INFO: LayerInfo = LayerInfo::folder(
+    "zfs",
+    "A dataset of a ZFS pool, with any properties; a pool can hold several.",
+    &[zfs_tools::properties(
         "Dataset properties by name: { recordsize = \"8k\", compression = \"lz4\", logbias = \"throughput\" }.",
     )],
-};
+)
+.on(&[ONE_POOL]);
 
 impl Layer for Zfs {
     fn info(&self) -> &LayerInfo {

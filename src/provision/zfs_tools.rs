@@ -65,8 +65,8 @@ pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), O
         if value.is_empty() || value.chars().any(|c| c.is_control() || c == '/') {
             return problem(format!("the value of `{name}` is empty or contains a slash or a control character"));
         }
-        let known =
-            refused.iter().find(|(start, _)| name == *start || (start.ends_with(':') && name.starts_with(start)));
+        let is_it = |start: &str| name == start || (start.ends_with(':') && name.starts_with(start));
+        let known = refused.iter().find(|(starts, _)| starts.split(' ').any(is_it));
         if let Some((_, why)) = known {
             return problem(format!("the property `{name}` is not allowed in plans: {why}"));
         }
@@ -177,24 +177,14 @@ pub(super) fn facts(found: &[Property]) -> BTreeMap<String, String> {
 }
 
 /// Properties of a dataset that say what a sync does and how blocks are written.
-const OF_MOUNT: [&str; 10] = [
-    "atime",
-    "checksum",
-    "compression",
-    "copies",
-    "direct",
-    "logbias",
-    "primarycache",
-    "recordsize",
-    "redundant_metadata",
-    "sync",
-];
+const OF_MOUNT: &str = "atime checksum compression copies direct logbias primarycache recordsize \
+    redundant_metadata sync";
 
 /// What to know of a mounted dataset beside its mount options: these properties, and the parameters of the module that say
 /// what a sync does. Empty where ZFS does not answer.
 pub(super) fn of_mount(host: &Host, dataset: &str) -> BTreeMap<String, String> {
     let found = get(host, "zfs", dataset).unwrap_or_default().into_iter();
-    let of_dataset = found.filter(|property| OF_MOUNT.contains(&property.name.as_str()));
+    let of_dataset = found.filter(|property| OF_MOUNT.split(' ').any(|name| name == property.name));
     let of_dataset = of_dataset.map(|property| (property.name, property.value));
     let of_module = durability::zfs_parameter_names();
     let of_module = of_module.filter_map(|name| Some((name.to_owned(), modules::shown(host, name)?)));

@@ -24,9 +24,6 @@ use std::path::{Path, PathBuf};
 
 pub struct Zpool;
 
-/// Its only instance.
-pub static ZPOOL: Zpool = Zpool;
-
 /// Redundancy among the devices for data (zpoolconcepts(7)).
 const GROUPS: &[&str] = &["mirror", "raidz1", "raidz2", "raidz3", "draid1", "draid2", "draid3"];
 const MIRROR: &[&str] = &["mirror"];

@@ -12,9 +12,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::time::sleep;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,19 +21,17 @@ pub struct Zram;
 
 const CONTROL: &str = "/sys/class/zram-control";
 
-const INFO: LayerInfo = LayerInfo {
-    name: "zram",
-    doc: "zram: a device of compressed memory; nothing survives a power loss.",
-    takes: &[],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "zram",
+    "zram: a device of compressed memory; nothing survives a power loss.",
+    &[
         OptionSpec::required("zram", OptionKind::Size)
             .doc("Size of the device; it takes less memory, by how well the data compress."),
         OptionSpec::with_default("algorithm", OptionKind::Text, "the kernel's")
             .doc("Compression: lzo-rle, lz4, zstd, as /sys/block/zram0/comp_algorithm lists them."),
         knobs::QUEUE,
     ],
-};
+);
 
 impl Layer for Zram {
     fn info(&self) -> &LayerInfo {
@@ -54,10 +50,6 @@ impl Layer for Zram {
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let driver = kernel_module::unmet(host, "zram", "zram", |host| host.exists(CONTROL));
         needs::root().into_iter().chain(driver).collect()
-    }
-
-    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
-        options.size("zram")
     }
 
     fn space(&self, options: &Options) -> Option<Space> {
@@ -151,7 +143,7 @@ fn reset(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
     if guard::is_mounted(host, &device)? {
         return Err(Error::host(format!("{} is still mounted", device.path.display())));
     }
-    again(|| host.write(node.path_of("reset"), "1"))
+    mount_table::again(|| host.write(node.path_of("reset"), "1"))
 }
 
 /// Removes a device that has no size.
@@ -159,18 +151,7 @@ fn remove(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
     if node.attribute(host, "disksize").as_deref() != Some("0") {
         return Ok(());
     }
-    again(|| host.write(format!("{CONTROL}/hot_remove"), &number.to_string()))
-}
-
-/// Tries again while somebody looks at the device: udev does, after each change.
-fn again(act: impl Fn() -> Result<()>) -> Result<()> {
-    for _ in 0..mount_table::BUSY_TRIES {
-        if act().is_ok() {
-            return Ok(());
-        }
-        sleep(mount_table::BUSY_PAUSE);
-    }
-    act()
+    mount_table::again(|| host.write(format!("{CONTROL}/hot_remove"), &number.to_string()))
 }
 
 #[cfg(test)]

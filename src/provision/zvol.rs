@@ -16,15 +16,11 @@ use crate::host::{Host, paths};
 use crate::parse::zfs_get::Property;
 use crate::record::durability;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub struct Zvol;
-
-/// Its only instance.
-pub static ZVOL: Zvol = Zvol;
 
 const SIZE: &str = "size";
 const DEFAULT_SIZE: &str = "80%";
@@ -35,12 +31,10 @@ fn size(options: &Options) -> Option<Size> {
     (!matches!(size, Size::Bytes(0) | Size::Percent(0))).then_some(size)
 }
 
-const INFO: LayerInfo = LayerInfo {
-    name: "zvol",
-    doc: "A volume of a ZFS pool: a block device for another filesystem.",
-    takes: &[ONE_POOL],
-    offers: GroundKind::Device,
-    options: &[
+const INFO: LayerInfo = LayerInfo::device(
+    "zvol",
+    "A volume of a ZFS pool: a block device for another filesystem.",
+    &[
         OptionSpec::with_default(SIZE, OptionKind::Text, DEFAULT_SIZE)
             .doc("Size of the volume: 4GiB, or a share of the pool's free space: 80%."),
         OptionSpec::with_default("sparse", OptionKind::Boolean, "false").doc("Reserve no space in the pool."),
@@ -49,7 +43,8 @@ const INFO: LayerInfo = LayerInfo {
         ),
         knobs::QUEUE,
     ],
-};
+)
+.on(&[ONE_POOL]);
 
 impl Layer for Zvol {
     fn info(&self) -> &LayerInfo {
@@ -175,14 +170,14 @@ mod tests {
 
     #[test]
     fn a_size_is_absolute_or_a_share_in_whole_blocks() {
-        assert_eq!(ZVOL.capacity(&sized("1GiB"), &[]), Some(Bytes(1 << 30)));
-        assert_eq!(ZVOL.capacity(&sized("50%"), &[Bytes(3 << 20), Bytes((2 << 20) + 4096)]), Some(Bytes(2 << 20)));
+        assert_eq!(Zvol.capacity(&sized("1GiB"), &[]), Some(Bytes(1 << 30)));
+        assert_eq!(Zvol.capacity(&sized("50%"), &[Bytes(3 << 20), Bytes((2 << 20) + 4096)]), Some(Bytes(2 << 20)));
         for bad in ["0%", "101%", "80", "x", "0GiB"] {
-            assert_eq!(ZVOL.check(&sized(bad)).unwrap_err().key.as_deref(), Some(SIZE), "{bad}");
+            assert_eq!(Zvol.check(&sized(bad)).unwrap_err().key.as_deref(), Some(SIZE), "{bad}");
         }
         let hidden = ("volmode".to_owned(), OptionValue::Text("none".to_owned()));
         let mut options = Options::default();
         options.set(zfs_tools::PROPERTIES_KEY, OptionValue::Map([hidden].into()));
-        assert!(ZVOL.check(&options).is_err());
+        assert!(Zvol.check(&options).is_err());
     }
 }

@@ -9,20 +9,59 @@ use std::collections::{BTreeMap, BTreeSet};
 const OPEN: &str = "host";
 
 /// Rooms with floors, the lowest first; parts of one floor do not use each other. The same table stands in `ARCHITECTURE.md`.
-const FLOORS: &[(&str, &[&[&str]])] = &[(
-    "analyse",
-    &[
-        &["findings", "imported"],
-        &["trial", "probe"],
-        &["case"],
-        &["run"],
-        &["words"],
-        &["analysis"],
-        &["load"],
-        &["look", "merge", "compare"],
-        &["fleet", "limits", "shelf", "trial_table"],
-    ],
-)];
+const FLOORS: &[(&str, &[&[&str]])] = &[
+    (
+        "analyse",
+        &[
+            &["findings", "imported"],
+            &["trial", "probe"],
+            &["case"],
+            &["run"],
+            &["words"],
+            &["analysis"],
+            &["load"],
+            &["look", "merge", "compare"],
+            &["fleet", "limits", "shelf", "trial_table"],
+        ],
+    ),
+    (
+        "plan",
+        &[
+            &["limits", "ids", "order", "forecast", "drawing", "shipped"],
+            &["problem"],
+            &["tree"],
+            &["names", "values", "blocks", "durability"],
+            &["options", "joined"],
+            &["guest", "build", "workloads"],
+            &["postgres"],
+            &["machine"],
+            &["stacks"],
+            &["matrix", "schema", "example", "pointed"],
+            &["select"],
+            &["quick"],
+        ],
+    ),
+    (
+        "provision",
+        &[
+            &["ledger", "sysfs", "mount_table", "needs", "options_kept", "size"],
+            &["folder", "identity", "kernel_module"],
+            &["guard", "knobs", "mapper", "directory"],
+            &["precondition", "zfs_tools", "delay", "guest_disk", "null_blk", "scsi_debug", "zram"],
+            &["mount", "disk", "linear", "zfs_places"],
+            &["devices", "image_file", "memory", "mount_options", "recorded"],
+            &["facts", "images", "loop_image", "undo"],
+            &["stack"],
+            &["drives", "machine_crash", "remount", "same_bytes", "snapshots"],
+            &["filesystem"],
+            &[
+                "bcache", "bcachefs", "btrfs", "ext", "f2fs", "jfs", "luks", "lvm", "md", "nilfs2", "reiserfs", "xfs",
+                "zfs", "zpool",
+            ],
+            &["zvol"],
+        ],
+    ),
+];
 
 type Module = Vec<String>;
 

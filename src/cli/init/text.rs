@@ -27,54 +27,43 @@ pub(super) struct Question {
     clients: &'static str,
 }
 
-const EXT4: &[(&str, &str)] = &[("ext4", "\"ext4\"")];
+/// A question of ext4 with 8 clients, which needs no device.
+const fn question(name: &'static str, doc: &'static str, baseline: &'static str) -> Question {
+    let stacks = &[("ext4", "\"ext4\"")];
+    Question { name, doc, formats: false, stacks, baseline, settings: "", clients: "8" }
+}
 
-/// Every question.
+/// Every question, in the order in which they are offered.
 pub(super) const QUESTIONS: [Question; 5] = [
     Question {
-        name: "filesystem",
-        doc: "ext4 or xfs, both with mkfs defaults",
         formats: true,
         stacks: &[("ext4", "\"ext4\""), ("xfs", "\"xfs\"")],
-        baseline: "\"ext4\"",
-        settings: "",
-        clients: "8",
+        ..question("filesystem", "ext4 or xfs, both with mkfs defaults", "\"ext4\"")
     },
     Question {
-        name: "mount-options",
-        doc: "whether noatime and lazytime matter on ext4",
         formats: true,
         stacks: &[("ext4", "{ ext4 = { mount = [[\"relatime\"], [\"noatime\"], [\"lazytime\"]] } }")],
-        baseline: "{ \"ext4.mount\" = \"relatime\" }",
-        settings: "",
-        clients: "8",
+        ..question("mount-options", "whether noatime and lazytime matter on ext4", "{ \"ext4.mount\" = \"relatime\" }")
     },
     Question {
-        name: "wal-sync-method",
-        doc: "which wal_sync_method: fdatasync or open_datasync",
-        formats: false,
-        stacks: EXT4,
-        baseline: "{ wal_sync_method = \"fdatasync\" }",
         settings: "settings = { wal_sync_method = [\"fdatasync\", \"open_datasync\"] }\n",
-        clients: "8",
+        ..question(
+            "wal-sync-method",
+            "which wal_sync_method: fdatasync or open_datasync",
+            "{ wal_sync_method = \"fdatasync\" }",
+        )
     },
     Question {
-        name: "wal-compression",
-        doc: "whether compressing full-page images in WAL pays",
-        formats: false,
-        stacks: EXT4,
-        baseline: "{ wal_compression = \"off\" }",
         settings: "settings = { wal_compression = [\"off\", \"on\"] }\n",
-        clients: "8",
+        ..question(
+            "wal-compression",
+            "whether compressing full-page images in WAL pays",
+            "{ wal_compression = \"off\" }",
+        )
     },
     Question {
-        name: "clients",
-        doc: "how the commit rate scales with the number of clients",
-        formats: false,
-        stacks: EXT4,
-        baseline: "{ clients = 1 }",
-        settings: "",
         clients: "[1, 4, 16]",
+        ..question("clients", "how the commit rate scales with the number of clients", "{ clients = 1 }")
     },
 ];
 

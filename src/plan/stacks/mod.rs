@@ -44,29 +44,24 @@ const FOLDER: &str = "/";
 pub(super) struct StackDraft<'c> {
     /// Its name, where it is written.
     pub name: Key,
+    /// The stack, its nodes without options.
+    spec: StackSpec,
+    /// One for each node of `spec`.
     nodes: Vec<NodeDraft<'c>>,
     /// Knobs of `[machine]` for every device, as far as a device here takes them.
     queue: Vec<Axis>,
-    data: GroundName,
-    wal: Option<GroundName>,
     /// The stack that holds `pg_wal`, where it is named.
     wal_stack: Option<Key>,
-    tablespaces: BTreeMap<String, GroundName>,
-    reuse: bool,
     /// How it is aged, with the entry that describes the options.
     age: Option<AgeDraft<'c>>,
-    /// Of what it is a part.
-    only: Option<String>,
 }
 
 /// A node that has been read.
 #[derive(Clone)]
 struct NodeDraft<'c> {
-    name: String,
     place: Span,
     entry: &'c CatalogueEntry,
     axes: Vec<Axis>,
-    inputs: Vec<Input>,
     /// Name of the devices that one `count` makes: they are alike in every case.
     alike: Option<String>,
 }
@@ -79,7 +74,11 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
     for (key, node) in &tables {
         names::check(key, "stack", problems);
         match &node.value {
-            Value::Table(pairs) => stacks.extend(read_stack(key, pairs, &all, catalogue, problems)),
+            Value::Table(pairs) => {
+                let (layers, parts, alike) = (Vec::new(), Vec::new(), BTreeMap::new());
+                let written = Parts { stack: key, pairs, all: &all, catalogue, layers, parts, alike, wal_stack: None };
+                stacks.extend(written.read(problems));
+            }
             _ => {
                 let message = format!("stack `{}` must be a table, found {}", key.text, node.noun());
                 problems.add(Problem::at(&node.span, message));
@@ -113,37 +112,6 @@ pub(super) fn give_queue(stacks: &mut [StackDraft<'_>], queue: &[Axis], problems
     }
 }
 
-fn read_stack<'c>(
-    name: &Key,
-    pairs: &[Pair],
-    all: &[&str],
-    catalogue: &'c Catalogue,
-    problems: &mut Problems,
-) -> Option<StackDraft<'c>> {
-    let before = problems.len();
-    refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, &format!("stack `{}`", name.text), problems);
-    let parts = Parts::read(name, pairs, all, catalogue, problems);
-    let reuse = read_reuse(name, pairs, problems);
-    let age = age::read(name, pairs, catalogue, problems);
-    if problems.len() > before {
-        return None;
-    }
-    let draft = parts.wired(name, reuse, problems).map(|draft| StackDraft { age, ..draft });
-    (problems.len() == before).then_some(draft?)
-}
-
-fn read_reuse(name: &Key, pairs: &[Pair], problems: &mut Problems) -> bool {
-    match get(pairs, "reuse").map(|(_, node)| node) {
-        None => false,
-        Some(Node { value: Value::Boolean(reuse), .. }) => *reuse,
-        Some(node) => {
-            let message = format!("`reuse` of stack `{}` must be true or false, found {}", name.text, node.noun());
-            problems.add(Problem::at(&node.span, message));
-            false
-        }
-    }
-}
-
 /// What a layer is in its stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -155,8 +123,13 @@ enum Part {
 }
 
 /// The layers of a stack as they are written, in build order, each with the name that it is given.
-#[derive(Default)]
 struct Parts<'t, 'c> {
+    /// The stack's name.
+    stack: &'t Key,
+    pairs: &'t [Pair],
+    /// Names of all stacks.
+    all: &'t [&'t str],
+    catalogue: &'c Catalogue,
     layers: Vec<Written<'t, 'c>>,
     parts: Vec<(Part, Key)>,
     /// Name of the devices that one `count` makes, by the place of each among the layers.
@@ -165,29 +138,43 @@ struct Parts<'t, 'c> {
 }
 
 impl<'t, 'c> Parts<'t, 'c> {
-    fn read(
-        stack: &Key,
-        pairs: &'t [Pair],
-        all: &[&str],
-        catalogue: &'c Catalogue,
-        problems: &mut Problems,
-    ) -> Parts<'t, 'c> {
-        let mut parts = Parts::default();
-        parts.read_devices(stack, pairs, catalogue, problems);
+    fn read(mut self, problems: &mut Problems) -> Option<StackDraft<'c>> {
+        let before = problems.len();
+        let (name, pairs) = (&self.stack.text, self.pairs);
+        refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, &format!("stack `{name}`"), problems);
+        self.read_devices(problems);
         if let Some((_, node)) = get(pairs, "volume") {
             let items = node.items();
             if items.is_empty() {
                 problems.add(Problem::at(&node.span, "`volume` is an empty list").help("remove it"));
             }
             for item in items {
-                parts.push(Part::Volume, None, layer::read(Slot::Volume, item, catalogue, problems), problems);
+                self.push(Part::Volume, None, self.layer(Slot::Volume, item, problems), problems);
             }
         }
-        parts.read_filesystem(stack, pairs, catalogue, problems);
-        parts.read_wal(stack, pairs, all, catalogue, problems);
-        parts.read_tablespaces(stack, pairs, catalogue, problems);
-        parts.read_module(stack, pairs, problems);
-        parts
+        self.read_filesystem(problems);
+        self.read_wal(problems);
+        self.read_tablespaces(problems);
+        self.read_module(problems);
+        let reuse = match get(pairs, "reuse").map(|(_, node)| (&node.value, node)) {
+            None => false,
+            Some((Value::Boolean(reuse), _)) => *reuse,
+            Some((_, node)) => {
+                let message = format!("`reuse` of stack `{name}` must be true or false, found {}", node.noun());
+                problems.add(Problem::at(&node.span, message));
+                false
+            }
+        };
+        let age = age::read(self.stack, pairs, self.catalogue, problems);
+        if problems.len() > before {
+            return None;
+        }
+        let draft = self.wired(reuse, problems).map(|draft| StackDraft { age, ..draft });
+        (problems.len() == before).then_some(draft?)
+    }
+
+    fn layer(&self, slot: Slot, node: &'t Node, problems: &mut Problems) -> Option<Written<'t, 'c>> {
+        layer::read(slot, node, self.catalogue, problems)
     }
 
     /// Adds a layer; its name is `given`, or its own `name`, or else its layer's.
@@ -208,33 +195,33 @@ impl<'t, 'c> Parts<'t, 'c> {
         self.parts.push((part, name));
     }
 
-    fn read_devices(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
-        match (get(pairs, "device"), get(pairs, "devices")) {
+    fn read_devices(&mut self, problems: &mut Problems) {
+        match (get(self.pairs, "device"), get(self.pairs, "devices")) {
             (Some((one, _)), Some((many, _))) => {
-                let message = format!("stack `{}` has both `device` and `devices`", stack.text);
+                let message = format!("stack `{}` has both `device` and `devices`", self.stack.text);
                 let problem = Problem::at(&many.span, message).also(&one.span, "and this");
                 problems.add(problem.help("move all of them under `devices`, each with a name"));
             }
-            (Some((_, node)), None) => self.read_device(None, node, catalogue, problems),
+            (Some((_, node)), None) => self.read_device(None, node, problems),
             (None, Some((_, node))) => match &node.value {
-                Value::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, catalogue)) => {
+                Value::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, self.catalogue)) => {
                     if named.is_empty() {
                         problems.add(Problem::at(&node.span, "`devices` is empty").help("remove it"));
                     }
                     for (key, node) in named {
                         names::check(key, "device", problems);
-                        self.read_device(Some(key), node, catalogue, problems);
+                        self.read_device(Some(key), node, problems);
                     }
                 }
-                _ => self.read_device(None, node, catalogue, problems),
+                _ => self.read_device(None, node, problems),
             },
             (None, None) => {}
         }
     }
 
     /// Reads one device, or as many alike as its `count` says, which are then called `d1`, `d2`, ...
-    fn read_device(&mut self, name: Option<&Key>, node: &'t Node, catalogue: &'c Catalogue, problems: &mut Problems) {
-        let Some(first) = layer::read(Slot::Device, node, catalogue, problems) else { return };
+    fn read_device(&mut self, name: Option<&Key>, node: &'t Node, problems: &mut Problems) {
+        let Some(first) = self.layer(Slot::Device, node, problems) else { return };
         let count = first.wire("count").map(|(_, node)| (&node.value, node));
         let count = match count {
             None => return self.push(Part::Device, name, Some(first), problems),
@@ -248,34 +235,34 @@ impl<'t, 'c> Parts<'t, 'c> {
         let stem = name.map_or("d", |name| &name.text);
         for number in 1..=count {
             let name = Key { text: format!("{stem}{number}"), span: first.key.span.clone() };
-            let layer = layer::read(Slot::Device, node, catalogue, problems);
+            let layer = self.layer(Slot::Device, node, problems);
             self.alike.insert(self.layers.len(), stem.to_owned());
             self.push(Part::Device, Some(&name), layer, problems);
         }
     }
 
-    fn read_filesystem(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
-        let layer = match (get(pairs, "filesystem"), get(pairs, "directory")) {
-            (Some((_, node)), None) => layer::read(Slot::Filesystem, node, catalogue, problems),
-            (None, Some((key, node))) => layer::by_key(key, node, catalogue, problems),
+    fn read_filesystem(&mut self, problems: &mut Problems) {
+        let layer = match (get(self.pairs, "filesystem"), get(self.pairs, "directory")) {
+            (Some((_, node)), None) => self.layer(Slot::Filesystem, node, problems),
+            (None, Some((key, node))) => layer::by_key(key, node, self.catalogue, problems),
             (Some((key, _)), Some((directory, _))) => {
-                let message = format!("stack `{}` has both `filesystem` and `directory`", stack.text);
+                let message = format!("stack `{}` has both `filesystem` and `directory`", self.stack.text);
                 let problem = Problem::at(&directory.span, message).also(&key.span, "and this");
                 problems.add(problem.help("`directory` alone uses an existing folder and builds nothing"));
                 None
             }
             (None, None) => {
-                let message = format!("stack `{}` has no filesystem", stack.text);
+                let message = format!("stack `{}` has no filesystem", self.stack.text);
                 let help = "add filesystem = \"NAME\", or directory = \"/PATH\" to use an existing folder";
-                problems.add(Problem::at(&stack.span, message).help(help));
+                problems.add(Problem::at(&self.stack.span, message).help(help));
                 None
             }
         };
         if let Some(layer) = layer.as_ref().filter(|layer| layer.entry.takes.is_empty()) {
             for key in ["device", "devices", "volume"] {
-                let lone = get(pairs, "wal").is_none() && get(pairs, "tablespace").is_none();
-                if let Some((key, _)) = get(pairs, key).filter(|_| lone) {
-                    let (name, stack) = (layer.entry.name, &stack.text);
+                let lone = get(self.pairs, "wal").is_none() && get(self.pairs, "tablespace").is_none();
+                if let Some((key, _)) = get(self.pairs, key).filter(|_| lone) {
+                    let (name, stack) = (layer.entry.name, &self.stack.text);
                     let message = format!("`{name}` needs no device, so stack `{stack}` cannot have a {}", key.text);
                     let help = format!("remove `{}`", key.text);
                     problems.add(Problem::at(&key.span, message).help(help));
@@ -285,48 +272,41 @@ impl<'t, 'c> Parts<'t, 'c> {
         self.push(Part::Data, None, layer, problems);
     }
 
-    fn read_wal(
-        &mut self,
-        stack: &Key,
-        pairs: &'t [Pair],
-        all: &[&str],
-        catalogue: &'c Catalogue,
-        problems: &mut Problems,
-    ) {
-        let Some((key, node)) = get(pairs, "wal") else { return };
+    fn read_wal(&mut self, problems: &mut Problems) {
+        let Some((key, node)) = get(self.pairs, "wal") else { return };
         let Some(other) = node.text() else {
             if matches!(node.value, Value::Table(_)) {
-                let layer = layer::read(Slot::Filesystem, node, catalogue, problems);
+                let layer = self.layer(Slot::Filesystem, node, problems);
                 return self.push(Part::Wal, Some(key), layer, problems);
             }
             let message = format!(
                 "`wal` of stack `{}` must be the name of a stack or a layer, found {}",
-                stack.text,
+                self.stack.text,
                 node.noun()
             );
             return problems.add(Problem::at(&node.span, message));
         };
-        if other == stack.text {
-            let message = format!("`wal` of stack `{}` names the stack itself", stack.text);
+        if other == self.stack.text {
+            let message = format!("`wal` of stack `{}` names the stack itself", self.stack.text);
             problems.add(
                 Problem::at(&node.span, message).help("remove it: without `wal`, the WAL is stored with the data"),
             );
-        } else if !all.contains(&other) {
-            let message = format!("`wal` of stack `{}` refers to an unknown stack `{other}`", stack.text);
+        } else if !self.all.contains(&other) {
+            let message = format!("`wal` of stack `{}` refers to an unknown stack `{other}`", self.stack.text);
             let problem = Problem::at(&node.span, message);
-            problems.add(if Slot::Filesystem.has(other, catalogue) {
+            problems.add(if Slot::Filesystem.has(other, self.catalogue) {
                 problem.help(format!("for a separate filesystem write wal = {{ {other} = {{ on = \"DEVICE\" }} }}"))
             } else {
-                problem.help(suggestion(other, all.iter().copied().filter(|name| *name != stack.text)))
+                problem.help(suggestion(other, self.all.iter().copied().filter(|name| *name != self.stack.text)))
             });
         }
         self.wal_stack = Some(Key { text: other.to_owned(), span: node.span.clone() });
     }
 
-    fn read_tablespaces(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
-        let Some((_, node)) = get(pairs, "tablespace") else { return };
+    fn read_tablespaces(&mut self, problems: &mut Problems) {
+        let Some((_, node)) = get(self.pairs, "tablespace") else { return };
         const HELP: &str = "write tablespace = { NAME = { ext4 = { on = \"DEVICE\" } } }";
-        let what = format!("`tablespace` of stack `{}`", stack.text);
+        let what = format!("`tablespace` of stack `{}`", self.stack.text);
         let Some(named) = node.table(what, HELP, problems) else { return };
         for (key, node) in named {
             names::check(key, "tablespace", problems);
@@ -337,21 +317,21 @@ impl<'t, 'c> Parts<'t, 'c> {
                         .help("PostgreSQL reserves names that start with pg_, and a name with - needs quotes"),
                 );
             }
-            let layer = layer::read(Slot::Filesystem, node, catalogue, problems);
+            let layer = self.layer(Slot::Filesystem, node, problems);
             self.push(Part::Tablespace(key.clone()), Some(key), layer, problems);
         }
     }
 
     /// Hands the parameters of a kernel module to the first layer that has them as an option.
-    fn read_module(&mut self, stack: &Key, pairs: &'t [Pair], problems: &mut Problems) {
-        let Some(pair) = pairs.iter().find(|(key, _)| key.text == MODULE) else { return };
+    fn read_module(&mut self, problems: &mut Problems) {
+        let Some(pair) = self.pairs.iter().find(|(key, _)| key.text == MODULE) else { return };
         let has = |layer: &&mut Written<'_, '_>| layer.entry.options.iter().any(|spec| spec.key == MODULE);
         let Some(layer) = self.layers.iter_mut().find(has) else {
-            let message = format!("no layer of stack `{}` has parameters of a kernel module", stack.text);
+            let message = format!("no layer of stack `{}` has parameters of a kernel module", self.stack.text);
             return problems.add(Problem::at(&pair.0.span, message).help("`zpool` has: those of ZFS"));
         };
         if let Some((first, _)) = layer.options.iter().find(|(key, _)| key.text == MODULE) {
-            let message = format!("`{MODULE}` of stack `{}` is also given for `{}`", stack.text, layer.key.text);
+            let message = format!("`{MODULE}` of stack `{}` is also given for `{}`", self.stack.text, layer.key.text);
             return problems.add(Problem::at(&pair.0.span, message).also(&first.span, "here"));
         }
         layer.options.push(pair);
@@ -381,12 +361,14 @@ impl<'t, 'c> Parts<'t, 'c> {
         taken.into_iter().map(|(name, _)| name).collect()
     }
 
-    fn wired(self, stack: &Key, reuse: bool, problems: &mut Problems) -> Option<StackDraft<'c>> {
+    fn wired(self, reuse: bool, problems: &mut Problems) -> Option<StackDraft<'c>> {
         let before = problems.len();
         let names = self.name_nodes(problems);
-        let mut wiring = Wiring::new(&stack.text, &self.layers, &names);
+        let mut wiring = Wiring::new(&self.stack.text, &self.layers, &names);
         let mut nodes: Vec<NodeDraft<'c>> = Vec::new();
-        let (mut data, mut wal, mut tablespaces) = (None, None, BTreeMap::new());
+        let mut spec = StackSpec { name: self.stack.text.clone(), reuse, ..StackSpec::default() };
+        spec.wal_stack = self.wal_stack.as_ref().map(|key| key.text.clone());
+        let mut data = None;
         for (at, ((written, (part, _)), name)) in self.layers.iter().zip(&self.parts).zip(names).enumerate() {
             let alike = self.alike.get(&at).cloned();
             let inputs = wiring.inputs(&name, written, problems);
@@ -400,35 +382,32 @@ impl<'t, 'c> Parts<'t, 'c> {
                 folder: Path::new(FOLDER),
             };
             let axes = read_options(&entered, problems)?;
-            let place = written.key.span.clone();
-            let node = NodeDraft { name, place, entry: written.entry, axes, inputs, alike };
+            let node = NodeDraft { place: entered.place, entry: written.entry, axes, alike };
             let grounds = (node.entry.grounds)(&node.options(&node.first_choices()));
-            let ground = GroundName::of(&node.name, grounds.first().map_or("", String::as_str));
-            wiring.offer(&node, grounds);
+            let ground = GroundName::of(&name, grounds.first().map_or("", String::as_str));
+            wiring.offer(&name, &node, grounds);
             match part {
                 Part::Device | Part::Volume => {}
                 Part::Data => data = Some(ground),
-                Part::Wal => wal = Some(ground),
-                Part::Tablespace(key) => drop(tablespaces.insert(key.text.clone(), ground)),
+                Part::Wal => spec.wal = Some(ground),
+                Part::Tablespace(key) => drop(spec.tablespaces.insert(key.text.clone(), ground)),
             }
+            let layer = node.entry.name.to_owned();
+            spec.nodes.push(NodeSpec { name, layer, options: Options::default(), inputs });
             nodes.push(node);
         }
-        let ends: Vec<&GroundName> = data.iter().chain(&wal).chain(tablespaces.values()).collect();
+        let ends: Vec<&GroundName> = data.iter().chain(&spec.wal).chain(spec.tablespaces.values()).collect();
         if problems.len() == before {
             wiring.refuse_unused(&ends, problems);
         }
-        let (name, data, wal_stack) = (stack.clone(), data?, self.wal_stack);
+        spec.data = data?;
         Some(StackDraft {
-            name,
+            name: self.stack.clone(),
+            spec,
             nodes,
             queue: Vec::new(),
-            data,
-            wal,
-            wal_stack,
-            tablespaces,
-            reuse,
+            wal_stack: self.wal_stack,
             age: None,
-            only: None,
         })
     }
 }
@@ -447,7 +426,7 @@ impl NodeDraft<'_> {
         self.axes.iter().filter_map(|axis| axis.choices.first()).collect()
     }
 
-    fn options(&self, chosen: &[&Choice]) -> crate::record::options::Options {
+    fn options(&self, chosen: &[&Choice]) -> Options {
         options(self.entry, Path::new(FOLDER), &self.axes, chosen)
     }
 }
@@ -457,31 +436,33 @@ impl<'c> StackDraft<'c> {
     fn join_wal(&mut self, all: &[StackDraft<'c>], problems: &mut Problems) {
         let Some(key) = &self.wal_stack else { return };
         let Some(other) = all.iter().find(|other| other.name.text == key.text) else { return };
-        if other.reuse != self.reuse {
+        if other.spec.reuse != self.spec.reuse {
             let (own, theirs) = (&self.name.text, &other.name.text);
             let message = format!("`reuse` differs between stack `{own}` and `{theirs}`, which holds its WAL");
             let problem = Problem::at(&key.span, message).also(&other.name.span, "the other one");
             return problems.add(problem.help("set both to the same value: they age together or not at all"));
         }
         let own = |name: &str| format!("{}-{name}", other.name.text);
-        let theirs = other.data_alone();
-        for node in theirs.nodes {
-            let moved = |input: &Input| {
+        let theirs = other.part(StackSpec::data_alone);
+        for (node, NodeSpec { name, inputs, .. }) in theirs.nodes.into_iter().zip(theirs.spec.nodes) {
+            let moved = |input: Input| {
                 let from = GroundName::of(&own(input.from.node()), input.from.ground());
-                Input { from, ..input.clone() }
+                Input { from, ..input }
             };
-            let inputs = node.inputs.iter().map(moved).collect();
+            let inputs = inputs.into_iter().map(moved).collect();
             let renamed = |axis: Axis| Axis { name: format!("{}-{}", other.name.text, axis.name), ..axis };
             let axes = node.axes.into_iter().map(renamed).collect();
-            if let Some(taken) = self.nodes.iter().find(|known| known.name == own(&node.name)) {
-                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", taken.name, key.text);
-                let problem = Problem::at(&taken.place, message).also(&key.span, "the WAL's stack");
+            if let Some(at) = self.spec.nodes.iter().position(|known| known.name == own(&name)) {
+                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", own(&name), key.text);
+                let problem = Problem::at(&self.nodes[at].place, message).also(&key.span, "the WAL's stack");
                 return problems.add(problem.help("rename the device or volume"));
             }
+            let (layer, options) = (node.entry.name.to_owned(), Options::default());
+            self.spec.nodes.push(NodeSpec { name: own(&name), layer, options, inputs });
             let alike = node.alike.as_deref().map(own);
-            self.nodes.push(NodeDraft { name: own(&node.name), axes, inputs, alike, ..node });
+            self.nodes.push(NodeDraft { axes, alike, ..node });
         }
-        self.wal = Some(GroundName::of(&own(other.data.node()), other.data.ground()));
+        self.spec.wal = Some(GroundName::of(&own(other.spec.data.node()), other.spec.data.ground()));
     }
 
     /// The same with the ground alone that holds `pg_wal`: what a workload without a server stands on.
@@ -489,28 +470,12 @@ impl<'c> StackDraft<'c> {
         self.part(StackSpec::wal_alone)
     }
 
-    /// The same with the ground of the data alone.
-    fn data_alone(&self) -> StackDraft<'c> {
-        self.part(StackSpec::data_alone)
-    }
-
     fn part(&self, part: fn(&StackSpec) -> StackSpec) -> StackDraft<'c> {
-        let chosen: Vec<&Choice> = self.choosers().flat_map(NodeDraft::first_choices).collect();
-        let kept = part(&self.spec(&chosen));
-        let nodes: Vec<NodeDraft<'c>> =
-            self.nodes.iter().filter(|node| kept.node(&node.name).is_some()).cloned().collect();
+        let spec = part(&self.spec);
+        let kept = self.nodes.iter().zip(&self.spec.nodes).filter(|(_, node)| spec.node(&node.name).is_some());
+        let nodes: Vec<NodeDraft<'c>> = kept.map(|(node, _)| node.clone()).collect();
         let queue = self.queue.iter().filter(|knob| nodes.iter().any(|node| node.takes_knob(knob))).cloned().collect();
-        let StackSpec { data, only, .. } = kept;
-        StackDraft {
-            nodes,
-            queue,
-            data,
-            only,
-            wal: None,
-            wal_stack: None,
-            tablespaces: BTreeMap::new(),
-            ..self.clone()
-        }
+        StackDraft { spec, nodes, queue, wal_stack: None, ..self.clone() }
     }
 
     /// Nodes with a choice of their own: of those that are alike, the first.
@@ -542,8 +507,8 @@ impl<'c> StackDraft<'c> {
     pub fn spec(&self, chosen: &[&Choice]) -> StackSpec {
         let mut left = chosen;
         let mut of_alike: BTreeMap<&str, &[&Choice]> = BTreeMap::new();
-        let mut nodes = Vec::new();
-        for node in &self.nodes {
+        let mut spec = self.spec.clone();
+        for (node, into) in self.nodes.iter().zip(&mut spec.nodes) {
             let known = node.alike.as_deref().and_then(|alike| of_alike.get(alike).copied());
             let own = known.unwrap_or_else(|| {
                 let (own, rest) = left.split_at(node.axes.len().min(left.len()));
@@ -553,31 +518,17 @@ impl<'c> StackDraft<'c> {
             if let Some(alike) = &node.alike {
                 of_alike.insert(alike, own);
             }
-            nodes.push(NodeSpec {
-                name: node.name.clone(),
-                layer: node.entry.name.to_owned(),
-                options: node.options(own),
-                inputs: node.inputs.clone(),
-            });
+            into.options = node.options(own);
         }
         for (knob, choice) in self.queue.iter().zip(left) {
-            let takers = self.nodes.iter().zip(&mut nodes).filter(|(draft, _)| draft.takes_knob(knob));
+            let takers = self.nodes.iter().zip(&mut spec.nodes).filter(|(draft, _)| draft.takes_knob(knob));
             for (_, node) in takers {
                 let mut queue = node.options.table(QUEUE);
                 queue.set(knob.option.1.as_deref().unwrap_or_default(), choice.value.clone());
                 node.options.set(QUEUE, OptionValue::Map(queue.0));
             }
         }
-        StackSpec {
-            name: self.name.text.clone(),
-            nodes,
-            data: self.data.clone(),
-            wal: self.wal.clone(),
-            wal_stack: self.wal_stack.as_ref().map(|key| key.text.clone()),
-            tablespaces: self.tablespaces.clone(),
-            reuse: self.reuse,
-            only: self.only.clone(),
-        }
+        spec
     }
 }
 

@@ -49,9 +49,9 @@ impl<'a> Wiring<'a> {
     }
 
     /// Enters what a node offers.
-    pub fn offer(&mut self, node: &NodeDraft<'_>, grounds: Vec<String>) {
+    pub fn offer(&mut self, name: &str, node: &NodeDraft<'_>, grounds: Vec<String>) {
         let offers = grounds.into_iter().map(|ground| Offer {
-            name: GroundName::of(&node.name, &ground),
+            name: GroundName::of(name, &ground),
             kind: node.entry.offers,
             place: node.place.clone(),
             user: None,

@@ -1,8 +1,12 @@
 //! The example and the schema, both made from the catalogue.
 
 use super::{MANUAL, catalogue};
-use crate::plan::{Catalogue, example, parse, schema};
+use crate::plan::{
+    self, Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, blocks, durability, example, names, parse, postgres,
+    quick, schema,
+};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Holds a value against the part of JSON schema that ours uses; patterns only by whether there is one.
 fn mistakes(schema: &Value, value: &Value, at: &str) -> Vec<String> {
@@ -119,6 +123,31 @@ fn good_plans_keep_to_the_schema() {
     for text in [MANUAL, &example(&catalogue()), "name = 'p'\nstack.t.filesystem = 'tmpfs'\nworkload.w = 'sync'\n"] {
         assert_eq!(against_schema(text), Vec::<String>::new());
     }
+}
+
+/// The schema's fixed part is a file, which knows no constant of the program.
+#[test]
+fn the_fixed_part_of_the_schema_has_the_keys_and_limits_of_the_parser() {
+    let schema = schema(&catalogue());
+    let keys = &schema["properties"];
+    let named = |table: &Value| table["properties"].as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let same = |table: &Value, known: &[&str]| {
+        assert_eq!(named(table), known.iter().map(|key| (*key).to_owned()).collect::<BTreeSet<_>>());
+    };
+    same(&schema, &plan::KEYS);
+    same(&keys["postgres"], &postgres::KEYS);
+    same(&keys["quick"], &quick::KEYS);
+    let adaptive = &keys["blocks"]["oneOf"][1];
+    same(adaptive, &[blocks::AT_LEAST, blocks::AT_MOST]);
+    for key in [blocks::AT_LEAST, blocks::AT_MOST] {
+        let key = &adaptive["properties"][key];
+        assert_eq!((&key["minimum"], &key["maximum"]), (&json!(blocks::FIRST_LOOK), &json!(blocks::LOOKS_MAX)));
+    }
+    assert_eq!(keys["name"]["pattern"], json!(names::PATTERN));
+    assert_eq!((&keys["seed"]["default"], &keys["blocks"]["default"]), (&json!(DEFAULT_SEED), &json!(DEFAULT_BLOCKS)));
+    assert_eq!(keys["blocks"]["oneOf"][0]["maximum"], json!(MAX_BLOCKS));
+    assert_eq!(keys["quick"]["properties"]["blocks"]["maximum"], json!(MAX_BLOCKS));
+    assert_eq!(keys["durability"]["enum"], json!(durability::words()));
 }
 
 #[test]

@@ -73,17 +73,7 @@ const PGBENCH: &[OptionSpec] = &[
 ];
 
 fn entry(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
-    CatalogueEntry {
-        name,
-        doc,
-        options,
-        resolve: Box::new(|_, _| ()),
-        check: Box::new(|_| Ok(())),
-        takes: &[],
-        offers: GroundKind::Folder,
-        grounds: Box::new(|_| vec![String::new()]),
-        needs_server: false,
-    }
+    CatalogueEntry { grounds: Box::new(|_| vec![String::new()]), ..CatalogueEntry::new(name, doc, options) }
 }
 
 fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {

@@ -3,7 +3,8 @@
 //! There are hundreds, and each version has others, so that there is no list of them here. A parameter is a knob like
 //! others: noted in the ledger, read back, put back.
 
-use super::parameter::{MODULES, folder, is_name};
+use super::parameter::{MODULES, PARAMETER, folder, is_name};
+use super::setting::KnobOwner;
 use super::{setting, wanted};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -108,7 +109,7 @@ pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<BTreeMa
         })?;
         let doing = |e: Error| e.while_doing(format!("set {name}"));
         let before = limit(host, name)?.map(|limit| limit.to_string());
-        setting::set_parameter(host, ledger, &path, &value, before).map_err(doing)?;
+        setting::set(host, ledger, &PARAMETER, &KnobOwner::parameter(host, path, before), &value).map_err(doing)?;
         check_limit(host, name, &value)?;
         set.insert(name.to_owned(), value);
     }

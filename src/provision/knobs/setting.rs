@@ -29,6 +29,10 @@ pub(super) struct KnobOwner {
     sequence: Option<String>,
     /// Id of this boot.
     boot: String,
+    /// The file of a module's parameter.
+    file: Option<String>,
+    /// What is in force, where the parameter does not show it: writing what it shows would not bring it back.
+    in_force: Option<String>,
 }
 
 /// Id of this boot.
@@ -38,7 +42,12 @@ pub(in crate::provision) fn boot(host: &Host) -> String {
 
 impl KnobOwner {
     pub fn machine(host: &Host) -> KnobOwner {
-        KnobOwner { node: None, sequence: None, boot: boot(host) }
+        KnobOwner { node: None, sequence: None, boot: boot(host), file: None, in_force: None }
+    }
+
+    /// A parameter of a module of the kernel.
+    pub fn parameter(host: &Host, file: String, in_force: Option<String>) -> KnobOwner {
+        KnobOwner { file: Some(file), in_force, ..KnobOwner::machine(host) }
     }
 
     /// A partition shares its disk's queue.
@@ -50,7 +59,7 @@ impl KnobOwner {
     pub fn path_of(&self, knob: &Knob) -> String {
         match self.node {
             Some(DeviceNumber { major, minor }) => format!("{SYSFS}{major}:{minor}/{}", knob.file),
-            None => knob.file.to_owned(),
+            None => self.file.as_deref().unwrap_or(knob.file).to_owned(),
         }
     }
 }
@@ -70,30 +79,7 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 /// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
 /// Returns whether it had another one.
 pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
-    set_at(host, ledger, knob, &of.path_of(knob), of, ours, None)
-}
-
-/// Sets a parameter of a module of the kernel in the same way. `before` is what is in force, where the parameter does not
-/// show it: writing what it shows would not bring it back.
-pub(super) fn set_parameter(
-    host: &Host,
-    ledger: &Ledger,
-    path: &str,
-    ours: &str,
-    before: Option<String>,
-) -> Result<bool> {
-    set_at(host, ledger, &PARAMETER, path, &KnobOwner::machine(host), ours, before)
-}
-
-fn set_at(
-    host: &Host,
-    ledger: &Ledger,
-    knob: &'static Knob,
-    path: &str,
-    of: &KnobOwner,
-    ours: &str,
-    before: Option<String>,
-) -> Result<bool> {
+    let path = &of.path_of(knob);
     let lacks =
         || Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("remove it for this kernel");
     let old = shown(host, path).ok_or_else(lacks)?;
@@ -110,7 +96,7 @@ fn set_at(
     if let Some((_, other)) = dragged(knob, path) {
         thing = thing.with("dragged", shown(host, &other).unwrap_or_default());
     }
-    if let Some(before) = before.filter(|before| *before != old) {
+    if let Some(before) = of.in_force.as_ref().filter(|before| **before != old) {
         thing = thing.with(IN_FORCE, before);
     }
     ledger.enter(thing.clone())?;

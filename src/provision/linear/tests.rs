@@ -18,8 +18,8 @@ fn a_part_is_a_size_or_a_share_inside_of_its_device() {
     assert_eq!(range(&asked("1GiB", "50%"), 4 * GIB), Some((GIB, 2 * GIB)));
     assert_eq!(range(&asked("3GiB", "2GiB"), 4 * GIB), None);
     assert_eq!(range(&options_of(&[(SIZE, text("1GiB"))]), 4 * GIB), Some((0, GIB)));
-    assert_eq!(LINEAR.capacity(&asked("50%", "25%"), &[Bytes(4 * GIB)]), Some(Bytes(GIB)));
-    let refused = |start, size| LINEAR.check(&asked(start, size)).err().and_then(|problem| problem.key);
+    assert_eq!(Linear.capacity(&asked("50%", "25%"), &[Bytes(4 * GIB)]), Some(Bytes(GIB)));
+    let refused = |start, size| Linear.check(&asked(start, size)).err().and_then(|problem| problem.key);
     assert_eq!(refused("95%", "5%"), None);
     for (start, size, key) in
         [("95%", "6%", SIZE), ("0%", "0%", SIZE), ("x", "1%", START), ("101%", "1%", START), ("100kB", "1MiB", START)]

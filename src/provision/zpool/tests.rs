@@ -66,11 +66,11 @@ fn what_would_lead_out_of_the_stack_is_refused() {
         options_of(&[("properties", table)])
     };
     for name in ["cachefile", "altroot", "pgstrata:mark", "multihost"] {
-        assert!(ZPOOL.check(&with(name)).is_err(), "{name}");
+        assert!(Zpool.check(&with(name)).is_err(), "{name}");
     }
-    assert_eq!(ZPOOL.check(&with("comment")), Ok(()));
+    assert_eq!(Zpool.check(&with("comment")), Ok(()));
     let parameter = OptionValue::Map([("../x".to_owned(), OptionValue::Integer(1))].into());
-    assert!(ZPOOL.check(&options_of(&[("module", parameter)])).is_err());
+    assert!(Zpool.check(&options_of(&[("module", parameter)])).is_err());
 }
 
 /// A place where pools can be made; `None`, with the reason printed, elsewhere.
@@ -385,9 +385,9 @@ fn a_pool_that_merely_has_such_a_name_is_neither_destroyed_nor_wiped() {
     let create = zfs_tools::call("zpool", &["create", "-o", "cachefile=none", "-m", "none", &theirs]).arg(&file);
     place.host.run(&create).unwrap();
     let thing = zfs_tools::marked("zpool", POOL, &theirs, "other");
-    let refused = ZPOOL.undo(&place.host, &thing).unwrap_err().to_string();
+    let refused = Zpool.undo(&place.host, &thing).unwrap_err().to_string();
     let by_guid = Thing::new("zpool", POOL).with("name", &theirs).with("guid", "1");
-    let not_it = ZPOOL.undo(&place.host, &by_guid).unwrap_err().to_string();
+    let not_it = Zpool.undo(&place.host, &by_guid).unwrap_err().to_string();
     let still = pools(&place);
     place.host.run(&zfs_tools::call("zpool", &["destroy", &theirs])).unwrap();
     assert!(refused.contains("is not what pgstrata created"), "{refused}");
