@@ -223,7 +223,12 @@ fn on_site(mut around: Surroundings<'_>, counters: &mut Counters, idle: Duration
     observer.began(started);
     let mut bench = RealBench::new(&around, writable, counters)?;
     let before = cpu::look(host);
-    run_rows(&mut bench, request, idle, observer)?;
+    // What is left is for the growth.
+    let until = bench.elapsed() + request.budget.saturating_sub(idle + request.budget / GROWTH_SHARE);
+    let goal = Goal { until, precision: request.precision, seed: request.seed };
+    let rows = bench.rows();
+    observer.stage(Stage::Rows { known: 0, all: rows });
+    schedule::run(&mut bench, rows, goal, |known, all| observer.stage(Stage::Rows { known, all }))?;
     let cpu = cpu::since(&before, host);
     let (rows, pauses) = bench.close();
     observer.stage(Stage::Growth);
@@ -279,13 +284,4 @@ fn make_files(site: &ProbeSite, choice: &RowChoice, bytes: u64) -> Result<bool> 
             Ok(true)
         }
     }
-}
-
-fn run_rows(bench: &mut RealBench<'_>, request: &Request, idle: Duration, observer: &dyn Observer) -> Result<()> {
-    let growth = request.budget / GROWTH_SHARE;
-    let until = bench.elapsed() + request.budget.saturating_sub(idle + growth);
-    let goal = Goal { until, precision: request.precision, seed: request.seed };
-    let rows = bench.rows();
-    observer.stage(Stage::Rows { known: 0, all: rows });
-    schedule::run(bench, rows, goal, |known, all| observer.stage(Stage::Rows { known, all }))
 }
