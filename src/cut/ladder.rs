@@ -45,6 +45,9 @@ pub enum End {
     SecondCut,
 }
 
+/// What a recovery wrote, and where in it PostgreSQL took clients.
+type Recovery<Written> = Result<(Written, Seq), Finding>;
+
 fn no_data() -> Finding {
     Finding::Torn("the data folder is not there".to_owned())
 }
@@ -265,7 +268,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// When it did not end. It says nothing of the state.
-    pub fn recover(&self, images: &[Image], log: &Path) -> Result<Result<(Recording, Seq), Finding>> {
+    pub fn recover(&self, images: &[Image], log: &Path) -> Result<Recovery<Recording>> {
         let once = || self.recover_once(images.to_vec(), log);
         let done = match once()? {
             Some(done) => done,
@@ -283,7 +286,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn recover_once(&self, images: Vec<Image>, log: &Path) -> Result<Option<Result<(Arc<Recorder>, Seq), Finding>>> {
+    fn recover_once(&self, images: Vec<Image>, log: &Path) -> Result<Option<Recovery<Arc<Recorder>>>> {
         let Session { host, interrupt, .. } = self.of.session;
         let recorder = Arc::new(Recorder::over(images, log, MOST_OVERLAY)?);
         self.put(&recorder)?;

@@ -191,10 +191,9 @@ impl schedule::Bench for RealBench<'_> {
         if self.pauses.devices.is_empty() {
             self.pauses.devices = grown;
         } else {
-            let sums = self.pauses.devices.iter_mut().zip(grown);
-            sums.for_each(|(sum, grown)| {
-                *sum = sum.zip(grown).map(|(sum, grown)| sum.combined(&grown, u64::wrapping_add))
-            });
+            for (sum, grown) in self.pauses.devices.iter_mut().zip(grown) {
+                *sum = sum.zip(grown).map(|(sum, grown)| sum.combined(&grown, u64::wrapping_add));
+            }
         }
     }
 

@@ -5,8 +5,11 @@ use super::rows::shown_device;
 use crate::analyse::findings::LatencyFinding;
 use crate::analyse::probe::findings::{DeviceWork, Failure, ProbeFindings, RateFinding, RowFinding};
 
+/// Its name, and its text for a row.
+type Column = (&'static str, fn(&RowFinding) -> String);
+
 /// The columns in their order.
-const COLUMNS: [(&str, fn(&RowFinding) -> String); 33] = [
+const COLUMNS: [Column; 33] = [
     ("row", |row| row.spec.id.clone()),
     ("family", |row| name(&row.spec.family)),
     ("label", |row| row.spec.label.trim().to_owned()),
