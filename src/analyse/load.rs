@@ -3,7 +3,7 @@
 use super::analysis::Analysis;
 use super::findings::Findings;
 use crate::analyse::trial::heat;
-use crate::analyse::trial::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
+use crate::analyse::trial::input::{RunInput, Seconds, TrialInput};
 use crate::analyse::trial::reads;
 use crate::analyse::trial::window::in_checkpoint;
 use crate::error::{Error, Result};
@@ -127,13 +127,7 @@ fn trials(folder: &RunFolder) -> Vec<TrialKey> {
 
 fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Result<TrialInput> {
     if record.outcome != Outcome::Measured {
-        return Ok(TrialInput {
-            record,
-            seconds: Seconds::new(0),
-            latencies: Vec::new(),
-            phases: PhaseLatencies::default(),
-            heat: Vec::new(),
-        });
+        return Ok(TrialInput { record, ..TrialInput::default() });
     }
     let path = folder.trial_path(key);
     let Some(counts) = &record.counts else {
@@ -148,46 +142,33 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Re
         waits::read(&path, waits)?;
     }
     let seconds = rows(seconds::read(&path, reads::wanted)?);
-    let Latencies { whole: latencies, phases, heat } = latencies(&path, &record)?;
-    Ok(TrialInput { record, seconds, latencies, phases, heat })
+    let mut input = TrialInput { record, seconds, ..TrialInput::default() };
+    read_latencies(&path, &mut input)?;
+    Ok(input)
 }
 
-/// What is read of a trial's `latency.hist`.
-#[derive(Default)]
-struct Latencies {
-    /// Of each measure.
-    whole: Vec<latency::Distribution>,
-    /// Of the main one; none for a trial without a checkpoint.
-    phases: PhaseLatencies,
-    heat: Vec<HeatInterval>,
-}
-
-fn latencies(path: &Path, record: &TrialRecord) -> Result<Latencies> {
+fn read_latencies(path: &Path, input: &mut TrialInput) -> Result<()> {
+    let TrialInput { record, latencies, phases, heat, .. } = input;
     let main = record.counts.as_ref().and_then(|counts| counts.measures.first()).map(|measure| &measure.name);
     let window = record.window.as_ref().filter(|window| !window.checkpoints.is_empty());
-    let (mut found, mut apart) = (Latencies::default(), Vec::new());
     latency::visit(path, |measure, start_us, length_us, of_interval| {
         if main.is_some_and(|main| main == measure) {
-            found.heat.push(heat::interval(start_us, &of_interval));
+            heat.push(heat::interval(start_us, &of_interval));
             match window.and_then(|window| in_checkpoint(window, start_us, length_us)) {
-                Some(true) => latency::merge(&mut apart, "inside", of_interval.clone())?,
-                Some(false) => latency::merge(&mut apart, "outside", of_interval.clone())?,
+                Some(true) => latency::add(&mut phases.inside, &of_interval)?,
+                Some(false) => latency::add(&mut phases.outside, &of_interval)?,
                 None => {}
             }
         }
-        latency::merge(&mut found.whole, measure, of_interval)
+        latency::merge(latencies, measure, &of_interval)
     })?;
     // Those that were never sent waited at least until somebody could have sent them.
     for measure in record.counts.iter().flat_map(|counts| &counts.measures) {
         if !measure.unsent.is_empty() {
-            latency::merge(&mut found.whole, &measure.name, waited(&measure.unsent)?)?;
+            latency::merge(latencies, &measure.name, &waited(&measure.unsent)?)?;
         }
     }
-    for (side, whole) in apart {
-        let place = if side == "inside" { &mut found.phases.inside } else { &mut found.phases.outside };
-        *place = Some(whole);
-    }
-    Ok(found)
+    Ok(())
 }
 
 /// How long operations that were never sent would have waited at least.
@@ -270,7 +251,7 @@ mod tests {
         let mut all = vec![("x".to_owned(), waits.clone())];
         let mut quick: Histogram<u64> = Histogram::new(3).unwrap();
         quick.record_n(1000, 600).unwrap();
-        latency::merge(&mut all, "x", quick).unwrap();
+        latency::merge(&mut all, "x", &quick).unwrap();
         assert_eq!(all[0].1.value_at_quantile(0.99) / 100_000, 39);
         let counted = Measure { done: Some(600), latency_us_sum: 600_000, unsent: vec![unsent], ..Measure::default() };
         assert_eq!(counted.latency_us_mean(), Some((600_000.0 + 200.0 * 3e6) / 800.0));

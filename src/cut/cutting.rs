@@ -3,7 +3,7 @@
 use super::history::Loss;
 use super::pages::PageWrites;
 use crate::record::case::CaseSpec;
-use crate::record::verdict::Verdict;
+use crate::record::verdict::{DeviceVerdict, Verdict};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,7 +76,7 @@ pub enum Told<'a> {
 }
 
 /// What is known of a case.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CaseResult {
     pub case: String,
     pub verdict: Verdict,
@@ -107,7 +107,7 @@ pub struct CaseResult {
     pub left_out: Vec<String>,
     /// What each model of the device would make of it, the honest one first: by states where they were tried, else by
     /// arithmetic.
-    pub devices: Vec<OnDevice>,
+    pub devices: Vec<DeviceVerdict>,
     /// Folder of the evidence, of a conviction.
     pub evidence: Option<PathBuf>,
 }
@@ -115,25 +115,7 @@ pub struct CaseResult {
 impl CaseResult {
     /// A verdict that rests on no recording.
     pub fn of(case: &CaseSpec, verdict: Verdict) -> CaseResult {
-        CaseResult {
-            case: case.id.clone(),
-            verdict,
-            commits: 0,
-            asynchronous: 0,
-            beside: None,
-            writes: 0,
-            flushes: 0,
-            bytes: 0,
-            page_writes: PageWrites::default(),
-            classes: Vec::new(),
-            tails: Pass::default(),
-            wholes: Pass::default(),
-            torn_pages: 0,
-            torn_sectors: 0,
-            left_out: Vec::new(),
-            devices: Vec::new(),
-            evidence: None,
-        }
+        CaseResult { case: case.id.clone(), verdict, ..CaseResult::default() }
     }
 }
 
@@ -155,14 +137,6 @@ pub struct Tried {
     /// Whether one that fails convicts nothing.
     pub may_fail: bool,
 }
-
-/// A verdict for another device than the recorded one.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OnDevice {
-    pub device: String,
-    pub verdict: Verdict,
-}
-
 /// How recorded disks are attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Attachment {
@@ -182,13 +156,21 @@ pub struct Ran {
     pub commits: usize,
 }
 
-/// What a recovered database holds.
+/// How a state came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum Finding {
     /// Every acknowledged commit, and nothing that cannot be.
     Whole,
     /// Some acknowledged commits are not there; what is there is consistent.
     Lost(Loss),
-    /// It contradicts itself, in words.
+    /// The recovered database contradicts itself, in words.
     Torn(String),
+    /// The stack cannot be opened as it is, or its filesystem is damaged.
+    Unmountable(String),
+}
+
+impl Finding {
+    pub fn is_whole(&self) -> bool {
+        *self == Finding::Whole
+    }
 }

@@ -1,9 +1,9 @@
 //! What a conviction leaves behind: the recording, the state that failed, and what it takes to see it fail again.
 
-use super::cutting::{Cutting, Found};
+use super::cutting::{Cutting, Finding};
 use super::disks;
 use super::history::History;
-use super::ladder::{Checked, Checker, End, Finding, Recovery};
+use super::ladder::{Checked, Checker, End};
 use super::record::{RECORDED_LOG, Recorded};
 use super::session::Session;
 use super::trying::{Kept, Second, SecondCut};
@@ -139,10 +139,9 @@ fn check(
     let checker = Checker::attach(of, images.clone())?;
     let finding = match evidence.recovery_failed {
         false => checker.whole(images, state.at, if evidence.second.is_some() { End::SecondCut } else { End::Cut }),
-        true => checker.recover(&images, &session.work.join(SECOND_LOG)).map(|done| match done {
-            Recovery::Failed(finding) => finding,
-            Recovery::Recorded(..) => Finding::Recovered(Found::Whole),
-        }),
+        true => {
+            checker.recover(&images, &session.work.join(SECOND_LOG)).map(|done| done.err().unwrap_or(Finding::Whole))
+        }
     };
     checker.detach()?;
     Ok(verdict_of(&finding?))
@@ -151,12 +150,10 @@ fn check(
 /// What one finding says by itself.
 pub fn verdict_of(finding: &Finding) -> Verdict {
     match finding {
-        Finding::Recovered(Found::Whole) => Verdict::Holds { states: 1 },
-        Finding::Recovered(Found::Lost(loss)) if loss.is_expected => {
-            Verdict::ExpectedLoss { commits: loss.commits, us: loss.us }
-        }
-        Finding::Recovered(Found::Lost(loss)) => Verdict::Loses { commits: loss.commits, us: loss.us },
-        Finding::Recovered(Found::Torn(what)) => Verdict::Torn { what: what.clone(), unit: None },
+        Finding::Whole => Verdict::Holds { states: 1 },
+        Finding::Lost(loss) if loss.is_expected => Verdict::ExpectedLoss { commits: loss.commits, us: loss.us },
+        Finding::Lost(loss) => Verdict::Loses { commits: loss.commits, us: loss.us },
+        Finding::Torn(what) => Verdict::Torn { what: what.clone(), unit: None },
         Finding::Unmountable(what) => Verdict::Unmountable { what: what.clone() },
     }
 }

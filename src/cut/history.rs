@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// A commit that the server acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acknowledgement {
     pub client: u16,
     /// Number of the transaction within its client, from 1.
@@ -127,7 +127,7 @@ impl History {
             false => forbidden.map(|one| one.at_us).collect(),
         };
         let us = cut_us.saturating_sub(told.iter().copied().min()?);
-        Some(Loss { commits: told.len(), us, uncovered: told.len(), is_expected })
+        Some(Loss { commits: told.len(), us, is_expected })
     }
 
     /// From when on a commit may not be missing, and that in microseconds: from its acknowledgement, of an asynchronous one from
@@ -168,8 +168,6 @@ pub struct Loss {
     pub commits: usize,
     /// Microseconds from the first of their acknowledgements to the cut.
     pub us: u64,
-    /// Acknowledged commits that are lost at some moment.
-    pub uncovered: usize,
     /// Whether all of them are asynchronous, and may be missing ([`History::promised`]).
     pub is_expected: bool,
 }

@@ -1,7 +1,7 @@
 //! What must be true of the tables after recovery, whatever the power cut left.
 
 use super::commits::ROWS;
-use super::cutting::Found;
+use super::cutting::Finding;
 use super::history::{History, PREPARED, link};
 use super::server_check::is_of_the_machine;
 use crate::cluster::client::Client;
@@ -32,8 +32,8 @@ type Tables = BTreeMap<(u16, u64), Shown>;
 /// Looks for every commit that was acknowledged before `at`. After a crash unlogged tables must be empty.
 ///
 /// # Errors
-/// When the server cannot be asked. What it refuses to read is [`Found::Torn`].
-pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Result<Found> {
+/// When the server cannot be asked. What it refuses to read is [`Finding::Torn`].
+pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Result<Finding> {
     asked(server, |client| Ok(judge(&tables(client, crashed)?, history, at)))
 }
 
@@ -41,7 +41,7 @@ pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Resul
 ///
 /// # Errors
 /// As [`look`].
-pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Found> {
+pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Finding> {
     let sql = format!(
         "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() UNION ALL \
          SELECT '{PREPARED}' || -number FROM pgstrata_prepared WHERE number < 0"
@@ -51,14 +51,14 @@ pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Found> {
         let mut names =
             history.prepared.iter().filter(|one| one.mark <= at).map(|one| Some(format!("{PREPARED}{}", one.number)));
         let lost = names.find(|name| !there.contains(name)).flatten();
-        Ok(lost.map_or(Found::Whole, |name| Found::Torn(format!("the prepared transaction {name} is missing"))))
+        Ok(lost.map_or(Finding::Whole, |name| Finding::Torn(format!("the prepared transaction {name} is missing"))))
     })
 }
 
-fn asked(server: &Server, ask: impl FnOnce(&mut Client) -> Result<Found>) -> Result<Found> {
+fn asked(server: &Server, ask: impl FnOnce(&mut Client) -> Result<Finding>) -> Result<Finding> {
     let mut client = server.connect(DATABASE)?;
     client.set_limit(ANSWER)?;
-    ask(&mut client).or_else(|e| if is_of_the_machine(&e) { Err(e) } else { Ok(Found::Torn(e.to_string())) })
+    ask(&mut client).or_else(|e| if is_of_the_machine(&e) { Err(e) } else { Ok(Finding::Torn(e.to_string())) })
 }
 
 fn tables(client: &mut Client, crashed: bool) -> Result<Tables> {
@@ -91,7 +91,7 @@ fn tables(client: &mut Client, crashed: bool) -> Result<Tables> {
     Ok(tables)
 }
 
-fn judge(tables: &Tables, history: &History, at: Seq) -> Found {
+fn judge(tables: &Tables, history: &History, at: Seq) -> Finding {
     let acknowledged = history.acknowledged_at(at);
     let clients: std::collections::BTreeSet<u16> =
         tables.keys().map(|(client, _)| *client).chain(acknowledged.keys().copied()).collect();
@@ -100,13 +100,13 @@ fn judge(tables: &Tables, history: &History, at: Seq) -> Found {
             tables.range((client, 0)..=(client, u64::MAX)).map(|((_, number), _)| *number).collect();
         let most = acknowledged.get(&client).copied().unwrap_or(0) + 1;
         if let Some(wrong) = contradiction(tables, client, &numbers, most) {
-            return Found::Torn(wrong);
+            return Finding::Torn(wrong);
         }
     }
     let given = history.acknowledged.iter().filter(|one| one.mark <= at);
     let lost: Vec<_> = given.clone().filter(|one| !tables.contains_key(&(one.client, one.number))).collect();
     let cut_us = given.map(|one| one.at_us).max().unwrap_or_default();
-    history.loss_of(&lost, at, cut_us).map_or(Found::Whole, Found::Lost)
+    history.loss_of(&lost, at, cut_us).map_or(Finding::Whole, Finding::Lost)
 }
 
 /// What is wrong with one client's transactions: a part of one, a hole, a broken chain, or one that was never sent.
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn acknowledged_commits_are_looked_for_and_one_more_may_be_there() {
         let at = 35;
-        assert_eq!(judge(&tables_with(3), &history(9), at), Found::Whole);
-        assert_eq!(judge(&tables_with(4), &history(9), at), Found::Whole, "the one in flight");
+        assert_eq!(judge(&tables_with(3), &history(9), at), Finding::Whole);
+        assert_eq!(judge(&tables_with(4), &history(9), at), Finding::Whole, "the one in flight");
         let lost = judge(&tables_with(1), &history(9), at);
-        assert_eq!(lost, Found::Lost(Loss { commits: 2, us: 100, uncovered: 2, is_expected: false }));
-        assert!(matches!(judge(&tables_with(5), &history(9), at), Found::Torn(what) if what.contains("never sent")));
-        assert_eq!(judge(&Tables::new(), &history(9), 14), Found::Whole, "nothing was acknowledged yet");
+        assert_eq!(lost, Finding::Lost(Loss { commits: 2, us: 100, is_expected: false }));
+        assert!(matches!(judge(&tables_with(5), &history(9), at), Finding::Torn(what) if what.contains("never sent")));
+        assert_eq!(judge(&Tables::new(), &history(9), 14), Finding::Whole, "nothing was acknowledged yet");
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         let torn = |change: &dyn Fn(&mut Tables)| {
             let mut tables = tables_with(3);
             change(&mut tables);
-            matches!(judge(&tables, &history(9), 35), Found::Torn(_))
+            matches!(judge(&tables, &history(9), 35), Finding::Torn(_))
         };
         assert!(torn(&|tables| drop(tables.remove(&(0, 2)))));
         assert!(torn(&|tables| tables.get_mut(&(0, 2)).unwrap().rows = 2));

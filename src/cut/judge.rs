@@ -1,6 +1,6 @@
 //! A recording that is judged: by arithmetic, under each model of the device, and by states.
 
-use super::cutting::{CaseResult, OnDevice, Told};
+use super::cutting::{CaseResult, Told};
 use super::history::Loss;
 use super::judged::{Contents, Device, Judged};
 use super::pages::{Content, content_of};
@@ -8,7 +8,7 @@ use super::seams::Blocks;
 use super::trying::Kept;
 use super::{arithmetic, tried};
 use crate::error::{Context, Result};
-use crate::record::verdict::Verdict;
+use crate::record::verdict::{DeviceVerdict, Verdict};
 use crate::recorder::{Class, DeviceModel, Durable, Entry, Op, State, Written};
 
 /// Where arithmetic says less.
@@ -45,7 +45,7 @@ impl Judged<'_> {
             result.left_out.push(WEAKER.to_owned());
         }
         let devices = self.devices();
-        let by_arithmetic = |device: &Device| OnDevice {
+        let by_arithmetic = |device: &Device| DeviceVerdict {
             device: device.name.clone(),
             verdict: self.arithmetic(&kinds, &device.durable),
         };

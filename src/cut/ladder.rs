@@ -5,12 +5,12 @@
 //! is repaired: what cannot be mounted or started as it is, is a finding. Loop devices stay from state to state; what stands
 //! behind them changes.
 
-use super::cutting::Found;
+use super::cutting::Finding;
 use super::disks::Disks;
 use super::history::History;
 use super::opening::{Folders, Opened, Opener};
 use super::record::{RECORDED, data_folder, postgres_of, server_spec, wal_folder};
-use super::server_check::{self, Ended};
+use super::server_check;
 use super::session::{Session, site};
 use super::wal::{self, WalReader};
 use super::{filesystem_check, invariants, links};
@@ -45,35 +45,11 @@ pub enum End {
     SecondCut,
 }
 
-/// How a state came out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
-    Recovered(Found),
-    /// The stack cannot be opened as it is, or its filesystem is damaged.
-    Unmountable(String),
-}
-
-impl Finding {
-    pub fn is_whole(&self) -> bool {
-        *self == Finding::Recovered(Found::Whole)
-    }
-}
-
-/// What a recovery that was recorded came to.
-pub enum Recovery {
-    /// What it wrote, and where in it PostgreSQL took clients.
-    Recorded(Recording, Seq),
-    Failed(Finding),
-}
-
-/// The same while its recorder still stands behind the loop devices.
-enum Recovering {
-    Ready(Arc<Recorder>, Seq),
-    Failed(Finding),
-}
+/// What a recovery wrote, and where in it PostgreSQL took clients.
+type Recovery<Written> = Result<(Written, Seq), Finding>;
 
 fn no_data() -> Finding {
-    Finding::Recovered(Found::Torn("the data folder is not there".to_owned()))
+    Finding::Torn("the data folder is not there".to_owned())
 }
 
 /// What is needed to check states of one recording.
@@ -207,7 +183,7 @@ impl<'a> Checker<'a> {
     fn tail_of(&self, folders: &Folders, at: Seq) -> Finding {
         let Some(shape) = self.of.history.wal.filter(|_| self.of.history.has_ends()) else {
             self.leave_out("end of WAL: not every commit was seen in WAL");
-            return Finding::Recovered(Found::Whole);
+            return Finding::Whole;
         };
         let end = || -> Result<Option<wal::Lsn>> {
             let Some(wal::Checkpoint { redo, timeline }) = wal::checkpoint(&data_folder(folders))? else {
@@ -217,12 +193,12 @@ impl<'a> Checker<'a> {
             reader.read_on(|_| ControlFlow::Continue(()))?;
             Ok(Some(reader.end()))
         };
-        Finding::Recovered(match end() {
-            Ok(Some(end)) => self.of.history.lost_after(end, at).map_or(Found::Whole, Found::Lost),
-            Ok(None) => Found::Torn("pg_control is missing or damaged".to_owned()),
+        match end() {
+            Ok(Some(end)) => self.of.history.lost_after(end, at).map_or(Finding::Whole, Finding::Lost),
+            Ok(None) => Finding::Torn("pg_control is missing or damaged".to_owned()),
             // The disks themselves take every request: what cannot be read, the filesystem refuses.
-            Err(e) => Found::Torn(e.chain()),
-        })
+            Err(e) => Finding::Torn(e.chain()),
+        }
     }
 
     /// What the filesystem's own checker finds on disks that were mounted and unmounted.
@@ -273,22 +249,18 @@ impl<'a> Checker<'a> {
             // whose file was written by the end-of-recovery checkpoint that the cut ended ("removing future two-phase state file",
             // looked for under the epoch FFFFFFFF, and then its WAL record is skipped).
             let prepared = match end {
-                End::SecondCut => Found::Whole,
+                End::SecondCut => Finding::Whole,
                 End::Stop | End::Cut => invariants::prepared(server, self.of.history, at)?,
             };
             let crashed = end != End::Stop;
             server_check::beside_amcheck(server, || match invariants::look(server, self.of.history, at, crashed)? {
-                Found::Whole => Ok(prepared),
+                Finding::Whole => Ok(prepared),
                 found => Ok(found),
             })
         };
-        match server_check::on_server(host, &spec, interrupt, look)? {
-            Ended::Found(found) => Ok(Finding::Recovered(found)),
-            Ended::LeftOut(steps) => {
-                steps.iter().for_each(|step| self.leave_out(step));
-                Ok(Finding::Recovered(Found::Whole))
-            }
-        }
+        let (found, left_out) = server_check::on_server(host, &spec, interrupt, look)?;
+        left_out.iter().for_each(|step| self.leave_out(step));
+        Ok(found)
     }
 
     /// Mounts these disks and has PostgreSQL recover on them with the settings of its case, all of it recorded in a log that
@@ -296,7 +268,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// When it did not end. It says nothing of the state.
-    pub fn recover(&self, images: &[Image], log: &Path) -> Result<Recovery> {
+    pub fn recover(&self, images: &[Image], log: &Path) -> Result<Recovery<Recording>> {
         let once = || self.recover_once(images.to_vec(), log);
         let done = match once()? {
             Some(done) => done,
@@ -309,28 +281,26 @@ impl<'a> Checker<'a> {
         // Nothing stands on the log any more.
         self.put(&Arc::new(overlay(&self.of, images.to_vec())?))?;
         match done {
-            Recovering::Failed(finding) => Ok(Recovery::Failed(finding)),
-            Recovering::Ready(recorder, ready) => Ok(Recovery::Recorded(recorder.finish()?, ready)),
+            Ok((recorder, ready)) => Ok(Ok((recorder.finish()?, ready))),
+            Err(finding) => Ok(Err(finding)),
         }
     }
 
-    fn recover_once(&self, images: Vec<Image>, log: &Path) -> Result<Option<Recovering>> {
+    fn recover_once(&self, images: Vec<Image>, log: &Path) -> Result<Option<Recovery<Arc<Recorder>>>> {
         let Session { host, interrupt, .. } = self.of.session;
         let recorder = Arc::new(Recorder::over(images, log, MOST_OVERLAY)?);
         self.put(&recorder)?;
         let opened = self.opener.open(|folders| {
             let Some(spec) = self.server_on(folders, &[])? else { return Ok(Err(no_data())) };
-            let ready = server_check::ready(host, &spec, interrupt, || recorder.mark())?;
-            Ok(ready.map_err(Finding::Recovered))
+            server_check::ready(host, &spec, interrupt, || recorder.mark())
         });
         drop(host.take_command_log());
         if let Some(failure) = recorder.failure() {
             return Err(Error::host(failure));
         }
         Ok(match opened? {
-            Opened::As(Ok(ready)) => Some(Recovering::Ready(recorder, ready)),
-            Opened::As(Err(finding)) => Some(Recovering::Failed(finding)),
-            Opened::Refused(why) => Some(Recovering::Failed(Finding::Unmountable(why))),
+            Opened::As(ready) => Some(ready.map(|ready| (recorder, ready))),
+            Opened::Refused(why) => Some(Err(Finding::Unmountable(why))),
             Opened::Anew => None,
         })
     }

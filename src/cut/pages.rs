@@ -17,17 +17,17 @@ pub enum Content {
 pub(super) const STEP: usize = 4096;
 
 /// The smallest XLOG_BLCKSZ and BLCKSZ that a server can be built with, and the largest BLCKSZ.
-const LEAST_PAGE: u16 = 1 << 10;
-const MOST_PAGE: u16 = 1 << 15;
+const LEAST_PAGE: u64 = 1 << 10;
+const MOST_PAGE: u64 = 1 << 15;
 
 /// The high byte of XLOG_PAGE_MAGIC since PostgreSQL 9.3 (`xlog_internal.h`).
-const WAL_MAGIC: u8 = 0xD1;
+pub(super) const WAL_MAGIC: u8 = 0xD1;
 
 /// All flags of a WAL page's header (`XLP_ALL_FLAGS`).
-const WAL_FLAGS: u16 = 0x000F;
+const WAL_FLAGS: u64 = 0x000F;
 
 /// The layout version in a data page's header (`bufpage.h`); the other byte of the same word is the page's size.
-const DATA_LAYOUT: u16 = 4;
+const DATA_LAYOUT: u64 = 4;
 
 /// What a write holds, by itself: WAL if any of its pages is, else data if any is.
 pub fn content_of(bytes: &[u8]) -> Content {
@@ -65,13 +65,15 @@ impl PageWrites {
 }
 
 fn is_wal(page: &[u8]) -> bool {
-    let (Some(info), Some(timeline), Some(address)) = (word(page, 2), long(page, 4), longest(page, 8)) else {
+    let (Some(info), Some(timeline), Some(address)) =
+        (number::<2>(page, 2), number::<4>(page, 4), number::<8>(page, 8))
+    else {
         return false;
     };
     page[1] == WAL_MAGIC
         && info & !WAL_FLAGS == 0
         && (1..1 << 20).contains(&timeline)
-        && address % u64::from(LEAST_PAGE) == 0
+        && address % LEAST_PAGE == 0
         && address > 0
 }
 
@@ -81,24 +83,17 @@ pub(super) fn is_data(page: &[u8]) -> bool {
 
 /// The size of the page of data that begins here; `None` where none does.
 fn data_page(page: &[u8]) -> Option<u64> {
-    let words = [12, 14, 16, 18].map(|at| word(page, at));
+    let words = [12, 14, 16, 18].map(|at| number::<2>(page, at));
     let [Some(lower), Some(upper), Some(special), Some(version)] = words else { return None };
     let size = version & 0xFF00;
     let is_size = size.is_power_of_two() && (LEAST_PAGE..=MOST_PAGE).contains(&size);
     let is_page = is_size && version & 0xFF == DATA_LAYOUT;
-    (is_page && (24..=upper).contains(&lower) && upper <= special && special <= size).then_some(u64::from(size))
+    (is_page && (24..=upper).contains(&lower) && upper <= special && special <= size).then_some(size)
 }
 
-fn word(page: &[u8], at: usize) -> Option<u16> {
-    page.get(at..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
-}
-
-fn long(page: &[u8], at: usize) -> Option<u32> {
-    page.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
-}
-
-fn longest(page: &[u8], at: usize) -> Option<u64> {
-    page.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+/// A number of `N` bytes, the lowest first.
+pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at + N).map(|bytes| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 #[cfg(test)]

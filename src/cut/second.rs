@@ -4,8 +4,8 @@
 //! through all steps: every commit that was acknowledged before the first cut must still be there. The server recovers with
 //! the settings of its case, fsync among them, and the recording ends when it takes clients.
 
-use super::cutting::{CaseResult, Found, Tried};
-use super::ladder::{End, Finding, Recovery};
+use super::cutting::{CaseResult, Finding, Tried};
+use super::ladder::End;
 use super::trying::{Kept, Second, SecondCut, Trying, Weighed};
 use crate::error::Result;
 use crate::host::files;
@@ -58,7 +58,7 @@ impl Trying<'_> {
             let log = self.judged.work.join(format!("second-{number}.log"));
             let images = self.judged.recorded.recording.images(durable, &state);
             let failed = match self.checker.recover(&images, &log) {
-                Ok(Recovery::Recorded(recording, ready)) => {
+                Ok(Ok((recording, ready))) => {
                     let (states, there) = chosen(&recording, ready, Pick { seed: cutting.seed, states: each });
                     let durable = SecondCut::durable(&recording);
                     let weighed = self.wholes_by(WORD, &states, result, |second| {
@@ -75,7 +75,7 @@ impl Trying<'_> {
                     cuts.found.extend(weighed.into_iter().map(|(second, verdict)| (kept(second), verdict)));
                     continue;
                 }
-                Ok(Recovery::Failed(finding)) => Ok(finding),
+                Ok(Err(finding)) => Ok(finding),
                 Err(e) => Err(e),
             };
             files::remove(&log)?;
@@ -94,10 +94,7 @@ impl Trying<'_> {
                 let log = self.judged.work.join("second-again.log");
                 let done = self.checker.recover(&images, &log)?;
                 files::remove(&log)?;
-                Ok(match done {
-                    Recovery::Failed(finding) => finding,
-                    Recovery::Recorded(..) => Finding::Recovered(Found::Whole),
-                })
+                Ok(done.err().unwrap_or(Finding::Whole))
             }
             Second::Cut(SecondCut { log, state: second }) => {
                 let recording = Recording::open_over(log, images)?;

@@ -3,7 +3,7 @@
 //! A server that ends by itself with a FATAL or PANIC has found damage. One that was killed, or does not answer in time, says
 //! nothing of the state.
 
-use super::cutting::Found;
+use super::cutting::Finding;
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
 use crate::cluster::spec::ServerSpec;
@@ -20,13 +20,8 @@ const ANSWER: Duration = Duration::from_secs(600);
 /// Private memory of a process: on a damaged catalog a session may take more and more of it for ever.
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// How a check on a server ended.
-pub enum Ended {
-    /// With a finding; a whole one still lacks what comes after.
-    Found(Found),
-    /// Nothing is wrong, but these steps were left out.
-    LeftOut(Vec<String>),
-}
+/// What the server and its own checks found, and the checks that were left out.
+pub type ServerFinding = (Finding, Vec<String>);
 
 /// Starts a server, looks, stops it, and has pg_checksums read every page.
 ///
@@ -36,21 +31,21 @@ pub fn on_server(
     host: &Host,
     spec: &ServerSpec,
     interrupt: &Interrupt,
-    look: impl FnOnce(&Server) -> Result<Ended>,
-) -> Result<Ended> {
+    look: impl FnOnce(&Server) -> Result<ServerFinding>,
+) -> Result<ServerFinding> {
     let host = &host.limiting_memory(MOST_MEMORY);
     let server = match Server::start(host, spec.clone(), interrupt) {
         Ok(server) => server,
-        Err(e) => return damage(spec, e).map(Ended::Found),
+        Err(e) => return damage(spec, e),
     };
     let mut left_out = match look(&server) {
-        Ok(Ended::LeftOut(steps)) => steps,
-        Ok(found) => return Ok(found),
-        Err(e) => return damage(spec, e).map(Ended::Found),
+        Ok((Finding::Whole, steps)) => steps,
+        Ok(checked) => return Ok(checked),
+        Err(e) => return damage(spec, e),
     };
     let checksums = has_checksums(&server)?;
     if let Err(e) = server.stop(host) {
-        return damage(spec, e).map(Ended::Found);
+        return damage(spec, e);
     }
     let why = match checksums {
         false => Some("the cluster has none"),
@@ -59,14 +54,12 @@ pub fn on_server(
     };
     if let Some(why) = why {
         left_out.push(format!("checksums: {why}"));
-        return Ok(Ended::LeftOut(left_out));
+        return Ok((Finding::Whole, left_out));
     }
     let command = Command::new(spec.install.bin.join("pg_checksums")).args(["--check", "-D"]).arg(&spec.data);
     match host.run(&command.user(&spec.user)) {
-        Ok(_) => Ok(Ended::LeftOut(left_out)),
-        Err(e) if host.take_command_log().last().and_then(|ran| ran.exit_code).is_some() => {
-            Ok(Ended::Found(Found::Torn(e.to_string())))
-        }
+        Ok(_) => Ok((Finding::Whole, left_out)),
+        Err(e) if host.take_command_log().last().and_then(|ran| ran.exit_code).is_some() => Ok(torn(e.to_string())),
         Err(e) => Err(Error::host(e.to_string())),
     }
 }
@@ -80,17 +73,21 @@ pub fn ready(
     spec: &ServerSpec,
     interrupt: &Interrupt,
     mark: impl FnOnce() -> Seq,
-) -> Result<Result<Seq, Found>> {
+) -> Result<Result<Seq, Finding>> {
     let server = match Server::start(host, spec.clone(), interrupt) {
         Ok(server) => server,
-        Err(e) => return damage(spec, e).map(Err),
+        Err(e) => return damage(spec, e).map(|(found, _)| Err(found)),
     };
     let ready = mark();
     server.kill_all(host).map(|()| Ok(ready))
 }
 
+fn torn(what: String) -> ServerFinding {
+    (Finding::Torn(what), Vec::new())
+}
+
 /// What its log says of a server that failed.
-fn damage(spec: &ServerSpec, e: Error) -> Result<Found> {
+fn damage(spec: &ServerSpec, e: Error) -> Result<ServerFinding> {
     if e.kind() == Kind::Interrupted || e.kind() == Kind::Bug {
         return Err(e);
     }
@@ -100,7 +97,7 @@ fn damage(spec: &ServerSpec, e: Error) -> Result<Found> {
         return Err(Error::host(format!("the server ended because this machine was short of memory or files: {line}")));
     }
     match ended_by_itself(&log) {
-        true => Ok(Found::Torn(e.to_string())),
+        true => Ok(torn(e.to_string())),
         false => Err(Error::host(format!("the server ended, and its log says no reason: {e}"))),
     }
 }
@@ -142,11 +139,11 @@ fn ended_by_itself(log: &str) -> bool {
 ///
 /// # Errors
 /// When the server cannot be asked.
-pub fn beside_amcheck(server: &Server, look: impl FnOnce() -> Result<Found>) -> Result<Ended> {
+pub fn beside_amcheck(server: &Server, look: impl FnOnce() -> Result<Finding>) -> Result<ServerFinding> {
     let (found, checked) = at_once(look, || amcheck(server));
     match found? {
-        Found::Whole => checked,
-        found => Ok(Ended::Found(found)),
+        Finding::Whole => checked,
+        found => Ok((found, Vec::new())),
     }
 }
 
@@ -161,21 +158,21 @@ fn at_once<T, U: Send>(one: impl FnOnce() -> T, other: impl FnOnce() -> Result<U
 }
 
 /// Indexes against their tables, and tables by themselves, by the extension that pg_amcheck uses.
-fn amcheck(server: &Server) -> Result<Ended> {
+fn amcheck(server: &Server) -> Result<ServerFinding> {
     let mut client = patient(server)?;
     let has = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck'), \
                EXISTS (SELECT FROM pg_proc WHERE proname = 'verify_heapam')";
     let has = client.query(has)?;
     let is_true = |place: usize| has.first().and_then(|row| row.get(place)?.as_deref()) == Some("t");
     if !is_true(0) {
-        return Ok(Ended::LeftOut(vec!["amcheck: the extension is not installed".to_owned()]));
+        return Ok((Finding::Whole, vec!["amcheck: the extension is not installed".to_owned()]));
     }
     let tables = || if is_true(1) { damaged_table(&mut patient(server)?) } else { Ok(None) };
     let (indexes, tables) = at_once(|| check_indexes(&mut client), tables);
     match indexes.and(tables) {
-        Ok(None) => Ok(Ended::LeftOut(Vec::new())),
-        Ok(Some(damage)) => Ok(Ended::Found(Found::Torn(damage))),
-        Err(e) if !is_of_the_machine(&e) => Ok(Ended::Found(Found::Torn(e.to_string()))),
+        Ok(None) => Ok((Finding::Whole, Vec::new())),
+        Ok(Some(damage)) => Ok(torn(damage)),
+        Err(e) if !is_of_the_machine(&e) => Ok(torn(e.to_string())),
         Err(e) => Err(e),
     }
 }
@@ -232,9 +229,9 @@ mod tests {
             assert!(client.query(&take(10)).is_ok());
             let refused = client.query(&take(530)).unwrap_err();
             assert!(refused.to_string().contains("SQLSTATE 53200") && is_of_the_machine(&refused), "{refused}");
-            Ok(Ended::LeftOut(Vec::new()))
+            Ok((Finding::Whole, Vec::new()))
         };
-        assert!(matches!(on_server(&host, &spec, &Interrupt::never(), look), Ok(Ended::LeftOut(_))));
+        assert!(matches!(on_server(&host, &spec, &Interrupt::never(), look), Ok((Finding::Whole, _))));
     }
 
     #[test]

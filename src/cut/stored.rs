@@ -1,13 +1,13 @@
 //! Verdicts as a run folder keeps them.
 
 use super::case::cut_case;
-use super::cutting::{CaseResult, Cutting, OnDevice, Tried};
+use super::cutting::{CaseResult, Cutting, Tried};
 use super::session::Session;
 use crate::error::{Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::{Host, time};
 use crate::record::case::CaseSpec;
-use crate::record::verdict::{self, DeviceVerdict, StatesTried, Verdict, VerdictRecord};
+use crate::record::verdict::{self, StatesTried, Verdict, VerdictRecord};
 use crate::run::session::Places;
 
 /// What a power cut costs a case, by arithmetic alone. Nothing is left on the machine. What a recording lacks makes the case
@@ -38,10 +38,6 @@ impl CaseResult {
             of: count(*of),
             may_fail: *may_fail,
         };
-        let device = |OnDevice { device, verdict }: &OnDevice| DeviceVerdict {
-            device: device.clone(),
-            verdict: verdict.clone(),
-        };
         VerdictRecord {
             format: verdict::FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -59,7 +55,7 @@ impl CaseResult {
             torn_pages: count(self.torn_pages),
             torn_sectors: count(self.torn_sectors),
             left_out: self.left_out.clone(),
-            devices: self.devices.iter().map(device).collect(),
+            devices: self.devices.clone(),
             evidence: self.evidence.as_ref().map(|folder| folder.display().to_string()),
         }
     }

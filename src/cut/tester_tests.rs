@@ -1,10 +1,10 @@
 //! The tester itself on trial: faults that are put into recordings, states and checks on purpose, each of which must be caught.
 
 use super::case::cut_case;
-use super::cutting::{Cutting, Found, Told};
+use super::cutting::{Cutting, Finding, Told};
 use super::evidence::{self, verdict_of};
 use super::judged::Judged;
-use super::ladder::{Checked, Checker, End, Finding, Recovery};
+use super::ladder::{Checked, Checker, End};
 use super::pages::{Content, content_of};
 use super::record::{self, Recorded};
 use super::session::Session;
@@ -115,7 +115,7 @@ fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
         let checker = checker(session, &case, exports, recorded);
         let found = |durable: &Durable| checker.tail(recorded.recording.images(durable, &state), state.at).unwrap();
         let honest = || Durable::of(entries, DeviceModel::Honest);
-        assert_eq!(found(&honest()), Finding::Recovered(Found::Whole));
+        assert_eq!(found(&honest()), Finding::Whole);
         let is_wal = |number: &usize| content_of(&log.content(&entries[*number]).unwrap()) == Content::Wal;
         // One that was written again since is no loss.
         let is_last = |number: &usize| {
@@ -131,7 +131,7 @@ fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
         assert!(!members.is_empty());
         for member in members.into_iter().rev().take(6) {
             let finding = found(&honest().without(member));
-            assert!(matches!(finding, Finding::Recovered(Found::Lost(_))), "entry {member}: {finding:?}");
+            assert!(matches!(finding, Finding::Lost(_)), "entry {member}: {finding:?}");
         }
         checker.detach().unwrap();
     });
@@ -160,7 +160,7 @@ fn disks_that_do_not_mount_or_hold_no_cluster_are_told_and_disturb_no_later_stat
         for _ in 0..2 {
             assert!(whole(images()).is_whole());
             assert!(matches!(whole(vec![blank.clone()]), Finding::Unmountable(_)));
-            assert!(matches!(whole(vec![empty.clone()]), Finding::Recovered(Found::Torn(_))));
+            assert!(matches!(whole(vec![empty.clone()]), Finding::Torn(_)));
         }
         assert!(whole(images()).is_whole());
         checker.detach().unwrap();
@@ -226,7 +226,7 @@ fn a_second_cut_finds_a_recovery_whose_disk_drops_pages_and_its_evidence_is_buil
         let checker = checker(session, &case, exports, recorded);
         let log = session.work.join("second.log");
         let recovered = checker.recover(&recorded.recording.images(&durable, &state), &log).unwrap();
-        let Recovery::Recorded(recovery, ready) = recovered else { panic!("the floor recovers") };
+        let Ok((recovery, ready)) = recovered else { panic!("the floor recovers") };
         let entries = recovery.log().entries();
         let found = |durable: &Durable, second: &State| {
             checker.whole(recovery.images(durable, second), state.at, End::SecondCut).unwrap()

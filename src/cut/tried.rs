@@ -1,10 +1,10 @@
 //! States of a recording that are tried: all by the end of WAL, a sample and every worst suspect by all steps.
 
 use super::arithmetic;
-use super::cutting::{CaseResult, Found, Pass, Told, Tried};
+use super::cutting::{CaseResult, Finding, Pass, Told, Tried};
 use super::evidence::{self, verdict_of};
 use super::judged::{Device, Judged};
-use super::ladder::{Checked, Checker, End, Finding};
+use super::ladder::{Checked, Checker, End};
 use super::pages::Content;
 use super::record::RECORDED;
 use super::second::SecondCuts;
@@ -244,9 +244,7 @@ impl Trying<'_> {
     /// What one state says.
     pub fn verdict(&self, state: &State, finding: Result<Finding>) -> Result<Verdict> {
         let verdict = match finding {
-            Ok(Finding::Recovered(Found::Lost(loss))) => {
-                self.judged.weighed(loss).unwrap_or(Verdict::Holds { states: 1 })
-            }
+            Ok(Finding::Lost(loss)) => self.judged.weighed(loss).unwrap_or(Verdict::Holds { states: 1 }),
             Ok(finding) => verdict_of(&finding),
             Err(e) if e.kind() == Kind::Interrupted => return Err(e),
             Err(e) if e.kind() == Kind::Bug => return Ok(Verdict::HarnessBroken { why: e.chain() }),

@@ -3,6 +3,7 @@
 //! Formats of PostgreSQL's `xlog_internal.h`, `xlogrecord.h` and `pg_control.h`. Only what tells where valid WAL ends and which
 //! transactions committed is read; what a record does to pages is not.
 
+use super::pages::{WAL_MAGIC, number};
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
 use crc::{CRC_32_ISCSI, Crc, Table};
@@ -40,8 +41,6 @@ const BEFORE_CRC: usize = 20;
 /// Larger records are not written (`XLogRecordMaxSize`).
 const MOST_RECORD: u32 = 1020 << 20;
 
-/// The high byte of XLOG_PAGE_MAGIC since PostgreSQL 9.3.
-const MAGIC: u8 = 0xD1;
 /// The page begins with the rest of a record (`XLP_FIRST_IS_CONTRECORD`).
 const CONTINUES: u16 = 1;
 /// The page has the long header.
@@ -175,7 +174,7 @@ impl WalReader {
         let page = &self.page;
         let info = number::<2>(page, 2).unwrap_or_default() as u16;
         let is_long = page_at.is_multiple_of(self.segments.shape.segment_bytes);
-        let is_right = page[1] == MAGIC
+        let is_right = page[1] == WAL_MAGIC
             && number::<4>(page, 4) == Some(u64::from(self.segments.timeline))
             && number::<8>(page, 8) == Some(page_at)
             && (info & IS_LONG != 0) == is_long;
@@ -262,11 +261,6 @@ pub fn parse_lsn(text: &str) -> Result<Lsn> {
         .ok_or_else(|| Error::tool(format!("expected a place in WAL, found `{text}`")))
 }
 
-/// The little-endian number of `N` bytes at `at`.
-fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..at + N).map(|bytes| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,7 +292,7 @@ mod tests {
                     let is_long = self.at().is_multiple_of(SHAPE.segment_bytes);
                     let is_rest = left.len() < record.len();
                     let mut header = vec![0; if is_long { LONG_PAGE_HEADER } else { PAGE_HEADER }];
-                    header[..2].copy_from_slice(&[0x18, MAGIC]);
+                    header[..2].copy_from_slice(&[0x18, WAL_MAGIC]);
                     header[2] = if is_long { IS_LONG as u8 } else { 0 } | if is_rest { CONTINUES as u8 } else { 0 };
                     header[4] = 1;
                     header[8..16].copy_from_slice(&self.at().to_le_bytes());

@@ -35,10 +35,6 @@ pub struct DiskStats {
     pub queue_ms: u64,
     /// Discards completed; none before Linux 4.18.
     pub discards: Option<u64>,
-    /// Bytes discarded; none before Linux 4.18.
-    pub discard_bytes: Option<u64>,
-    /// Time summed over all discards, milliseconds; none before Linux 4.18.
-    pub discard_ms: Option<u64>,
     /// Flush requests completed; none before Linux 5.5. Counted for whole devices only, not for partitions.
     pub flushes: Option<u64>,
     /// Time summed over all flushes, milliseconds; none before Linux 5.5.
@@ -77,18 +73,16 @@ fn counters(source: &str, line: usize, count: usize, fields: &mut Fields<'_>) ->
     if !matches!(count, 14 | 18 | 20..) {
         return Err(Error::host(format!("{source} line {line}: {count} fields, expected 14, 18 or at least 20")));
     }
-    let (reads, read_bytes, read_ms) = transfer(fields, ["reads", "reads merged", "sectors read", "ms reading"])?;
-    let (writes, write_bytes, write_ms) =
+    let mut stats = DiskStats::default();
+    (stats.reads, stats.read_bytes, stats.read_ms) =
+        transfer(fields, ["reads", "reads merged", "sectors read", "ms reading"])?;
+    (stats.writes, stats.write_bytes, stats.write_ms) =
         transfer(fields, ["writes", "writes merged", "sectors written", "ms writing"])?;
-    let (in_flight, busy_ms, queue_ms) =
+    (stats.in_flight, stats.busy_ms, stats.queue_ms) =
         (fields.count("in flight")?, fields.count("ms busy")?, fields.count("ms weighted")?);
-    let mut stats = DiskStats { in_flight, busy_ms, queue_ms, ..DiskStats::default() };
-    (stats.reads, stats.read_bytes, stats.read_ms) = (reads, read_bytes, read_ms);
-    (stats.writes, stats.write_bytes, stats.write_ms) = (writes, write_bytes, write_ms);
     if count >= 18 {
         let names = ["discards", "discards merged", "sectors discarded", "ms discarding"];
-        let (discards, bytes, ms) = transfer(fields, names)?;
-        (stats.discards, stats.discard_bytes, stats.discard_ms) = (Some(discards), Some(bytes), Some(ms));
+        stats.discards = Some(transfer(fields, names)?.0);
     }
     if count >= 20 {
         (stats.flushes, stats.flush_ms) = (Some(fields.count("flushes")?), Some(fields.count("ms flushing")?));
@@ -125,7 +119,7 @@ mod tests {
         assert_eq!((vda.reads, vda.read_bytes, vda.read_ms), (72213, 9_498_266 * 512, 49882));
         assert_eq!((vda.writes, vda.write_bytes, vda.write_ms), (30457, 15_245_936 * 512, 60022));
         assert_eq!((vda.in_flight, vda.busy_ms, vda.queue_ms), (3, 22908, 110_986));
-        assert_eq!((vda.discards, vda.discard_bytes, vda.discard_ms), (Some(9618), Some(800_784 * 512), Some(909)));
+        assert_eq!(vda.discards, Some(9618));
         assert_eq!((vda.flushes, vda.flush_ms), (Some(3754), Some(170)));
         assert_eq!(devices[0].flushes, Some(0));
     }
@@ -135,7 +129,7 @@ mod tests {
         let old = &parse(LINUX_4_19).unwrap()[0];
         assert_eq!((old.discards, old.flushes, old.flush_ms), (Some(9618), None, None));
         let older = &parse(LINUX_3_10).unwrap()[0];
-        assert_eq!((older.writes, older.discards, older.discard_bytes, older.flushes), (30457, None, None, None));
+        assert_eq!((older.writes, older.discards, older.flushes), (30457, None, None));
     }
 
     #[test]

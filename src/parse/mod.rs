@@ -3,6 +3,8 @@
 //! A new one asks the tool for its machine format, refuses what it does not know, and converts units. One fixture for
 //! each version of the tool in `tests/fixtures/<tool>/`, made by a script in `scripts/`. An error names source, line,
 //! item and wanted type.
+//!
+//! Of the stored types it knows those of `record::window`: what a server logs of a checkpoint is stored as it is read.
 
 pub(crate) mod apt_sources;
 pub(crate) mod btrfs;

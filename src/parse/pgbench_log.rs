@@ -96,14 +96,8 @@ fn transaction(rest: &mut &[u8], columns: Columns) -> std::result::Result<Transa
     let epoch = next_number(rest).and_then(|epoch| epoch.checked_mul(1_000_000));
     let epoch_us = epoch.ok_or("time_epoch in seconds")?;
     let us = next_number(rest).filter(|us| *us < 1_000_000).ok_or("time_us below 1000000")?;
-    let lag_us = match columns.lag {
-        true => Some(next_number(rest).ok_or("schedule_lag in microseconds")?),
-        false => None,
-    };
-    let retries = match columns.retries {
-        true => Some(next_number(rest).ok_or("retries as a whole number")?),
-        false => None,
-    };
+    let lag_us = columns.lag.then(|| next_number(rest).ok_or("schedule_lag in microseconds")).transpose()?;
+    let retries = columns.retries.then(|| next_number(rest).ok_or("retries as a whole number")).transpose()?;
     take(rest, b'\n').ok_or("the end of the line")?;
     let at_us = epoch_us.checked_add(us).ok_or("time_epoch in seconds")?;
     Ok(Transaction { client, ended, script, at_us, lag_us, retries })

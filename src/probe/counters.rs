@@ -48,18 +48,13 @@ impl Counters {
 
 /// Growth from one moment to a later one. Partitions show flushes as 0: their disk counts them.
 pub fn growth(devices: &[DeviceFacts], before: &DeviceSnapshot, after: &DeviceSnapshot) -> DeviceSnapshot {
-    let one = |before: &Option<DeviceCounts>, after: &Option<DeviceCounts>, counts_flushes: bool| {
-        let (before, after) = ((*before)?, (*after)?);
-        let flushes = after.flushes.zip(before.flushes).map(|(after, before)| after.wrapping_sub(before));
-        Some(DeviceCounts {
-            writes: after.writes.wrapping_sub(before.writes),
-            write_bytes: after.write_bytes.wrapping_sub(before.write_bytes),
-            flushes: flushes.filter(|_| counts_flushes),
-            reads: after.reads.wrapping_sub(before.reads),
-        })
-    };
     let pairs = before.iter().zip(after).zip(devices);
-    pairs.map(|((before, after), device)| one(before, after, device.counts_flushes != Some(false))).collect()
+    let one = |((before, after), device): ((&Option<DeviceCounts>, &Option<DeviceCounts>), &DeviceFacts)| {
+        let grown = after.as_ref()?.combined(before.as_ref()?, u64::wrapping_sub);
+        let flushes = grown.flushes.filter(|_| device.counts_flushes != Some(false));
+        Some(DeviceCounts { flushes, ..grown })
+    };
+    pairs.map(one).collect()
 }
 
 #[cfg(test)]

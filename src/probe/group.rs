@@ -41,7 +41,7 @@ struct Log {
     /// When each sync of this run was done.
     syncs: Vec<Instant>,
     /// The call that failed, and with what; all end then.
-    failed: Option<(&'static str, Option<i32>, String)>,
+    failed: Option<Failed>,
 }
 
 /// Commits of each writer in a run: enough syncs that the first and the last are not most of it.
@@ -85,7 +85,7 @@ impl<'a> WriterGroup<'a> {
             file,
             bytes,
             block: u64::from(spec.write_bytes),
-            segment_bytes: site.segment_bytes(),
+            segment_bytes: site.segment_bytes,
             way: spec.way,
             log: Mutex::default(),
             flushed: Condvar::new(),
@@ -124,10 +124,7 @@ impl<'a> WriterGroup<'a> {
         let steady = self.steady();
         let mut log = self.log();
         match log.failed.take() {
-            Some((call, errno, words)) => {
-                let error = errno.map_or_else(|| io::Error::other(words), io::Error::from_raw_os_error);
-                Err(Failed { call, error })
-            }
+            Some(failed) => Err(failed),
             None => Ok(log.syncs.iter().filter(|at| **at > steady.0 && **at <= steady.1).count() as u64),
         }
     }
@@ -155,9 +152,8 @@ impl<'a> WriterGroup<'a> {
         log.added += 1;
         let mine = log.added;
         loop {
-            if let Some((call, errno, words)) = &log.failed {
-                let error = errno.map_or_else(|| io::Error::other(words.clone()), io::Error::from_raw_os_error);
-                return Err(Failed { call, error });
+            if let Some(failed) = &log.failed {
+                return Err(failed.clone());
             }
             if log.flushed >= mine {
                 return Ok(());
@@ -177,9 +173,7 @@ impl<'a> WriterGroup<'a> {
                     log.flushed = to;
                     log.syncs.push(now());
                 }
-                Err(failed) => {
-                    log.failed = Some((failed.call, failed.error.raw_os_error(), failed.error.to_string()));
-                }
+                Err(failed) => log.failed = Some(failed),
             }
             self.flushed.notify_all();
         }
@@ -211,7 +205,8 @@ mod tests {
     #[test]
     fn commits_share_syncs_and_each_is_flushed() {
         let place = tempfile::tempdir().unwrap();
-        let site = ProbeSite::make(place.path()).unwrap().with_segments_of(1 << 20);
+        let mut site = ProbeSite::make(place.path()).unwrap();
+        site.segment_bytes = 1 << 20;
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let spec = rows(&RowChoice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
         let memory = crate::probe::aligned_noise();

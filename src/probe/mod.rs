@@ -30,11 +30,10 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
-use crate::host::time::{micros, now, rfc3339_us, sleep, wall_us};
+use crate::host::time::{Instant, micros, now, rfc3339_us, sleep, wall_us};
 use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
-use bench::{RealBench, Setting};
+use bench::RealBench;
 use counters::Counters;
-use growth::GrowthSite;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use schedule::{Bench, Goal};
@@ -161,9 +160,12 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     observer.stage(Stage::Idle);
     let idle = idle(&place, &mut counters, request.budget, interrupt)?;
     observer.stage(Stage::Files);
-    let site = ProbeSite::make(&folder)?.with_segments_of(segment_bytes);
-    let ground = Surroundings { host, request, place: &place, site: &site, interrupt, observer };
-    let measured = on_site(&ground, &mut counters, Duration::from_micros(idle.elapsed_us));
+    let mut site = ProbeSite::make(&folder)?;
+    site.segment_bytes = segment_bytes;
+    let (noise, ticker) = (&aligned_noise(), Ticker::of(host));
+    let around =
+        Surroundings { host, request, place: &place, site: &site, noise, ticker, begun: now(), interrupt, observer };
+    let measured = on_site(around, &mut counters, Duration::from_micros(idle.elapsed_us));
     let is_there = site.is_there();
     let left = site.close().err();
     let left_behind = left.as_ref().map(ToString::to_string);
@@ -196,41 +198,46 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     })
 }
 
-/// What a measurement happens in.
+/// What the rows and the growth of a sync are measured with.
 struct Surroundings<'a> {
     host: &'a Host,
     request: &'a Request,
     place: &'a PlaceFacts,
     site: &'a ProbeSite,
+    noise: &'a AlignedNoise,
+    ticker: Ticker,
+    /// When the first slice begins.
+    begun: Instant,
     interrupt: &'a Interrupt,
     observer: &'a dyn Observer,
 }
 
 /// Makes the files and runs everything on them: what was measured, without where and how it was asked.
-fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<ProbeRecord> {
-    let Surroundings { host, request, place, site, interrupt, observer } = *around;
-    let bytes = site.segment_bytes();
+fn on_site(mut around: Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<ProbeRecord> {
+    let Surroundings { host, request, place, site, observer, .. } = around;
     let before = counters.read();
-    let writable = make_files(site, &request.choice, bytes)?;
+    let writable = make_files(site, &request.choice, site.segment_bytes)?;
     let test_sync = counters::growth(&place.devices, &before, &counters.read());
-    let noise = aligned_noise();
-    let ticker = Ticker::of(host);
-    let (started, begun) = (wall_us(), now());
+    let started = wall_us();
+    around.begun = now();
     observer.began(started);
-    let setting = Setting { site, place, noise: &noise, writable, ticker, begun, interrupt, observer };
-    let mut bench = RealBench::new(request, &setting, counters)?;
+    let mut bench = RealBench::new(&around, writable, counters)?;
     let before = cpu::look(host);
-    run_rows(&mut bench, request, idle, observer)?;
+    // What is left is for the growth.
+    let until = bench.elapsed() + request.budget.saturating_sub(idle + request.budget / GROWTH_SHARE);
+    let goal = Goal { until, precision: request.precision, seed: request.seed };
+    let rows = bench.rows();
+    observer.stage(Stage::Rows { known: 0, all: rows });
+    schedule::run(&mut bench, rows, goal, |known, all| observer.stage(Stage::Rows { known, all }))?;
     let cpu = cpu::since(&before, host);
     let (rows, pauses) = bench.close();
     observer.stage(Stage::Growth);
-    let ground = GrowthSite { site, file_bytes: bytes, bytes: noise.bytes(), devices: &place.devices, begun };
     let any_failed = rows.iter().any(|row| row.failure.is_some());
     let (growth, growth_failure) = match writable && !any_failed && request.choice != RowChoice::Compat {
-        true => growth::measure(&ground, counters, request.budget / GROWTH_SHARE, interrupt)?,
+        true => growth::measure(&around, counters, request.budget / GROWTH_SHARE)?,
         false => (Vec::new(), None),
     };
-    let elapsed_us = micros(begun.elapsed());
+    let elapsed_us = micros(around.begun.elapsed());
     let started = rfc3339_us(started);
     Ok(ProbeRecord {
         started,
@@ -277,13 +284,4 @@ fn make_files(site: &ProbeSite, choice: &RowChoice, bytes: u64) -> Result<bool> 
             Ok(true)
         }
     }
-}
-
-fn run_rows(bench: &mut RealBench<'_>, request: &Request, idle: Duration, observer: &dyn Observer) -> Result<()> {
-    let growth = request.budget / GROWTH_SHARE;
-    let until = bench.elapsed() + request.budget.saturating_sub(idle + growth);
-    let goal = Goal { until, precision: request.precision, seed: request.seed };
-    let rows = bench.rows();
-    observer.stage(Stage::Rows { known: 0, all: rows });
-    schedule::run(bench, rows, goal, |known, all| observer.stage(Stage::Rows { known, all }))
 }

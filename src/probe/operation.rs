@@ -4,6 +4,8 @@ use crate::host::linux;
 use crate::host::mapped::Mapped;
 use crate::host::ring::Ring;
 use crate::host::signals::Interrupt;
+use crate::host::ticks::Ticker;
+use crate::probe::group::WriterGroup;
 use crate::probe::rows;
 use crate::probe::site::ProbeSite;
 use crate::probe::synced::{flags, sync, whole, write_at};
@@ -30,6 +32,8 @@ pub(super) enum RowOperation<'a> {
     },
     /// Walks through WAL segments.
     Walk(Walk<'a>),
+    /// Several writers that share syncs.
+    Group(WriterGroup<'a>),
     /// pwritev2 with RWF_DSYNC.
     RwfDsync {
         file: File,
@@ -66,10 +70,14 @@ impl<'a> RowOperation<'a> {
         site: &'a ProbeSite,
         bytes: &'a [u8],
         mapped_bytes: usize,
+        ticker: &Ticker,
     ) -> Result<RowOperation<'a>, Failed> {
         let noise = bytes;
         let bytes = &noise[..spec.write_bytes as usize];
         let open = |flags| site.open(FILE, flags).map_err(|error| Failed { call: "open", error });
+        if spec.writers > 1 {
+            return WriterGroup::open(spec, site, noise, ticker).map(RowOperation::Group);
+        }
         if spec.segment.is_some() {
             return Walk::open(spec, site, noise).map(RowOperation::Walk);
         }
@@ -106,8 +114,15 @@ impl<'a> RowOperation<'a> {
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, interrupt: &Interrupt) -> Result<(), Failed> {
-        match self {
+    pub fn run(
+        &mut self,
+        tape: &mut Tape,
+        span: Duration,
+        most: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Option<u64>, Failed> {
+        let ran = match self {
+            RowOperation::Group(group) => return group.run(span, most, interrupt).map(Some),
             RowOperation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
             RowOperation::Descriptor { site, bytes, sync_first: true } => {
                 tape.run(span, (1, most), interrupt, || write_fsync_close(site, bytes))
@@ -130,7 +145,22 @@ impl<'a> RowOperation<'a> {
                 mapped.write(bytes).map_err(|error| Failed { call: "madvise(MADV_POPULATE_WRITE)", error })?;
                 mapped.sync(bytes.len()).map_err(|error| Failed { call: "msync", error })
             }),
+        };
+        ran.map(|()| None)
+    }
+
+    /// The operation before the first that counts. A group's own beginning does not count already.
+    pub(super) fn first(&mut self, tape: &mut Tape, interrupt: &Interrupt) -> Result<(), Failed> {
+        match self {
+            RowOperation::Group(_) => Ok(()),
+            _ => self.run(tape, Duration::ZERO, 1, interrupt).map(drop),
         }
+    }
+
+    /// Operations of the whole run, where only part of them counts.
+    pub(super) fn all_operations(&self) -> Option<u64> {
+        let RowOperation::Group(group) = self else { return None };
+        Some(group.tapes().iter().map(|tape| tape.operations().count() as u64).sum())
     }
 
     /// Time that each new segment took which was made meanwhile, microseconds.
@@ -197,7 +227,6 @@ fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<
 mod tests {
     use super::*;
     use crate::host::Host;
-    use crate::host::ticks::Ticker;
     use crate::probe::rows::{RowChoice, rows};
     use crate::probe::site::Fill;
 
@@ -206,17 +235,16 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
         let memory = crate::probe::aligned_noise();
-        let bytes = memory.bytes();
+        let (bytes, ticker) = (memory.bytes(), Ticker::of(&Host::this()));
         for spec in rows(&RowChoice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
             if spec.segment.is_some() {
                 continue;
             }
             site.fill(FILE, 1 << 20, Fill::Zeroes).unwrap();
-            let ran = RowOperation::open(spec, &site, bytes, 8192).and_then(|mut op| {
-                op.run(&mut Tape::new(Ticker::of(&Host::this())), Duration::ZERO, 1, &Interrupt::never())
-            });
+            let ran = RowOperation::open(spec, &site, bytes, 8192, &ticker)
+                .and_then(|mut op| op.run(&mut Tape::new(ticker.clone()), Duration::ZERO, 1, &Interrupt::never()));
             match ran {
-                Ok(()) => {
+                Ok(_) => {
                     let length = (spec.write_bytes * spec.writes) as usize;
                     let read = std::fs::read(site.folder().join(FILE)).unwrap();
                     let wanted: Vec<u8> =

@@ -12,7 +12,7 @@ const SLOWEST: usize = 16;
 
 /// A row's record in the making.
 pub struct RowBuilder {
-    record: RowRecord,
+    pub record: RowRecord,
     /// The second that is open.
     second: u32,
     latencies: Histogram<u64>,
@@ -45,15 +45,6 @@ impl RowBuilder {
             segments_us: Vec::new(),
         };
         Ok(RowBuilder { record, second: 0, latencies })
-    }
-
-    /// The record so far; the open second is not in it.
-    pub fn record(&mut self) -> &mut RowRecord {
-        &mut self.record
-    }
-
-    pub fn spec(&self) -> &RowSpec {
-        &self.record.spec
     }
 
     /// Whether it has ended for good.
@@ -110,9 +101,7 @@ impl RowBuilder {
         {
             return self.cannot_be_had(why);
         }
-        let (errno, message) = words(failed);
-        let call = failed.call.to_owned();
-        self.record.failure = Some(Failure { call, errno, message, at_us, after_operations });
+        self.record.failure = Some(failed.record(at_us, after_operations));
     }
 
     pub fn close(mut self) -> RowRecord {
@@ -121,12 +110,15 @@ impl RowBuilder {
     }
 }
 
-/// Error number and words of a failed call.
-pub fn words(failed: &Failed) -> (Option<i32>, String) {
-    let errno = failed.error.raw_os_error();
-    let text = failed.error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    (errno, errno.and_then(name).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}")))
+impl Failed {
+    /// With the error's name and words as the system that was probed has them.
+    pub(super) fn record(&self, at_us: u64, after_operations: u64) -> Failure {
+        let errno = self.error.raw_os_error();
+        let text = self.error.to_string();
+        let text = text.split(" (os error").next().unwrap_or(&text);
+        let message = errno.and_then(name).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}"));
+        Failure { call: self.call.to_owned(), errno, message, at_us, after_operations }
+    }
 }
 
 /// Names of the error numbers that storage gives (errno(3)); the numbers differ from system to system.
@@ -158,33 +150,35 @@ fn name(errno: i32) -> Option<&'static str> {
 
 /// Why a call's very first failure means "no such thing here", not "the storage failed".
 fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
-    const EPERM: i32 = Errno::PERM.raw_os_error();
-    const ENODEV: i32 = Errno::NODEV.raw_os_error();
-    const EINVAL: i32 = Errno::INVAL.raw_os_error();
-    const ENOMEM: i32 = Errno::NOMEM.raw_os_error();
-    const ENOSYS: i32 = Errno::NOSYS.raw_os_error();
-    const EOPNOTSUPP: i32 = Errno::OPNOTSUPP.raw_os_error();
-    let errno = failed.error.raw_os_error();
+    let errno = failed.error.raw_os_error().map(Errno::from_raw_os_error);
     match (failed.call, errno) {
-        ("open", Some(EINVAL)) if spec.direct => Some("the filesystem does not support O_DIRECT".to_owned()),
-        ("write", Some(EINVAL)) if spec.direct => Some(format!(
+        ("open", Some(Errno::INVAL)) if spec.direct => Some("the filesystem does not support O_DIRECT".to_owned()),
+        ("write", Some(Errno::INVAL)) if spec.direct => Some(format!(
             "a direct write of {} bytes is rejected: not a multiple of the device's sector size or the filesystem's block size",
             spec.write_bytes
         )),
-        ("pwritev2", Some(EINVAL | EOPNOTSUPP | ENOSYS)) if spec.direct => {
+        ("pwritev2", Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)) if spec.direct => {
             Some("RWF_DSYNC (Linux 4.7) or a direct write of this size is not supported".to_owned())
         }
-        ("io_uring write", Some(EINVAL)) => Some("no IORING_OP_WRITE: needs Linux 5.6".to_owned()),
-        ("pwritev2", Some(EINVAL | EOPNOTSUPP | ENOSYS)) => Some("no RWF_DSYNC: needs Linux 4.7".to_owned()),
+        ("io_uring write", Some(Errno::INVAL)) => Some("no IORING_OP_WRITE: needs Linux 5.6".to_owned()),
+        ("pwritev2", Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)) => {
+            Some("no RWF_DSYNC: needs Linux 4.7".to_owned())
+        }
         ("io_uring_setup", _) => Some(match errno {
-            Some(ENOSYS) => "no io_uring: needs Linux 5.1".to_owned(),
-            Some(EPERM) => "io_uring is disabled (kernel.io_uring_disabled, or seccomp in a container)".to_owned(),
-            Some(ENOMEM) => "io_uring needs more locked memory than the limit allows: raise it (ulimit -l)".to_owned(),
+            Some(Errno::NOSYS) => "no io_uring: needs Linux 5.1".to_owned(),
+            Some(Errno::PERM) => {
+                "io_uring is disabled (kernel.io_uring_disabled, or seccomp in a container)".to_owned()
+            }
+            Some(Errno::NOMEM) => {
+                "io_uring needs more locked memory than the limit allows: raise it (ulimit -l)".to_owned()
+            }
             _ => format!("io_uring cannot be set up: {}", failed.error),
         }),
         ("clone", _) => Some(failed.error.to_string()),
-        ("mmap", Some(ENODEV | EINVAL)) => Some("the filesystem does not support shared mappings".to_owned()),
-        ("madvise(MADV_POPULATE_WRITE)", Some(EINVAL)) => {
+        ("mmap", Some(Errno::NODEV | Errno::INVAL)) => {
+            Some("the filesystem does not support shared mappings".to_owned())
+        }
+        ("madvise(MADV_POPULATE_WRITE)", Some(Errno::INVAL)) => {
             Some("no MADV_POPULATE_WRITE (needs Linux 5.14): without it a full disk would kill the process".to_owned())
         }
         _ if failed.error.kind() == ErrorKind::Unsupported => Some(format!("{}: {}", failed.call, failed.error)),
@@ -240,19 +234,19 @@ mod tests {
     fn a_first_refusal_is_no_failure_of_the_storage_and_a_later_one_is() {
         let mut refused = row("one_write.open_datasync");
         refused.failed(&failed("open", 22), 5);
-        assert!(refused.record().failure.is_none() && refused.has_ended());
-        assert_eq!(refused.record().unavailable.as_deref(), Some("the filesystem does not support O_DIRECT"));
+        assert!(refused.record.failure.is_none() && refused.has_ended());
+        assert_eq!(refused.record.unavailable.as_deref(), Some("the filesystem does not support O_DIRECT"));
         let mut locked = row("newer.io_uring");
         locked.failed(&failed("io_uring_setup", 12), 5);
-        assert!(locked.record().unavailable.as_deref().is_some_and(|why| why.contains("ulimit -l")));
+        assert!(locked.record.unavailable.as_deref().is_some_and(|why| why.contains("ulimit -l")));
         let mut broken = row("one_write.fdatasync");
         broken.failed(&failed("fdatasync", 5), 7);
-        let failure = broken.record().failure.clone().unwrap();
+        let failure = broken.record.failure.clone().unwrap();
         assert_eq!((failure.errno, failure.call.as_str(), failure.at_us), (Some(5), "fdatasync", 7));
         assert!(failure.message.starts_with("EIO: "), "{}", failure.message);
         let mut later = row("one_write.open_datasync");
-        later.record().slices.push(Slice { operations: 3, ..Slice::default() });
+        later.record.slices.push(Slice { operations: 3, ..Slice::default() });
         later.failed(&failed("write", 22), 9);
-        assert_eq!(later.record().failure.as_ref().unwrap().after_operations, 3);
+        assert_eq!(later.record.failure.as_ref().unwrap().after_operations, 3);
     }
 }

@@ -13,15 +13,6 @@ pub const WAL_BLOCK: u32 = 8192;
 /// Name of the row that syncs before it closes.
 pub const WRITE_FSYNC_CLOSE: &str = "write, fsync, close";
 
-/// The five ways of `wal_sync_method`, in pg_test_fsync's order.
-const METHODS: [(Way, &str); 5] = [
-    (Way::OpenDatasync, "open_datasync"),
-    (Way::Fdatasync, "fdatasync"),
-    (Way::Fsync, "fsync"),
-    (Way::FsyncWritethrough, "fsync_writethrough"),
-    (Way::OpenSync, "open_sync"),
-];
-
 /// Which rows a probe has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChoice {
@@ -105,7 +96,7 @@ fn spec(family: Family, id: &str, label: &str, way: Way) -> RowSpec {
 fn compat() -> Vec<RowSpec> {
     let mut rows = Vec::new();
     for (family, prefix, writes) in [(Family::OneWrite, "one_write", 1), (Family::TwoWrites, "two_writes", 2)] {
-        for (way, name) in METHODS {
+        for (way, name) in Way::METHODS {
             let direct = matches!(way, Way::OpenDatasync | Way::OpenSync);
             rows.push(RowSpec { writes, direct, ..spec(family, &format!("{prefix}.{name}"), name, way) });
         }

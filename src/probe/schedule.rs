@@ -31,17 +31,9 @@ pub trait Bench {
     ///
     /// # Errors
     /// Interrupted, or the place is gone.
-    fn slice(&mut self, row: usize, span: Duration) -> Result<Option<Work>>;
+    fn slice(&mut self, row: usize, span: Duration) -> Result<Option<(u64, f64)>>;
     /// Does nothing for a moment, after a round through all rows.
     fn pause(&mut self) {}
-}
-
-/// What a slice did.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Work {
-    pub operations: u64,
-    /// Seconds that they took.
-    pub seconds: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +66,7 @@ pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut told: impl FnMut
                 return Ok(());
             }
             let Some(done) = bench.slice(row, span)? else { continue };
-            work[row].push((done.operations, done.seconds));
+            work[row].push(done);
             if !known(&work[row], goal.precision) {
                 still_open.push(row);
             }

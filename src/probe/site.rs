@@ -35,7 +35,7 @@ pub struct ProbeSite {
     folder: PathBuf,
     /// Locked for as long as the probe lives.
     folder_fd: OwnedFd,
-    segment_bytes: u64,
+    pub segment_bytes: u64,
     /// Files that were made: these are removed and no others.
     made: RefCell<BTreeSet<String>>,
     removed: bool,
@@ -86,17 +86,6 @@ impl ProbeSite {
         let made = RefCell::default();
         let segment_bytes = SEGMENT_BYTES;
         Ok(ProbeSite { parent, parent_fd, identity, folder, folder_fd, segment_bytes, made, removed: false })
-    }
-
-    /// The same with WAL segments of another size.
-    pub(crate) fn with_segments_of(mut self, bytes: u64) -> ProbeSite {
-        self.segment_bytes = bytes;
-        self
-    }
-
-    /// Size of a WAL segment.
-    pub fn segment_bytes(&self) -> u64 {
-        self.segment_bytes
     }
 
     /// Path of the private folder, for messages.

@@ -19,6 +19,14 @@ pub struct Failed {
     pub error: io::Error,
 }
 
+/// Of one with an error number the number, of another the words.
+impl Clone for Failed {
+    fn clone(&self) -> Failed {
+        let words = || io::Error::other(self.error.to_string());
+        Failed { call: self.call, error: self.error.raw_os_error().map_or_else(words, io::Error::from_raw_os_error) }
+    }
+}
+
 impl Failed {
     /// For `map_err`.
     pub fn of(call: &'static str) -> impl FnOnce(rustix::io::Errno) -> Failed {
@@ -97,6 +105,10 @@ impl Tape {
         let ends = begins.zip(&self.ends);
         ends.map(|(began, ended)| (self.begun + self.span(self.begun_ticks, *ended), self.span(began, *ended)))
     }
+}
+
+pub(super) fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
             flags: flags(spec),
             segment,
             name,
-            segment_bytes: site.segment_bytes(),
+            segment_bytes: site.segment_bytes,
             file: None,
             at: 0,
             made_us: Vec::new(),
@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn every_block_of_a_segment_is_written_once_before_the_next_segment_begins() {
         let place = tempfile::tempdir().unwrap();
-        let site = ProbeSite::make(place.path()).unwrap().with_segments_of(1 << 20);
+        let mut site = ProbeSite::make(place.path()).unwrap();
+        site.segment_bytes = 1 << 20;
         let memory = crate::probe::aligned_noise();
         for id in ["wal.fdatasync.zero_filled", "wal.fdatasync.extended"] {
             let mut walk = Walk::open(&spec(id, 65_536), &site, memory.bytes()).unwrap();
@@ -154,7 +155,8 @@ mod tests {
     #[test]
     fn a_recycled_segment_begins_anew_at_its_end() {
         let place = tempfile::tempdir().unwrap();
-        let site = ProbeSite::make(place.path()).unwrap().with_segments_of(1 << 20);
+        let mut site = ProbeSite::make(place.path()).unwrap();
+        site.segment_bytes = 1 << 20;
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
         let mut walk = Walk::open(&spec("wal.fdatasync.recycled", 65_536), &site, memory.bytes()).unwrap();

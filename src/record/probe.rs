@@ -115,6 +115,18 @@ pub struct DeviceCounts {
     pub reads: u64,
 }
 
+impl DeviceCounts {
+    #[must_use]
+    pub(crate) fn combined(&self, other: &DeviceCounts, with: fn(u64, u64) -> u64) -> DeviceCounts {
+        DeviceCounts {
+            writes: with(self.writes, other.writes),
+            write_bytes: with(self.write_bytes, other.write_bytes),
+            flushes: self.flushes.zip(other.flushes).map(|(own, other)| with(own, other)),
+            reads: with(self.reads, other.reads),
+        }
+    }
+}
+
 /// Which part of the table a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -157,6 +169,17 @@ pub enum Way {
     Msync,
     /// Not at all.
     None,
+}
+
+impl Way {
+    /// The values of `wal_sync_method`, in pg_test_fsync's order.
+    pub const METHODS: [(Way, &str); 5] = [
+        (Way::OpenDatasync, "open_datasync"),
+        (Way::Fdatasync, "fdatasync"),
+        (Way::Fsync, "fsync"),
+        (Way::FsyncWritethrough, "fsync_writethrough"),
+        (Way::OpenSync, "open_sync"),
+    ];
 }
 
 /// What the file is that a WAL row walks through.

@@ -170,6 +170,12 @@ pub enum Verdict {
     },
 }
 
+impl Default for Verdict {
+    fn default() -> Verdict {
+        Verdict::Holds { states: 0 }
+    }
+}
+
 impl Verdict {
     /// Whether a power cut costs more than it may.
     #[must_use]

@@ -98,7 +98,7 @@ impl<I: Iterator<Item = LatencyInterval>> Iterator for Merged<I> {
 /// With the path, when the file is damaged.
 pub fn read(trial: &Path) -> Result<Vec<Distribution>> {
     let mut distributions = Vec::new();
-    visit(trial, |measure, _, _, latencies| merge(&mut distributions, measure, latencies))?;
+    visit(trial, |measure, _, _, latencies| merge(&mut distributions, measure, &latencies))?;
     Ok(distributions)
 }
 
@@ -117,16 +117,30 @@ pub fn visit(trial: &Path, each: impl FnMut(&str, u64, u64, Histogram<u64>) -> R
 ///
 /// # Errors
 /// When a count does not fit any more.
-pub fn merge(distributions: &mut Vec<Distribution>, name: &str, latencies: Histogram<u64>) -> Result<()> {
+pub fn merge(distributions: &mut Vec<Distribution>, name: &str, latencies: &Histogram<u64>) -> Result<()> {
     match distributions.iter_mut().find(|(known, _)| known == name) {
-        Some((_, whole)) => whole.add(&latencies).map_err(|e| damaged(&e.to_string()))?,
+        Some((_, whole)) => whole.add(latencies).map_err(|e| damaged(&e.to_string())),
         None => {
-            let mut whole = latencies;
-            whole.auto(true);
-            distributions.push((name.to_owned(), whole));
+            let mut whole = None;
+            add(&mut whole, latencies)?;
+            distributions.extend(whole.map(|whole| (name.to_owned(), whole)));
+            Ok(())
         }
     }
-    Ok(())
+}
+
+/// Adds latencies to a distribution that grows with them.
+///
+/// # Errors
+/// When a count does not fit any more.
+pub fn add(whole: &mut Option<Histogram<u64>>, latencies: &Histogram<u64>) -> Result<()> {
+    match whole {
+        Some(whole) => whole.add(latencies).map_err(|e| damaged(&e.to_string())),
+        None => {
+            whole.insert(latencies.clone()).auto(true);
+            Ok(())
+        }
+    }
 }
 
 fn damaged(what: &str) -> Error {

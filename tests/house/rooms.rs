@@ -30,7 +30,7 @@ const ROOMS: &[Room] = &[
     room("error", &[]),
     room("units", &[]),
     room("host", &["units", "error", "parse", "record::facts"]),
-    room("parse", &["units", "error"]),
+    room("parse", &["units", "error", "record::window"]),
     room("record", &["units", "error"]),
     room("plan", &["units", "error", "record", "host::files"]),
     room("provision", &["units", "error", "host", "parse", "record"]),

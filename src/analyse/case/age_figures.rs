@@ -2,13 +2,13 @@
 
 use crate::analyse::case::strata::{COMMIT, StrataSums};
 use crate::analyse::trial::counters::{Operations, growth};
+use crate::analyse::trial::device_work::DeviceWork;
 use crate::analyse::trial::input::Seconds;
 use crate::analyse::trial::rates::rate_of;
-use crate::analyse::trial::window::CheckpointWork;
+use crate::analyse::trial::window::sync_s_per_gb;
 use crate::record::age::{AgeRecord, FileWork, LEAST_RELATION, Layout, PoolRoom, RelationLayout};
 use crate::record::built::Below;
 use crate::record::columns;
-use crate::record::columns::DeviceColumn;
 use crate::record::operation::Writes;
 use crate::record::trial::TrialRecord;
 use crate::stats::autocorrelation::Within;
@@ -48,8 +48,8 @@ pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(St
     let mut figures: Vec<Figure> = of_measures.collect();
     figures.extend(at_fixed_rate(record, latencies));
     // Beside reads a checkpoint has a few pages of catalogs, and their sync is no figure of a load.
-    let checkpoints = CheckpointWork::of(record).filter(|_| record.operation.writes != Writes::Never);
-    figures.extend(checkpoints.map(|work| Figure::new("checkpoint sync", "s/GB", work.sync_s_per_gb())));
+    let checkpoints = sync_s_per_gb(record).filter(|_| record.operation.writes != Writes::Never);
+    figures.extend(checkpoints.map(|s_per_gb| Figure::new("checkpoint sync", "s/GB", s_per_gb)));
     figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
     figures.extend(compressed(record));
     figures.extend(age.pool.iter().flat_map(of_pool));
@@ -174,15 +174,15 @@ fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
     };
     let columns = stack.device_columns();
     let Some((_, prefix, _)) = columns.iter().find(|(name, _, _)| *name == top) else { return Vec::new() };
-    let grown =
-        |column: &DeviceColumn| seconds.device_counts(prefix, column).and_then(growth).map(|grown| grown.amount as f64);
+    let work = DeviceWork::of(seconds, prefix, &Operations::default());
+    let grown = |column| work.flow(column).grown();
     let mut figures = Vec::new();
-    let (reads, writes) = (grown(&columns::DEVICE_READS), grown(&columns::DEVICE_WRITES));
-    if let (Some(reads), Some(bytes)) = (reads.filter(|reads| *reads > 0.0), grown(&columns::DEVICE_READ_BYTES)) {
-        figures.push(Figure::new("mean device read", "KiB", bytes / reads / 1024.0));
+    if let Some(bytes) = work.flow(columns::DEVICE_READ_BYTES).per_grown(&work.flow(columns::DEVICE_READS)) {
+        figures.push(Figure::new("mean device read", "KiB", bytes / 1024.0));
     }
-    let times = (grown(&columns::DEVICE_READ_MS), grown(&columns::DEVICE_WRITE_MS));
-    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) = (reads, writes, times)
+    let times = (grown(columns::DEVICE_READ_MS), grown(columns::DEVICE_WRITE_MS));
+    if let (Some(reads), Some(writes), (Some(read_ms), Some(write_ms))) =
+        (grown(columns::DEVICE_READS), grown(columns::DEVICE_WRITES), times)
         && reads + writes > 0.0
     {
         figures.push(Figure::new("device response time", "ms", (read_ms + write_ms) / (reads + writes)));

@@ -4,7 +4,8 @@
 //! programs write to the device below is counted along.
 
 use crate::analyse::findings::{Estimate, ImageCost};
-use crate::analyse::trial::counters::{Flow, Operations};
+use crate::analyse::trial::counters::Operations;
+use crate::analyse::trial::device_work::DeviceWork;
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::columns;
@@ -34,20 +35,18 @@ impl ImageCostSums {
         let Some(stack) = &record.stack else { return };
         let Some((images, below)) = levels(stack) else { return };
         let columns = stack.device_columns();
-        let sum = |names: &[GroundName], family: &DeviceColumn| -> Option<f64> {
+        let sum = |names: &[GroundName], column: DeviceColumn| -> Option<f64> {
             let of = |name: &GroundName| {
                 let (_, prefix, _) = columns.iter().find(|(known, _, _)| known == name)?;
-                let mut flow = Flow::default();
-                flow.add(seconds.device_counts(prefix, family), operations);
-                flow.per_operation()
+                DeviceWork::of(seconds, prefix, operations).flow(column).per_operation()
             };
             names.iter().map(of).sum()
         };
-        let extra = |family| Some(sum(&below, &family)? - sum(&images, &family)?);
+        let extra = |family| Some(sum(&below, family)? - sum(&images, family)?);
         if let Some((writes, bytes)) = extra(columns::DEVICE_WRITES).zip(extra(columns::DEVICE_WRITE_BYTES)) {
             self.writes.push(writes);
             self.bytes.push(bytes);
-            let flushes = |names| sum(names, &columns::DEVICE_FLUSHES).filter(|flushes| *flushes > 0.0);
+            let flushes = |names| sum(names, columns::DEVICE_FLUSHES).filter(|flushes| *flushes > 0.0);
             self.flushes.extend(flushes(&below).zip(flushes(&images)).map(|(below, images)| below / images));
         }
     }

@@ -7,6 +7,7 @@ use crate::analyse::trial::rates::{in_time, rate_of, within};
 use crate::record::counts::Measure;
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
+use crate::store::latency;
 use hdrhistogram::Histogram;
 
 /// Points of the latency curve between one halving of the rest and the next: 50 %, 75 %, 87.5 %, ...
@@ -102,15 +103,8 @@ impl MeasureSums {
             let missed = measure.skipped + failed;
             self.percentiles.add(TrialLatencies { trial: number, latencies: trial, done, missed });
         }
-        match &mut self.latencies {
-            None => {
-                let mut merged = trial.clone();
-                merged.auto(true);
-                self.latencies = Some(merged);
-            }
-            // Cannot fail: the sum grows with what is added.
-            Some(merged) => drop(merged.add(trial)),
-        }
+        // Cannot fail: the sum grows with what is added.
+        latency::add(&mut self.latencies, trial).ok();
     }
 
     /// Mean rate over all trials with the interval that these carry alone.

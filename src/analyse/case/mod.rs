@@ -5,7 +5,6 @@ pub(crate) mod ageing;
 pub(crate) mod backend_time;
 pub(crate) mod capacity;
 pub(crate) mod cpu_use;
-pub(crate) mod device_io;
 pub(crate) mod drives;
 pub(crate) mod epochs;
 pub(crate) mod image_cost;

@@ -1,15 +1,17 @@
 //! What one operation of the client was at each layer: device writes, flushes, WAL.
 
-use crate::analyse::case::device_io::DeviceIoSums;
 use crate::analyse::case::image_cost::ImageCostSums;
 use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
-use crate::analyse::trial::counters::{Flow, Operations, growth, span_s};
+use crate::analyse::trial::counters::{Flow, Operations, growth};
+use crate::analyse::trial::device_work::DeviceWork;
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
 use crate::record::claim::{Claim, Promise};
 use crate::record::columns;
-use crate::record::columns::{ColumnDef, DeviceColumn};
+use crate::record::columns::{
+    ColumnDef, DEVICE_FLUSHES, DEVICE_READS, DEVICE_WRITE_BYTES, DEVICE_WRITES, DeviceColumn,
+};
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::stack::{End, GroundName};
@@ -77,23 +79,17 @@ pub struct DeviceSums {
     others: Option<f64>,
     /// Whether it has counted any flush since it appeared.
     pub ever_flushed: bool,
-    pub flushes: Flow,
     /// Flushes from before the load to after it, in the trials whose syncs were counted so.
     pub load_flushes: Option<f64>,
-    pub writes: Flow,
-    write_bytes: Flow,
-    reads: Flow,
-    busy_ms: f64,
-    busy_of_ms: f64,
-    io: DeviceIoSums,
+    work: DeviceWork,
 }
 
 impl StrataSums {
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
-        self.wal_bytes.add(seconds.counts(&columns::PG_WAL_BYTES), operations);
-        self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);
-        self.wal_fpi.add(seconds.counts(&columns::PG_WAL_FPI), operations);
-        self.wal_syncs.add(seconds.counts(&columns::PG_WAL_SYNCS), operations);
+        self.wal_bytes.add(seconds, seconds.counts(&columns::PG_WAL_BYTES), operations);
+        self.wal_records.add(seconds, seconds.counts(&columns::PG_WAL_RECORDS), operations);
+        self.wal_fpi.add(seconds, seconds.counts(&columns::PG_WAL_FPI), operations);
+        self.wal_syncs.add(seconds, seconds.counts(&columns::PG_WAL_SYNCS), operations);
         let of_load = |column: ColumnDef| record.load_counts.get(column.name).copied();
         let load_syncs = of_load(columns::PG_WAL_SYNCS);
         self.load_syncs += load_syncs.unwrap_or(0) as f64;
@@ -108,18 +104,23 @@ impl StrataSums {
         }
         self.image.add(record, seconds, operations);
         for (flow, column) in self.cpu_ns.iter_mut().zip(&columns::CPU_WORK) {
-            flow.add(seconds.counts(column), operations);
+            flow.add(seconds, seconds.counts(column), operations);
         }
-        self.others_cpu_ns.add(seconds.counts(&columns::OTHERS_CPU_NS), operations);
-        self.xids.add(seconds.counts(&columns::PG_XIDS), operations);
+        self.others_cpu_ns.add(seconds, seconds.counts(&columns::OTHERS_CPU_NS), operations);
+        self.xids.add(seconds, seconds.counts(&columns::PG_XIDS), operations);
         for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
             self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
         }
         self.readings = self.readings.max(seconds.rows());
         self.emulated |= record.host.is_emulated();
         self.in_virtual_machine |= record.host.is_virtual == Some(true);
-        let Some(stack) = &record.stack else { return };
-        self.of_stack = devices_of(stack);
+        if let Some(stack) = &record.stack {
+            self.of_stack = devices_of(stack);
+            self.add_devices(record, stack, seconds, operations);
+        }
+    }
+
+    fn add_devices(&mut self, record: &TrialRecord, stack: &StackFacts, seconds: &Seconds, operations: &Operations) {
         let depths: Vec<(End, BTreeMap<String, u32>)> = stack
             .ends()
             .into_iter()
@@ -128,69 +129,31 @@ impl StrataSums {
                 (end, below.map(|below| (below.name().0, below.depth)).collect())
             })
             .collect();
+        let syncs_are_counted = record.load_counts.contains_key(columns::PG_WAL_SYNCS.name);
         for (name, prefix, facts) in stack.device_columns() {
-            let below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
-            let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
+            if !seconds.device_counts(&prefix, &DEVICE_WRITES).is_some_and(|writes| writes.any()) {
+                continue;
+            }
+            let known = self.devices.iter().position(|known| known.node == name.0);
+            let at = known.unwrap_or_else(|| {
+                self.devices.push(DeviceSums { node: name.0.clone(), ..DeviceSums::default() });
+                self.devices.len() - 1
+            });
+            let sums = &mut self.devices[at];
+            sums.below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
+            sums.add_facts(facts, stack.node(name.node()).map_or(&[][..], |node| &node.promises));
             let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
-            let flushes = record.load_counts.get(&columns::DEVICE_FLUSHES.name(&prefix));
-            let load_flushes = flushes.filter(|_| load_syncs.is_some()).copied();
-            self.add_device(Seen { name, prefix, facts, promises, below, idle, load_flushes }, seconds, operations);
+            let load_flushes = record.load_counts.get(&DEVICE_FLUSHES.name(&prefix)).filter(|_| syncs_are_counted);
+            sums.add_work(DeviceWork::of(seconds, &prefix, operations), idle, load_flushes.copied());
         }
         let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
         self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
-    }
-
-    fn add_device(&mut self, seen: Seen<'_>, seconds: &Seconds, operations: &Operations) {
-        let column = |family: DeviceColumn| seconds.device_counts(&seen.prefix, &family);
-        if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
-            return;
-        }
-        let known = self.devices.iter().position(|known| known.node == seen.name.0);
-        let at = known.unwrap_or_else(|| {
-            self.devices.push(DeviceSums::empty(&seen.name.0));
-            self.devices.len() - 1
-        });
-        let sums = &mut self.devices[at];
-        sums.below = seen.below;
-        let new: Vec<Promise> = seen.promises.iter().filter(|it| !sums.promises.contains(it)).cloned().collect();
-        sums.promises.extend(new);
-        if !sums.names.contains(&seen.facts.name) {
-            sums.names.push(seen.facts.name.clone());
-        }
-        sums.facts = vec![seen.facts.clone()];
-        sums.stable = (usize::from(sums.promise(Claim::DeclaredStable).is_some()), 1);
-        if let Some(flushes) = column(columns::DEVICE_FLUSHES).and_then(growth) {
-            sums.ever_flushed |= flushes.amount > 0 || seen.facts.flushes_before.is_some_and(|before| before > 0);
-            let span = span_s(seconds.counts(&columns::TIME_US), flushes.first, flushes.last);
-            sums.others = seen.idle.map(|a_second| sums.others.unwrap_or(0.0) + a_second * span);
-        }
-        if sums.promise(Claim::FlushesUncounted).is_none() {
-            sums.flushes.add(column(columns::DEVICE_FLUSHES), operations);
-            let before = sums.load_flushes.unwrap_or(0.0);
-            sums.load_flushes = seen.load_flushes.map(|flushes| before + flushes as f64).or(sums.load_flushes);
-        }
-        sums.io.add(seconds, &seen.prefix);
-        sums.writes.add(column(columns::DEVICE_WRITES), operations);
-        sums.write_bytes.add(column(columns::DEVICE_WRITE_BYTES), operations);
-        sums.reads.add(column(columns::DEVICE_READS), operations);
-        if let Some(busy) = column(columns::DEVICE_BUSY_MS).and_then(growth) {
-            sums.busy_ms += busy.amount as f64;
-            sums.busy_of_ms += 1e3 * span_s(seconds.counts(&columns::TIME_US), busy.first, busy.last);
-        }
     }
 
     /// The devices below a ground of the database, from top to bottom, those at one depth added up.
     #[must_use]
     pub fn below(&self, end: &End) -> Vec<DeviceSums> {
         levels(&self.devices, |device| device.below.get(end).copied())
-    }
-
-    fn data(&self) -> Vec<DeviceSums> {
-        self.below(&End::Data)
-    }
-
-    fn wal(&self) -> Vec<DeviceSums> {
-        self.below(&End::Wal)
     }
 
     /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted. The counter of WAL
@@ -208,9 +171,9 @@ impl StrataSums {
     /// The finding, `noun` being what an operation is called; `None` where nothing was counted.
     #[must_use]
     pub fn finding(&self, noun: &str) -> Option<Strata> {
-        let flows = [&self.wal_bytes, &self.wal_records, &self.wal_syncs];
-        let operations = flows.into_iter().chain(self.devices.iter().map(|device| &device.writes));
-        let operations = operations.map(Flow::operations).max().filter(|operations| *operations > 0)?;
+        let flows = [self.wal_bytes, self.wal_records, self.wal_syncs];
+        let operations = flows.into_iter().chain(self.devices.iter().map(DeviceSums::writes));
+        let operations = operations.map(|flow| flow.operations as u64).max().filter(|operations| *operations > 0)?;
         let image = self.image.finding(noun);
         let added = image.as_ref().and_then(|image| image.sentence.as_ref()).map(|added| format!("; {added}"));
         Some(Strata {
@@ -235,12 +198,11 @@ impl StrataSums {
     pub(crate) fn at_stack_devices(&self) -> Option<DeviceStrata> {
         let of = |name: &String| self.devices.iter().find(|device| device.node == *name);
         let devices: Vec<&DeviceSums> = self.of_stack.as_ref()?.iter().map(of).collect::<Option<_>>()?;
-        let total = |of: fn(&DeviceSums) -> &Flow| -> Option<f64> {
-            devices.iter().map(|device| of(device).per_operation()).sum()
-        };
-        let (writes, write_bytes) = (total(|device| &device.writes), total(|device| &device.write_bytes));
+        let total =
+            |column| -> Option<f64> { devices.iter().map(|device| device.work.flow(column).per_operation()).sum() };
+        let (writes, write_bytes) = (total(DEVICE_WRITES), total(DEVICE_WRITE_BYTES));
         let each = write_bytes.zip(writes).filter(|(_, writes)| *writes > 0.0);
-        let (flushes, reads) = (total(|device| &device.flushes), total(|device| &device.reads));
+        let (flushes, reads) = (total(DEVICE_FLUSHES), total(DEVICE_READS));
         let joined = devices.iter().copied().cloned().reduce(|all, device| all.and(&device))?;
         let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
         // A second of several devices is none of one.
@@ -250,8 +212,8 @@ impl StrataSums {
 
     /// The lowest devices below the data and, where these are others, the lowest below pg_wal.
     fn lowest(&self) -> Vec<DeviceSums> {
-        let mut lowest: Vec<DeviceSums> = self.data().pop().into_iter().collect();
-        lowest.extend(self.wal().pop().filter(|wal| lowest.iter().all(|data| data.names != wal.names)));
+        let mut lowest: Vec<DeviceSums> = self.below(&End::Data).pop().into_iter().collect();
+        lowest.extend(self.below(&End::Wal).pop().filter(|wal| lowest.iter().all(|data| data.names != wal.names)));
         lowest
     }
 
@@ -264,13 +226,14 @@ impl StrataSums {
 
     fn write_amplification(&self) -> Option<f64> {
         let wal = self.wal_bytes.per_operation().filter(|bytes| *bytes > 0.0)?;
-        let bytes: Option<Vec<f64>> = self.lowest().iter().map(|low| low.write_bytes.per_operation()).collect();
+        let bytes: Option<Vec<f64>> =
+            self.lowest().iter().map(|low| low.work.flow(DEVICE_WRITE_BYTES).per_operation()).collect();
         bytes.filter(|bytes| !bytes.is_empty()).map(|bytes| bytes.iter().sum::<f64>() / wal)
     }
 
     fn sentence(&self, noun: &str) -> String {
         let mut shown: Vec<DeviceSums> = Vec::new();
-        for levels in [self.data(), self.wal()] {
+        for levels in [self.below(&End::Data), self.below(&End::Wal)] {
             // A partition says nothing that its disk does not say as well.
             let top = levels.first().filter(|top| top.promise(Claim::FlushesUncounted).is_none());
             for device in [top, levels.last()].into_iter().flatten() {
@@ -290,8 +253,41 @@ impl StrataSums {
 }
 
 impl DeviceSums {
-    fn empty(node: &str) -> DeviceSums {
-        DeviceSums { node: node.to_owned(), ..DeviceSums::default() }
+    fn add_facts(&mut self, facts: &DeviceFacts, promises: &[Promise]) {
+        let new: Vec<Promise> = promises.iter().filter(|it| !self.promises.contains(it)).cloned().collect();
+        self.promises.extend(new);
+        if !self.names.contains(&facts.name) {
+            self.names.push(facts.name.clone());
+        }
+        self.facts = vec![facts.clone()];
+        self.stable = (usize::from(self.promise(Claim::DeclaredStable).is_some()), 1);
+    }
+
+    /// Adds a trial: with the flushes a second that others were seen to cause before it, and those from before the load to
+    /// after it.
+    fn add_work(&mut self, mut trial: DeviceWork, idle: Option<f64>, load_flushes: Option<u64>) {
+        let flushes = trial.flow(DEVICE_FLUSHES);
+        if let Some(grown) = flushes.grown() {
+            let before = self.facts.first().and_then(|facts| facts.flushes_before);
+            self.ever_flushed |= grown > 0.0 || before.is_some_and(|before| before > 0);
+            self.others = idle.map(|a_second| self.others.unwrap_or(0.0) + a_second * flushes.seconds);
+        }
+        if self.promise(Claim::FlushesUncounted).is_some() {
+            trial.leave_out_flushes();
+        } else if let Some(flushes) = load_flushes {
+            *self.load_flushes.get_or_insert_default() += flushes as f64;
+        }
+        self.work.merge(&trial, std::ops::Add::add);
+    }
+
+    #[must_use]
+    pub fn writes(&self) -> Flow {
+        self.work.flow(DEVICE_WRITES)
+    }
+
+    #[must_use]
+    pub fn flushes(&self) -> Flow {
+        self.work.flow(DEVICE_FLUSHES)
     }
 
     /// Several devices at one depth as one: what they did added up, their names joined.
@@ -304,16 +300,7 @@ impl DeviceSums {
         self.others = self.others.zip(other.others).map(|(own, others)| own + others);
         self.ever_flushed |= other.ever_flushed;
         self.load_flushes = self.load_flushes.zip(other.load_flushes).map(|(own, others)| own + others);
-        for (own, others) in [
-            (&mut self.flushes, &other.flushes),
-            (&mut self.writes, &other.writes),
-            (&mut self.write_bytes, &other.write_bytes),
-            (&mut self.reads, &other.reads),
-        ] {
-            *own = own.and(others);
-        }
-        self.busy_ms += other.busy_ms;
-        self.busy_of_ms += other.busy_of_ms;
+        self.work.merge(&other.work, f64::max);
         self
     }
 
@@ -342,14 +329,14 @@ impl DeviceSums {
     /// Its flushes without those that are held to be others'; `None` where none are counted.
     #[must_use]
     pub fn own_flushes(&self) -> Option<Flow> {
-        self.flushes.per_operation()?;
-        Some(self.flushes.without(self.others.unwrap_or(0.0)))
+        self.flushes().per_operation()?;
+        Some(self.flushes().without(self.others.unwrap_or(0.0)))
     }
 
     /// The part of its flushes that is held to be others'; `None` where these were not watched.
     #[must_use]
     pub fn share_of_others(&self) -> Option<f64> {
-        let all = self.flushes.amount();
+        let all = self.flushes().amount;
         self.others.map(|others| if all > 0.0 { (others / all).min(1.0) } else { 0.0 })
     }
 
@@ -367,32 +354,37 @@ impl DeviceSums {
 
     /// "1.02 device writes of 16.4 KiB + 0.5 flushes", followed by the device's name unless it is the only one.
     fn words(&self, single: bool) -> Option<String> {
-        let writes = self.writes.per_operation()?;
-        let mut text = format!("{} device writes", significant(writes));
-        if let Some(bytes) = self.write_bytes.per(&self.writes) {
+        let per_operation = |column| self.work.flow(column).per_operation();
+        let mut text = format!("{} device writes", significant(per_operation(DEVICE_WRITES)?));
+        if let Some(bytes) = self.bytes_per_write() {
             text.push_str(&format!(" of {}", size(bytes)));
         }
-        if let Some(flushes) = self.flushes.per_operation() {
+        if let Some(flushes) = per_operation(DEVICE_FLUSHES) {
             text.push_str(&format!(" + {} flushes", significant(flushes)));
         }
-        if let Some(reads) = self.reads.per_operation().filter(|reads| *reads >= READS_WORTH_SAYING) {
+        if let Some(reads) = per_operation(DEVICE_READS).filter(|reads| *reads >= READS_WORTH_SAYING) {
             text.push_str(&format!(" + {} reads", significant(reads)));
         }
         let place = if single { String::new() } else { format!(" at {}", self.name()) };
         Some(text + &place)
     }
 
+    fn bytes_per_write(&self) -> Option<f64> {
+        self.work.flow(DEVICE_WRITE_BYTES).per(&self.writes())
+    }
+
     fn finding(&self) -> DeviceStrata {
+        let per_operation = |column: DeviceColumn| self.work.flow(column).per_operation();
         DeviceStrata {
             node: self.node.clone(),
             device: self.name(),
-            writes: self.writes.per_operation(),
-            bytes_per_write: self.write_bytes.per(&self.writes),
-            write_bytes: self.write_bytes.per_operation(),
-            flushes: self.flushes.per_operation(),
-            reads: self.reads.per_operation(),
-            busy: (self.busy_of_ms > 0.0).then(|| (self.busy_ms / self.busy_of_ms).min(1.0)),
-            io: self.io.finding(),
+            writes: per_operation(DEVICE_WRITES),
+            bytes_per_write: self.bytes_per_write(),
+            write_bytes: per_operation(DEVICE_WRITE_BYTES),
+            flushes: per_operation(DEVICE_FLUSHES),
+            reads: per_operation(DEVICE_READS),
+            busy: self.work.busy(),
+            io: self.work.io(),
         }
     }
 }
@@ -405,20 +397,6 @@ pub const COMMIT: &str = "commit";
 pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<bool>) -> &'a str {
     let commits = case.postgres.is_some() && operation.writes == Writes::Always && read_only != Some(true);
     if commits { COMMIT } else { &operation.noun }
-}
-
-/// A device of a trial.
-struct Seen<'a> {
-    name: GroundName,
-    prefix: String,
-    facts: &'a DeviceFacts,
-    promises: &'a [Promise],
-    /// Depth below each ground of the database.
-    below: BTreeMap<End, u32>,
-    /// Flushes a second that others were seen to cause before the trial.
-    idle: Option<f64>,
-    /// Its flushes from before the load to after it.
-    load_flushes: Option<u64>,
 }
 
 /// The devices that a stack writes to, each once: those of the plan with no other node of the plan below, and below each

@@ -34,7 +34,7 @@ use hdrhistogram::Histogram;
 const CLOCK_SLEWS_US: u64 = 500_000;
 
 /// What has been seen of a case so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CaseSums {
     pub spec: CaseSpec,
     /// What one operation of it is; `None` before the first measured trial.
@@ -77,33 +77,7 @@ impl CaseSums {
     /// A case without trials.
     #[must_use]
     pub fn new(spec: CaseSpec) -> CaseSums {
-        CaseSums {
-            spec,
-            operation: None,
-            measures: Vec::new(),
-            trials: Vec::new(),
-            strata: StrataSums::default(),
-            work: WorkSums::default(),
-            cpu: CpuSums::default(),
-            backends: BackendSums::default(),
-            telemetry_share: 0.0,
-            log_sample: None,
-            steadiness: SteadinessSums::default(),
-            fits: None,
-            database_bytes: None,
-            statements: Vec::new(),
-            synced: SyncedSums::default(),
-            sync_cost: None,
-            windows: WindowSums::default(),
-            capacity: CapacitySums::default(),
-            stages: StageSums::default(),
-            epochs: EpochSums::default(),
-            ageing: AgeingSums::default(),
-            drives: DriveSums::default(),
-            arc_holds: None,
-            verdict: None,
-            clock_step: None,
-        }
+        CaseSums { spec, ..CaseSums::default() }
     }
 
     /// Adds a trial that was measured; without `buckets`, its series over time are left out.

@@ -5,11 +5,12 @@ use crate::analyse::findings::estimate::over_trials;
 use crate::analyse::findings::{CaseWindow, Estimate, PagesWritten, Phase, TrialFinding, TrialWindow};
 use crate::analyse::trial::counters::growth;
 use crate::analyse::trial::input::{PhaseLatencies, Seconds};
-use crate::analyse::trial::window::{CheckpointWork, in_checkpoint};
+use crate::analyse::trial::window::{in_checkpoint, sync_s_per_gb};
 use crate::record::columns;
 use crate::record::trial::TrialRecord;
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
+use crate::store::latency;
 use hdrhistogram::Histogram;
 
 /// Sums over the trials of one case.
@@ -18,8 +19,8 @@ pub struct WindowSums {
     inside: PhaseSums,
     outside: PhaseSums,
     pages: Option<PagesWritten>,
-    /// By trial, `None` where it has no such checkpoint.
-    checkpoints: Vec<(u32, Option<CheckpointWork>)>,
+    /// Seconds of sync for each GB by trial, `None` where it has no such checkpoint.
+    checkpoints: Vec<(u32, Option<f64>)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -33,7 +34,7 @@ impl WindowSums {
     /// Adds a trial that was measured.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, phases: &PhaseLatencies) {
         let Some(window) = &record.window else { return };
-        self.checkpoints.push((record.trial, CheckpointWork::of(record)));
+        self.checkpoints.push((record.trial, sync_s_per_gb(record)));
         if let Some(done) = seconds.counts(&columns::CLIENT_DONE) {
             for row in 1..done.rows() {
                 let Some(in_second) = done.at(row) else { continue };
@@ -44,8 +45,13 @@ impl WindowSums {
                 }
             }
         }
-        self.inside.add_latencies(phases.inside.as_ref());
-        self.outside.add_latencies(phases.outside.as_ref());
+        // Cannot fail: the sums grow with what is added.
+        if let Some(latencies) = &phases.inside {
+            latency::add(&mut self.inside.latencies, latencies).ok();
+        }
+        if let Some(latencies) = &phases.outside {
+            latency::add(&mut self.outside.latencies, latencies).ok();
+        }
         self.add_pages(seconds);
     }
 
@@ -66,9 +72,8 @@ impl WindowSums {
 
     /// Of all trials; `None` where the window of one has no checkpoint that wrote.
     fn sync_s_per_gb(&self) -> Option<Estimate> {
-        let of_trial = |(trial, work): &(u32, Option<CheckpointWork>)| {
-            let mean = work.as_ref()?.sync_s_per_gb();
-            Some(BlockMean { block: *trial, trial: TrialMean { mean, within: None } })
+        let of_trial = |(trial, mean): &(u32, Option<f64>)| {
+            Some(BlockMean { block: *trial, trial: TrialMean { mean: (*mean)?, within: None } })
         };
         over_trials(&self.checkpoints.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
     }
@@ -95,19 +100,6 @@ impl PhaseSums {
     fn add_second(&mut self, done: u64) {
         self.seconds += 1;
         self.done += done;
-    }
-
-    fn add_latencies(&mut self, of_trial: Option<&Histogram<u64>>) {
-        let Some(of_trial) = of_trial else { return };
-        match &mut self.latencies {
-            None => {
-                let mut all = of_trial.clone();
-                all.auto(true);
-                self.latencies = Some(all);
-            }
-            // Cannot fail: the sum grows with what is added.
-            Some(all) => drop(all.add(of_trial)),
-        }
     }
 
     fn finding(&self) -> Phase {

@@ -55,18 +55,15 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String)
         CredibilityKind::Unexplained,
         CredibilityKind::Unknown,
     ];
-    for kind in order {
-        let speaking: Vec<&str> =
-            fired.iter().filter(|rule| rule.speaks_for == Some(kind)).map(|rule| rule.sentence.as_str()).collect();
-        if let Some(first) = speaking.first() {
-            return (kind, (*first).to_owned());
-        }
-    }
-    match barred(evidence) {
+    let spoken = order.into_iter().find_map(|kind| {
+        let rule = fired.iter().find(|rule| rule.speaks_for == Some(kind))?;
+        Some((kind, rule.sentence.clone()))
+    });
+    spoken.unwrap_or_else(|| match barred(evidence) {
         Some(why) => (CredibilityKind::Unknown, why),
         None if all_write_through(evidence) => (CredibilityKind::DeclaredStable, by_word(evidence)),
         None => (CredibilityKind::Flushed, by_flushes(evidence)),
-    }
+    })
 }
 
 /// What keeps a good word from being said.

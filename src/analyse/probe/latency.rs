@@ -15,20 +15,9 @@ const STALL_MEDIANS: u64 = 10;
 /// ... and slower than this: below it nobody waits.
 const STALL_LEAST_NS: u64 = 10_000_000;
 /// Upper bounds of the histogram's bins, half a decade each: from 1 us to 1 s.
-const BIN_UPPER_NS: [u64; 12] = [
-    3_162,
-    10_000,
-    31_623,
-    100_000,
-    316_228,
-    1_000_000,
-    3_162_278,
-    10_000_000,
-    31_622_777,
-    100_000_000,
-    316_227_766,
-    1_000_000_000,
-];
+const BINS: usize = 12;
+/// Half decades up to the end of the first one.
+const FIRST_BIN: usize = 7;
 /// Lower bound of the first bin.
 const BIN_LOWEST_NS: u64 = 1_000;
 
@@ -100,21 +89,23 @@ pub(super) fn stall_rule() -> String {
 
 /// Operations in each bin.
 pub(super) fn histogram(counts: &LatencyCounts) -> Vec<u64> {
-    let mut bins = vec![0u64; BIN_UPPER_NS.len()];
+    let uppers = bin_upper_ns();
+    let mut bins = vec![0u64; BINS];
     for (latency, operations) in counts {
-        let place = BIN_UPPER_NS.iter().position(|upper| latency <= upper).unwrap_or(BIN_UPPER_NS.len() - 1);
+        let place = uppers.iter().position(|upper| latency <= upper).unwrap_or(BINS - 1);
         bins[place] = bins[place].saturating_add(*operations);
     }
     bins
 }
 
+fn bin_upper_ns() -> [u64; BINS] {
+    std::array::from_fn(|bin| 10f64.powf((FIRST_BIN + bin) as f64 / 2.0).round() as u64)
+}
+
 /// Bounds of the bins.
 pub(super) fn scale() -> HistogramScale {
-    HistogramScale {
-        low_ns: BIN_LOWEST_NS,
-        high_ns: BIN_UPPER_NS[BIN_UPPER_NS.len() - 1],
-        upper_ns: BIN_UPPER_NS.to_vec(),
-    }
+    let upper_ns = bin_upper_ns();
+    HistogramScale { low_ns: BIN_LOWEST_NS, high_ns: upper_ns[BINS - 1], upper_ns: upper_ns.to_vec() }
 }
 
 /// A time in nanoseconds with its unit.

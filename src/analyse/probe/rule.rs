@@ -3,28 +3,16 @@
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::FiredRule;
 
-/// A rule about a number.
-pub(crate) struct MeasuredNumber {
-    pub number: f64,
-    pub threshold: f64,
-    pub unit: &'static str,
-}
-
-/// Puts a fired rule together.
+/// Puts a fired rule together; `measured` is a number, the threshold that it passed, and their unit.
 pub(crate) fn rule(
     name: &str,
     speaks_for: Option<CredibilityKind>,
-    measured: Option<MeasuredNumber>,
+    measured: Option<(f64, f64, &str)>,
     source: &str,
     sentence: String,
 ) -> FiredRule {
-    FiredRule {
-        name: name.to_owned(),
-        speaks_for,
-        number: measured.as_ref().map(|measured| measured.number),
-        threshold: measured.as_ref().map(|measured| measured.threshold),
-        unit: measured.map_or("", |measured| measured.unit).to_owned(),
-        source: source.to_owned(),
-        sentence,
-    }
+    let (number, threshold, unit) =
+        measured.map_or((None, None, ""), |(number, threshold, unit)| (Some(number), Some(threshold), unit));
+    let (name, unit, source) = (name.to_owned(), unit.to_owned(), source.to_owned());
+    FiredRule { name, speaks_for, number, threshold, unit, source, sentence }
 }

@@ -4,7 +4,7 @@ use super::evidence::{Evidence, work_of, writes_back};
 use super::findings::{DeviceWork, FiredRule, RowFinding};
 use super::work::{SEEN, amount};
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::rule::{MeasuredNumber, rule};
+use crate::analyse::probe::rule::rule;
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
         amount(flushes, "flush", "flushes"),
         row.spec.label.trim()
     );
-    let measured = MeasuredNumber { number: flushes, threshold: SEEN, unit: "flushes per operation" };
+    let measured = (flushes, SEEN, "flushes per operation");
     Some(rule("no_flush", Some(CredibilityKind::NoFlushSeen), Some(measured), MERGED, sentence))
 }
 
@@ -63,9 +63,14 @@ pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
         significant(share * 100.0),
         row.spec.label.trim()
     );
-    let measured = MeasuredNumber { number: share, threshold: SEEN, unit: "of the bytes written" };
     let source = "each operation dirties one block, and its sync must write it";
-    Some(rule("no_write", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
+    Some(rule(
+        "no_write",
+        Some(CredibilityKind::NoFlushSeen),
+        Some((share, SEEN, "of the bytes written")),
+        source,
+        sentence,
+    ))
 }
 
 /// Megabytes that were synced and did not arrive.
@@ -80,7 +85,12 @@ pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
         Bytes(largest.written_bytes),
         significant(reached * 100.0)
     );
-    let measured = MeasuredNumber { number: reached, threshold: SEEN, unit: "share of the bytes" };
     let source = "synced data must be on the device; half is allowed for a filesystem that compresses";
-    Some(rule("growth_did_not_arrive", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
+    Some(rule(
+        "growth_did_not_arrive",
+        Some(CredibilityKind::NoFlushSeen),
+        Some((reached, SEEN, "share of the bytes")),
+        source,
+        sentence,
+    ))
 }

@@ -5,7 +5,7 @@ use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, Way};
 use super::latency::span;
 use super::work::SEEN;
 use crate::analyse::findings::CredibilityKind;
-use crate::analyse::probe::rule::{MeasuredNumber, rule};
+use crate::analyse::probe::rule::rule;
 use crate::units::{Bytes, significant};
 
 /// A tenth on top of the turns that a disk gives, for the clock.
@@ -55,10 +55,9 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim(),
         significant(per_s)
     );
-    let measured = MeasuredNumber { number: per_s, threshold: turns_per_s, unit: "syncs per second" };
     let source =
         "rpm reported by the disk (SCSI VPD page B1), plus 10 %: without a cache each sync waits for a rotation";
-    Some(rule("rotation", Some(kind), Some(measured), source, sentence))
+    Some(rule("rotation", Some(kind), Some((per_s, turns_per_s, "syncs per second")), source, sentence))
 }
 
 /// Memory that keeps its data without power: faster than any of these rules foresees.
@@ -84,7 +83,7 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim(),
         significant(per_s)
     );
-    let measured = MeasuredNumber { number: per_s, threshold: MOST_SYNCS_PER_S, unit: "syncs per second" };
+    let measured = (per_s, MOST_SYNCS_PER_S, "syncs per second");
     let source = "fastest published: two mirrored NVMe SSDs with power-loss protection, 40 473 syncs/s \
                   (centminmod-sysbench); tmpfs 820 000";
     Some(rule("too_many_syncs", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
@@ -123,9 +122,8 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
         device.name,
         span(FASTEST_FLUSH_NS as f64)
     );
-    let measured = MeasuredNumber { number: p10 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
     let source = "published flushes of flash without power-loss protection take 0.6 ms and more";
-    Some(rule(FAST_FLUSH, kind, Some(measured), source, sentence))
+    Some(rule(FAST_FLUSH, kind, Some((p10 as f64 / 1e3, FASTEST_FLUSH_NS as f64 / 1e3, "us")), source, sentence))
 }
 
 /// A sync that would have had to write faster than any bus carries.
@@ -145,9 +143,14 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
         span(largest.sync_ns as f64),
         significant(implied / 1e9)
     );
-    let measured = MeasuredNumber { number: implied / 1e9, threshold: FASTEST_BUS_BYTES_PER_S / 1e9, unit: "GB/s" };
     let source = "16 lanes of PCI Express 5.0 carry 63 GB/s";
-    Some(rule("growth_beyond_the_bus", Some(kind), Some(measured), source, sentence))
+    Some(rule(
+        "growth_beyond_the_bus",
+        Some(kind),
+        Some((implied / 1e9, FASTEST_BUS_BYTES_PER_S / 1e9, "GB/s")),
+        source,
+        sentence,
+    ))
 }
 
 /// A sync whose time does not depend on what it has to write.
@@ -168,9 +171,8 @@ pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
         Bytes(smallest.written_bytes),
         span(smallest.sync_ns as f64)
     );
-    let measured = MeasuredNumber { number: factor, threshold: FLAT, unit: "times the small sync" };
     let source = "flushing a fuller cache takes longer";
-    Some(rule("flat_growth", None, Some(measured), source, sentence))
+    Some(rule("flat_growth", None, Some((factor, FLAT, "times the small sync")), source, sentence))
 }
 
 /// The largest amount, if it was written faster than anything but memory takes it.
@@ -191,10 +193,9 @@ pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredR
         "two open_datasync writes cost at most {} times one: they are two syncs and should cost about twice as much",
         significant(most)
     );
-    let measured = MeasuredNumber { number: most, threshold: TWO_SYNCS_COST, unit: "times one write" };
-    let source = "each write through O_DSYNC is a sync of its own (open(2))";
     let kind = (most < ONE_SYNC_COST).then_some(CredibilityKind::Unknown);
-    Some(rule("open_datasync_does_not_halve", kind, Some(measured), source, sentence))
+    let source = "each write through O_DSYNC is a sync of its own (open(2))";
+    Some(rule("open_datasync_does_not_halve", kind, Some((most, TWO_SYNCS_COST, "times one write")), source, sentence))
 }
 
 /// Two writes with one fdatasync that cost much more than one.
@@ -209,9 +210,8 @@ pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
          not into the sync",
         significant(least)
     );
-    let measured = MeasuredNumber { number: least, threshold: TWO_WRITES_COST, unit: "times one write" };
     let source = "both wait for a single flush";
-    Some(rule("two_writes_cost_more", None, Some(measured), source, sentence))
+    Some(rule("two_writes_cost_more", None, Some((least, TWO_WRITES_COST, "times one write")), source, sentence))
 }
 
 fn pair<'a>(evidence: &Evidence<'a>, way: Way) -> Option<(&'a RateFinding, &'a RateFinding)> {
@@ -244,9 +244,8 @@ pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
          file's timestamps, and fsync may cost more"
             .to_owned()
     };
-    let measured = MeasuredNumber { number: ratio, threshold: 1.0, unit: "times fdatasync" };
     let source = "fdatasync(2): it skips metadata that reads do not need";
-    Some(rule("journal", None, Some(measured), source, sentence))
+    Some(rule("journal", None, Some((ratio, 1.0, "times fdatasync")), source, sentence))
 }
 
 /// The rate that the row surely has: the lower end of its interval, or its rate where it has none.

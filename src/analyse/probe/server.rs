@@ -13,13 +13,8 @@ const DEBUG_IO_DIRECT: u32 = 16;
 
 /// The name of a way in `wal_sync_method`; `None` for methods not used by PostgreSQL on Linux.
 pub(super) fn method(way: Way) -> Option<&'static str> {
-    match way {
-        Way::OpenDatasync => Some("open_datasync"),
-        Way::Fdatasync => Some("fdatasync"),
-        Way::Fsync => Some("fsync"),
-        Way::OpenSync => Some("open_sync"),
-        Way::FsyncWritethrough | Way::RwfDsync | Way::IoUring | Way::Msync | Way::None => None,
-    }
+    let mut known = Way::METHODS.into_iter().filter(|(known, _)| *known != Way::FsyncWritethrough);
+    known.find(|(known, _)| *known == way).map(|(_, name)| name)
 }
 
 /// Whether a row is what a server does at default settings but for its `wal_sync_method`.

@@ -22,12 +22,7 @@ struct ShelfDevice {
     note: String,
     #[serde(default)]
     unverified: bool,
-    #[serde(default = "yes")]
-    in_standing: bool,
-}
-
-fn yes() -> bool {
-    true
+    in_standing: Option<bool>,
 }
 
 /// The published devices and the folder, the fastest first.
@@ -74,7 +69,7 @@ fn published() -> Option<Vec<StandingEntry>> {
             unverified: device.unverified,
         })
     };
-    Some(published.device.into_iter().filter(|device| device.in_standing).filter_map(entry).collect())
+    Some(published.device.into_iter().filter(|device| device.in_standing != Some(false)).filter_map(entry).collect())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::findings::{DeviceWork, IdleTraffic};
 use crate::record::claim::Claim;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, Slice, Way};
+use crate::stats::outliers;
 use crate::units::{Bytes, significant};
 
 /// Flushes, or writes, for an operation that count as "there was one": the kernel merges flushes that are due at the
@@ -15,17 +16,6 @@ use crate::units::{Bytes, significant};
 pub(super) const SEEN: f64 = 0.5;
 /// Idle traffic beyond this share of a row's makes its counters worthless.
 const WORTHLESS: f64 = 0.1;
-
-/// Counters of one device over some slices.
-#[derive(Debug, Default, Clone, Copy)]
-struct Sum {
-    writes: f64,
-    flushes: Option<f64>,
-    operations: f64,
-    /// Operations that one sync served, where syncs were counted apart.
-    operations_per_sync: Option<f64>,
-    seconds: f64,
-}
 
 /// The devices' work for an operation of a row, in the order of `place.devices`; those without counters are left out.
 pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
@@ -59,31 +49,35 @@ fn never_flushed(record: &ProbeRecord, place: usize) -> Option<String> {
 }
 
 fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
-    let empty_flushes = counts_flushes_as_writes(record, place);
-    let sum = sum(&row.slices, place, empty_flushes).filter(|sum| sum.operations > 0.0)?;
+    let slices = counted(&row.slices, place, counts_flushes_as_writes(record, place));
+    let operations: f64 = slices.iter().map(|(slice, _)| covered(slice)).sum();
+    let seconds = slices.iter().map(|(slice, _)| slice.elapsed_ns as f64 / 1e9).sum();
+    let writes_per_op = per_operation(&slices, |counts| Some(counts.writes)).filter(|_| operations > 0.0)?;
     let promises = record.place.promises_of(device);
     let flushes_uncounted = promises.into_iter().find(|promise| promise.claim == Claim::FlushesUncounted);
     let flushes_uncounted = flushes_uncounted.map(|promise| promise.why).or_else(|| never_flushed(record, place));
-    let flushes = sum.flushes.filter(|_| flushes_uncounted.is_none());
-    let idle_share = idle_share(record, place, &sum, flushes);
-    let each = PerOperation::of(&row.slices, place, empty_flushes)?;
-    let writes_per_op = each.writes;
-    let flushes_per_op = flushes.and(each.flushes);
+    let total = |of: fn(&DeviceCounts) -> Option<u64>| -> Option<f64> {
+        slices.iter().map(|(_, counts)| of(counts).map(|count| count as f64)).sum()
+    };
+    let flushes = total(|counts| counts.flushes).filter(|_| flushes_uncounted.is_none());
+    let flushes_per_op = flushes.and(per_operation(&slices, |counts| counts.flushes));
+    let idle_share = idle_share(record, place, seconds, (total(|counts| Some(counts.writes))?, flushes));
     let fua_presumed = asks_for_fua(&row.spec)
         && device.fua == Some(true)
         && device.write_cache == Some(WriteCache::WriteBack)
         && flushes_per_op.is_some_and(|flushes| flushes < SEEN)
         && writes_per_op >= SEEN;
+    let own_flushes = |flushes: f64| Some((flushes - others_flushes(record, place)? * seconds).max(0.0) / operations);
     let mut work = DeviceWork {
         device: device.name.clone(),
         depth: device.depth,
         writes_per_op,
-        bytes_per_op: each.bytes,
+        bytes_per_op: per_operation(&slices, |counts| Some(counts.write_bytes))?,
         flushes_per_op,
-        flushes_per_sync: flushes_per_op.zip(sum.operations_per_sync).map(|(flushes, served)| flushes * served),
+        flushes_per_sync: flushes_per_op.zip(operations_per_sync(&slices)).map(|(flushes, served)| flushes * served),
         flushes_uncounted,
         worthless: idle_share.is_some_and(|share| share > WORTHLESS),
-        own_flushes_per_op: flushes.and_then(|flushes| own_flushes(record, place, &sum, flushes)),
+        own_flushes_per_op: flushes.and_then(own_flushes),
         idle_share,
         fua_presumed,
         words: String::new(),
@@ -133,59 +127,23 @@ fn covered(slice: &Slice) -> f64 {
 /// count.
 const SLICES_FOR_A_MEDIAN: usize = 5;
 
-/// What a device did for one operation.
-struct PerOperation {
-    writes: f64,
-    bytes: f64,
-    flushes: Option<f64>,
+/// What a device did for one operation; `None` where a slice has no such count.
+fn per_operation(slices: &[(&Slice, DeviceCounts)], of: fn(&DeviceCounts) -> Option<u64>) -> Option<f64> {
+    let counts = slices.iter().map(|(slice, counts)| Some((of(counts)? as f64, covered(slice))));
+    let counts: Vec<(f64, f64)> = counts.collect::<Option<_>>()?;
+    if counts.len() < SLICES_FOR_A_MEDIAN {
+        let (count, operations) = counts.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        return Some(count / operations);
+    }
+    let each: Vec<f64> = counts.iter().map(|(count, operations)| count / operations).collect();
+    outliers::median(&each)
 }
 
-impl PerOperation {
-    fn of(slices: &[Slice], place: usize, empty_flushes: bool) -> Option<PerOperation> {
-        let counts = counted(slices, place, empty_flushes);
-        let figure = |value: fn(&DeviceCounts) -> Option<u64>| {
-            let values: Option<Vec<(f64, f64)>> =
-                counts.iter().map(|(slice, counts)| Some((value(counts)? as f64, covered(slice)))).collect();
-            let values = values.filter(|values| !values.is_empty())?;
-            if values.len() < SLICES_FOR_A_MEDIAN {
-                let (count, operations) =
-                    values.iter().fold((0.0, 0.0), |(count, operations), one| (count + one.0, operations + one.1));
-                return Some(count / operations);
-            }
-            let mut each: Vec<f64> = values.iter().map(|(count, operations)| count / operations).collect();
-            each.sort_by(f64::total_cmp);
-            let middle = each.len() / 2;
-            Some(if each.len().is_multiple_of(2) {
-                f64::midpoint(each[middle - 1], each[middle])
-            } else {
-                each[middle]
-            })
-        };
-        Some(PerOperation {
-            writes: figure(|counts| Some(counts.writes))?,
-            bytes: figure(|counts| Some(counts.write_bytes))?,
-            flushes: figure(|counts| counts.flushes),
-        })
-    }
-}
-
-fn sum(slices: &[Slice], place: usize, empty_flushes: bool) -> Option<Sum> {
-    let counts = counted(slices, place, empty_flushes);
-    if counts.is_empty() {
-        return None;
-    }
-    let of = |value: fn(&(&Slice, DeviceCounts)) -> f64| counts.iter().map(value).sum::<f64>();
-    let flushes: Option<Vec<u64>> = counts.iter().map(|(_, counts)| counts.flushes).collect();
-    let syncs: Option<Vec<u64>> = counts.iter().map(|(slice, _)| slice.syncs).collect();
-    let total = |values: Vec<u64>| values.iter().map(|value| *value as f64).sum::<f64>();
-    let counted_operations = of(|(slice, _)| slice.operations as f64);
-    Some(Sum {
-        writes: of(|(_, counts)| counts.writes as f64),
-        flushes: flushes.map(total),
-        operations: of(|(slice, _)| covered(slice)),
-        operations_per_sync: syncs.map(total).filter(|syncs| *syncs > 0.0).map(|syncs| counted_operations / syncs),
-        seconds: of(|(slice, _)| slice.elapsed_ns as f64 / 1e9),
-    })
+/// Operations that one sync served, where syncs were counted apart.
+fn operations_per_sync(slices: &[(&Slice, DeviceCounts)]) -> Option<f64> {
+    let syncs: f64 = slices.iter().map(|(slice, _)| slice.syncs.map(|syncs| syncs as f64)).sum::<Option<f64>>()?;
+    let operations: f64 = slices.iter().map(|(slice, _)| slice.operations as f64).sum();
+    (syncs > 0.0).then(|| operations / syncs)
 }
 
 /// What the device at `place` did while the probe did nothing, before and between its rounds, and for how long, seconds.
@@ -193,36 +151,31 @@ fn idle_of(record: &ProbeRecord, place: usize) -> Option<(DeviceCounts, f64)> {
     let of = |idle: &Idle| Some((idle.devices.get(place).copied().flatten()?, idle.elapsed_us as f64 / 1e6));
     let (before, before_s) = of(&record.idle)?;
     let (between, between_s) = of(&record.pauses).unwrap_or_default();
-    let counts = DeviceCounts {
-        writes: before.writes + between.writes,
-        write_bytes: before.write_bytes + between.write_bytes,
-        flushes: before.flushes.map(|flushes| flushes + between.flushes.unwrap_or(0)),
-        reads: before.reads + between.reads,
-    };
+    let between = DeviceCounts { flushes: between.flushes.or(Some(0)), ..between };
+    let counts = before.combined(&between, u64::wrapping_add);
     let seconds = before_s + between_s;
     (seconds > 0.0).then_some((counts, seconds))
 }
 
-/// Flushes for an operation without those that others would have caused meanwhile. Others' steady rate is the smaller of
-/// those before the rows and in the pauses between them: a burst in one of them is none of the rows'.
-fn own_flushes(record: &ProbeRecord, place: usize, sum: &Sum, flushes: f64) -> Option<f64> {
+/// Flushes a second of others: the smaller of the rates before the rows and in the pauses between them, since a burst in one
+/// of them is none of the rows'.
+fn others_flushes(record: &ProbeRecord, place: usize) -> Option<f64> {
     let rate = |idle: &Idle| {
         let flushes = idle.devices.get(place).copied().flatten()?.flushes?;
         (idle.elapsed_us > 0).then(|| flushes as f64 / (idle.elapsed_us as f64 / 1e6))
     };
-    let others = [&record.idle, &record.pauses].into_iter().filter_map(rate).reduce(f64::min)?;
-    Some((flushes - others * sum.seconds).max(0.0) / sum.operations)
+    [&record.idle, &record.pauses].into_iter().filter_map(rate).reduce(f64::min)
 }
 
-/// The greatest share that the idle traffic would have of what was counted.
-fn idle_share(record: &ProbeRecord, place: usize, sum: &Sum, flushes: Option<f64>) -> Option<f64> {
+/// The greatest share that the idle traffic would have of the writes and flushes that were counted in `seconds`.
+fn idle_share(record: &ProbeRecord, place: usize, seconds: f64, counted: (f64, Option<f64>)) -> Option<f64> {
     let (idle, idle_s) = idle_of(record, place)?;
     let share = |idle: u64, counted: f64| {
-        let expected = idle as f64 / idle_s * sum.seconds;
+        let expected = idle as f64 / idle_s * seconds;
         (counted > 0.0).then(|| (expected / counted).min(1.0))
     };
-    let of_flushes = idle.flushes.zip(flushes).and_then(|(idle, counted)| share(idle, counted));
-    let of_writes = share(idle.writes, sum.writes);
+    let of_flushes = idle.flushes.zip(counted.1).and_then(|(idle, counted)| share(idle, counted));
+    let of_writes = share(idle.writes, counted.0);
     of_writes.into_iter().chain(of_flushes).reduce(f64::max)
 }
 

@@ -52,6 +52,7 @@ const MOST_OF_OTHERS: f64 = 0.25;
 const DIRECT_BY_SETTING: u32 = 160_000;
 
 /// What was asked of the devices below a ground.
+#[derive(Default)]
 struct Demand<'a> {
     /// What one unit of it is called.
     noun: &'a str,
@@ -131,12 +132,7 @@ fn waits_for_nothing(case: &CaseSums) -> Option<Durability> {
     let commits = sums.load_xids.min(sums.load_operations);
     let alone = commits > 0.0 && sums.load_records < MOST_COMMIT_RECORDS * commits;
     let why = "these transactions write no WAL that a commit waits for";
-    let of_tables = |tables: String| Durability {
-        class: DurabilityClass::Volatile,
-        reason: format!("{tables}, and {why}"),
-        otherwise: None,
-        sight_ends: Vec::new(),
-    };
+    let of_tables = |tables: String| Durability::of(DurabilityClass::Volatile, format!("{tables}, and {why}"));
     let found =
         || unlogged(case).map_or_else(|| unknown(&format!("{why}: unlogged or temporary tables alone")), of_tables);
     alone.then(found)
@@ -248,35 +244,19 @@ impl<'a> Demand<'a> {
     fn of_checkpoints(checkpoints: u64) -> Demand<'a> {
         let units = Some(checkpoints.max(1) as f64);
         let noun = if checkpoints == 0 { "measurement without a checkpoint" } else { "checkpoint" };
-        Demand {
-            noun,
-            units,
-            flushes: 1.0,
-            is_exact: false,
-            syncs: None,
-            whose: "syncs of data files",
-            asks_for_fua: false,
-        }
+        Demand { noun, units, flushes: 1.0, whose: "syncs of data files", ..Demand::default() }
     }
 
     /// Without a server each operation is a sync; those that bypass the page cache and ask for FUA may do without.
     fn of_sync(noun: &'a str, fua_share: f64, chain: &[DeviceSums]) -> Demand<'a> {
         let exempt = if takes_fua(chain) { fua_share } else { 0.0 };
-        Demand {
-            noun,
-            units: None,
-            flushes: 1.0 - exempt,
-            is_exact: false,
-            syncs: None,
-            whose: "syncs",
-            asks_for_fua: false,
-        }
+        Demand { noun, flushes: 1.0 - exempt, whose: "syncs", ..Demand::default() }
     }
 
     /// What was counted for each of its units.
     fn per_unit(&self, flow: &Flow) -> Option<f64> {
         match self.units {
-            Some(units) => flow.per_operation().map(|_| flow.amount() / units),
+            Some(units) => flow.per_operation().map(|_| flow.amount / units),
             None => flow.per_operation(),
         }
     }
@@ -408,7 +388,7 @@ impl Way<'_> {
             let seen = flushes.map(|flushes| format!("counted {} at {name}, but ", demand.words(flushes, None)));
             return unknown(&(seen.unwrap_or_default() + &end));
         }
-        let writes = demand.per_unit(&lowest.writes).unwrap_or(0.0);
+        let writes = demand.per_unit(&lowest.writes()).unwrap_or(0.0);
         if let Some(promise) = lowest.promise(Claim::DeclaredStable)
             && lowest.declares_stable()
         {
@@ -538,7 +518,7 @@ impl Way<'_> {
     /// A good word, with what it does not hold for.
     fn with_caveats(&self, class: DurabilityClass, mut reason: String, lowest: &DeviceSums) -> Durability {
         if self.is_shared() {
-            let others = lowest.share_of_others().unwrap_or(0.0) * lowest.flushes.amount();
+            let others = lowest.share_of_others().unwrap_or(0.0) * lowest.flushes().amount;
             let without = if others > 0.0 {
                 "their flush rate before the trials is subtracted"
             } else {

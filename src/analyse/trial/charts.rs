@@ -14,6 +14,41 @@ use crate::record::trial::TrialRecord;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
+/// Title, unit and group of a series, its column, and what its values are divided by (gauges) or multiplied with (counters).
+type Chart = (&'static str, &'static str, &'static str, ColumnDef, f64);
+
+const LATENCIES: [Chart; 3] = [
+    ("p50", "ms", "latency", columns::CLIENT_LATENCY_US_P50, 1e3),
+    ("p99", "ms", "latency", columns::CLIENT_LATENCY_US_P99, 1e3),
+    ("p99.9", "ms", "latency", columns::CLIENT_LATENCY_US_P999, 1e3),
+];
+
+const MEMORY: [Chart; 4] = [
+    ("dirty", "MiB", "memory_dirty", columns::MEM_DIRTY_BYTES, MIB),
+    ("under writeback", "MiB", "memory_dirty", columns::MEM_WRITEBACK_BYTES, MIB),
+    ("page cache", "MiB", "memory", columns::MEM_CACHED_BYTES, MIB),
+    ("available", "MiB", "memory", columns::MEM_AVAILABLE_BYTES, MIB),
+];
+
+/// Microseconds a second to per cent.
+const PRESSURE: [Chart; 4] = [
+    ("some task waits for a CPU", "%", "pressure", columns::PSI_CPU_SOME_US, 1e-4),
+    ("some task waits for I/O", "%", "pressure", columns::PSI_IO_SOME_US, 1e-4),
+    ("all tasks wait for I/O", "%", "pressure", columns::PSI_IO_FULL_US, 1e-4),
+    ("some task waits for memory", "%", "pressure", columns::PSI_MEMORY_SOME_US, 1e-4),
+];
+
+const POSTGRES: [Chart; 8] = [
+    ("WAL", "MiB/s", "wal", columns::PG_WAL_BYTES, 1.0 / MIB),
+    ("WAL syncs", "1/s", "wal_syncs", columns::PG_WAL_SYNCS, 1.0),
+    ("full-page images", "1/s", "wal_full_page_images", columns::PG_WAL_FPI, 1.0),
+    ("by checkpoints", "1/s", "buffers_written", columns::PG_BUFFERS_CHECKPOINT, 1.0),
+    ("by backends", "1/s", "buffers_written", columns::PG_BUFFERS_BACKEND, 1.0),
+    ("blocks read into shared_buffers", "1/s", "blocks_read", columns::PG_BLKS_READ, 1.0),
+    ("timed", "1/s", "checkpoints", columns::PG_CHECKPOINTS_TIMED, 1.0),
+    ("requested", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
+];
+
 /// What all series of a trial share.
 pub struct Charts<'a> {
     seconds: &'a Seconds,
@@ -44,11 +79,11 @@ pub fn telemetry(record: &TrialRecord, seconds: &Seconds, length: usize, most: u
         charts.devices(stack, stack.data.as_ref(), data);
         charts.devices(stack, stack.wal.as_ref(), "pg_wal on ");
     }
-    charts.latency();
+    charts.gauges(&LATENCIES);
     charts.cpu();
-    charts.memory();
-    charts.pressure();
-    charts.postgres();
+    charts.gauges(&MEMORY);
+    charts.counters(&PRESSURE);
+    charts.counters(&POSTGRES);
     charts.series
 }
 
@@ -117,18 +152,17 @@ impl Charts<'_> {
         }
     }
 
-    /// Percentiles of the main measure's latency in each second.
-    fn latency(&mut self) {
-        let percentiles = [
-            ("p50", columns::CLIENT_LATENCY_US_P50),
-            ("p99", columns::CLIENT_LATENCY_US_P99),
-            ("p99.9", columns::CLIENT_LATENCY_US_P999),
-        ];
-        for (title, column) in percentiles {
-            if let Some(us) = self.seconds.counts(&column) {
-                let caption = Caption { title, unit: "ms", group: "latency" };
-                self.add(caption, |row| us.at(row).map(|us| us as f64 / 1e3));
+    fn gauges(&mut self, gauges: &[Chart]) {
+        for (title, unit, group, column, divisor) in gauges {
+            if let Some(gauge) = self.seconds.counts(column) {
+                self.add(Caption { title, unit, group }, |row| gauge.at(row).map(|value| value as f64 / divisor));
             }
+        }
+    }
+
+    fn counters(&mut self, counters: &[Chart]) {
+        for (title, unit, group, column, factor) in counters {
+            self.add_rate(Caption { title, unit, group }, self.seconds.counts(column), *factor);
         }
     }
 
@@ -153,50 +187,6 @@ impl Charts<'_> {
                 let part: Option<f64> = members.iter().map(|state| step(*state, row)).sum();
                 part.map(|part| 100.0 * part / total)
             });
-        }
-    }
-
-    fn memory(&mut self) {
-        let gauges = [
-            ("dirty", "memory_dirty", columns::MEM_DIRTY_BYTES),
-            ("under writeback", "memory_dirty", columns::MEM_WRITEBACK_BYTES),
-            ("page cache", "memory", columns::MEM_CACHED_BYTES),
-            ("available", "memory", columns::MEM_AVAILABLE_BYTES),
-        ];
-        for (title, group, column) in gauges {
-            if let Some(gauge) = self.seconds.counts(&column) {
-                let caption = Caption { title, unit: "MiB", group };
-                self.add(caption, |row| gauge.at(row).map(|bytes| bytes as f64 / MIB));
-            }
-        }
-    }
-
-    fn pressure(&mut self) {
-        let sources = [
-            ("some task waits for a CPU", columns::PSI_CPU_SOME_US),
-            ("some task waits for I/O", columns::PSI_IO_SOME_US),
-            ("all tasks wait for I/O", columns::PSI_IO_FULL_US),
-            ("some task waits for memory", columns::PSI_MEMORY_SOME_US),
-        ];
-        for (title, column) in sources {
-            // Microseconds a second to per cent.
-            self.add_rate(Caption { title, unit: "%", group: "pressure" }, self.seconds.counts(&column), 1e-4);
-        }
-    }
-
-    fn postgres(&mut self) {
-        let sources = [
-            ("WAL", "MiB/s", "wal", columns::PG_WAL_BYTES, 1.0 / MIB),
-            ("WAL syncs", "1/s", "wal_syncs", columns::PG_WAL_SYNCS, 1.0),
-            ("full-page images", "1/s", "wal_full_page_images", columns::PG_WAL_FPI, 1.0),
-            ("by checkpoints", "1/s", "buffers_written", columns::PG_BUFFERS_CHECKPOINT, 1.0),
-            ("by backends", "1/s", "buffers_written", columns::PG_BUFFERS_BACKEND, 1.0),
-            ("blocks read into shared_buffers", "1/s", "blocks_read", columns::PG_BLKS_READ, 1.0),
-            ("timed", "1/s", "checkpoints", columns::PG_CHECKPOINTS_TIMED, 1.0),
-            ("requested", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
-        ];
-        for (title, unit, group, column, factor) in sources {
-            self.add_rate(Caption { title, unit, group }, self.seconds.counts(&column), factor);
         }
     }
 }

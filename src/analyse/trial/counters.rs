@@ -68,39 +68,58 @@ pub fn growth(column: CountSeries<'_>) -> Option<CounterGrowth> {
     (last > first).then_some(CounterGrowth { amount: before - start, first, last })
 }
 
-/// A counter's growth set against the client's operations, summed over trials.
+/// A counter's growth, summed over trials: all of it with the time that it took, and the part for which the client's
+/// operations are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
-    amount: f64,
-    operations: f64,
+    grown: f64,
+    pub seconds: f64,
+    /// Growth over known operations.
+    pub amount: f64,
+    pub operations: f64,
 }
 
 impl Flow {
-    /// Adds what a column grew by in one trial, where that and the operations are known.
-    pub fn add(&mut self, column: Option<CountSeries<'_>>, operations: &Operations) {
+    /// Adds what a column of `seconds` grew by in one trial.
+    pub fn add(&mut self, seconds: &Seconds, column: Option<CountSeries<'_>>, operations: &Operations) {
         let Some(grown) = column.and_then(growth) else { return };
+        self.grown += grown.amount as f64;
+        self.seconds += span_s(seconds.counts(&columns::TIME_US), grown.first, grown.last);
         if let Some(done) = operations.between(grown.first, grown.last) {
             self.amount += grown.amount as f64;
             self.operations += done as f64;
         }
     }
 
-    /// The amount itself.
+    /// Growth whether or not the operations are known.
     #[must_use]
-    pub fn amount(&self) -> f64 {
-        self.amount
+    pub fn grown(&self) -> Option<f64> {
+        (self.seconds > 0.0).then_some(self.grown)
     }
 
-    /// The same without a part of it that is none of ours.
+    #[must_use]
+    pub fn per_second(&self) -> Option<f64> {
+        self.grown().map(|grown| grown / self.seconds)
+    }
+
+    /// Growth for each unit of another counter's, as milliseconds for each write; `None` where that did not grow.
+    #[must_use]
+    pub fn per_grown(&self, other: &Flow) -> Option<f64> {
+        self.grown().filter(|_| other.grown > 0.0).map(|grown| grown / other.grown)
+    }
+
+    /// The same without a part of the amount that is none of ours.
     #[must_use]
     pub fn without(&self, part: f64) -> Flow {
         Flow { amount: (self.amount - part).max(0.0), ..*self }
     }
 
-    /// Both amounts over the same operations: those of several devices.
-    #[must_use]
-    pub fn and(&self, other: &Flow) -> Flow {
-        Flow { amount: self.amount + other.amount, operations: self.operations.max(other.operations) }
+    /// Adds another trial's flow, or another device's: `operations` tells how both numbers of operations make one.
+    pub fn merge(&mut self, other: &Flow, operations: fn(f64, f64) -> f64) {
+        self.grown += other.grown;
+        self.seconds += other.seconds;
+        self.amount += other.amount;
+        self.operations = operations(self.operations, other.operations);
     }
 
     /// Amount for each operation; `None` without operations.
@@ -114,12 +133,6 @@ impl Flow {
     pub fn per(&self, other: &Flow) -> Option<f64> {
         let other = other.per_operation().filter(|other| *other > 0.0)?;
         Some(self.per_operation()? / other)
-    }
-
-    /// Operations that it rests on.
-    #[must_use]
-    pub fn operations(&self) -> u64 {
-        self.operations as u64
     }
 }
 
@@ -172,8 +185,8 @@ mod tests {
             (columns::PG_WAL_RECORDS, &[None, Some(10), Some(60), Some(110)]),
         ]);
         let mut flow = Flow::default();
-        flow.add(s.counts(&columns::PG_WAL_RECORDS), &Operations::of(&s));
-        assert_eq!((flow.per_operation(), flow.operations()), (Some(1.0), 100));
+        flow.add(&s, s.counts(&columns::PG_WAL_RECORDS), &Operations::of(&s));
+        assert_eq!((flow.per_operation(), flow.operations), (Some(1.0), 100.0));
     }
 
     #[test]
@@ -183,9 +196,9 @@ mod tests {
             (columns::PG_WAL_BYTES, &[Some(0), Some(1), Some(2), Some(3)]),
         ]);
         let mut flow = Flow::default();
-        flow.add(s.counts(&columns::PG_WAL_BYTES), &Operations::of(&s));
+        flow.add(&s, s.counts(&columns::PG_WAL_BYTES), &Operations::of(&s));
         // This one is not there.
-        flow.add(s.counts(&columns::PG_BLKS_READ), &Operations::of(&s));
+        flow.add(&s, s.counts(&columns::PG_BLKS_READ), &Operations::of(&s));
         assert_eq!(flow.per_operation(), None);
     }
 

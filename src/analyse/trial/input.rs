@@ -38,7 +38,7 @@ pub struct RunInput {
 }
 
 /// One trial with everything that was recorded of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TrialInput {
     /// `trial.json`.
     pub record: TrialRecord,

@@ -4,6 +4,7 @@ pub(crate) mod arc;
 pub(crate) mod charts;
 pub(crate) mod checks;
 pub(crate) mod counters;
+pub(crate) mod device_work;
 pub(crate) mod heat;
 pub(crate) mod input;
 pub(crate) mod rates;

@@ -132,29 +132,14 @@ pub(crate) fn thirds(from_us: u64, seconds: usize) -> Option<((u64, u64), (u64, 
     (third >= LEAST_THIRD).then(|| ((at(0), at(third)), (at(seconds - third), at(seconds))))
 }
 
-/// What the checkpoints of one trial did that ended in its window.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CheckpointWork {
-    /// Pages that they wrote, bytes.
-    bytes: f64,
-    /// Time in their sync phases, microseconds.
-    sync_us: u64,
-}
-
-impl CheckpointWork {
-    /// `None` where no checkpoint that wrote a page ended in the window.
-    pub fn of(record: &TrialRecord) -> Option<CheckpointWork> {
-        let window = record.window.as_ref()?;
-        let done = window.checkpoints.iter().filter(|it| it.started_us <= window.ended_us);
-        let done = done.filter_map(|it| it.done.as_ref()).filter(|done| done.ended_us > window.first_operation_us);
-        let (pages, sync_us) = done.fold((0, 0), |(pages, us), done| (pages + done.buffers, us + done.sync_us));
-        let block_size = record.server.as_ref().and_then(|server| server.key_settings.get("block_size"));
-        let page = block_size.and_then(|bytes| bytes.parse().ok()).unwrap_or(PAGE);
-        (pages > 0).then_some(CheckpointWork { bytes: pages as f64 * page, sync_us })
-    }
-
-    /// Seconds of the sync phase for each GB (10^9 bytes) written.
-    pub fn sync_s_per_gb(&self) -> f64 {
-        self.sync_us as f64 / 1e6 / (self.bytes / 1e9)
-    }
+/// Seconds of the sync phase for each GB (10^9 bytes) that the checkpoints of a trial wrote which ended in its window; `None`
+/// where none of them wrote a page.
+pub(crate) fn sync_s_per_gb(record: &TrialRecord) -> Option<f64> {
+    let window = record.window.as_ref()?;
+    let done = window.checkpoints.iter().filter(|it| it.started_us <= window.ended_us);
+    let done = done.filter_map(|it| it.done.as_ref()).filter(|done| done.ended_us > window.first_operation_us);
+    let (pages, sync_us) = done.fold((0, 0), |(pages, us), done| (pages + done.buffers, us + done.sync_us));
+    let block_size = record.server.as_ref().and_then(|server| server.key_settings.get("block_size"));
+    let page = block_size.and_then(|bytes| bytes.parse().ok()).unwrap_or(PAGE);
+    (pages > 0).then(|| sync_us as f64 / 1e6 / (pages as f64 * page / 1e9))
 }

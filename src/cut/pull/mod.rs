@@ -12,11 +12,10 @@ mod tests;
 
 pub(crate) use witness::{WitnessPlace, answer};
 
-use super::cutting::{Cutting, Found};
+use super::cutting::{Cutting, Finding};
 use super::evidence::verdict_of;
 use super::history::{Acknowledgement, History, link};
-use super::ladder::Finding;
-use super::server_check::{self, Ended};
+use super::server_check;
 use super::session::Session;
 use super::{commits, invariants};
 use crate::cluster::install;
@@ -258,7 +257,7 @@ impl Pulls {
         let (found, left_out) = found?;
         closed?;
         // Clients tell the witness of each commit before they send the next one.
-        if let Finding::Recovered(Found::Torn(what)) = &found
+        if let Finding::Torn(what) = &found
             && what.contains(invariants::NEVER_SENT)
         {
             let hint = "give the witness its file back and run `pgstrata pull --resume` again; nothing was judged, and the cluster \
@@ -296,8 +295,8 @@ impl Pulls {
     fn recover(&self, session: &Session<'_>, round: u32, history: &History) -> Result<(Finding, Vec<String>)> {
         let mut spec = self.spec(session, round)?;
         if !paths::exists(&spec.data.join("PG_VERSION")) {
-            let missing = Found::Torn(format!("{} is not there", spec.data.display()));
-            return Ok((Finding::Recovered(missing), Vec::new()));
+            let missing = Finding::Torn(format!("{} is not there", spec.data.display()));
+            return Ok((missing, Vec::new()));
         }
         // A crash while it recovers must be seen. No process of an earlier boot runs, but one may have its number.
         spec.settings.insert("restart_after_crash".to_owned(), "off".to_owned());
@@ -305,11 +304,7 @@ impl Pulls {
         files::remove(&spec.data.join("postmaster.pid"))?;
         let look =
             |server: &_| server_check::beside_amcheck(server, || invariants::look(server, history, Seq::MAX, true));
-        let (found, left_out) = match server_check::on_server(&session.host, &spec, session.interrupt, look)? {
-            Ended::Found(found) => (found, Vec::new()),
-            Ended::LeftOut(steps) => (Found::Whole, steps),
-        };
-        Ok((Finding::Recovered(found), left_out))
+        server_check::on_server(&session.host, &spec, session.interrupt, look)
     }
 }
 
@@ -320,16 +315,8 @@ fn history(kept: &[Kept]) -> Result<History> {
     }
     let one = |(kept, place): (&Kept, Seq)| {
         let (started, mark) = (place * 2, place * 2 + 1);
-        Acknowledgement {
-            client: kept.client,
-            number: kept.number,
-            started,
-            mark,
-            at_us: kept.at_us,
-            xid: 0,
-            end: None,
-            asynchronous: false,
-        }
+        let Kept { client, number, at_us, .. } = *kept;
+        Acknowledgement { client, number, started, mark, at_us, ..Acknowledgement::default() }
     };
     Ok(History::of(kept.iter().zip(0..).map(one).collect()))
 }

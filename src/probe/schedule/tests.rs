@@ -84,7 +84,7 @@ impl Bench for Simulation {
         Duration::from_secs_f64(self.now_s)
     }
 
-    fn slice(&mut self, row: usize, span: Duration) -> Result<Option<Work>> {
+    fn slice(&mut self, row: usize, span: Duration) -> Result<Option<(u64, f64)>> {
         self.operation(row);
         let (mut operations, mut seconds) = (0, 0.0);
         while operations == 0 || seconds < span.as_secs_f64() {
@@ -92,7 +92,7 @@ impl Bench for Simulation {
             operations += 1;
         }
         self.work[row].push((operations, seconds));
-        Ok(Some(Work { operations, seconds }))
+        Ok(Some((operations, seconds)))
     }
 }
 
@@ -149,9 +149,9 @@ fn rows_take_turns_in_an_order_that_the_seed_alone_decides() {
         fn elapsed(&self) -> Duration {
             Duration::from_millis(self.order.len() as u64)
         }
-        fn slice(&mut self, row: usize, _: Duration) -> Result<Option<Work>> {
+        fn slice(&mut self, row: usize, _: Duration) -> Result<Option<(u64, f64)>> {
             self.order.push(row);
-            Ok((row != 3).then_some(Work { operations: 1, seconds: 0.001 }))
+            Ok((row != 3).then_some((1, 0.001)))
         }
     }
     let order = |seed| {

@@ -2,92 +2,71 @@
 
 use super::super::table::csv_line;
 use super::rows::shown_device;
-use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
+use crate::analyse::findings::LatencyFinding;
+use crate::analyse::probe::findings::{DeviceWork, Failure, ProbeFindings, RateFinding, RowFinding};
 
-const FIELDS: [&str; 33] = [
-    "row",
-    "family",
-    "label",
-    "way",
-    "write_bytes",
-    "writes",
-    "direct",
-    "writers",
-    "segment",
-    "unavailable",
-    "failed_call",
-    "failed_errno",
-    "failed_message",
-    "operations",
-    "measured_us",
-    "slices",
-    "rate_per_s",
-    "rate_per_s_low",
-    "rate_per_s_high",
-    "precise",
-    "latency_ns_p50",
-    "latency_ns_p99",
-    "latency_ns_p999",
-    "latency_ns_max",
-    "stalls",
-    "commits_per_sync",
-    "segment_us_mean",
-    "device",
-    "device_writes_per_op",
-    "device_bytes_per_op",
-    "device_flushes_per_op",
-    "device_idle_share",
-    "device_fua_presumed",
+/// Its name, and its text for a row.
+type Column = (&'static str, fn(&RowFinding) -> String);
+
+/// The columns in their order.
+const COLUMNS: [Column; 33] = [
+    ("row", |row| row.spec.id.clone()),
+    ("family", |row| name(&row.spec.family)),
+    ("label", |row| row.spec.label.trim().to_owned()),
+    ("way", |row| name(&row.spec.way)),
+    ("write_bytes", |row| row.spec.write_bytes.to_string()),
+    ("writes", |row| row.spec.writes.to_string()),
+    ("direct", |row| row.spec.direct.to_string()),
+    ("writers", |row| row.spec.writers.to_string()),
+    ("segment", |row| row.spec.segment.as_ref().map_or_else(String::new, name)),
+    ("unavailable", |row| row.unavailable.clone().unwrap_or_default()),
+    ("failed_call", |row| failure(row, |it| it.call.clone())),
+    ("failed_errno", |row| failure(row, |it| text(it.errno))),
+    ("failed_message", |row| failure(row, |it| it.message.clone())),
+    ("operations", |row| row.operations.to_string()),
+    ("measured_us", |row| row.measured_us.to_string()),
+    ("slices", |row| row.slices.to_string()),
+    ("rate_per_s", |row| rate(row, |it| it.per_s.to_string())),
+    ("rate_per_s_low", |row| rate(row, |it| text(it.low_per_s))),
+    ("rate_per_s_high", |row| rate(row, |it| text(it.high_per_s))),
+    ("precise", |row| rate(row, |it| it.precise.to_string())),
+    ("latency_ns_p50", |row| latency(row, |it| it.p50_ns.to_string())),
+    ("latency_ns_p99", |row| latency(row, |it| text(it.p99_ns))),
+    ("latency_ns_p999", |row| latency(row, |it| text(it.p999_ns))),
+    ("latency_ns_max", |row| latency(row, |it| it.max_ns.to_string())),
+    ("stalls", |row| row.stalls_in_all.to_string()),
+    ("commits_per_sync", |row| text(row.commits_per_sync)),
+    ("segment_us_mean", |row| text(row.segment_us_mean)),
+    ("device", |row| work(row, |it| it.device.clone())),
+    ("device_writes_per_op", |row| work(row, |it| it.writes_per_op.to_string())),
+    ("device_bytes_per_op", |row| work(row, |it| it.bytes_per_op.to_string())),
+    ("device_flushes_per_op", |row| work(row, |it| text(it.flushes_per_op))),
+    ("device_idle_share", |row| work(row, |it| text(it.idle_share))),
+    ("device_fua_presumed", |row| work(row, |it| it.fua_presumed.to_string())),
 ];
 
 /// The rows, RFC 4180.
 #[must_use]
 pub fn csv(findings: &ProbeFindings) -> String {
-    let rows = findings.rows.iter().map(|row| csv_line(&fields(row)));
-    std::iter::once(csv_line(&FIELDS.map(str::to_owned))).chain(rows).collect()
+    let head = csv_line(&COLUMNS.map(|(name, _)| name.to_owned()));
+    let rows = findings.rows.iter().map(|row| csv_line(&COLUMNS.map(|(_, of)| of(row))));
+    std::iter::once(head).chain(rows).collect()
 }
 
-fn fields(row: &RowFinding) -> Vec<String> {
-    let spec = &row.spec;
-    let failure = row.failure.as_ref();
-    let rate = row.rate.as_ref();
-    let latency = row.latency.as_ref();
-    let work = shown_device(row);
-    vec![
-        spec.id.clone(),
-        name(&spec.family),
-        spec.label.trim().to_owned(),
-        name(&spec.way),
-        spec.write_bytes.to_string(),
-        spec.writes.to_string(),
-        spec.direct.to_string(),
-        spec.writers.to_string(),
-        spec.segment.as_ref().map_or_else(String::new, name),
-        row.unavailable.clone().unwrap_or_default(),
-        failure.map_or_else(String::new, |failure| failure.call.clone()),
-        text(failure.and_then(|failure| failure.errno)),
-        failure.map_or_else(String::new, |failure| failure.message.clone()),
-        row.operations.to_string(),
-        row.measured_us.to_string(),
-        row.slices.to_string(),
-        text(rate.map(|rate| rate.per_s)),
-        text(rate.and_then(|rate| rate.low_per_s)),
-        text(rate.and_then(|rate| rate.high_per_s)),
-        text(rate.map(|rate| rate.precise)),
-        text(latency.map(|latency| latency.p50_ns)),
-        text(latency.and_then(|latency| latency.p99_ns)),
-        text(latency.and_then(|latency| latency.p999_ns)),
-        text(latency.map(|latency| latency.max_ns)),
-        row.stalls_in_all.to_string(),
-        text(row.commits_per_sync),
-        text(row.segment_us_mean),
-        work.map_or_else(String::new, |work| work.device.clone()),
-        text(work.map(|work| work.writes_per_op)),
-        text(work.map(|work| work.bytes_per_op)),
-        text(work.and_then(|work| work.flushes_per_op)),
-        text(work.and_then(|work| work.idle_share)),
-        text(work.map(|work| work.fua_presumed)),
-    ]
+fn failure(row: &RowFinding, of: fn(&Failure) -> String) -> String {
+    row.failure.as_ref().map_or_else(String::new, of)
+}
+
+fn rate(row: &RowFinding, of: fn(&RateFinding) -> String) -> String {
+    row.rate.as_ref().map_or_else(String::new, of)
+}
+
+fn latency(row: &RowFinding, of: fn(&LatencyFinding) -> String) -> String {
+    row.latency.as_ref().map_or_else(String::new, of)
+}
+
+fn work(row: &RowFinding, of: fn(&DeviceWork) -> String) -> String {
+    shown_device(row).map_or_else(String::new, of)
 }
 
 fn text<T: ToString>(value: Option<T>) -> String {

@@ -1,28 +1,26 @@
 //! The answer in six lines: how fast PostgreSQL's own WAL writing is here, what it is worth, what to set, where it stands.
 
-use super::numbers::{half_width, rate};
+use super::numbers::{half_width, rate, spoken};
 use super::sections::title;
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{FiredRule, ProbeFindings, RowFinding};
 use crate::analyse::probe::requirements::{Outcome, RequirementFinding};
-use crate::report::probe::time::spoken;
 use crate::report::text::{paragraph, printable};
 use crate::units::Micros;
 
 /// The six lines; a device or folder with a long name may need more.
 pub(super) fn head(findings: &ProbeFindings) -> String {
-    let mut text = String::new();
-    if let Some(headline) = &findings.credibility.headline {
-        text.push_str(&paragraph("FAILED          ", headline));
-    }
     let row = findings.answer_row();
-    text.push_str(&paragraph("WAL writes      ", &rate_words(row)));
-    text.push_str(&paragraph("Latency         ", &latency_words(row)));
-    text.push_str(&paragraph("Credibility     ", &credibility_words(findings)));
-    text.push_str(&paragraph("Recommendation  ", &recommendation(findings)));
-    text.push_str(&paragraph("Published       ", &place(findings)));
-    text.push_str(&paragraph("Measured        ", &measured(findings)));
-    text
+    let failed = findings.credibility.headline.clone().map(|headline| ("FAILED", headline));
+    let answers = [
+        ("WAL writes", rate_words(row)),
+        ("Latency", latency_words(row)),
+        ("Credibility", credibility_words(findings)),
+        ("Recommendation", recommendation(findings)),
+        ("Published", place(findings)),
+        ("Measured", measured(findings)),
+    ];
+    failed.into_iter().chain(answers).map(|(title, text)| paragraph(&format!("{title:<16}"), &text)).collect()
 }
 
 fn rate_words(row: Option<&RowFinding>) -> String {
@@ -98,14 +96,8 @@ fn measured(findings: &ProbeFindings) -> String {
 
 /// What was required, one line each.
 pub(super) fn requirements(all: &[RequirementFinding]) -> String {
-    if all.is_empty() {
-        return String::new();
-    }
-    let mut text = "Requirements\n".to_owned();
-    for one in all {
-        text.push_str(&requirement(one));
-    }
-    text + "\n"
+    let lines: String = all.iter().map(requirement).collect();
+    if lines.is_empty() { lines } else { format!("Requirements\n{lines}\n") }
 }
 
 /// One requirement: `pass  rate=1000  5 960 per second (95 % CI 5 800–6 120)`.

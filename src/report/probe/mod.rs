@@ -9,7 +9,6 @@ mod sections;
 mod terminal;
 #[cfg(test)]
 mod tests;
-mod time;
 
 pub use csv::csv;
 pub use head::requirement;

@@ -60,6 +60,13 @@ pub(super) fn span(ns: u64) -> String {
     }
 }
 
+/// A time as prose has it: `1.5 ms`.
+pub(crate) fn spoken(ns: u64) -> String {
+    let text = span(ns);
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).filter(|unit| *unit > 0);
+    unit.map_or_else(|| text.clone(), |unit| format!("{} {}", &text[..unit], &text[unit..]))
+}
+
 /// An amount in at most 5 characters: `1.0`, `0.02`, `12`, `1.2k`.
 pub(super) fn amount(value: f64) -> String {
     match value {

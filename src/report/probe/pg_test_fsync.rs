@@ -5,14 +5,6 @@
 
 use crate::analyse::probe::findings::{Family, ProbeFindings, RowFinding, Way};
 
-/// The preference order that it prints, with the names.
-const METHODS: [(Way, &str); 5] = [
-    (Way::OpenDatasync, "open_datasync"),
-    (Way::Fdatasync, "fdatasync"),
-    (Way::Fsync, "fsync"),
-    (Way::FsyncWritethrough, "fsync_writethrough"),
-    (Way::OpenSync, "open_sync"),
-];
 /// Its five sizes: writes and their kB.
 const SIZES: [(u32, u32); 5] = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)];
 /// Size of a WAL block where no row tells it.
@@ -56,7 +48,7 @@ fn methods(findings: &ProbeFindings, family: Family, what: &str) -> String {
          default)\n"
     );
     let mut refused = false;
-    for (way, name) in METHODS {
+    for (way, name) in Way::METHODS {
         let row = of_family(findings, family).find(|row| row.spec.way == way);
         refused |= row.is_some_and(refuses_direct);
         text.push_str(&line(name, row));

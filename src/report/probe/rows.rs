@@ -4,7 +4,7 @@ use super::super::cases::section_title;
 use super::super::layout::takes_tables;
 use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
 use crate::analyse::probe::findings::{DeviceWork, Family, ProbeFindings, RowFinding};
-use crate::report::probe::time::spoken;
+use crate::report::probe::numbers::spoken;
 use crate::report::text::columns;
 use crate::report::text::{paragraph, printable, width};
 use crate::units::{Micros, significant};

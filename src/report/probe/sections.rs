@@ -4,9 +4,9 @@ use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
     Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
 };
+use crate::report::probe::numbers::spoken;
 use crate::report::probe::numbers::{rate, span};
 use crate::report::probe::rows::shown_device;
-use crate::report::probe::time::spoken;
 use crate::report::text::{paragraph, printable, width};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
@@ -31,25 +31,25 @@ pub(super) fn title(kind: CredibilityKind) -> &'static str {
 
 /// What the devices did, for the rows that tell most, and while idle; how the sync grows.
 pub(super) fn devices(findings: &ProbeFindings) -> String {
-    let mut text = "\nWhat the device did\n".to_owned();
-    for level in &findings.credibility.levels {
-        text.push_str(&paragraph("  ", &format!("{}: {}", level.device, level.words)));
-    }
-    for end in &findings.credibility.sight_ends {
-        text.push_str(&paragraph("  ", end));
-    }
-    for row in findings.rows.iter().filter(|row| is_telling(findings, row)) {
-        if let Some(work) = shown_device(row) {
-            let label = row.spec.label.trim();
-            text.push_str(&paragraph("  ", &format!("{label} = {} at {}", work.words, work.device)));
-        }
-    }
-    findings.idle.iter().for_each(|idle| text.push_str(&paragraph("  ", &idle_words(idle))));
+    let credibility = &findings.credibility;
+    let levels = credibility.levels.iter().map(|level| format!("{}: {}", level.device, level.words));
+    let telling = findings.rows.iter().filter(|row| is_telling(findings, row)).filter_map(|row| {
+        let work = shown_device(row)?;
+        Some(format!("{} = {} at {}", row.spec.label.trim(), work.words, work.device))
+    });
     let growth: Vec<String> = findings.growth.iter().map(growth_words).collect();
-    if !growth.is_empty() {
-        text.push_str(&paragraph("  ", &format!("A sync after {}", growth.join("; after "))));
-    }
-    text
+    let growth = (!growth.is_empty()).then(|| format!("A sync after {}", growth.join("; after ")));
+    let seen = levels.chain(credibility.sight_ends.iter().cloned()).chain(telling);
+    "\nWhat the device did\n".to_owned() + &indented(seen.chain(findings.idle.iter().map(idle_words)).chain(growth))
+}
+
+fn indented(texts: impl Iterator<Item = String>) -> String {
+    texts.map(|text| paragraph("  ", &text)).collect()
+}
+
+/// One line with a bullet for each.
+fn listed(texts: impl Iterator<Item = String>) -> String {
+    texts.map(|text| paragraph("  - ", &text)).collect()
 }
 
 /// Rows of which the device's work is reported at length: those that a server equals.
@@ -113,18 +113,15 @@ fn moment(started: &str, at_us: u64) -> String {
 /// How believable it is.
 pub(super) fn credibility(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
-    let mut text = format!("\nCredibility: {}\n", title(credibility.kind));
-    if let Some(headline) = &credibility.headline {
-        text.push_str(&paragraph("  ", &format!("{}.", capital(findings, headline))));
-    }
-    text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &credibility.reason))));
+    let said = credibility.headline.iter().chain([&credibility.reason]);
     // Of memory nothing else is worth a word.
     let speaks =
         |rule: &&FiredRule| credibility.kind != CredibilityKind::Memory || rule.speaks_for == Some(credibility.kind);
-    for rule in credibility.rules.iter().filter(speaks).filter(|rule| rule.sentence != credibility.reason) {
-        text.push_str(&paragraph("  - ", &rule_words(rule)));
-    }
-    text + &paragraph("  ", &format!("To verify: {}.", credibility.would_settle_it))
+    let rules = credibility.rules.iter().filter(speaks).filter(|rule| rule.sentence != credibility.reason);
+    format!("\nCredibility: {}\n", title(credibility.kind))
+        + &indented(said.map(|text| format!("{}.", capital(findings, text))))
+        + &listed(rules.map(rule_words))
+        + &paragraph("  ", &format!("To verify: {}.", credibility.would_settle_it))
 }
 
 fn rule_words(rule: &FiredRule) -> String {
@@ -135,37 +132,32 @@ fn rule_words(rule: &FiredRule) -> String {
 /// Which method to set.
 pub(super) fn recommendation(findings: &ProbeFindings) -> String {
     let found = &findings.recommendation;
-    let line = found.line.as_deref().unwrap_or("no recommendation");
-    let mut text = paragraph("\nRecommendation: ", line);
-    text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &found.reason))));
-    for candidate in found.candidates.iter().filter(|candidate| candidate.excluded_because.is_some()) {
-        let why = candidate.excluded_because.as_deref().unwrap_or_default();
-        text.push_str(&paragraph("  - ", &format!("not {}: {why}", candidate.wal_sync_method)));
-    }
-    text + &server(findings)
+    let excluded = found.candidates.iter().filter_map(|candidate| {
+        Some(format!("not {}: {}", candidate.wal_sync_method, candidate.excluded_because.as_ref()?))
+    });
+    paragraph("\nRecommendation: ", found.line.as_deref().unwrap_or("no recommendation"))
+        + &paragraph("  ", &format!("{}.", capital(findings, &found.reason)))
+        + &listed(excluded)
+        + &server(findings)
 }
 
 /// Which rows a server equals, and what keeps it from being one of those with O_DIRECT.
 fn server(findings: &ProbeFindings) -> String {
-    let mut text = String::new();
-    for row in findings.server_equals.iter().filter(|row| row.default) {
-        text.push_str(&paragraph("  ", &format!("{}, in the section WAL.", row.sentence)));
-    }
+    let default = findings.server_equals.iter().filter(|row| row.default);
     let compatible = |row: &&RowFinding| row.spec.direct && row.spec.family == Family::OneWrite;
-    if let Some((row, role)) = findings.rows.iter().find(compatible).and_then(|row| Some((row, row.server.as_ref()?))) {
-        text.push_str(&paragraph("  ", &format!("The row \"{}\" of One write: {role}.", row.spec.label.trim())));
-    }
-    text
+    let compatible = findings.rows.iter().find(compatible).and_then(|row| Some((row, row.server.as_ref()?)));
+    let compatible =
+        compatible.map(|(row, role)| format!("The row \"{}\" of One write: {role}.", row.spec.label.trim()));
+    indented(default.map(|row| format!("{}, in the section WAL.", row.sentence)).chain(compatible))
 }
 
 /// The folder among other devices.
 pub(super) fn standing(findings: &ProbeFindings) -> String {
-    let mut text = paragraph("\nFor comparison: ", "8 kB write + fdatasync, per second");
-    findings.standing.entries.iter().for_each(|entry| text.push_str(&standing_line(entry)));
-    if findings.standing.row_id.is_none() {
-        text.push_str(&paragraph("  ", "This folder is missing: its row was not measured."));
-    }
-    text
+    let standing = &findings.standing;
+    let missing = standing.row_id.is_none().then(|| "This folder is missing: its row was not measured.".to_owned());
+    paragraph("\nFor comparison: ", "8 kB write + fdatasync, per second")
+        + &standing.entries.iter().map(standing_line).collect::<String>()
+        + &indented(missing.into_iter())
 }
 
 fn standing_line(entry: &StandingEntry) -> String {
@@ -180,12 +172,7 @@ fn standing_line(entry: &StandingEntry) -> String {
 
 /// What to know before believing a figure.
 pub(super) fn caveats(findings: &ProbeFindings) -> String {
-    let mut text = "\nCaveats\n".to_owned();
-    findings
-        .caveats
-        .iter()
-        .for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{}.", capital(findings, caveat)))));
-    text
+    "\nCaveats\n".to_owned() + &listed(findings.caveats.iter().map(|caveat| format!("{}.", capital(findings, caveat))))
 }
 
 /// A sentence's first letter as a capital; names of devices and methods stay as they are written.

@@ -11,19 +11,21 @@ use crate::units::{Bytes, Micros};
 /// The whole report.
 #[must_use]
 pub fn terminal(findings: &ProbeFindings, requirements: &[RequirementFinding]) -> String {
-    let mut text = head::head(findings);
-    text.push('\n');
-    text.push_str(&head::requirements(requirements));
-    text.push_str(&paragraph("", &about(findings)));
-    text.push('\n');
-    text.push_str(&rows::table(findings));
-    text.push_str(&sections::credibility(findings));
-    text.push_str(&sections::recommendation(findings));
-    text.push_str(&sections::standing(findings));
-    text.push_str(&sections::devices(findings));
-    text.push_str(&sections::stalls(findings));
-    text.push_str(&sections::caveats(findings));
-    text
+    [
+        head::head(findings),
+        "\n".to_owned(),
+        head::requirements(requirements),
+        paragraph("", &about(findings)),
+        "\n".to_owned(),
+        rows::table(findings),
+        sections::credibility(findings),
+        sections::recommendation(findings),
+        sections::standing(findings),
+        sections::devices(findings),
+        sections::stalls(findings),
+        sections::caveats(findings),
+    ]
+    .concat()
 }
 
 /// Folder, filesystem, devices, date, time taken.
