@@ -16,10 +16,10 @@ use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::{RunFolder, StoredTrial};
 use crate::store::latency;
-use crate::store::seconds::{self, ColumnData};
+use crate::store::seconds;
 use crate::store::waits;
 use hdrhistogram::Histogram;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
@@ -129,7 +129,7 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Re
     if record.outcome != Outcome::Measured {
         return Ok(TrialInput {
             record,
-            seconds: Seconds::new(0),
+            seconds: Seconds::default(),
             latencies: Vec::new(),
             phases: PhaseLatencies::default(),
             heat: Vec::new(),
@@ -147,7 +147,7 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Re
     if let Some(waits) = &mut record.waits {
         waits::read(&path, waits)?;
     }
-    let seconds = rows(seconds::read(&path, reads::wanted)?);
+    let seconds = Seconds::of(seconds::read(&path, reads::wanted)?);
     let Latencies { whole: latencies, phases, heat } = latencies(&path, &record)?;
     Ok(TrialInput { record, seconds, latencies, phases, heat })
 }
@@ -200,21 +200,6 @@ fn waited(unsent: &[Unsent]) -> Result<Histogram<u64>> {
     Ok(waits)
 }
 
-fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
-    let count = columns.values().map(|column| match column {
-        ColumnData::Count { present, .. } => present.len(),
-        ColumnData::Text { codes, .. } => codes.len(),
-    });
-    let mut seconds = Seconds::new(count.max().unwrap_or(0));
-    for (name, column) in columns {
-        match column {
-            ColumnData::Count { values, present } => seconds.push_counts(name, values, &present),
-            ColumnData::Text { words, codes } => seconds.push_words(name, words, &codes),
-        }
-    }
-    seconds
-}
-
 /// A path as one word of a shell.
 fn as_word(path: &Path) -> String {
     let path = path.display().to_string();
@@ -259,6 +244,8 @@ fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::record::counts::Measure;
 
