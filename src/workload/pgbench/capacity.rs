@@ -15,7 +15,7 @@ use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
-use crate::stats::search::{self, Counted, Try};
+use crate::stats::search::{self, Try};
 use crate::units::Micros;
 use crate::workload::{Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo};
 use std::sync::OnceLock;
@@ -166,6 +166,7 @@ impl Workload for Capacity {
         let mut search = SearchCounts { peak_tps: peak(place)?, steps: Vec::new() };
         let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
         for number in 1..=steps {
+            let as_try = |step: &StepCounts| Try { rung: step.rung, passed: step.failed_by().is_none() };
             let tried: Vec<Try> = search.steps.iter().map(as_try).collect();
             let rung = search::next(&tried);
             let rate = FIRST_RATE * search.peak_tps * search::ratio(f64::from(rung));
@@ -227,20 +228,6 @@ fn peak(place: &Place<'_>) -> Result<f64> {
         Error::tool("the warm-up completed no transaction, so the search has no starting rate")
             .hint("use a longer `warmup`")
     })
-}
-
-fn as_try(step: &StepCounts) -> Try {
-    let counted = Counted {
-        rate: step.rate,
-        elapsed_s: step.elapsed_us as f64 / 1e6,
-        done: step.done,
-        failed: step.failed,
-        skipped: step.skipped,
-        late: step.late,
-        silent_s: step.silent_s,
-        lagging: step.lagging,
-    };
-    Try { rung: step.rung, passed: counted.failed().is_none() }
 }
 
 /// What was counted of a step; nothing, where nothing was due in it.
