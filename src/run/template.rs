@@ -13,7 +13,7 @@ use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::CacheState;
-use crate::workload::{Place, Workload};
+use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -120,17 +120,7 @@ fn make(
     session.ledger.enter(undo::server_thing(&spec)?)?;
     server::init(&session.host, &spec)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
-    let place = Place {
-        host: &session.host,
-        folder: &data,
-        server: Some(&server),
-        crash: None,
-        snapshots: None,
-        user: &session.user,
-        interrupt: &session.interrupt,
-        raw,
-    };
-    workload.load(&place, &case.workload.options, session.memory_of(case))?;
+    workload.load(&session.place(&data, Some(&server), raw), &case.workload.options, session.memory_of(case))?;
     let mut client = server.connect(server::DATABASE)?;
     client.query("CHECKPOINT")?;
     let database_bytes = database_bytes(&server)?;

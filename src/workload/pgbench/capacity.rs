@@ -130,14 +130,6 @@ impl Workload for Capacity {
         Pgbench.check(&as_pgbench(options))
     }
 
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
-        Pgbench.warnings(&as_pgbench(options), memory)
-    }
-
-    fn connections(&self, options: &Options) -> u64 {
-        Pgbench.connections(&as_pgbench(options))
-    }
-
     fn operation(&self, options: &Options) -> Result<Operation> {
         let mut operation = Pgbench.operation(&as_pgbench(options))?;
         operation.is_searched = true;
@@ -180,7 +172,7 @@ impl Workload for Capacity {
             let longest = if in_cycles { longest } else { lengthened(longest, rate) };
             let until = Until { longest, progress: &mut progress };
             let at_rate = Settings { rate: Some(rate), ..settings.clone() };
-            let tally = drive::measure(place, &at_rate, &step.tag, units, until, &shifted)?;
+            let tally = drive::measure(place, &at_rate, &step.tag, units, until, &|told| shifted.tell(told))?;
             let start_us = shifted.start_us.into_inner();
             search.steps.push(counted(step, &tally, start_us));
         }

@@ -16,7 +16,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::stage::{StageCounts, StageKind};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use crate::workload::{Measuring, Place, Window, Workload, WorkloadInfo};
+use crate::workload::{Measuring, Place, Told, Window, Workload, WorkloadInfo};
 use std::path::Path;
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ impl Workload for Maintenance {
 
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, listener, .. } = run;
-        listener.began(wall_us());
+        listener(Told::Began(wall_us()));
         let begun = now();
         let mut pass = Pass::begin(place, options.text("cache") != Some("warm"))?;
         pass.index()?;

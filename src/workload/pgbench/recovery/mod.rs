@@ -15,14 +15,13 @@ use crate::cluster::server;
 use crate::error::{Error, Result};
 use crate::host::time::{micros, now};
 use crate::record::counts::{Counts, Measure};
-use crate::record::latency::LatencyInterval;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    ClientSecond, Crash, Listener, Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo,
+    Crash, Listener, Measuring, Memory, Place, Progress, Told, Until, Window, Workload, WorkloadInfo,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -114,10 +113,6 @@ impl Workload for Recovery {
         Pgbench.check(&as_pgbench(options))
     }
 
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
-        Pgbench.warnings(&as_pgbench(options), memory)
-    }
-
     fn connections(&self, options: &Options) -> u64 {
         // One more is the client beside the server.
         Pgbench.connections(&as_pgbench(options)) + 1
@@ -178,7 +173,7 @@ struct Load<'a> {
     place: &'a Place<'a>,
     options: &'a Options,
     memory: Memory,
-    listener: &'a dyn Listener,
+    listener: &'a Listener<'a>,
 }
 
 impl Load<'_> {
@@ -228,10 +223,15 @@ impl Load<'_> {
     fn drive(&self, name: &str, axis: &(OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(Tally, Vec<u64>)> {
         let settings = settings(&as_pgbench(self.options))?;
         let units = settings.units(self.memory);
-        let part =
-            Part { shifted: Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1), done: Mutex::default() };
-        let tally = drive::measure(self.place, &settings, name, units, until, &part)?;
-        Ok((tally, part.done()))
+        let shifted = Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1);
+        let seconds = Mutex::new(Vec::new());
+        let tally = drive::measure(self.place, &settings, name, units, until, &|told| {
+            if let Told::Second(second) = &told {
+                seconds.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
+            }
+            shifted.tell(told);
+        })?;
+        Ok((tally, seconds.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -249,33 +249,6 @@ fn counts(before: &BeforeCrash, after: &Tally, recovery: RecoveryCounts, outage:
     };
     let elapsed_us = after.last_us.saturating_sub(before.began_us);
     Counts { elapsed_us, measures: vec![main], stages: outage.stages, recovery: Some(recovery), ..Counts::default() }
-}
-
-/// What a load tells, with its whole seconds kept.
-struct Part<'a> {
-    shifted: Shifted<'a>,
-    done: Mutex<Vec<u64>>,
-}
-
-impl Part<'_> {
-    fn done(self) -> Vec<u64> {
-        self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Listener for Part<'_> {
-    fn began(&self, wall_us: u64) {
-        self.shifted.began(wall_us);
-    }
-
-    fn second(&self, second: ClientSecond) {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
-        self.shifted.second(second);
-    }
-
-    fn latencies(&self, interval: LatencyInterval) {
-        self.shifted.latencies(interval);
-    }
 }
 
 /// WAL since the checkpoint, looked at now and then.
