@@ -7,7 +7,7 @@ use super::undo;
 use crate::cluster::install::Installation;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{files, folders};
@@ -133,10 +133,7 @@ fn make(
 /// # Errors
 /// With the server's own words.
 pub fn database_bytes(server: &Server) -> Result<u64> {
-    let rows = server.connect(server::DATABASE)?.query("SELECT pg_database_size(current_database())")?;
-    rows.first()
-        .and_then(|row| row.first()?.as_deref()?.parse().ok())
-        .ok_or_else(|| Error::tool("the server did not tell the size of its database"))
+    server.connect(server::DATABASE)?.number("SELECT pg_database_size(current_database())")
 }
 
 /// What the record says of the page cache before the server started.

@@ -118,12 +118,7 @@ impl Workload for Capacity {
             return Err(OptionProblem::at("steps", format!("must be at most {MOST_STEPS}")));
         }
         for key in ["step", "warmup"] {
-            let Some(text) = options.text(key) else { continue };
-            let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
-            if span.0 == 0 || !span.0.is_multiple_of(SECOND_US) {
-                return Err(OptionProblem::at(key, format!("{span} must be a whole number of seconds, at least 1s")));
-            }
-            if span > LONGEST_STEP {
+            if options::seconds(options, key)?.is_some_and(|span| span > LONGEST_STEP) {
                 return Err(OptionProblem::at(key, "must be at most 1d"));
             }
         }

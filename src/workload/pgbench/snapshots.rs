@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::host::time::{micros, now, sleep, wall_us};
 use crate::host::{files, folders, paths, threads};
 use crate::parse::recovery_log;
-use crate::record::counts::{Counts, Measure};
+use crate::record::counts::Counts;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
@@ -214,15 +214,7 @@ fn counts(tally: &Tally, snapshots: SnapshotCounts) -> Result<Counts> {
         return Err(Error::tool("no transaction was completed"));
     };
     let elapsed_us = tally.last_us.saturating_sub(began_us);
-    let total = tally.total();
-    let main = Measure {
-        name: TRANSACTIONS.to_owned(),
-        done: Some(total.done),
-        failed: total.failed,
-        elapsed_us,
-        latency_us_sum: total.latency_us_sum,
-        ..Measure::default()
-    };
+    let main = tally.total().measure(TRANSACTIONS, elapsed_us);
     let out_of_order = tally.out_of_order;
     Ok(Counts { elapsed_us, measures: vec![main], out_of_order, snapshots: Some(snapshots), ..Counts::default() })
 }

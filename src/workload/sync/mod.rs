@@ -63,9 +63,9 @@ impl Workload for Sync {
         if options.integer("writers").is_some_and(|writers| writers > MOST_WRITERS) {
             return Err(OptionProblem::at("writers", format!("must be at most {MOST_WRITERS}")));
         }
-        match span(options, "duration")? {
+        match options.checked_span("duration")? {
             Some(Micros(0)) => Err(OptionProblem::at("duration", "must be greater than 0")),
-            _ => span(options, "warmup").map(drop),
+            _ => options.checked_span("warmup").map(drop),
         }
     }
 
@@ -75,9 +75,8 @@ impl Workload for Sync {
     }
 
     fn window(&self, options: &Options) -> Window {
-        let of = |key| span(options, key).ok().flatten();
-        let span_us = of("duration").unwrap_or(DEFAULT_DURATION).0;
-        Window { warm_up: Some(of("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
+        let span_us = options.span("duration").unwrap_or(DEFAULT_DURATION).0;
+        Window { warm_up: Some(options.span("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
     }
 
     fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Memory, until: Until<'_>) -> Result<()> {
@@ -105,13 +104,6 @@ fn request(folder: &Path, options: &Options, span: Micros) -> Request {
         // The stack is the run's own, or a folder that was handed over for it.
         free_over_files: 2,
         seed: SEED,
-    }
-}
-
-fn span(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
-    match options.text(key) {
-        Some(text) => Micros::parse(text).map(Some).map_err(|message| OptionProblem::at(key, message)),
-        None => Ok(None),
     }
 }
 

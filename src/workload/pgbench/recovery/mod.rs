@@ -9,10 +9,10 @@ mod witness;
 use super::capacity::of_pgbench;
 use super::seconds::{TRANSACTIONS, Tally};
 use super::shifted::Shifted;
-use super::{Pgbench, drive, settings};
+use super::{Pgbench, drive, options, settings};
 use crate::cluster::client::Client;
 use crate::cluster::server;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::time::{micros, now};
 use crate::record::counts::{Counts, Measure};
 use crate::record::operation::Operation;
@@ -101,11 +101,7 @@ impl Workload for Recovery {
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         for key in ["limit", "after"] {
-            let Some(text) = options.text(key) else { continue };
-            let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
-            if span.0 == 0 || !span.0.is_multiple_of(1_000_000) {
-                return Err(OptionProblem::at(key, format!("{span} must be a whole number of seconds, at least 1s")));
-            }
+            options::seconds(options, key)?;
         }
         if wal(options) < LEAST_WAL {
             return Err(OptionProblem::at("wal", format!("must be at least {LEAST_WAL}")));
@@ -180,7 +176,7 @@ impl Load<'_> {
     /// From a checkpoint until the distance is written.
     fn before(&self) -> Result<BeforeCrash> {
         let wal_asked = wal(self.options).0;
-        let block_bytes = outage::block_bytes(drive::server_of(self.place)?)?;
+        let block_bytes = drive::server_of(self.place)?.connect(server::DATABASE)?.number(outage::BLOCK_SIZE)?;
         let mut distance = Distance::from_checkpoint(self.place)?;
         let mut progress = || Ok(Progress { cycles: 0, is_over: distance.look()? >= wal_asked });
         let until = Until { longest: limit(self.options), progress: &mut progress };
@@ -276,9 +272,7 @@ impl Distance {
     }
 
     fn now(&mut self) -> Result<u64> {
-        let rows = self.client.query(DISTANCE)?;
-        let bytes = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
-        bytes.ok_or_else(|| Error::tool(format!("`{DISTANCE}` did not give a whole number")))
+        self.client.number(DISTANCE)
     }
 }
 
