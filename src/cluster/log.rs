@@ -3,8 +3,8 @@
 use super::server::Server;
 use crate::error::Result;
 use crate::host::files;
-use crate::parse::server_log::{self, LogEntry, LogReader};
-use crate::record::window::{CheckpointDone, CheckpointRecord, VacuumRecord};
+use crate::parse::server_log::{LogEntry, LogReader};
+use crate::record::window::{CheckpointRecord, VacuumRecord};
 use std::path::PathBuf;
 
 /// The log of one server since it was started.
@@ -58,33 +58,13 @@ impl ServerLog {
             LogEntry::CheckpointStarted { at_us, cause } => {
                 self.checkpoints.push(CheckpointRecord { started_us: at_us, cause, done: None });
             }
-            LogEntry::CheckpointEnded { at_us, done } => {
+            LogEntry::CheckpointEnded(done) => {
                 if let Some(last) = self.checkpoints.last_mut() {
-                    last.done = Some(recorded(at_us, &done));
+                    last.done = Some(done);
                 }
             }
-            LogEntry::Vacuumed { at_us, what, elapsed_us } => {
-                self.vacuums.push(VacuumRecord { ended_us: at_us, elapsed_us, what });
-            }
+            LogEntry::Vacuumed(vacuum) => self.vacuums.push(vacuum),
         }
-    }
-}
-
-fn recorded(ended_us: u64, done: &server_log::CheckpointDone) -> CheckpointDone {
-    CheckpointDone {
-        ended_us,
-        buffers: done.buffers,
-        slru_buffers: done.slru_buffers,
-        wal_added: done.wal_added,
-        wal_removed: done.wal_removed,
-        wal_recycled: done.wal_recycled,
-        write_us: done.write_us,
-        sync_us: done.sync_us,
-        total_us: done.total_us,
-        files: done.files,
-        longest_us: done.longest_us,
-        distance_bytes: done.distance_bytes,
-        estimate_bytes: done.estimate_bytes,
     }
 }
 

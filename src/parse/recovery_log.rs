@@ -3,8 +3,9 @@
 //!
 //! Absent on purpose: lengths; whoever knows when the outage began subtracts.
 
-use super::server_log::{CheckpointDone, LogEntry, LogReader, message};
+use super::server_log::{LogEntry, LogReader, message};
 use crate::error::{Error, Result};
+use crate::record::window::CheckpointDone;
 
 /// When the parts of one start were logged: wall clock, microseconds since 1970, to the millisecond. What the log does not
 /// have is absent: a server that was stopped in good order recovers nothing.
@@ -16,8 +17,8 @@ pub struct RecoveryLog {
     pub recovering_us: Option<u64>,
     pub redo_began: Option<RedoMark>,
     pub redo_ended: Option<RedoMark>,
-    /// The checkpoint at the end of recovery: its start, its end, what it did.
-    pub checkpoint: Option<(u64, u64, CheckpointDone)>,
+    /// The checkpoint at the end of recovery: its start, and what it did.
+    pub checkpoint: Option<(u64, CheckpointDone)>,
     pub ready_us: Option<u64>,
 }
 
@@ -42,8 +43,8 @@ pub fn parse(text: &str) -> Result<RecoveryLog> {
             Some(LogEntry::CheckpointStarted { at_us, cause }) => {
                 checkpoint_began = cause.starts_with("end-of-recovery").then_some(at_us);
             }
-            Some(LogEntry::CheckpointEnded { at_us, done }) => {
-                let whole = checkpoint_began.take().map(|began_us| (began_us, at_us, done));
+            Some(LogEntry::CheckpointEnded(done)) => {
+                let whole = checkpoint_began.take().map(|began_us| (began_us, done));
                 log.checkpoint = log.checkpoint.or(whole);
             }
             _ => {}
@@ -96,14 +97,14 @@ mod tests {
         for (version, wal, buffers) in [(15, 128_900_584, 15_126), (18, 116_697_520, 13_803)] {
             let log = parse(&fixture(version)).unwrap();
             let (began, ended) = (log.redo_began.unwrap(), log.redo_ended.unwrap());
-            let (checkpoint_began, checkpoint_ended, done) = log.checkpoint.clone().unwrap();
+            let (checkpoint_began, done) = log.checkpoint.clone().unwrap();
             let moments = [
                 log.interrupted_us.unwrap(),
                 log.recovering_us.unwrap(),
                 began.at_us,
                 ended.at_us,
                 checkpoint_began,
-                checkpoint_ended,
+                done.ended_us,
                 log.ready_us.unwrap(),
             ];
             assert!(moments.is_sorted(), "{version}: {moments:?}");

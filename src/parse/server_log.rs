@@ -4,6 +4,7 @@
 //! All other lines are passed over: a log holds whatever the server had to say.
 
 use crate::error::{Error, Result};
+use crate::record::window::{CheckpointDone, VacuumRecord};
 use crate::units::Micros;
 
 /// Something that a log tells.
@@ -15,39 +16,9 @@ pub enum LogEntry {
         /// The server's own words: `time`, `wal`, `immediate force wait`.
         cause: String,
     },
-    CheckpointEnded {
-        /// Wall clock, microseconds since 1970.
-        at_us: u64,
-        done: CheckpointDone,
-    },
+    CheckpointEnded(CheckpointDone),
     /// Autovacuum ended its work on a table.
-    Vacuumed {
-        /// Wall clock, microseconds since 1970.
-        at_us: u64,
-        /// `automatic vacuum of table "postgres.public.pgbench_accounts"`.
-        what: String,
-        elapsed_us: u64,
-    },
-}
-
-/// What a checkpoint did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CheckpointDone {
-    pub buffers: u64,
-    /// Told apart since PostgreSQL 17.
-    pub slru_buffers: Option<u64>,
-    /// WAL segments made new by the checkpointer; those that backends make are not in it.
-    pub wal_added: u64,
-    pub wal_removed: u64,
-    pub wal_recycled: u64,
-    pub write_us: u64,
-    pub sync_us: u64,
-    pub total_us: u64,
-    pub files: u64,
-    pub longest_us: u64,
-    /// WAL between the redo points of this checkpoint and the one before.
-    pub distance_bytes: u64,
-    pub estimate_bytes: u64,
+    Vacuumed(VacuumRecord),
 }
 
 /// Reads a log line by line. Some messages go over several lines.
@@ -69,10 +40,10 @@ impl LogReader {
             return Ok(Some(LogEntry::CheckpointStarted { at_us, cause: cause.trim().to_owned() }));
         }
         if let Some(rest) = message.strip_prefix("checkpoint complete:") {
-            let done = done(rest).map_err(|item| {
+            let done = done(at_us, rest).map_err(|item| {
                 Error::tool(format!("the server's log: expected {item} of a checkpoint, found `{line}`"))
             })?;
-            return Ok(Some(LogEntry::CheckpointEnded { at_us, done }));
+            return Ok(Some(LogEntry::CheckpointEnded(done)));
         }
         if message.starts_with("automatic ") {
             let what = message.split_once("\": ").map_or(message, |(what, _)| what);
@@ -87,8 +58,8 @@ impl LogReader {
     fn continued(&mut self, line: &str) -> Option<LogEntry> {
         let (_, elapsed) = line.rsplit_once("elapsed: ")?;
         let elapsed_us = Micros::parse(elapsed.trim()).ok()?.0;
-        let (at_us, what) = self.vacuum.take()?;
-        Some(LogEntry::Vacuumed { at_us, what, elapsed_us })
+        let (ended_us, what) = self.vacuum.take()?;
+        Some(LogEntry::Vacuumed(VacuumRecord { ended_us, elapsed_us, what }))
     }
 }
 
@@ -107,7 +78,7 @@ pub(super) fn stamped(line: &str) -> Option<(u64, &str)> {
 }
 
 /// The figures behind `checkpoint complete:`; the name of the first that is missing otherwise.
-fn done(text: &str) -> std::result::Result<CheckpointDone, &'static str> {
+fn done(ended_us: u64, text: &str) -> std::result::Result<CheckpointDone, &'static str> {
     let before = |word: &'static str| {
         let (head, _) = text.split_once(word).ok_or(word)?;
         head.trim_end().rsplit([' ', '=']).next().and_then(|number| number.parse().ok()).ok_or(word)
@@ -122,6 +93,7 @@ fn done(text: &str) -> std::result::Result<CheckpointDone, &'static str> {
         number.map(|number| number * 1024).ok_or(word)
     };
     Ok(CheckpointDone {
+        ended_us,
         buffers: before(" buffers (")?,
         slru_buffers: before(" SLRU buffers").ok(),
         wal_added: before(" WAL file(s) added")?,
@@ -172,7 +144,7 @@ mod tests {
                 let there = causes.iter().any(|cause| cause.starts_with(wanted));
                 assert!(there, "{version}: {wanted} in {causes:?}");
             }
-            let ends = entries.iter().filter(|entry| matches!(entry, LogEntry::CheckpointEnded { .. })).count();
+            let ends = entries.iter().filter(|entry| matches!(entry, LogEntry::CheckpointEnded(_))).count();
             assert_eq!(ends, causes.len(), "{version}");
         }
     }
@@ -183,6 +155,7 @@ mod tests {
                     added, 3 removed, 2 recycled; write=0.427 s, sync=0.001 s, total=0.429 s; sync files=14, longest=0.004 s, \
                     average=0.001 s; distance=28668 kB, estimate=28669 kB";
         let done = CheckpointDone {
+            ended_us: 1_795_324_642_460_000,
             buffers: 3591,
             slru_buffers: None,
             wal_added: 0,
@@ -196,11 +169,10 @@ mod tests {
             distance_bytes: 28_668 << 10,
             estimate_bytes: 28_669 << 10,
         };
-        let at_us = 1_795_324_642_460_000;
-        assert_eq!(entries(line), [LogEntry::CheckpointEnded { at_us, done: done.clone() }]);
+        assert_eq!(entries(line), [LogEntry::CheckpointEnded(done.clone())]);
         let newer = line.replace("(21.9%);", "(21.9%), wrote 4 SLRU buffers;") + "; lsn=0/5003A70, redo lsn=0/4003AB0";
         let done = CheckpointDone { slru_buffers: Some(4), ..done };
-        assert_eq!(entries(&newer), [LogEntry::CheckpointEnded { at_us, done }]);
+        assert_eq!(entries(&newer), [LogEntry::CheckpointEnded(done)]);
     }
 
     #[test]
@@ -214,14 +186,18 @@ mod tests {
         let seen: Vec<(String, u64)> = entries(log)
             .into_iter()
             .filter_map(|entry| match entry {
-                LogEntry::Vacuumed { what, elapsed_us, .. } => Some((what, elapsed_us)),
+                LogEntry::Vacuumed(VacuumRecord { what, elapsed_us, .. }) => Some((what, elapsed_us)),
                 _ => None,
             })
             .collect();
         let of = |table: &str, us| (format!("automatic analyze of table \"postgres.public.{table}\""), us);
         assert_eq!(seen, [of("a", 200_000), of("b", 1_500_000)]);
         for version in [15, 18] {
-            assert!(fixture(version).iter().any(|entry| matches!(entry, LogEntry::Vacuumed { elapsed_us: 1.., .. })));
+            assert!(
+                fixture(version)
+                    .iter()
+                    .any(|entry| matches!(entry, LogEntry::Vacuumed(vacuum) if vacuum.elapsed_us > 0))
+            );
         }
     }
 

@@ -150,17 +150,20 @@ pub struct MachineCrash<'a> {
     pub open: Box<dyn Fn() -> Result<u64> + 'a>,
 }
 
+/// Something that is done to a snapshot, by its number.
+pub type SnapshotAction<'a, T> = Box<dyn Fn(u64) -> Result<T> + Sync + 'a>;
+
 /// Makes and deletes snapshots of the stack, by number.
 pub struct SnapshotActions<'a> {
-    pub make: Box<dyn Fn(u64) -> Result<()> + Sync + 'a>,
-    pub delete: Box<dyn Fn(u64) -> Result<()> + Sync + 'a>,
+    pub make: SnapshotAction<'a, ()>,
+    pub delete: SnapshotAction<'a, ()>,
     /// The folder of a snapshot that is made empty and then to be filled with reflinks of the data; `None` where a snapshot
     /// has all files as they were at one moment.
     pub filled: Box<dyn Fn(u64) -> Option<PathBuf> + Sync + 'a>,
     /// Makes a copy of a snapshot that can be written: the folder of the origin, and of the copy, where the stack has such.
-    pub copy: Box<dyn Fn(u64) -> Result<Option<(PathBuf, PathBuf)>> + Sync + 'a>,
+    pub copy: SnapshotAction<'a, Option<(PathBuf, PathBuf)>>,
     /// Whether a snapshot has become useless because its own room was full.
-    pub is_lost: Box<dyn Fn(u64) -> Result<bool> + Sync + 'a>,
+    pub is_lost: SnapshotAction<'a, bool>,
     /// Bytes in use, those that snapshots hold included.
     pub used: Box<dyn Fn() -> Result<u64> + Sync + 'a>,
 }

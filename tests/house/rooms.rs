@@ -30,7 +30,8 @@ const ROOMS: &[Room] = &[
     room("error", &[]),
     room("units", &[]),
     room("host", &["units", "error", "parse", "record::facts"]),
-    room("parse", &["units", "error"]),
+    // A line of the server's log is read into what the record keeps of it.
+    room("parse", &["units", "error", "record::window"]),
     room("record", &["units", "error"]),
     room("plan", &["units", "error", "record", "host::files"]),
     room("provision", &["units", "error", "host", "parse", "record"]),

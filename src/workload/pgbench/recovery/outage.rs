@@ -205,8 +205,9 @@ fn stages(log: &RecoveryLog, moments: Moments, block_bytes: u64) -> Vec<StageCou
     };
     let (redo_began, redo_ended) = (log.redo_began.map(|mark| mark.at_us), log.redo_ended.map(|mark| mark.at_us));
     let redone = log.redo_began.zip(log.redo_ended).map(|(from, to)| to.lsn.saturating_sub(from.lsn));
-    let (checkpoint_began, checkpoint_ended) = log.checkpoint.as_ref().map(|(from, to, _)| (*from, *to)).unzip();
-    let written = log.checkpoint.as_ref().map(|(_, _, done)| done.buffers * block_bytes);
+    let (checkpoint_began, checkpoint_ended) =
+        log.checkpoint.as_ref().map(|(from, done)| (*from, done.ended_us)).unzip();
+    let written = log.checkpoint.as_ref().map(|(_, done)| done.buffers * block_bytes);
     let gone = Some(moments.gone_us);
     let (mount_began, mount_ended) = moments.mount_us.unzip();
     let parts = [
