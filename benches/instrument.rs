@@ -10,7 +10,6 @@ use pgstrata::host::command::Command;
 use pgstrata::host::signals::Interrupt;
 use pgstrata::host::{Host, files, machine, users};
 use pgstrata::parse::pgbench_summary;
-use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};

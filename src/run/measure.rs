@@ -118,32 +118,43 @@ impl Measurement<'_> {
         record.counts = Some(counts?);
         let (joining_cpu_us, cpu_taken) = rows.map_err(|_| panicked())??;
         let latencies_cpu_us = latencies.map_err(|_| panicked())??;
-        let Recording { mut gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
+        let Recording { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
             recording.map_err(|_| panicked())?;
         let began_us = gate.began_us.get().copied();
-        parts.extend([("rows", joining_cpu_us), ("latencies", latencies_cpu_us)]);
-        let mut waits_cpu_us = 0;
-        match waits.map_err(|_| panicked())? {
-            None => record.waits = None,
-            Some(Ok(waits)) => {
-                store::waits::write(&staging.waits(), &self.key_of_waits(), began_us, &waits.figures)?;
-                waits_cpu_us = waits.cpu_us;
-                parts.push(("waits", waits_cpu_us));
-                record.waits = Some(waits.figures);
-            }
-            Some(Err(e)) => {
-                gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
-                record.waits = None;
-            }
-        }
         record.columns = columns;
         record.gaps = gaps;
         record.cpu_taken = cpu_taken;
         record.load_counts = load_counts;
         record.clock_step_us = Some(clock_step_us);
-        record.telemetry_cpu_us = Some(cpu_us + joining_cpu_us + latencies_cpu_us + waits_cpu_us);
+        let waits_cpu_us = self.note_waits(waits.map_err(|_| panicked())?, &staging.waits(), began_us, record)?;
+        parts.extend([("rows", joining_cpu_us), ("latencies", latencies_cpu_us)]);
+        parts.extend(waits_cpu_us.map(|cpu_us| ("waits", cpu_us)));
+        record.telemetry_cpu_us = Some(cpu_us + joining_cpu_us + latencies_cpu_us + waits_cpu_us.unwrap_or(0));
         record.telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
         Ok(began_us)
+    }
+
+    /// Stores what the backends waited for, or why that is not known. The CPU time that sampling cost, microseconds.
+    fn note_waits(
+        &self,
+        waits: Option<Result<Waits>>,
+        path: &Path,
+        began_us: Option<u64>,
+        record: &mut TrialRecord,
+    ) -> Result<Option<u64>> {
+        record.waits = None;
+        match waits {
+            None => Ok(None),
+            Some(Ok(waits)) => {
+                store::waits::write(path, &self.key_of_waits(), began_us, &waits.figures)?;
+                record.waits = Some(waits.figures);
+                Ok(Some(waits.cpu_us))
+            }
+            Some(Err(e)) => {
+                record.gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
+                Ok(None)
+            }
+        }
     }
 
     /// What every row of `waits.parquet` begins with.
