@@ -10,13 +10,12 @@ use pgstrata::host::command::Command;
 use pgstrata::host::signals::Interrupt;
 use pgstrata::host::{Host, files, machine, users};
 use pgstrata::parse::pgbench_summary;
-use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};
 use pgstrata::units::{Bytes, Micros};
 use pgstrata::workload::pgbench::Pgbench;
-use pgstrata::workload::{ClientSecond, Listener, Measuring, Memory, Place, Progress, Until, Workload};
+use pgstrata::workload::{Measuring, Memory, Place, Progress, Until, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -114,14 +113,6 @@ impl Drop for Shop {
     }
 }
 
-struct Deaf;
-
-impl Listener for Deaf {
-    fn began(&self, _: u64) {}
-    fn second(&self, _: ClientSecond) {}
-    fn latencies(&self, _: LatencyInterval) {}
-}
-
 /// pgbench with its whole log through our pipes, with a sampled one, and without. Select-only and prepared: the most lines a
 /// second that this machine can make, so the worst case. Rounds are added until the interval of the sampled one is narrower
 /// than what its goal leaves, or there are too many.
@@ -190,7 +181,7 @@ fn run_logged(shop: &Shop, log_sample: f64) -> f64 {
             options: &options,
             memory: shop.memory(),
             until,
-            listener: &Deaf,
+            listener: &drop,
         })
         .unwrap();
     tps(&std::fs::read_to_string(shop.folder.join("raw/pgbench.out")).unwrap())

@@ -194,6 +194,6 @@ fn value(column: &Column, index: u64, second: u64, rate: u64) -> Option<Value> {
         (_, "second") => Value::Count(second),
         (_, "client_done") if second > 0 => Value::Count(rate),
         (ColumnType::Count, _) => Value::Count(second * (100 + index) + rate),
-        (ColumnType::Text, _) => Value::Text("loop0".to_owned()),
+        _ => Value::Text("loop0".to_owned()),
     })
 }

@@ -16,10 +16,10 @@ use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::{RunFolder, StoredTrial};
 use crate::store::latency;
-use crate::store::seconds::{self, ColumnData};
+use crate::store::seconds;
 use crate::store::waits;
 use hdrhistogram::Histogram;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
@@ -141,7 +141,7 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Re
     if let Some(waits) = &mut record.waits {
         waits::read(&path, waits)?;
     }
-    let seconds = rows(seconds::read(&path, reads::wanted)?);
+    let seconds = Seconds::of(seconds::read(&path, reads::wanted)?);
     let mut input = TrialInput { record, seconds, ..TrialInput::default() };
     read_latencies(&path, &mut input)?;
     Ok(input)
@@ -179,21 +179,6 @@ fn waited(unsent: &[Unsent]) -> Result<Histogram<u64>> {
         waits.record(us).map_err(|e| bug(&e))?;
     }
     Ok(waits)
-}
-
-fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
-    let count = columns.values().map(|column| match column {
-        ColumnData::Count { present, .. } => present.len(),
-        ColumnData::Text { codes, .. } => codes.len(),
-    });
-    let mut seconds = Seconds::new(count.max().unwrap_or(0));
-    for (name, column) in columns {
-        match column {
-            ColumnData::Count { values, present } => seconds.push_counts(name, values, &present),
-            ColumnData::Text { words, codes } => seconds.push_words(name, words, &codes),
-        }
-    }
-    seconds
 }
 
 /// A path as one word of a shell.
@@ -240,6 +225,8 @@ fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::record::counts::Measure;
 

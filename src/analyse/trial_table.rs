@@ -7,12 +7,14 @@ use super::merge::storage;
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, TrialFinding, ZeroSeconds};
 use crate::analyse::trial::rates::rate_of;
 use crate::error::{Context, Result};
+use crate::record::column::ColumnType;
 use crate::record::counts;
 use crate::record::event::Step;
 use crate::record::run::RunRecord;
+use crate::record::seconds::Value;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::RunFolder;
-use crate::store::table::{self, Cell, CellType, TableColumn};
+use crate::store::table::{self, TableColumn};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -23,56 +25,56 @@ pub const SCHEMA: u64 = 1;
 pub const FILE: &str = "trials.parquet";
 
 /// Name, unit, type and meaning of each column but those of axes.
-const COLUMNS: [(&str, &str, CellType, &str); 49] = [
-    ("schema_version", "", CellType::Count, "version of this table"),
-    ("run", "", CellType::Text, "id of the run that measured it"),
-    ("folder_run", "", CellType::Text, "id of the run folder; of a merged one another than `run`"),
-    ("plan", "", CellType::Text, "name of the plan"),
-    ("plan_sha256", "", CellType::Text, "SHA-256 of the plan file"),
-    ("quick", "", CellType::Flag, "whether the windows were short ones"),
-    ("tool_version", "", CellType::Text, "version of pgstrata that measured"),
-    ("case", "", CellType::Text, "id of the case"),
-    ("trial", "", CellType::Count, "number of the block"),
-    ("started", "", CellType::Text, "when it began, RFC 3339"),
-    ("outcome", "", CellType::Text, "measured, full or not_run"),
-    ("reason", "", CellType::Text, "why it was not run"),
-    ("is_repeat", "", CellType::Flag, "whether it repeats a disturbed trial"),
-    ("host", "", CellType::Text, "host name"),
-    ("kernel", "", CellType::Text, "release of the kernel"),
-    ("distribution", "", CellType::Text, "operating system"),
-    ("machine", "", CellType::Text, "product name of the machine"),
-    ("is_virtual", "", CellType::Flag, "whether it says that it is a virtual machine"),
-    ("is_emulated", "", CellType::Flag, "whether its CPU is emulated: speed is not comparable"),
-    ("guest", "", CellType::Text, "suite of the guest that it ran in"),
-    ("cpu_model", "", CellType::Text, "model of the CPU"),
-    ("cpus", "", CellType::Count, "CPUs that could be used"),
-    ("memory_bytes", "bytes", CellType::Count, "memory of the machine"),
-    ("models", "", CellType::Text, "models of the disks below the stack"),
-    ("firmware", "", CellType::Text, "firmware of these disks"),
-    ("stack", "", CellType::Text, "name of the stack"),
-    ("filesystem", "", CellType::Text, "filesystem of the data directory, as mounted"),
-    ("mount_options", "", CellType::Text, "its options in force"),
-    ("postgres_version", "", CellType::Text, "server_version"),
-    ("postgres_version_num", "", CellType::Count, "server_version_num"),
-    ("settings", "", CellType::Text, "settings of the server by the plan, as JSON"),
-    ("workload", "", CellType::Text, "name of the workload in the plan"),
-    ("workload_kind", "", CellType::Text, "kind of the workload"),
-    ("clients", "", CellType::Count, "clients"),
-    ("measure", "", CellType::Text, "main measure"),
-    ("operations", "", CellType::Count, "operations done"),
-    ("failed", "", CellType::Count, "operations failed"),
-    ("measured_us", "us", CellType::Count, "time of the measurement"),
-    ("rate", "1/s", CellType::Number, "operations per second"),
-    ("latency_ms_mean", "ms", CellType::Number, "mean latency"),
-    ("latency_ms_p50", "ms", CellType::Number, "median latency"),
-    ("latency_ms_p95", "ms", CellType::Number, "95th percentile"),
-    ("latency_ms_p99", "ms", CellType::Number, "99th percentile"),
-    ("latency_ms_p999", "ms", CellType::Number, "99.9th percentile; absent below enough operations"),
-    ("seconds", "s", CellType::Count, "whole seconds whose operations are known"),
-    ("seconds_at_zero", "s", CellType::Count, "those in which no operation completed"),
-    ("longest_zero_s", "s", CellType::Count, "the longest run of them"),
-    ("durability_class", "", CellType::Text, "what a commit of its case survives"),
-    ("power_cut_convicts", "", CellType::Flag, "whether a power cut costs more than it may, where that was tried"),
+const COLUMNS: [(&str, &str, ColumnType, &str); 49] = [
+    ("schema_version", "", ColumnType::Count, "version of this table"),
+    ("run", "", ColumnType::Text, "id of the run that measured it"),
+    ("folder_run", "", ColumnType::Text, "id of the run folder; of a merged one another than `run`"),
+    ("plan", "", ColumnType::Text, "name of the plan"),
+    ("plan_sha256", "", ColumnType::Text, "SHA-256 of the plan file"),
+    ("quick", "", ColumnType::Flag, "whether the windows were short ones"),
+    ("tool_version", "", ColumnType::Text, "version of pgstrata that measured"),
+    ("case", "", ColumnType::Text, "id of the case"),
+    ("trial", "", ColumnType::Count, "number of the block"),
+    ("started", "", ColumnType::Text, "when it began, RFC 3339"),
+    ("outcome", "", ColumnType::Text, "measured, full or not_run"),
+    ("reason", "", ColumnType::Text, "why it was not run"),
+    ("is_repeat", "", ColumnType::Flag, "whether it repeats a disturbed trial"),
+    ("host", "", ColumnType::Text, "host name"),
+    ("kernel", "", ColumnType::Text, "release of the kernel"),
+    ("distribution", "", ColumnType::Text, "operating system"),
+    ("machine", "", ColumnType::Text, "product name of the machine"),
+    ("is_virtual", "", ColumnType::Flag, "whether it says that it is a virtual machine"),
+    ("is_emulated", "", ColumnType::Flag, "whether its CPU is emulated: speed is not comparable"),
+    ("guest", "", ColumnType::Text, "suite of the guest that it ran in"),
+    ("cpu_model", "", ColumnType::Text, "model of the CPU"),
+    ("cpus", "", ColumnType::Count, "CPUs that could be used"),
+    ("memory_bytes", "bytes", ColumnType::Count, "memory of the machine"),
+    ("models", "", ColumnType::Text, "models of the disks below the stack"),
+    ("firmware", "", ColumnType::Text, "firmware of these disks"),
+    ("stack", "", ColumnType::Text, "name of the stack"),
+    ("filesystem", "", ColumnType::Text, "filesystem of the data directory, as mounted"),
+    ("mount_options", "", ColumnType::Text, "its options in force"),
+    ("postgres_version", "", ColumnType::Text, "server_version"),
+    ("postgres_version_num", "", ColumnType::Count, "server_version_num"),
+    ("settings", "", ColumnType::Text, "settings of the server by the plan, as JSON"),
+    ("workload", "", ColumnType::Text, "name of the workload in the plan"),
+    ("workload_kind", "", ColumnType::Text, "kind of the workload"),
+    ("clients", "", ColumnType::Count, "clients"),
+    ("measure", "", ColumnType::Text, "main measure"),
+    ("operations", "", ColumnType::Count, "operations done"),
+    ("failed", "", ColumnType::Count, "operations failed"),
+    ("measured_us", "us", ColumnType::Count, "time of the measurement"),
+    ("rate", "1/s", ColumnType::Number, "operations per second"),
+    ("latency_ms_mean", "ms", ColumnType::Number, "mean latency"),
+    ("latency_ms_p50", "ms", ColumnType::Number, "median latency"),
+    ("latency_ms_p95", "ms", ColumnType::Number, "95th percentile"),
+    ("latency_ms_p99", "ms", ColumnType::Number, "99th percentile"),
+    ("latency_ms_p999", "ms", ColumnType::Number, "99.9th percentile; absent below enough operations"),
+    ("seconds", "s", ColumnType::Count, "whole seconds whose operations are known"),
+    ("seconds_at_zero", "s", ColumnType::Count, "those in which no operation completed"),
+    ("longest_zero_s", "s", ColumnType::Count, "the longest run of them"),
+    ("durability_class", "", ColumnType::Text, "what a commit of its case survives"),
+    ("power_cut_convicts", "", ColumnType::Flag, "whether a power cut costs more than it may, where that was tried"),
 ];
 
 /// Makes it for a run folder.
@@ -84,7 +86,7 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
     let run = folder.record();
     let axes: BTreeSet<&String> = run.cases.iter().flat_map(|case| case.axes.keys()).collect();
     let described = COLUMNS.iter().map(|(name, unit, of, doc)| ((*name).to_owned(), *unit, *of, *doc));
-    let of_axes = axes.iter().map(|axis| (format!("axis_{axis}"), "", CellType::Text, "value of the plan's axis"));
+    let of_axes = axes.iter().map(|axis| (format!("axis_{axis}"), "", ColumnType::Text, "value of the plan's axis"));
     let columns: Vec<TableColumn> =
         described.chain(of_axes).map(|(name, unit, of, doc)| TableColumn { name, unit, of, doc }).collect();
     let mut rows = Vec::new();
@@ -95,7 +97,7 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
         let of_trial = |found: &&TrialFinding| (&found.case, found.trial) == (&key.case, key.trial);
         let zero = findings.trials.iter().find(of_trial).and_then(|found| found.zero_seconds);
         let mut row = row(run, &trial, case, zero);
-        row.extend(axes.iter().map(|axis| trial.case.axes.get(*axis).cloned().map(Cell::Text)));
+        row.extend(axes.iter().map(|axis| trial.case.axes.get(*axis).cloned().map(Value::Text)));
         rows.push(row);
     }
     let file = std::path::absolute(path).or_store(|| format!("find {}", path.display()))?.join(FILE);
@@ -103,11 +105,11 @@ pub fn write(path: &Path, findings: &Findings) -> Result<PathBuf> {
     Ok(file)
 }
 
-fn text(value: impl Into<String>) -> Option<Cell> {
-    Some(value.into()).filter(|text: &String| !text.is_empty()).map(Cell::Text)
+fn text(value: impl Into<String>) -> Option<Value> {
+    Some(value.into()).filter(|text: &String| !text.is_empty()).map(Value::Text)
 }
 
-fn joined(values: BTreeSet<String>) -> Option<Cell> {
+fn joined(values: BTreeSet<String>) -> Option<Value> {
     text(values.into_iter().collect::<Vec<_>>().join(" and "))
 }
 
@@ -116,7 +118,7 @@ fn row(
     trial: &TrialRecord,
     case: Option<&CaseFinding>,
     zero: Option<ZeroSeconds>,
-) -> Vec<Option<Cell>> {
+) -> Vec<Option<Value>> {
     let mut row = of_run(run, trial);
     row.extend(of_machine(trial));
     row.extend(of_stack(trial));
@@ -126,67 +128,67 @@ fn row(
     row
 }
 
-fn of_run(run: &RunRecord, trial: &TrialRecord) -> Vec<Option<Cell>> {
+fn of_run(run: &RunRecord, trial: &TrialRecord) -> Vec<Option<Value>> {
     let (outcome, reason) = match &trial.outcome {
         _ if trial.full.is_some() => ("full", None),
         Outcome::Measured => ("measured", None),
         Outcome::NotRun { reason, .. } => ("not_run", Some(reason.clone())),
     };
     vec![
-        Some(Cell::Count(SCHEMA)),
+        Some(Value::Count(SCHEMA)),
         text(&trial.run),
         text(&run.id),
         text(&run.name),
         text(&run.plan_sha256),
-        Some(Cell::Flag(run.quick.is_some())),
+        Some(Value::Flag(run.quick.is_some())),
         text(&run.tool_version),
         text(&trial.case.id),
-        Some(Cell::Count(u64::from(trial.trial))),
+        Some(Value::Count(u64::from(trial.trial))),
         text(&trial.started),
         text(outcome),
-        reason.map(Cell::Text),
-        Some(Cell::Flag(trial.is_repeat)),
+        reason.map(Value::Text),
+        Some(Value::Flag(trial.is_repeat)),
     ]
 }
 
-fn of_machine(trial: &TrialRecord) -> Vec<Option<Cell>> {
+fn of_machine(trial: &TrialRecord) -> Vec<Option<Value>> {
     let host = &trial.host;
     let (models, firmware) = storage(trial);
     vec![
         text(&host.hostname),
         text(&host.kernel),
-        host.distribution.clone().map(Cell::Text),
-        host.machine.clone().map(Cell::Text),
-        host.is_virtual.map(Cell::Flag),
-        Some(Cell::Flag(host.is_emulated())),
-        trial.case.guest.clone().map(Cell::Text),
-        host.cpu_model.clone().map(Cell::Text),
-        Some(Cell::Count(u64::from(host.cpus))),
-        Some(Cell::Count(host.memory_bytes)),
+        host.distribution.clone().map(Value::Text),
+        host.machine.clone().map(Value::Text),
+        host.is_virtual.map(Value::Flag),
+        Some(Value::Flag(host.is_emulated())),
+        trial.case.guest.clone().map(Value::Text),
+        host.cpu_model.clone().map(Value::Text),
+        Some(Value::Count(u64::from(host.cpus))),
+        Some(Value::Count(host.memory_bytes)),
         joined(models),
         joined(firmware),
     ]
 }
 
-fn of_stack(trial: &TrialRecord) -> Vec<Option<Cell>> {
+fn of_stack(trial: &TrialRecord) -> Vec<Option<Value>> {
     let mount = trial.stack.as_ref().and_then(|stack| stack.mount());
     let server = trial.server.as_ref();
     let settings = trial.case.postgres.as_ref().and_then(|postgres| serde_json::to_string(&postgres.settings).ok());
     let options = mount.map(|mount| mount.options.iter().chain(&mount.super_options).cloned().collect::<Vec<_>>());
     vec![
         text(&trial.case.stack.name),
-        mount.map(|mount| Cell::Text(mount.fstype.clone())),
-        options.map(|options| Cell::Text(options.join(","))),
-        server.map(|server| Cell::Text(server.version.clone())),
-        server.map(|server| Cell::Count(u64::from(server.version_num))),
-        settings.map(Cell::Text),
+        mount.map(|mount| Value::Text(mount.fstype.clone())),
+        options.map(|options| Value::Text(options.join(","))),
+        server.map(|server| Value::Text(server.version.clone())),
+        server.map(|server| Value::Count(u64::from(server.version_num))),
+        settings.map(Value::Text),
         text(&trial.case.workload.name),
         text(&trial.case.workload.kind),
-        Some(Cell::Count(trial.operation.clients)),
+        Some(Value::Count(trial.operation.clients)),
     ]
 }
 
-fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cell>> {
+fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Value>> {
     let measured = trial.outcome == Outcome::Measured;
     let measure = trial.counts.as_ref().and_then(|counts| counts.measures.first()).filter(|_| measured);
     let done = measure.and_then(|measure| measure.done);
@@ -194,16 +196,16 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cel
     let percentile = |name: &str| {
         let of_name = found?.percentiles.iter().find(|percentile| percentile.name == name)?;
         let (_, us) = of_name.trials.iter().find(|(number, _)| *number == trial.trial)?;
-        measured.then(|| Cell::Number(*us as f64 / 1e3))
+        measured.then(|| Value::Number(*us as f64 / 1e3))
     };
-    let wall = trial.steps.iter().find(|step| step.step == Step::Measure).map(|step| Cell::Count(step.wall_us));
+    let wall = trial.steps.iter().find(|step| step.step == Step::Measure).map(|step| Value::Count(step.wall_us));
     vec![
-        measure.map(|measure| Cell::Text(measure.name.clone())),
-        done.map(Cell::Count),
-        measure.map(|measure| Cell::Count(measure.failed)),
+        measure.map(|measure| Value::Text(measure.name.clone())),
+        done.map(Value::Count),
+        measure.map(|measure| Value::Count(measure.failed)),
         wall,
-        measure.and_then(rate_of).map(Cell::Number),
-        measure.and_then(counts::Measure::latency_us_mean).map(|us| Cell::Number(us / 1e3)),
+        measure.and_then(rate_of).map(Value::Number),
+        measure.and_then(counts::Measure::latency_us_mean).map(|us| Value::Number(us / 1e3)),
         percentile("p50"),
         percentile("p95"),
         percentile("p99"),
@@ -211,15 +213,15 @@ fn of_figures(trial: &TrialRecord, case: Option<&CaseFinding>) -> Vec<Option<Cel
     ]
 }
 
-fn of_zero(zero: Option<ZeroSeconds>) -> [Option<Cell>; 3] {
+fn of_zero(zero: Option<ZeroSeconds>) -> [Option<Value>; 3] {
     [zero.map(|zero| zero.seconds), zero.map(|zero| zero.at_zero), zero.map(|zero| zero.longest_s)]
-        .map(|count| count.map(Cell::Count))
+        .map(|count| count.map(Value::Count))
 }
 
-fn of_case(case: Option<&CaseFinding>) -> [Option<Cell>; 2] {
+fn of_case(case: Option<&CaseFinding>) -> [Option<Value>; 2] {
     let class = case.filter(|case| case.trials > 0).map(|case| case.durability.class);
     let verdict = case.and_then(|case| case.verdict.as_ref());
-    [class.and_then(word).map(Cell::Text), verdict.map(|verdict| Cell::Flag(verdict.convicts()))]
+    [class.and_then(word).map(Value::Text), verdict.map(|verdict| Value::Flag(verdict.convicts()))]
 }
 
 /// As it stands in the findings' JSON.

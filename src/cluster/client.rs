@@ -113,6 +113,24 @@ impl Client {
         answer.map_err(|error| error.while_doing(doing()))
     }
 
+    /// The first value of the first row.
+    ///
+    /// # Errors
+    /// As [`Client::query`]; where there is none.
+    pub fn value(&mut self, sql: &str) -> Result<String> {
+        let value = self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten());
+        value.ok_or_else(|| Error::tool(format!("`{sql}` returned no value")))
+    }
+
+    /// The first value of the first row, a whole number.
+    ///
+    /// # Errors
+    /// As [`Client::value`]; where it is none.
+    pub fn number<T: std::str::FromStr>(&mut self, sql: &str) -> Result<T> {
+        let text = self.value(sql)?;
+        text.parse().map_err(|_| Error::tool(format!("`{sql}`: expected a whole number, found `{text}`")))
+    }
+
     /// Start-up and, the cluster being made with trust, nothing to prove.
     fn greet(&mut self, user: &str, database: &str) -> Result<()> {
         let parameters =

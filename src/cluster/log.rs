@@ -63,9 +63,7 @@ impl ServerLog {
                     last.done = Some(done);
                 }
             }
-            LogEntry::Vacuumed { at_us, what, elapsed_us } => {
-                self.vacuums.push(VacuumRecord { ended_us: at_us, elapsed_us, what });
-            }
+            LogEntry::Vacuumed(vacuum) => self.vacuums.push(vacuum),
         }
     }
 }

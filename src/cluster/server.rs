@@ -226,13 +226,13 @@ impl Server {
         let key = client.query(&format!("select name, current_setting(name) from (values {names}) as key(name)"))?;
         let key_settings = key.into_iter().map(pair).collect::<Result<_>>()?;
         Ok(ServerFacts {
-            version: one_value(&mut client, "select current_setting('server_version')")?,
-            version_num: number(&mut client, "select current_setting('server_version_num')")?,
+            version: client.value("select current_setting('server_version')")?,
+            version_num: client.number("select current_setting('server_version_num')")?,
             bin: self.spec.install.bin.display().to_string(),
             settings,
-            configure: one_value(&mut client, "select setting from pg_config where name = 'CONFIGURE'").ok(),
+            configure: client.value("select setting from pg_config where name = 'CONFIGURE'").ok(),
             key_settings,
-            shared_buffers_bytes: number(&mut client, "select pg_size_bytes(current_setting('shared_buffers'))")?,
+            shared_buffers_bytes: client.number("select pg_size_bytes(current_setting('shared_buffers'))")?,
             found_after: Vec::new(),
             unlogged: Vec::new(),
         })
@@ -291,7 +291,7 @@ impl Server {
 
     /// Before anything else is done with it: nobody but us may reach a server that trusts its clients.
     fn refuse_listener(&self) -> Result<()> {
-        let listens = one_value(&mut self.connect(DATABASE)?, "select current_setting('listen_addresses')")?;
+        let listens = self.connect(DATABASE)?.value("select current_setting('listen_addresses')")?;
         if listens.is_empty() {
             return Ok(());
         }
@@ -397,17 +397,6 @@ fn signal(child: Option<&Child>, signal: Signal) {
         // It may have ended by itself; the wait that follows finds out.
         rustix::process::kill_process(pid, signal).ok();
     }
-}
-
-fn one_value(client: &mut Client, sql: &str) -> Result<String> {
-    let rows = client.query(sql)?;
-    let value = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
-    value.ok_or_else(|| Error::tool(format!("`{sql}` returned no value")))
-}
-
-fn number<T: std::str::FromStr>(client: &mut Client, sql: &str) -> Result<T> {
-    let text = one_value(client, sql)?;
-    text.parse().map_err(|_| Error::tool(format!("`{sql}`: expected a whole number, found `{text}`")))
 }
 
 fn pair(row: Vec<Option<String>>) -> Result<(String, String)> {

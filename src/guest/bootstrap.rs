@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(2 * 3600);
 pub(super) struct Bootstrap<'a> {
     pub(super) host: &'a Host,
     pub(super) suite: &'a Suite,
-    pub(super) mirror: &'a Mirror,
+    pub(super) mirror: Mirror,
     /// Folder of the suite: packages are kept there from call to call.
     pub(super) folder: &'a Path,
     pub(super) interrupt: &'a Interrupt,
@@ -155,7 +155,7 @@ mod tests {
         let mirror = Mirror::of(&host, Some("http://m")).unwrap();
         let interrupt = Interrupt::never();
         let bootstrap =
-            Bootstrap { host: &host, suite: &suite, mirror: &mirror, folder: Path::new("/c"), interrupt: &interrupt };
+            Bootstrap { host: &host, suite: &suite, mirror, folder: Path::new("/c"), interrupt: &interrupt };
         bootstrap.diagnosis(log.as_bytes())
     }
 

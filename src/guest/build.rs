@@ -85,10 +85,9 @@ pub fn build(
     let folder = cache.suite(suite);
     let steps = Steps::of(suite, &folder);
     let _lock = cache.lock(suite)?;
-    let mirror = || Mirror::of(host, mirror);
-    let task = Task { host, suite, folder: &folder, interrupt };
+    let bootstrap = || Ok(Bootstrap { host, suite, mirror: Mirror::of(host, mirror)?, folder: &folder, interrupt });
     let modules = step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| {
-        task.modules(&mirror()?, work, told)
+        bootstrap()?.modules(work, told)
     });
     if modules.as_ref().is_err_and(|e| e.kind() == Kind::User) {
         // A suite that there is not.
@@ -99,7 +98,7 @@ pub fn build(
         boot_files::make(&steps.modules.place(), work)
     })?;
     step(&steps.root, "install the root image", progress, |work, told| {
-        task.root(&mirror()?, &steps.modules.place(), work, told)
+        bootstrap()?.root(&steps.modules.place(), work, told)
     })?;
     let packages = folder.join("packages");
     if paths::exists(&packages) {
@@ -131,25 +130,18 @@ fn step(
     Ok(())
 }
 
-struct Task<'a> {
-    host: &'a Host,
-    suite: &'a Suite,
-    folder: &'a Path,
-    interrupt: &'a Interrupt,
-}
-
-impl Task<'_> {
-    fn modules(&self, mirror: &Mirror, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
+impl Bootstrap<'_> {
+    fn modules(&self, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
         let hooks = [
             self.script("modules.sh", recipe::MODULES_SCRIPT)?,
             "chroot \"$1\" sh /modules.sh".to_owned(),
             format!("sync-out /out {}", quoted(work.as_os_str())),
         ];
-        self.bootstrap(mirror, "apt", recipe::COMPILING, work, &hooks, told)?;
+        self.run("apt", recipe::COMPILING, work, &hooks, told)?;
         files::set_mode(work, 0o755)
     }
 
-    fn root(&self, mirror: &Mirror, modules: &Path, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
+    fn root(&self, modules: &Path, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
         let modules = modules.join("modules");
         // Bound without what is mounted below it: /proc is, while hooks run.
         let (plain, image) = (work.join("plain"), work.join("root.ext4"));
@@ -169,7 +161,7 @@ impl Task<'_> {
             format!("download /etc/pgstrata-postgresql {}", quoted(work.join("postgresql").as_os_str())),
             image,
         ];
-        self.bootstrap(mirror, "essential", recipe::ROOT, work, &hooks, told)?;
+        self.run("essential", recipe::ROOT, work, &hooks, told)?;
         files::set_mode(work, 0o755)
     }
 
@@ -178,18 +170,5 @@ impl Task<'_> {
         let path = self.folder.join(name);
         files::write_whole(&path, text.as_bytes())?;
         Ok(format!("upload {} /{name}", quoted(path.as_os_str())))
-    }
-
-    fn bootstrap(
-        &self,
-        mirror: &Mirror,
-        variant: &str,
-        packages: &[&str],
-        work: &Path,
-        hooks: &[String],
-        told: &mut dyn FnMut(&str),
-    ) -> Result<()> {
-        let Task { host, suite, folder, interrupt } = *self;
-        Bootstrap { host, suite, mirror, folder, interrupt }.run(variant, packages, work, hooks, told)
     }
 }

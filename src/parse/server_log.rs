@@ -4,7 +4,7 @@
 //! All other lines are passed over: a log holds whatever the server had to say.
 
 use crate::error::{Error, Result};
-use crate::record::window::CheckpointDone;
+use crate::record::window::{CheckpointDone, VacuumRecord};
 use crate::units::Micros;
 
 /// Something that a log tells.
@@ -18,13 +18,7 @@ pub enum LogEntry {
     },
     CheckpointEnded(CheckpointDone),
     /// Autovacuum ended its work on a table.
-    Vacuumed {
-        /// Wall clock, microseconds since 1970.
-        at_us: u64,
-        /// `automatic vacuum of table "postgres.public.pgbench_accounts"`.
-        what: String,
-        elapsed_us: u64,
-    },
+    Vacuumed(VacuumRecord),
 }
 
 /// Reads a log line by line. Some messages go over several lines.
@@ -64,8 +58,8 @@ impl LogReader {
     fn continued(&mut self, line: &str) -> Option<LogEntry> {
         let (_, elapsed) = line.rsplit_once("elapsed: ")?;
         let elapsed_us = Micros::parse(elapsed.trim()).ok()?.0;
-        let (at_us, what) = self.vacuum.take()?;
-        Some(LogEntry::Vacuumed { at_us, what, elapsed_us })
+        let (ended_us, what) = self.vacuum.take()?;
+        Some(LogEntry::Vacuumed(VacuumRecord { ended_us, elapsed_us, what }))
     }
 }
 
@@ -192,14 +186,18 @@ mod tests {
         let seen: Vec<(String, u64)> = entries(log)
             .into_iter()
             .filter_map(|entry| match entry {
-                LogEntry::Vacuumed { what, elapsed_us, .. } => Some((what, elapsed_us)),
+                LogEntry::Vacuumed(VacuumRecord { what, elapsed_us, .. }) => Some((what, elapsed_us)),
                 _ => None,
             })
             .collect();
         let of = |table: &str, us| (format!("automatic analyze of table \"postgres.public.{table}\""), us);
         assert_eq!(seen, [of("a", 200_000), of("b", 1_500_000)]);
         for version in [15, 18] {
-            assert!(fixture(version).iter().any(|entry| matches!(entry, LogEntry::Vacuumed { elapsed_us: 1.., .. })));
+            assert!(
+                fixture(version)
+                    .iter()
+                    .any(|entry| matches!(entry, LogEntry::Vacuumed(vacuum) if vacuum.elapsed_us > 0))
+            );
         }
     }
 

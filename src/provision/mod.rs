@@ -83,6 +83,7 @@ use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
 use ledger::{Ledger, Thing};
+use serde::Serialize;
 use snapshots::SnapshotWay;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -184,7 +185,7 @@ pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
 }
 
 /// Something that must be there for a layer to be built, and is not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unmet {
     /// What is missing: `the program mkfs.xfs`.
     pub what: String,

@@ -20,21 +20,38 @@ pub enum ColumnKind {
 pub enum ColumnType {
     /// Unsigned 64-bit, stored as INT64 (UINT_64).
     Count,
+    /// DOUBLE.
+    Number,
     /// UTF-8.
     Text,
+    /// BOOLEAN.
+    Flag,
 }
 
 /// One column: name with unit, kind, type and meaning.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column<T = String> {
     /// Name in the file, unit included: `dev_loop_write_bytes`.
-    pub name: String,
+    pub name: T,
     /// Unit: `bytes`, `us`, `ms`, `ns`, `operations`, or empty for text.
-    pub unit: String,
+    pub unit: T,
     /// What its number means.
     pub kind: ColumnKind,
     /// How it is stored.
     pub of: ColumnType,
     /// One sentence with the source (file of the kernel, view of PostgreSQL).
-    pub doc: String,
+    pub doc: T,
+}
+
+/// `lead` and a name in plain letters, with a number where that is taken.
+pub(super) fn free_name(lead: &str, name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    let stem = format!("{lead}{}", name.chars().map(plain).collect::<String>());
+    let mut free = stem.clone();
+    let mut number = 2;
+    while is_taken(&free) {
+        free = format!("{stem}_{number}");
+        number += 1;
+    }
+    free
 }

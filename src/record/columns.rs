@@ -19,20 +19,8 @@ pub use zfs::*;
 
 use crate::record::column::{Column, ColumnKind, ColumnType};
 
-/// The definition of one column, as [`Column`] has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ColumnDef {
-    /// Name in the file.
-    pub name: &'static str,
-    /// Unit; empty for text.
-    pub unit: &'static str,
-    /// What its number means.
-    pub kind: ColumnKind,
-    /// How it is stored.
-    pub of: ColumnType,
-    /// One sentence with the source.
-    pub doc: &'static str,
-}
+/// The definition of one column.
+pub type ColumnDef = Column<&'static str>;
 
 impl ColumnDef {
     /// The same column stored as text.

@@ -41,64 +41,39 @@ pub enum Step {
 }
 
 impl Step {
-    /// Every step in order.
-    pub const ALL: [Step; 14] = [
-        Step::Check,
-        Step::Template,
-        Step::Images,
-        Step::Precondition,
-        Step::Build,
-        Step::Load,
-        Step::Age,
-        Step::Start,
-        Step::Settle,
-        Step::WarmUp,
-        Step::Measure,
-        Step::ReadBack,
-        Step::TearDown,
-        Step::Store,
+    /// Every step in order: its name, as the manual and the report have it, and what goes on in it.
+    const WORDS: [(Step, &str, &str); 14] = [
+        (Step::Check, "check", "checking requirements"),
+        (Step::Template, "template", "creating the data"),
+        (Step::Images, "images", "fully writing the images"),
+        (Step::Precondition, "precondition", "bringing the drive to its steady state"),
+        (Step::Build, "build", "building the stack"),
+        (Step::Load, "load", "copying the data in"),
+        (Step::Age, "age", "ageing the stack"),
+        (Step::Start, "start", "starting the server"),
+        (Step::Settle, "settle", "waiting for a quiet machine"),
+        (Step::WarmUp, "warm-up", "warming up"),
+        (Step::Measure, "measure", "measuring"),
+        (Step::ReadBack, "read back", "reading back the state after the measurement"),
+        (Step::TearDown, "tear down", "tearing down"),
+        (Step::Store, "store", "storing"),
     ];
+
+    /// Every step in order.
+    pub fn all() -> impl Iterator<Item = Step> {
+        Step::WORDS.into_iter().map(|(step, ..)| step)
+    }
 
     /// Its name, as the manual and the report have it.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Step::Check => "check",
-            Step::Template => "template",
-            Step::Images => "images",
-            Step::Precondition => "precondition",
-            Step::Build => "build",
-            Step::Load => "load",
-            Step::Age => "age",
-            Step::Start => "start",
-            Step::Settle => "settle",
-            Step::WarmUp => "warm-up",
-            Step::Measure => "measure",
-            Step::ReadBack => "read back",
-            Step::TearDown => "tear down",
-            Step::Store => "store",
-        }
+        Step::WORDS[self as usize].1
     }
 
     /// What goes on in it, for progress and for where a trial failed.
     #[must_use]
     pub(crate) fn doing(self) -> &'static str {
-        match self {
-            Step::Check => "checking requirements",
-            Step::Template => "creating the data",
-            Step::Images => "fully writing the images",
-            Step::Precondition => "bringing the drive to its steady state",
-            Step::Build => "building the stack",
-            Step::Load => "copying the data in",
-            Step::Age => "ageing the stack",
-            Step::Start => "starting the server",
-            Step::Settle => "waiting for a quiet machine",
-            Step::WarmUp => "warming up",
-            Step::Measure => "measuring",
-            Step::ReadBack => "reading back the state after the measurement",
-            Step::TearDown => "tearing down",
-            Step::Store => "storing",
-        }
+        Step::WORDS[self as usize].2
     }
 }
 

@@ -240,6 +240,14 @@ impl Options {
         }
     }
 
+    /// The time span of `key`, where it is given.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn checked_span(&self, key: &str) -> Result<Option<Micros>, OptionProblem> {
+        self.text(key).map(|text| Micros::parse(text).map_err(|message| OptionProblem::at(key, message))).transpose()
+    }
+
     /// The time span of `key`. The plan has checked that it reads.
     #[must_use]
     pub fn span(&self, key: &str) -> Option<Micros> {

@@ -1,4 +1,5 @@
-//! What was counted of a search for the highest rate within a latency limit: one step at each rate that was tried.
+//! What was counted of a search for the highest rate within a latency limit: one step at each rate that was tried, and whether
+//! it passed.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,4 +40,87 @@ pub struct StepCounts {
     pub driver_lag_us_sum: u64,
     /// Tag of its intervals in `latency.hist`.
     pub tag: String,
+}
+
+/// Why a step did not pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed {
+    /// The driver was late by itself: the client is the bottleneck.
+    Client,
+    /// More than 1 % of the operations due were late, skipped or failed.
+    Late,
+    /// Seconds passed in which operations were due and none was done.
+    Silent,
+    /// Fewer operations were done than the rate asked for.
+    Behind,
+}
+
+/// Share of the operations due that may be late, skipped or failed, or begun late by the driver.
+const LATE_SHARE: f64 = 0.01;
+
+/// Share of the operations offered that must be done.
+const ACHIEVED_SHARE: f64 = 0.99;
+
+impl StepCounts {
+    /// Operations that were due.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.done + self.failed + self.skipped
+    }
+
+    /// Share of those due that were late, skipped or failed; 0 where none was due.
+    #[must_use]
+    pub fn late_share(&self) -> f64 {
+        share(self.late + self.skipped + self.failed, self.due())
+    }
+
+    /// Why it did not pass; `None` where it did.
+    #[must_use]
+    pub fn failed_by(&self) -> Option<Failed> {
+        // Operations are due at random: their number scatters by its root.
+        let offered = self.rate * (self.elapsed_us as f64 / 1e6);
+        let behind = (self.done as f64) < ACHIEVED_SHARE * offered - 3.0 * offered.sqrt();
+        let conditions = [
+            (share(self.lagging, self.done) > LATE_SHARE, Failed::Client),
+            (self.late_share() > LATE_SHARE, Failed::Late),
+            (self.silent_s > 0, Failed::Silent),
+            (behind || self.done == 0, Failed::Behind),
+        ];
+        conditions.into_iter().find_map(|(is_met, failed)| is_met.then_some(failed))
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_condition_fails_a_step_and_chance_alone_does_not() {
+        let good = StepCounts {
+            rate: 100.0,
+            elapsed_us: 30_000_000,
+            done: 2_990,
+            skipped: 10,
+            late: 20,
+            lagging: 20,
+            ..StepCounts::default()
+        };
+        assert_eq!(good.failed_by(), None);
+        // Arrivals are random: 2 850 of 3 000 due are within three roots.
+        assert_eq!(StepCounts { done: 2_850, skipped: 0, ..good.clone() }.failed_by(), None);
+        for (one, why) in [
+            (StepCounts { late: 21, ..good.clone() }, Failed::Late),
+            (StepCounts { failed: 1, ..good.clone() }, Failed::Late),
+            (StepCounts { silent_s: 1, ..good.clone() }, Failed::Silent),
+            (StepCounts { done: 2_790, skipped: 0, ..good.clone() }, Failed::Behind),
+            (StepCounts { lagging: 31, ..good.clone() }, Failed::Client),
+            (StepCounts { done: 0, skipped: 0, late: 0, ..good.clone() }, Failed::Behind),
+        ] {
+            assert_eq!(one.failed_by(), Some(why), "{one:?}");
+        }
+    }
 }

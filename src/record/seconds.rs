@@ -1,6 +1,6 @@
 //! The rows of `seconds.parquet`, one a second of one trial. Which columns there are stands in [`super::columns`].
 
-use crate::record::column::Column;
+use crate::record::column::{Column, free_name};
 use crate::record::columns;
 use crate::record::columns::ColumnDef;
 use crate::record::stack::GroundName;
@@ -10,26 +10,22 @@ use crate::record::stack::GroundName;
 pub fn device_prefixes<'a>(names: impl IntoIterator<Item = &'a GroundName>) -> Vec<String> {
     let mut prefixes: Vec<String> = Vec::new();
     for name in names {
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-        let stem: String = format!("dev_{}", name.0.chars().map(plain).collect::<String>());
-        let mut prefix = stem.clone();
-        let mut number = 2;
-        while prefixes.contains(&prefix) {
-            prefix = format!("{stem}_{number}");
-            number += 1;
-        }
-        prefixes.push(prefix);
+        prefixes.push(free_name("dev_", &name.0, |prefix| prefixes.iter().any(|known| known == prefix)));
     }
     prefixes
 }
 
 /// One reading.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// For [`ColumnType::Count`].
     Count(u64),
+    /// For [`ColumnType::Number`].
+    Number(f64),
     /// For [`ColumnType::Text`].
     Text(String),
+    /// For [`ColumnType::Flag`].
+    Flag(bool),
 }
 
 /// One row: a reading, or none, for each column in order.

@@ -62,7 +62,7 @@ impl Trials<'_> {
 
     /// Wall time of each step.
     pub fn steps(&self) -> Table {
-        let steps = Step::ALL.iter().map(|step| TableColumn::number(step.name(), "s")).collect();
+        let steps = Step::all().map(|step| TableColumn::number(step.name(), "s")).collect();
         let mut table = Table::new("steps", "Time of each step", Trials::columns(steps));
         for trial in self.trials {
             let spent = |step: Step| {
@@ -70,7 +70,7 @@ impl Trials<'_> {
                 times.peek().is_some().then(|| times.map(|time| time.wall_us).sum::<u64>())
             };
             let mut row = Vec::from(self.key(trial));
-            row.extend(Step::ALL.iter().map(|step| Cell::figure(spent(*step).map(|us| Micros(us).seconds()))));
+            row.extend(Step::all().map(|step| Cell::figure(spent(step).map(|us| Micros(us).seconds()))));
             table.push(row);
         }
         table

@@ -34,18 +34,12 @@ pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
     }
     let mut leftovers = Vec::new();
     for listed in ledger::list(&folder)? {
-        if listed.held {
-            leftovers.push(Leftover {
-                run: listed.run_id,
-                live: true,
-                things: Vec::new(),
-                left: Vec::new(),
-                failure: None,
-            });
+        let (run, live) = (listed.run_id, listed.held);
+        let mut leftover = Leftover { run, live, things: Vec::new(), left: Vec::new(), failure: None };
+        if live {
+            leftovers.push(leftover);
             continue;
         }
-        let mut leftover =
-            Leftover { run: listed.run_id, live: false, things: Vec::new(), left: Vec::new(), failure: None };
         match Ledger::take(&folder, &leftover.run) {
             // A damaged ledger, or one that another `clean` has just taken, keeps nobody from the rest.
             Err(e) => leftover.failure = Some(e),

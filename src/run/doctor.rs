@@ -52,14 +52,7 @@ pub struct KernelSetting {
 pub struct LayerDiagnosis {
     pub layer: String,
     /// What it lacks; empty = it can be built.
-    pub lacks: Vec<Lack>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Lack {
-    pub what: String,
-    /// What would bring it.
-    pub hint: String,
+    pub lacks: Vec<Unmet>,
 }
 
 /// A PostgreSQL on this machine.
@@ -81,21 +74,12 @@ pub struct FreeSpace {
     pub free_bytes: Option<Bytes>,
 }
 
-impl From<Unmet> for Lack {
-    fn from(unmet: Unmet) -> Lack {
-        Lack { what: unmet.what, hint: unmet.hint }
-    }
-}
-
 /// Looks; changes nothing.
 pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
     let user = users::server_user(host);
     let layers = provision::ALL
         .iter()
-        .map(|layer| LayerDiagnosis {
-            layer: layer.name().to_owned(),
-            lacks: layer.unmet(host, &Options::default()).into_iter().map(Lack::from).collect(),
-        })
+        .map(|layer| LayerDiagnosis { layer: layer.name().to_owned(), lacks: layer.unmet(host, &Options::default()) })
         .collect();
     let postgres = install::find_all(host)
         .into_iter()

@@ -12,22 +12,22 @@ use crate::host::{Host, threads};
 use crate::record::case::TrialKey;
 use crate::record::column::Column;
 use crate::record::columns;
-use crate::record::counts::Counts;
 use crate::record::event::Event;
 use crate::record::latency::LatencyInterval;
 use crate::record::options::Options;
 use crate::record::seconds::{Row, Value, client_columns, key_columns};
-use crate::record::trial::{CpuTaken, Gap, WaitFigures};
+use crate::record::trial::{CpuTaken, Gap, TrialRecord};
 use crate::store::seconds::SecondsWriter;
+use crate::store::staging::Staging;
 use crate::store::{self, latency};
 use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, Target};
 use crate::units::Micros;
-use crate::workload::{ClientSecond, Listener, Measuring, Memory, Place, Until, Workload};
+use crate::workload::{ClientSecond, Measuring, Memory, Place, Told, Until, Workload};
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -50,48 +50,11 @@ pub struct Measurement<'a> {
     pub events: &'a Events<'a>,
 }
 
-/// Where a measurement writes.
-pub struct Files {
-    pub seconds: PathBuf,
-    pub latencies: PathBuf,
-    pub waits: PathBuf,
-}
-
-/// What a measurement leaves besides its files.
-pub struct Measured {
-    /// What the workload counted.
-    pub counts: Counts,
-    /// When the first operation began, microseconds since 1970; `None` when there was none.
-    pub began_us: Option<u64>,
-    /// Columns of `seconds.parquet`.
-    pub columns: Vec<Column>,
-    /// Holes in the telemetry.
-    pub gaps: Vec<Gap>,
-    /// Counters from before the load to after it.
-    pub load_counts: BTreeMap<String, u64>,
-    /// How far the wall clock was set meanwhile, microseconds.
-    pub clock_step_us: i64,
-    /// CPU time that telemetry cost: sampling, joining, writing rows and latencies. Not: reading the workload's own log.
-    pub telemetry_cpu_us: u64,
-    /// Of that, what each part cost.
-    pub telemetry_cpu_us_by: BTreeMap<String, u64>,
-    /// What others took of the CPUs.
-    pub cpu_taken: Option<CpuTaken>,
-    /// What the backends waited for.
-    pub waits: Option<WaitFigures>,
-}
-
 /// When the measurement began, as soon as that is known, and whether it is over.
 #[derive(Default)]
 struct Gate {
-    began_us: Mutex<Option<u64>>,
+    began_us: OnceLock<u64>,
     over: AtomicBool,
-}
-
-impl Gate {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<u64>> {
-        self.began_us.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
 }
 
 enum Half {
@@ -99,37 +62,19 @@ enum Half {
     Telemetry(Tick),
 }
 
-/// Hands what the workload tells to the gate, to the joiner and to the writer of latencies.
-struct Ear<'a> {
-    gate: &'a Gate,
-    halves: Mutex<Sender<Half>>,
-    intervals: Mutex<Sender<LatencyInterval>>,
-}
-
-impl Listener for Ear<'_> {
-    fn began(&self, wall_us: u64) {
-        *self.gate.lock() = Some(wall_us);
-    }
-
-    fn second(&self, second: ClientSecond) {
-        let halves = self.halves.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // The joiner only goes when writing failed; its error is reported when it is joined.
-        drop(halves.send(Half::Client(second)));
-    }
-
-    fn latencies(&self, interval: LatencyInterval) {
-        let intervals = self.intervals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // As above.
-        drop(intervals.send(interval));
-    }
-}
-
 impl Measurement<'_> {
-    /// Runs it until then and writes `seconds.parquet`, `latency.hist` and, of a server, `waits.parquet`.
+    /// Runs it until then and writes `seconds.parquet`, `latency.hist` and, of a server, `waits.parquet`; what it leaves besides
+    /// goes into the record. When the first operation began, microseconds since 1970; `None` when there was none.
     ///
     /// # Errors
     /// The workload's, or the store's.
-    pub fn run(&self, place: &Place<'_>, until: Until<'_>, files: &Files) -> Result<Measured> {
+    pub fn run(
+        &self,
+        place: &Place<'_>,
+        until: Until<'_>,
+        staging: &Staging,
+        record: &mut TrialRecord,
+    ) -> Result<Option<u64>> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
         let telemetry_columns = recorder.columns().len();
         let others = Others::among(recorder.columns());
@@ -137,7 +82,7 @@ impl Measurement<'_> {
         let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
         let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
         let columns: Vec<Column> = key_columns().into_iter().chain(after_key).collect();
-        let writer = SecondsWriter::create(&files.seconds, columns.clone())?;
+        let writer = SecondsWriter::create(&staging.seconds(), columns.clone())?;
         let Until { longest, progress } = until;
         let gate = Gate::default();
         let (halves, joined) = channel();
@@ -146,58 +91,70 @@ impl Measurement<'_> {
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let begun = (|| {
                 let rows = threads::begin(scope, || self.join(joined, writer, counter, others, telemetry_columns))?;
-                let latencies = threads::begin(scope, || self.write_latencies(&files.latencies, &gate, told))?;
-                let recording = threads::begin(scope, || record(recorder, &gate, ticks))?;
+                let latencies = threads::begin(scope, || self.write_latencies(&staging.latencies(), &gate, told))?;
+                let recording = threads::begin(scope, || tick(recorder, &gate, ticks))?;
                 Ok((rows, latencies, recording, threads::begin(scope, || self.waits(&gate))?))
             })();
             let (rows, latencies, recording, waits) = begun.inspect_err(|_| gate.over.store(true, Ordering::SeqCst))?;
-            let ear = Ear { gate: &gate, halves: Mutex::new(halves), intervals: Mutex::new(intervals) };
+            let gate = &gate;
+            // Who writes these only goes when writing failed; its error is reported when it is joined.
+            let listener = move |told| match told {
+                Told::Began(wall_us) => drop(gate.began_us.set(wall_us)),
+                Told::Second(second) => drop(halves.send(Half::Client(second))),
+                Told::Latencies(interval) => drop(intervals.send(interval)),
+            };
             let counts = self.workload.measure(Measuring {
                 place,
                 options: self.options,
                 memory: self.memory,
                 until: Until { longest, progress },
-                listener: &ear,
+                listener: &listener,
             });
             gate.over.store(true, Ordering::SeqCst);
-            drop(ear);
+            drop(listener);
             Ok((counts, rows.join(), latencies.join(), recording.join(), waits.join()))
         })?;
         let panicked = || Error::bug("a thread of the measurement panicked");
-        let counts = counts?;
+        record.counts = Some(counts?);
         let (joining_cpu_us, cpu_taken) = rows.map_err(|_| panicked())??;
         let latencies_cpu_us = latencies.map_err(|_| panicked())??;
-        let Recording { mut gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
+        let Recording { gaps, cpu_us, cpu_us_by: mut parts, load_counts, clock_step_us, .. } =
             recording.map_err(|_| panicked())?;
-        let began_us = *gate.lock();
-        let mut telemetry_cpu_us = cpu_us + joining_cpu_us + latencies_cpu_us;
+        let began_us = gate.began_us.get().copied();
+        record.columns = columns;
+        record.gaps = gaps;
+        record.cpu_taken = cpu_taken;
+        record.load_counts = load_counts;
+        record.clock_step_us = Some(clock_step_us);
+        let waits_cpu_us = self.note_waits(waits.map_err(|_| panicked())?, &staging.waits(), began_us, record)?;
         parts.extend([("rows", joining_cpu_us), ("latencies", latencies_cpu_us)]);
-        let waits = match waits.map_err(|_| panicked())? {
-            None => None,
+        parts.extend(waits_cpu_us.map(|cpu_us| ("waits", cpu_us)));
+        record.telemetry_cpu_us = Some(cpu_us + joining_cpu_us + latencies_cpu_us + waits_cpu_us.unwrap_or(0));
+        record.telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
+        Ok(began_us)
+    }
+
+    /// Stores what the backends waited for, or why that is not known. The CPU time that sampling cost, microseconds.
+    fn note_waits(
+        &self,
+        waits: Option<Result<Waits>>,
+        path: &Path,
+        began_us: Option<u64>,
+        record: &mut TrialRecord,
+    ) -> Result<Option<u64>> {
+        record.waits = None;
+        match waits {
+            None => Ok(None),
             Some(Ok(waits)) => {
-                telemetry_cpu_us += waits.cpu_us;
-                store::waits::write(&files.waits, &self.key_of_waits(), began_us, &waits.figures)?;
-                parts.push(("waits", waits.cpu_us));
-                Some(waits.figures)
+                store::waits::write(path, &self.key_of_waits(), began_us, &waits.figures)?;
+                record.waits = Some(waits.figures);
+                Ok(Some(waits.cpu_us))
             }
             Some(Err(e)) => {
-                gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
-                None
+                record.gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
+                Ok(None)
             }
-        };
-        let telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
-        Ok(Measured {
-            counts,
-            began_us,
-            columns,
-            gaps,
-            load_counts,
-            clock_step_us,
-            telemetry_cpu_us,
-            telemetry_cpu_us_by,
-            cpu_taken,
-            waits,
-        })
+        }
     }
 
     /// What every row of `waits.parquet` begins with.
@@ -220,7 +177,7 @@ impl Measurement<'_> {
     /// Writes latencies as they are reported. Returns the CPU time that this cost, microseconds.
     fn write_latencies(&self, path: &Path, gate: &Gate, told: Receiver<LatencyInterval>) -> Result<u64> {
         let cpu_before = thread_cpu_us();
-        latency::write(path, self.expected.0, || *gate.lock(), told.into_iter())?;
+        latency::write(path, self.expected.0, || gate.began_us.get().copied(), told.into_iter())?;
         Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
@@ -236,37 +193,28 @@ impl Measurement<'_> {
     ) -> Result<(u64, Option<CpuTaken>)> {
         let cpu_before = thread_cpu_us();
         let mut joiner = Joiner::new(telemetry_columns);
-        for half in halves {
+        for half in halves.into_iter().map(Some).chain([None]) {
+            let ended = half.is_none();
             match half {
-                Half::Telemetry(tick) => {
+                Some(Half::Telemetry(tick)) => {
                     if let Some(warning) = others.warning(tick.wall_us, &tick.values) {
                         let message = format!("{} #{}: {warning}", self.key.case, self.key.trial);
                         self.events.emit(Event::Warning { message })?;
                     }
                     joiner.ticks.push_back(tick);
                 }
-                Half::Client(second) => {
-                    self.events.emit(Event::Second {
-                        trial: self.key.clone(),
-                        second: second.second,
-                        done: second.done,
-                        latency_us_p99: (second.done > 0).then(|| second.latencies.value_at_quantile(0.99)),
-                    })?;
+                Some(Half::Client(second)) => {
+                    self.events.emit(second_event(self.key, &second))?;
                     joiner.clients.push_back(second);
                 }
+                None => {}
             }
-            while let Some(row) = joiner.next(false) {
+            while let Some(row) = joiner.next(ended) {
                 if let Some(wall_us) = row.wall_us {
                     counter.add(wall_us, &row.telemetry);
                 }
                 writer.push(self.keyed(row))?;
             }
-        }
-        while let Some(row) = joiner.next(true) {
-            if let Some(wall_us) = row.wall_us {
-                counter.add(wall_us, &row.telemetry);
-            }
-            writer.push(self.keyed(row))?;
         }
         writer.finish()?;
         Ok((thread_cpu_us().saturating_sub(cpu_before), counter.taken()))
@@ -287,12 +235,18 @@ impl Measurement<'_> {
     }
 }
 
+/// The event that shows a second.
+pub fn second_event(trial: &TrialKey, second: &ClientSecond) -> Event {
+    let latency_us_p99 = (second.done > 0).then(|| second.latencies.value_at_quantile(0.99));
+    Event::Second { trial: trial.clone(), second: second.second, done: second.done, latency_us_p99 }
+}
+
 /// Ticks from just before the measurement to its end.
 #[expect(clippy::needless_pass_by_value, reason = "the channel must end with the ticking: the joiner waits for that")]
-fn record(recorder: Recorder, gate: &Gate, ticks: Sender<Half>) -> Recording {
+fn tick(recorder: Recorder, gate: &Gate, ticks: Sender<Half>) -> Recording {
     // The joiner only goes when writing failed; its error is reported when it is joined.
     let mut sink = |tick| drop(ticks.send(Half::Telemetry(tick)));
-    recorder.record(Began::now(), &|| *gate.lock(), &gate.over, &mut sink)
+    recorder.record(Began::now(), &|| gate.began_us.get().copied(), &gate.over, &mut sink)
 }
 
 /// One row without its key.

@@ -4,6 +4,7 @@ use super::crashed::Crashed;
 use super::died::Died;
 use super::events::{Events, Watcher};
 use super::{case, undo};
+use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
 use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
@@ -20,7 +21,7 @@ use crate::record::run::RunRecord;
 use crate::record::stack::StackSpec;
 use crate::store::folder::Writer;
 use crate::units::Bytes;
-use crate::workload::Memory;
+use crate::workload::{Memory, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -190,6 +191,12 @@ impl<'a> Session<'a> {
     /// What the sizes of a case's data refer to.
     pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
         case::memory_of(case, self.memory())
+    }
+
+    /// Where a workload runs that neither crashes the machine nor makes snapshots.
+    pub(crate) fn place<'p>(&'p self, folder: &'p Path, server: Option<&'p Server>, raw: &'p Path) -> Place<'p> {
+        let (host, user, interrupt) = (&self.host, &self.user, &self.interrupt);
+        Place { host, folder, server, crash: None, snapshots: None, user, interrupt, raw }
     }
 
     /// Whether a stack is kept for all its trials and stands already.

@@ -7,13 +7,13 @@ use super::undo;
 use crate::cluster::install::Installation;
 use crate::cluster::server::{self, Server};
 use crate::cluster::spec::ServerSpec;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::CacheState;
-use crate::workload::{Place, Workload};
+use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -120,17 +120,7 @@ fn make(
     session.ledger.enter(undo::server_thing(&spec)?)?;
     server::init(&session.host, &spec)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
-    let place = Place {
-        host: &session.host,
-        folder: &data,
-        server: Some(&server),
-        crash: None,
-        snapshots: None,
-        user: &session.user,
-        interrupt: &session.interrupt,
-        raw,
-    };
-    workload.load(&place, &case.workload.options, session.memory_of(case))?;
+    workload.load(&session.place(&data, Some(&server), raw), &case.workload.options, session.memory_of(case))?;
     let mut client = server.connect(server::DATABASE)?;
     client.query("CHECKPOINT")?;
     let database_bytes = database_bytes(&server)?;
@@ -143,10 +133,7 @@ fn make(
 /// # Errors
 /// With the server's own words.
 pub fn database_bytes(server: &Server) -> Result<u64> {
-    let rows = server.connect(server::DATABASE)?.query("SELECT pg_database_size(current_database())")?;
-    rows.first()
-        .and_then(|row| row.first()?.as_deref()?.parse().ok())
-        .ok_or_else(|| Error::tool("the server did not tell the size of its database"))
+    server.connect(server::DATABASE)?.number("SELECT pg_database_size(current_database())")
 }
 
 /// What the record says of the page cache before the server started.

@@ -12,7 +12,7 @@ use crate::record::seconds::{Row, Value};
 use crate::store::checked::must_have;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, get_typed_column_reader};
-use parquet::column::writer::ColumnWriter;
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -22,6 +22,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,21 +40,25 @@ pub struct SecondsWriter {
     rows: Vec<Row>,
 }
 
-/// What a column holds: a value for each row, and whether the row has a reading (its value is the type's default where
-/// it has none).
+/// What a column holds: a reading, or none, for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnData {
-    Count {
-        values: Vec<u64>,
-        /// Whether the row has a reading.
-        present: Vec<bool>,
-    },
+    Count(Vec<Option<u64>>),
     /// Texts, as a dictionary: few different ones stand in many rows.
     Text {
         words: Vec<String>,
-        /// Place in `words`, one a row; `None` where the row has no reading.
+        /// Place in `words`, one a row.
         codes: Vec<Option<u32>>,
     },
+}
+
+impl ColumnData {
+    pub fn rows(&self) -> usize {
+        match self {
+            ColumnData::Count(values) => values.len(),
+            ColumnData::Text { codes, .. } => codes.len(),
+        }
+    }
 }
 
 impl SecondsWriter {
@@ -62,7 +67,7 @@ impl SecondsWriter {
     /// # Errors
     /// With the path.
     pub fn create(path: &Path, columns: Vec<Column>) -> Result<SecondsWriter> {
-        let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>();
+        let fields = columns.iter().map(|column| field(&column.name, column.of)).collect::<Result<Vec<_>, _>>();
         let begun = fields.and_then(|fields| {
             let schema = Type::group_type_builder("second").with_fields(fields).build()?;
             SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties(&columns)))
@@ -120,42 +125,44 @@ fn properties(columns: &[Column]) -> WriterProperties {
     properties.build()
 }
 
-fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
-    let (physical, logical) = match column.of {
+pub(super) fn field(name: &str, of: ColumnType) -> Result<Arc<Type>, ParquetError> {
+    let (physical, logical) = match of {
         ColumnType::Count => (Physical::INT64, None),
+        ColumnType::Number => (Physical::DOUBLE, None),
         ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnType::Flag => (Physical::BOOLEAN, None),
     };
-    Type::primitive_type_builder(&column.name, physical)
+    Type::primitive_type_builder(name, physical)
         .with_repetition(Repetition::OPTIONAL)
         .with_logical_type(logical)
         .build()
         .map(Arc::new)
 }
 
-fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Row]) -> Result<(), ParquetError> {
+pub(super) fn write_group<W: Write + Send>(
+    file: &mut SerializedFileWriter<W>,
+    rows: &[Row],
+) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     let mut index = 0;
     while let Some(mut column) = group.next_column()? {
         let values = rows.iter().map(|row| row[index].as_ref());
-        let mismatch = || ParquetError::General(format!("column {index} got a value of the wrong type"));
         match column.untyped() {
-            ColumnWriter::Int64ColumnWriter(writer) => {
-                let (values, levels) = levelled(values, |value| match value {
-                    Value::Count(n) => i64::try_from(*n).ok(),
-                    Value::Text(_) => None,
-                })
-                .ok_or_else(mismatch)?;
-                writer.write_batch(&values, Some(&levels), None)?;
+            ColumnWriter::Int64ColumnWriter(writer) => write_values(writer, values, |value| match value {
+                Value::Count(n) => i64::try_from(*n).ok(),
+                _ => None,
+            })?,
+            ColumnWriter::DoubleColumnWriter(writer) => {
+                write_values(writer, values, |value| if let Value::Number(n) = value { Some(*n) } else { None })?;
             }
-            ColumnWriter::ByteArrayColumnWriter(writer) => {
-                let (values, levels) = levelled(values, |value| match value {
-                    Value::Text(text) => Some(ByteArray::from(text.as_bytes().to_vec())),
-                    Value::Count(_) => None,
-                })
-                .ok_or_else(mismatch)?;
-                writer.write_batch(&values, Some(&levels), None)?;
+            ColumnWriter::BoolColumnWriter(writer) => {
+                write_values(writer, values, |value| if let Value::Flag(is) = value { Some(*is) } else { None })?;
             }
-            _ => return Err(mismatch()),
+            ColumnWriter::ByteArrayColumnWriter(writer) => write_values(writer, values, |value| match value {
+                Value::Text(text) => Some(ByteArray::from(text.as_bytes().to_vec())),
+                _ => None,
+            })?,
+            _ => return Err(ParquetError::General(format!("column {index} has an unknown type"))),
         }
         column.close()?;
         index += 1;
@@ -164,20 +171,21 @@ fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Row]) -> Result<()
     Ok(())
 }
 
-/// The values that are there, and for each row whether it has one (definition level 1) or not (0). `None` when a value
-/// has another type than the column.
-fn levelled<'a, T>(
+/// Writes the values that are there, and for each row whether it has one (definition level 1) or not (0).
+fn write_values<'a, T: DataType>(
+    writer: &mut ColumnWriterImpl<'_, T>,
     values: impl Iterator<Item = Option<&'a Value>>,
-    take: impl Fn(&Value) -> Option<T>,
-) -> Option<(Vec<T>, Vec<i16>)> {
+    take: impl Fn(&Value) -> Option<T::T>,
+) -> Result<(), ParquetError> {
     let (mut present, mut levels) = (Vec::new(), Vec::new());
     for value in values {
         levels.push(i16::from(value.is_some()));
         if let Some(value) = value {
-            present.push(take(value)?);
+            let mismatch = || ParquetError::General("a value of another type than its column".to_owned());
+            present.push(take(value).ok_or_else(mismatch)?);
         }
     }
-    Some((present, levels))
+    writer.write_batch(&present, Some(&levels), None).map(drop)
 }
 
 /// Reads the columns of a trial's `seconds.parquet` whose names `wanted` approves.
@@ -216,12 +224,11 @@ fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) 
     Ok(match of {
         Physical::INT64 => {
             // Counters are written from u64 and are never negative.
-            let (values, present) = spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).unwrap_or(0))?;
-            ColumnData::Count { values, present }
+            ColumnData::Count(spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).unwrap_or(0))?)
         }
         Physical::BYTE_ARRAY => {
             let mut dictionary = Dictionary::default();
-            let (codes, _) = spread::<ByteArrayType, _>(reader, index, |text| Some(dictionary.code(text.data())))?;
+            let codes = spread::<ByteArrayType, _>(reader, index, |text| dictionary.code(text.data()))?;
             ColumnData::Text { words: dictionary.words, codes }
         }
         other => return Err(ParquetError::General(format!("column {index} has the unknown type {other}"))),
@@ -253,14 +260,14 @@ impl Dictionary {
     }
 }
 
-/// All rows of one column: a value each, and whether it is there.
-fn spread<T: DataType, V: Default>(
+/// All rows of one column.
+fn spread<T: DataType, V>(
     reader: &SerializedFileReader<File>,
     index: usize,
     mut take: impl FnMut(&T::T) -> V,
-) -> Result<(Vec<V>, Vec<bool>), ParquetError> {
+) -> Result<Vec<Option<V>>, ParquetError> {
     let total = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-    let (mut all, mut present) = (Vec::with_capacity(total), Vec::with_capacity(total));
+    let mut all = Vec::with_capacity(total);
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
@@ -274,18 +281,16 @@ fn spread<T: DataType, V: Default>(
             }
         }
         if values.len() == rows {
-            all.extend(values.iter().map(&mut take));
-            present.resize(present.len() + rows, true);
+            all.extend(values.iter().map(|value| Some(take(value))));
             continue;
         }
         let mut values = values.iter();
         for level in levels {
             let value = if level == 1 { values.next() } else { None };
-            present.push(value.is_some());
-            all.push(value.map_or_else(V::default, &mut take));
+            all.push(value.map(&mut take));
         }
     }
-    Ok((all, present))
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -320,10 +325,10 @@ mod tests {
         let folder = written(&rows);
         let read = read(folder.path(), |name| name != "others_name").unwrap();
         assert_eq!(read.len(), 2);
-        let counted = (0..rows.len() as u64).collect();
-        assert_eq!(read["pg_wal_bytes"], ColumnData::Count { values: counted, present: vec![true; rows.len()] });
-        let ColumnData::Count { values, present } = &read["mem_dirty_bytes"] else { panic!("{read:?}") };
-        assert_eq!((present[3], present[4], values[4]), (false, true, 28));
+        let counted = (0..rows.len() as u64).map(Some).collect();
+        assert_eq!(read["pg_wal_bytes"], ColumnData::Count(counted));
+        let ColumnData::Count(values) = &read["mem_dirty_bytes"] else { panic!("{read:?}") };
+        assert_eq!((values[3], values[4]), (None, Some(28)));
     }
 
     #[test]
@@ -368,7 +373,7 @@ mod tests {
                 text.clone().map(Value::Text),
             ];
             let read = read(written(&[row]).path(), |_| true).unwrap();
-            let count = |n: Option<u64>| ColumnData::Count { values: vec![n.unwrap_or(0)], present: vec![n.is_some()] };
+            let count = |n: Option<u64>| ColumnData::Count(vec![n]);
             prop_assert_eq!(&read["pg_wal_bytes"], &count(n.map(u64::from)));
             prop_assert_eq!(&read["mem_dirty_bytes"], &count(m));
             let code = text.as_ref().map(|_| 0);

@@ -54,7 +54,7 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
     let Some(mut data) = data else { return Ok(()) };
     let damaged = |what: &str| Error::store(format!("{}: {what}", trial.join(WAITS).display()));
     let mut counts = |column: &str| match data.remove(column) {
-        Some(ColumnData::Count { values, .. }) => Ok(values),
+        Some(ColumnData::Count(values)) => Ok(values.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()),
         _ => Err(damaged(&format!("no numeric column `{column}`"))),
     };
     let (times, samples, backends) = (counts("time_us")?, counts("samples")?, counts("backends")?);
@@ -124,8 +124,8 @@ mod tests {
         read(folder.path(), &mut back).unwrap();
         assert_eq!(back, waits);
         let rows = read_file(folder.path(), WAITS, |name| name == "second").unwrap().unwrap();
-        let ColumnData::Count { values, .. } = &rows["second"] else { panic!("{rows:?}") };
-        assert_eq!(*values, [1, 1, 3, 4]);
+        let ColumnData::Count(values) = &rows["second"] else { panic!("{rows:?}") };
+        assert_eq!(*values, [1, 1, 3, 4].map(Some));
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! What the CPUs did: `/proc/stat`, all CPUs together, and the busiest single one.
 
-use super::{ColumnSource, OpenSampler, Sampler, Target, count};
+use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::proc_stat::{self, ProcStat};
 use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::seconds::Value;
 use std::collections::BTreeMap;
 
 /// The source `cpu`.
@@ -25,12 +24,6 @@ const FIGURES: [ColumnSource<ColumnDef, ProcStat>; 9] = [
     (columns::CPU_COUNT, |stat| Some(stat.each.len() as u64)),
 ];
 
-struct OpenCpu {
-    host: Host,
-    /// Time in which each CPU had work until the row before, nanoseconds; empty before the first row.
-    worked_ns: BTreeMap<u32, u64>,
-}
-
 impl Sampler for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
@@ -44,45 +37,39 @@ impl Sampler for Cpu {
         FIGURES.iter().map(|(column, _)| column).chain([&columns::CPU_FULLEST_NS]).map(ColumnDef::column).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
-        let open = OpenCpu { host: host.clone(), worked_ns: BTreeMap::new() };
-        open.read()?;
-        Ok(Box::new(open))
+    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
+        let host = host.clone();
+        let read = move || proc_stat::parse(&host.read("/proc/stat")?);
+        read()?;
+        // Time in which each CPU had work until the row before, nanoseconds; empty before the first row.
+        let mut worked_ns = BTreeMap::new();
+        Ok(Box::new(move || {
+            let stat = read()?;
+            let fullest = count(fullest_ns(&mut worked_ns, &stat));
+            Ok(FIGURES.iter().map(|(_, of)| count(of(&stat))).chain([fullest]).collect())
+        }))
     }
 }
 
-impl OpenCpu {
-    fn read(&self) -> Result<ProcStat> {
-        proc_stat::parse(&self.host.read("/proc/stat")?)
-    }
-
-    /// Work of the busiest CPU since the row before. One that came online meanwhile is left out.
-    fn fullest_ns(&mut self, stat: &ProcStat) -> Option<u64> {
-        let now: BTreeMap<u32, u64> = stat.each.iter().map(|(number, times)| (*number, times.busy())).collect();
-        let before = std::mem::replace(&mut self.worked_ns, now);
-        let grown = |(number, ns): (&u32, &u64)| Some(ns.saturating_sub(*before.get(number)?));
-        self.worked_ns.iter().filter_map(grown).max()
-    }
-}
-
-impl OpenSampler for OpenCpu {
-    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let stat = self.read()?;
-        let fullest = count(self.fullest_ns(&stat));
-        Ok(FIGURES.iter().map(|(_, of)| count(of(&stat))).chain([fullest]).collect())
-    }
+/// Work of the busiest CPU since the row before. One that came online meanwhile is left out.
+fn fullest_ns(worked_ns: &mut BTreeMap<u32, u64>, stat: &ProcStat) -> Option<u64> {
+    let now: BTreeMap<u32, u64> = stat.each.iter().map(|(number, times)| (*number, times.busy())).collect();
+    let before = std::mem::replace(worked_ns, now);
+    let grown = |(number, ns): (&u32, &u64)| Some(ns.saturating_sub(*before.get(number)?));
+    worked_ns.iter().filter_map(grown).max()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::seconds::Value;
 
     #[test]
     fn each_state_comes_under_its_column_in_nanoseconds() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("proc")).unwrap();
         std::fs::write(root.path().join("proc/stat"), "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n").unwrap();
-        let row = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap().sample().unwrap();
+        let row = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap()().unwrap();
         let found: Vec<(String, Option<Value>)> =
             Cpu.columns(&Target::default()).into_iter().map(|column| column.name).zip(row).collect();
         let states = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
@@ -102,7 +89,7 @@ mod tests {
         let mut open = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap();
         let mut fullest = |of: &str| {
             write(of);
-            open.sample().unwrap().pop().unwrap()
+            open().unwrap().pop().unwrap()
         };
         assert_eq!(fullest("cpu0 100 0 0 0\ncpu1 5 0 0 9\n"), None, "nothing is before the first row");
         assert_eq!(fullest("cpu0 110 0 0 0\ncpu1 90 5 0 9\n"), count(900_000_000));

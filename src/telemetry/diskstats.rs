@@ -3,7 +3,7 @@
 //! A device that the kernel lists not, or keeps no account of, has no readings (`queue/iostats` is 0: its counters stand
 //! still, which is not "nothing happened").
 
-use super::{ColumnSource, OpenSampler, Sampler, Target, count};
+use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::diskstats::{self, DiskStats};
@@ -45,12 +45,6 @@ impl CountedDevice {
     }
 }
 
-struct OpenDiskstats {
-    host: Host,
-    /// The devices of the target; `None` for one without counters.
-    devices: Vec<Option<CountedDevice>>,
-}
-
 impl Sampler for Diskstats {
     fn name(&self) -> &'static str {
         "diskstats"
@@ -67,7 +61,7 @@ impl Sampler for Diskstats {
             .collect()
     }
 
-    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>> {
+    fn open(&self, host: &Host, target: &Target) -> Result<Reading> {
         if target.devices.is_empty() {
             return Err(Error::host("the stack has no block device"));
         }
@@ -76,31 +70,29 @@ impl Sampler for Diskstats {
             let own = identified(host, device);
             (known.iter().any(|stats| own.is(stats)) && accounts(host, device)).then_some(own)
         };
+        // One without counters is `None`.
         let devices: Vec<Option<CountedDevice>> = target.devices.iter().map(counted).collect();
         if devices.iter().all(Option::is_none) {
             let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
             let message = format!("the kernel keeps no I/O statistics for {}", names.join(", "));
             return Err(Error::host(message).hint("echo 1 > /sys/block/DEVICE/queue/iostats"));
         }
-        Ok(Box::new(OpenDiskstats { host: host.clone(), devices }))
-    }
-}
-
-impl OpenSampler for OpenDiskstats {
-    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let all = diskstats::parse(&self.host.read("/proc/diskstats")?)?;
-        let mut row = Vec::with_capacity(self.devices.len() * (FIGURES.len() + 1));
-        for device in &self.devices {
-            match device {
-                Some(device) => {
-                    row.push(Some(Value::Text(device.name.clone())));
-                    let stats = counters(&all, device)?;
-                    row.extend(FIGURES.iter().map(|(_, of)| count(of(&stats))));
+        let host = host.clone();
+        Ok(Box::new(move || {
+            let all = diskstats::parse(&host.read("/proc/diskstats")?)?;
+            let mut row = Vec::with_capacity(devices.len() * (FIGURES.len() + 1));
+            for device in &devices {
+                match device {
+                    Some(device) => {
+                        row.push(Some(Value::Text(device.name.clone())));
+                        let stats = counters(&all, device)?;
+                        row.extend(FIGURES.iter().map(|(_, of)| count(of(&stats))));
+                    }
+                    None => row.extend(std::iter::repeat_n(None, FIGURES.len() + 1)),
                 }
-                None => row.extend(std::iter::repeat_n(None, FIGURES.len() + 1)),
             }
-        }
-        Ok(row)
+            Ok(row)
+        }))
     }
 }
 
@@ -167,7 +159,7 @@ mod tests {
     }
 
     fn sample(host: &Host, target: &Target) -> Vec<(String, Option<Value>)> {
-        let row = Diskstats.open(host, target).unwrap().sample().unwrap();
+        let row = Diskstats.open(host, target).unwrap()().unwrap();
         let columns = Diskstats.columns(target);
         assert_eq!(row.len(), columns.len());
         columns.into_iter().map(|column| column.name).zip(row).collect()
@@ -239,7 +231,7 @@ mod tests {
         let target = target(vec![device(8, 0, "sda")]);
         let mut reading = Diskstats.open(&host, &target).unwrap();
         std::fs::write(host.path("/proc/diskstats"), "").unwrap();
-        assert!(reading.sample().unwrap_err().to_string().contains("sda disappeared"));
+        assert!(reading().unwrap_err().to_string().contains("sda disappeared"));
     }
 
     /// A loop device on a file, undone with the test.

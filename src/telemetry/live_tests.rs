@@ -64,13 +64,13 @@ fn a_lost_connection_costs_one_row_and_is_made_anew() {
     for bin in installations() {
         let server = ThrowawayServer::start(&bin, "");
         let mut reading = postgres::Postgres.open(&Host::this(), &target(&server)).unwrap();
-        reading.sample().unwrap();
+        reading().unwrap();
         let ended = server
             .psql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'pgstrata'");
         assert_eq!(ended.trim(), "1");
         sleep(Duration::from_millis(200));
-        assert!(reading.sample().is_err());
-        assert!(counted(reading.sample().unwrap()[0].as_ref()) > 0);
+        assert!(reading().is_err());
+        assert!(counted(reading().unwrap()[0].as_ref()) > 0);
     }
 }
 

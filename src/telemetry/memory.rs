@@ -1,13 +1,13 @@
 //! Where the memory is and what was moved: `/proc/meminfo` and `/proc/vmstat`.
 
-use super::{ColumnSource, OpenSampler, Sampler, Target, count};
+use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::meminfo::{self, Meminfo};
 use crate::parse::vmstat::{self, Vmstat};
 use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::seconds::Value;
+use crate::record::seconds::Row;
 
 /// The source `memory`.
 pub struct Memory;
@@ -30,8 +30,6 @@ const MOVED: [ColumnSource<ColumnDef, Vmstat>; 4] = [
     (columns::VM_SWAP_OUT_PAGES, |moved| moved.swap_out_pages),
 ];
 
-struct OpenMemory(Host);
-
 impl Sampler for Memory {
     fn name(&self) -> &'static str {
         "memory"
@@ -46,19 +44,15 @@ impl Sampler for Memory {
         held.chain(MOVED.iter().map(|(column, _)| column.column())).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
-        let mut open = OpenMemory(host.clone());
-        open.sample()?;
-        Ok(Box::new(open))
-    }
-}
-
-impl OpenSampler for OpenMemory {
-    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let memory = meminfo::parse(&self.0.read("/proc/meminfo")?)?;
-        let moved = vmstat::parse(&self.0.read("/proc/vmstat")?)?;
-        let held = HELD.iter().map(|(_, of)| count(of(&memory)));
-        Ok(held.chain(MOVED.iter().map(|(_, of)| count(of(&moved)))).collect())
+    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
+        let host = host.clone();
+        let read = move || {
+            let memory = meminfo::parse(&host.read("/proc/meminfo")?)?;
+            let moved = vmstat::parse(&host.read("/proc/vmstat")?)?;
+            let held = HELD.iter().map(|(_, of)| count(of(&memory)));
+            Ok(held.chain(MOVED.iter().map(|(_, of)| count(of(&moved)))).collect())
+        };
+        read().map(|_: Row| Box::new(read) as Reading)
     }
 }
 
@@ -74,7 +68,7 @@ mod tests {
         std::fs::write(host.path("/proc/meminfo"), "MemFree: 2 kB\nCached: 3 kB\nDirty: 4 kB\nWriteback: 0 kB\n")
             .unwrap();
         std::fs::write(host.path("/proc/vmstat"), "pgpgin 5\npgpgout 6\n").unwrap();
-        let row = Memory.open(&host, &Target::default()).unwrap().sample().unwrap();
+        let row = Memory.open(&host, &Target::default()).unwrap()().unwrap();
         let kib = |n: u64| count(n * 1024);
         let wanted = [kib(4), kib(0), kib(3), None, kib(2), None, kib(5), kib(6), None, None];
         assert_eq!(row, wanted);

@@ -36,7 +36,7 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::record::column::Column;
 use crate::record::facts::DeviceFacts;
-use crate::record::seconds::Value;
+use crate::record::seconds::{Row, Value};
 use crate::record::stack::GroundName;
 use std::time::Duration;
 
@@ -80,17 +80,12 @@ pub trait Sampler: Sync {
     ///
     /// # Errors
     /// Why there is nothing to read (no such file in this kernel, server unreachable): becomes a gap with this reason.
-    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>>;
+    fn open(&self, host: &Host, target: &Target) -> Result<Reading>;
 }
 
-/// A source that is open.
-pub trait OpenSampler: Send {
-    /// Reads all counters now, one value (or none) for each of the sampler's columns, in their order.
-    ///
-    /// # Errors
-    /// Why this second has none: becomes a gap.
-    fn sample(&mut self) -> Result<Vec<Option<Value>>>;
-}
+/// Reads all counters of an open source now, one value (or none) for each of the sampler's columns, in their order. An error
+/// says why this second has none: it becomes a gap.
+pub type Reading = Box<dyn FnMut() -> Result<Row> + Send>;
 
 /// Connections to the server that are held during a measurement: the sampler `postgres` and the waits have one each.
 pub(crate) const CONNECTIONS: u64 = 2;

@@ -12,23 +12,17 @@ mod statistics;
 
 pub use statistics::statistics_sql;
 
-use super::{OpenSampler, Sampler, Target, connect, count};
+use super::{Reading, Sampler, Target, connect, count};
 use crate::cluster::client::ServerAddress;
 use crate::cluster::client::{Client, TextRow};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::column::Column;
-use crate::record::seconds::Value;
+use crate::record::seconds::Row;
 use statistics::STATISTICS;
 
 /// The source `postgres`.
 pub struct Postgres;
-
-struct OpenPostgres {
-    address: ServerAddress,
-    /// `None` after a failure: the next reading connects anew.
-    session: Option<StatisticsSession>,
-}
 
 struct StatisticsSession {
     client: Client,
@@ -48,22 +42,16 @@ impl Sampler for Postgres {
         STATISTICS.iter().map(|figure| figure.column.column()).collect()
     }
 
-    fn open(&self, _host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>> {
+    fn open(&self, _host: &Host, target: &Target) -> Result<Reading> {
         let address = target.server.clone().ok_or_else(|| Error::host("the workload runs without a server"))?;
-        let session = Some(StatisticsSession::begin(&address)?);
-        Ok(Box::new(OpenPostgres { address, session }))
-    }
-}
-
-impl OpenSampler for OpenPostgres {
-    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let mut session = match self.session.take() {
-            Some(session) => session,
-            None => StatisticsSession::begin(&self.address)?,
-        };
-        let values = values(&session.client.query(&session.sql)?)?;
-        self.session = Some(session);
-        Ok(values)
+        // `None` after a failure: the next reading connects anew.
+        let mut session = Some(StatisticsSession::begin(&address)?);
+        Ok(Box::new(move || {
+            let mut open = session.take().map_or_else(|| StatisticsSession::begin(&address), Ok)?;
+            let values = values(&open.client.query(&open.sql)?)?;
+            session = Some(open);
+            Ok(values)
+        }))
     }
 }
 
@@ -79,7 +67,7 @@ impl StatisticsSession {
 }
 
 /// The one row of the answer to [`statistics_sql`]: a whole number or none for each figure.
-fn values(rows: &[TextRow]) -> Result<Vec<Option<Value>>> {
+fn values(rows: &[TextRow]) -> Result<Row> {
     let [row] = rows else {
         return Err(Error::tool(format!("the server's statistics returned {} rows, expected 1", rows.len())));
     };

@@ -1,12 +1,11 @@
 //! How long tasks stalled for CPU, storage and memory: `/proc/pressure`, total microseconds.
 
-use super::{OpenSampler, Sampler, Target, count};
-use crate::error::Result;
+use super::{Reading, Sampler, Target, count};
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::pressure;
 use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::seconds::Value;
 
 /// The source `pressure`.
 pub struct Pressure;
@@ -17,8 +16,6 @@ const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
     ("io", [columns::PSI_IO_SOME_US, columns::PSI_IO_FULL_US]),
     ("memory", [columns::PSI_MEMORY_SOME_US, columns::PSI_MEMORY_FULL_US]),
 ];
-
-struct OpenPressure(Host);
 
 impl Sampler for Pressure {
     fn name(&self) -> &'static str {
@@ -33,23 +30,20 @@ impl Sampler for Pressure {
         RESOURCES.iter().flat_map(|(_, some_and_full)| some_and_full.iter().map(ColumnDef::column)).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
-        let mut open = OpenPressure(host.clone());
+    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
+        let host = host.clone();
+        let read = move || {
+            let mut row = Vec::with_capacity(2 * RESOURCES.len());
+            for (resource, _) in RESOURCES {
+                let path = format!("/proc/pressure/{resource}");
+                let stalled = pressure::parse(&path, &host.read(&path)?)?;
+                row.extend([count(stalled.some_us), count(stalled.full_us)]);
+            }
+            Ok(row)
+        };
         let hint = "pressure (PSI) needs Linux 4.20 with CONFIG_PSI, booted without psi=0";
-        open.sample().map_err(|error| error.hint(hint))?;
-        Ok(Box::new(open))
-    }
-}
-
-impl OpenSampler for OpenPressure {
-    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let mut row = Vec::with_capacity(2 * RESOURCES.len());
-        for (resource, _) in RESOURCES {
-            let path = format!("/proc/pressure/{resource}");
-            let stalled = pressure::parse(&path, &self.0.read(&path)?)?;
-            row.extend([count(stalled.some_us), count(stalled.full_us)]);
-        }
-        Ok(row)
+        read().map_err(|error: Error| error.hint(hint))?;
+        Ok(Box::new(read))
     }
 }
 
@@ -68,7 +62,7 @@ mod tests {
         ] {
             std::fs::write(root.path().join("proc/pressure").join(resource), text).unwrap();
         }
-        let row = Pressure.open(&Host::rooted(root.path()), &Target::default()).unwrap().sample().unwrap();
+        let row = Pressure.open(&Host::rooted(root.path()), &Target::default()).unwrap()().unwrap();
         assert_eq!(row, [count(1), None, count(2), count(3), count(4), count(5)]);
         assert_eq!(row.len(), Pressure.columns(&Target::default()).len());
     }

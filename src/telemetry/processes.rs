@@ -13,7 +13,7 @@
 //! [`crate::host::processes::cpu_times`]. 1.0 ms of CPU for 300 processes (release build, 2 virtual CPUs of an AMD EPYC,
 //! Linux 6.18), which is 0.1 % of a core at one row a second.
 
-use super::{OpenSampler, Sampler, Target};
+use super::{Reading, Sampler, Target};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::processes::{Named, cpu_times, named};
@@ -34,13 +34,6 @@ const NOTEWORTHY_NS: u64 = 100_000;
 /// CPU time by pid, nanoseconds.
 type ProgramTimes = HashMap<u32, u64>;
 
-struct OpenProcesses {
-    host: Host,
-    before: Option<ProgramTimes>,
-    /// What others used since the first reading.
-    others_ns: u64,
-}
-
 impl Sampler for Processes {
     fn name(&self) -> &'static str {
         "processes"
@@ -55,30 +48,27 @@ impl Sampler for Processes {
         top.chain([&columns::OTHERS_NAME, &columns::OTHERS_CPU_NS]).map(ColumnDef::column).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
+    fn open(&self, host: &Host, _target: &Target) -> Result<Reading> {
         cpu_times(host)?;
-        Ok(Box::new(OpenProcesses { host: host.clone(), before: None, others_ns: 0 }))
-    }
-}
-
-impl OpenSampler for OpenProcesses {
-    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let times = cpu_times(&self.host)?;
-        let mut row = Vec::with_capacity(COLUMNS);
-        let mut greediest = None;
-        if let Some(before) = &self.before {
-            let used = used(before, &times, std::process::id(), |pid| named(&self.host, pid));
-            for (name, used_ns) in busiest(&used) {
-                row.extend([Some(Value::Text(name)), Some(Value::Count(used_ns))]);
+        let (host, mut before, mut others_ns) = (host.clone(), None, 0);
+        Ok(Box::new(move || {
+            let times = cpu_times(&host)?;
+            let mut row = Vec::with_capacity(COLUMNS);
+            let mut greediest = None;
+            if let Some(before) = &before {
+                let used = used(before, &times, std::process::id(), |pid| named(&host, pid));
+                for (name, used_ns) in busiest(&used) {
+                    row.extend([Some(Value::Text(name)), Some(Value::Count(used_ns))]);
+                }
+                let (name, used_ns) = others(&used);
+                greediest = name.map(Value::Text);
+                others_ns += used_ns;
             }
-            let (name, used_ns) = others(&used);
-            greediest = name.map(Value::Text);
-            self.others_ns += used_ns;
-        }
-        row.resize(2 * TOP, None);
-        row.extend([greediest, Some(Value::Count(self.others_ns))]);
-        self.before = Some(times);
-        Ok(row)
+            row.resize(2 * TOP, None);
+            row.extend([greediest, Some(Value::Count(others_ns))]);
+            before = Some(times);
+            Ok(row)
+        }))
     }
 }
 
@@ -232,12 +222,12 @@ mod tests {
     #[test]
     fn a_busy_thread_of_ours_is_seen_and_row_zero_has_nobody() {
         let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
-        let row = reading.sample().unwrap();
+        let row = reading().unwrap();
         assert_eq!(row[..COLUMNS - 1], vec![None; COLUMNS - 1]);
         assert_eq!(row.last(), Some(&Some(Value::Count(0))), "what others use is counted from the first row on");
         let begun = thread_cpu_us();
         while thread_cpu_us() < begun + 300_000 {}
-        let row = reading.sample().unwrap();
+        let row = reading().unwrap();
         let ours = std::fs::read_to_string("/proc/self/comm").unwrap();
         let at = row.iter().position(|value| *value == Some(Value::Text(ours.trim().to_owned())));
         let Some(Value::Count(ns)) = &row[at.expect("we are among the busiest") + 1] else { panic!("{row:?}") };
@@ -250,7 +240,7 @@ mod tests {
         let mut before = 0;
         for _ in 0..5 {
             sleep(Duration::from_millis(20));
-            let Some(Some(Value::Count(now))) = reading.sample().unwrap().pop() else { panic!("always counted") };
+            let Some(Some(Value::Count(now))) = reading().unwrap().pop() else { panic!("always counted") };
             assert!(now >= before);
             before = now;
         }
@@ -262,7 +252,7 @@ mod tests {
         let begun = thread_cpu_us();
         let rounds = 20;
         for _ in 0..rounds {
-            reading.sample().unwrap();
+            reading().unwrap();
             sleep(Duration::from_millis(1));
         }
         let each = (thread_cpu_us() - begun) / rounds;

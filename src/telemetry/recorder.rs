@@ -5,7 +5,7 @@
 //! row is missing, and a gap of [`CLOCK`] says so. A source that fails leaves its columns empty in that row, and a gap
 //! says why. Absent on purpose: rates, and where the rows go.
 
-use super::{OpenSampler, Sampler, Target};
+use super::{Reading, Sampler, Target};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::{Instant, micros, now, sleep, thread_cpu_us, wall_us};
@@ -89,7 +89,7 @@ struct Source {
     name: &'static str,
     width: usize,
     /// What is read, or why there is nothing to read.
-    reading: Result<Box<dyn OpenSampler>>,
+    reading: Result<Reading>,
     gaps: Gaps,
     /// CPU time that it has cost, microseconds.
     cpu_us: u64,
@@ -199,7 +199,7 @@ impl Recorder {
         for source in &mut self.sources {
             let own: Vec<_> = columns.by_ref().take(source.width).collect();
             let reading = source.reading.as_mut().ok().filter(|_| own.iter().any(|(column, _)| of_load(&column.name)));
-            let last = reading.and_then(|reading| reading.sample().ok()).unwrap_or_default();
+            let last = reading.and_then(|reading| reading().ok()).unwrap_or_default();
             for ((column, first), last) in own.into_iter().zip(&last).filter(|((column, _), _)| of_load(&column.name)) {
                 if let (Some(Value::Count(first)), Some(Value::Count(last))) = (first, last)
                     && let Some(amount) = last.checked_sub(*first)
@@ -265,7 +265,7 @@ impl Source {
     /// One value or none for each column of this source, whatever happens.
     fn sample(&mut self, second: u64) -> Vec<Option<Value>> {
         let Ok(reading) = &mut self.reading else { return vec![None; self.width] };
-        let (got, wanted) = match reading.sample() {
+        let (got, wanted) = match reading() {
             Ok(values) if values.len() == self.width => return values,
             Ok(values) => (values.len(), self.width),
             Err(error) => {
@@ -320,10 +320,8 @@ mod tests {
     /// A source whose reading number `n` (from 0) is what the function makes of `n`.
     struct Fake {
         name: &'static str,
-        sample: fn(u64) -> Result<Vec<Option<Value>>>,
+        sample: fn(u64) -> Result<Row>,
     }
-
-    struct FakeReading(fn(u64) -> Result<Vec<Option<Value>>>, u64);
 
     impl Sampler for Fake {
         fn name(&self) -> &'static str {
@@ -335,22 +333,16 @@ mod tests {
         fn columns(&self, _target: &Target) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]
         }
-        fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
+        fn open(&self, _host: &Host, _target: &Target) -> Result<Reading> {
             if self.name == "absent" {
                 return Err(Error::host("no such file").hint("make one"));
             }
-            Ok(Box::new(FakeReading(self.sample, 0)))
+            let (sample, mut numbers) = (self.sample, 0..);
+            Ok(Box::new(move || sample(numbers.next().unwrap())))
         }
     }
 
-    impl OpenSampler for FakeReading {
-        fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-            self.1 += 1;
-            (self.0)(self.1 - 1)
-        }
-    }
-
-    fn good(n: u64) -> Result<Vec<Option<Value>>> {
+    fn good(n: u64) -> Result<Row> {
         Ok(vec![count(n)])
     }
 

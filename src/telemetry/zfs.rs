@@ -4,13 +4,13 @@
 //! Operations, bytes and times of each device of a pool stand in the columns of that device. ARC and intent log are the
 //! machine's: other pools share them. A stack without a pool has none of these columns.
 
-use super::{ColumnSource, OpenSampler, Sampler, Target, count};
+use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::kstat;
 use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
-use crate::record::seconds::Value;
+use crate::record::seconds::Row;
 use std::collections::BTreeMap;
 
 /// The source `zfs`.
@@ -75,7 +75,7 @@ impl Sampler for Zfs {
         named.chain(TXGS.iter().map(|(column, _)| column)).map(ColumnDef::column).collect()
     }
 
-    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>> {
+    fn open(&self, host: &Host, target: &Target) -> Result<Reading> {
         let pools = target.pools.iter().map(|pool| (pool.clone(), 0)).collect();
         let mut open = OpenZfs { host: host.clone(), pools, sums: TxgSums::default() };
         if !open.pools.is_empty() {
@@ -83,12 +83,12 @@ impl Sampler for Zfs {
             open.sample().map_err(|error| error.hint("these statistics come with OpenZFS 2"))?;
             open.sums = TxgSums::default();
         }
-        Ok(Box::new(open))
+        Ok(Box::new(move || open.sample()))
     }
 }
 
-impl OpenSampler for OpenZfs {
-    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
+impl OpenZfs {
+    fn sample(&mut self) -> Result<Row> {
         if self.pools.is_empty() {
             return Ok(Vec::new());
         }
@@ -102,9 +102,7 @@ impl OpenSampler for OpenZfs {
         row.extend(TXGS.iter().map(|(_, of)| count(of(&self.sums))));
         Ok(row)
     }
-}
 
-impl OpenZfs {
     /// Adds the transaction groups that were committed since the last look; the module keeps the last hundred of a pool
     /// (`zfs_txg_history`).
     fn add_groups(&mut self) -> Result<()> {
@@ -153,7 +151,7 @@ mod tests {
         let mut open = Zfs.open(&host, &target()).unwrap();
         let columns = Zfs.columns(&target());
         let mut read = || {
-            let row = open.sample().unwrap();
+            let row = open().unwrap();
             assert_eq!(row.len(), columns.len());
             columns.iter().map(|column| column.name.clone()).zip(row).collect::<BTreeMap<_, _>>()
         };
@@ -174,7 +172,7 @@ mod tests {
     fn a_stack_without_a_pool_has_no_columns_and_no_gap() {
         let (_root, host) = machine();
         assert!(Zfs.columns(&Target::default()).is_empty());
-        assert_eq!(Zfs.open(&host, &Target::default()).unwrap().sample().unwrap(), []);
+        assert_eq!(Zfs.open(&host, &Target::default()).unwrap()().unwrap(), []);
         assert!(Zfs.open(&host, &target()).is_err());
     }
 }

@@ -4,7 +4,7 @@
 
 use super::timed::{Spread, Timed};
 use super::wal_segments::{Segments, unavailable};
-use super::{Measuring, Place, Window, Workload, WorkloadInfo};
+use super::{Measuring, Place, Told, Window, Workload, WorkloadInfo};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::host::time::{micros, now, wall_us};
@@ -78,7 +78,7 @@ impl Workload for Files {
         let (mut writes, mut reads) = (Timed::new("write"), Timed::new("read"));
         let mut seconds = Spread::new(listener);
         let begun = now();
-        listener.began(wall_us());
+        listener(Told::Began(wall_us()));
         for number in 0.. {
             let enough = number >= LEAST_FILES;
             if enough && (micros(begun.elapsed()) >= until.longest.0 || (until.progress)()?.is_over) {

@@ -145,24 +145,27 @@ pub struct GuestIsBack<'a> {
 /// Takes the filesystems of a stack away as a machine that stops does, and opens them again.
 pub struct MachineCrash<'a> {
     /// Stops each filesystem at once: nothing is written back from here on.
-    pub stop: &'a dyn Fn() -> Result<()>,
+    pub stop: Box<dyn Fn() -> Result<()> + 'a>,
     /// Mounts each again, which replays its journal. How long the mounts took together, microseconds.
-    pub open: &'a dyn Fn() -> Result<u64>,
+    pub open: Box<dyn Fn() -> Result<u64> + 'a>,
 }
+
+/// Something that is done to a snapshot, by its number.
+pub type SnapshotAction<'a, T> = Box<dyn Fn(u64) -> Result<T> + Sync + 'a>;
 
 /// Makes and deletes snapshots of the stack, by number.
 pub struct SnapshotActions<'a> {
-    pub make: &'a (dyn Fn(u64) -> Result<()> + Sync),
-    pub delete: &'a (dyn Fn(u64) -> Result<()> + Sync),
+    pub make: SnapshotAction<'a, ()>,
+    pub delete: SnapshotAction<'a, ()>,
     /// The folder of a snapshot that is made empty and then to be filled with reflinks of the data; `None` where a snapshot
     /// has all files as they were at one moment.
-    pub filled: &'a (dyn Fn(u64) -> Option<PathBuf> + Sync),
+    pub filled: Box<dyn Fn(u64) -> Option<PathBuf> + Sync + 'a>,
     /// Makes a copy of a snapshot that can be written: the folder of the origin, and of the copy, where the stack has such.
-    pub copy: &'a (dyn Fn(u64) -> Result<Option<(PathBuf, PathBuf)>> + Sync),
+    pub copy: SnapshotAction<'a, Option<(PathBuf, PathBuf)>>,
     /// Whether a snapshot has become useless because its own room was full.
-    pub is_lost: &'a (dyn Fn(u64) -> Result<bool> + Sync),
+    pub is_lost: SnapshotAction<'a, bool>,
     /// Bytes in use, those that snapshots hold included.
-    pub used: &'a (dyn Fn() -> Result<u64> + Sync),
+    pub used: Box<dyn Fn() -> Result<u64> + Sync + 'a>,
 }
 
 /// Where a workload runs.
@@ -184,17 +187,41 @@ pub struct Place<'a> {
     pub raw: &'a Path,
 }
 
-/// What the measurement tells while it goes on. Called from the workload's own threads.
-pub trait Listener: Sync {
-    /// The first operation began at this wall clock moment (microseconds since 1970). Called once, maybe a good while
-    /// after it: seconds are counted from that moment.
-    fn began(&self, wall_us: u64);
-    /// A second is complete: no further operation of it will come. In order; seconds in which nothing was done come
-    /// with zero operations, those without any load do not come.
-    fn second(&self, second: ClientSecond);
-    /// Latencies of one measure in a part of the measurement, seldom more than a second; of all measures in the order
-    /// of time. What ended after the last whole second is reported too.
-    fn latencies(&self, interval: LatencyInterval);
+/// What a measurement tells while it goes on.
+#[derive(Debug)]
+pub enum Told {
+    /// The first operation began at this wall clock moment (microseconds since 1970). Told once, maybe a good while after it:
+    /// seconds are counted from that moment.
+    Began(u64),
+    /// A second is complete: no further operation of it will come. In order; seconds in which nothing was done come with
+    /// zero operations, those without any load do not come.
+    Second(ClientSecond),
+    /// Latencies of one measure in a part of the measurement, seldom more than a second; of all measures in the order of
+    /// time. What ended after the last whole second is reported too.
+    Latencies(LatencyInterval),
+}
+
+/// Hears what a measurement tells, from the workload's own threads.
+pub type Listener<'a> = dyn Fn(Told) + Sync + 'a;
+
+impl ClientSecond {
+    /// A second in which nothing was done yet, and every operation is looked at.
+    ///
+    /// # Errors
+    /// As [`empty_histogram`].
+    pub(crate) fn empty(second: u64) -> Result<ClientSecond> {
+        let (done, failed, skipped, late, idle_us) = (0, 0, 0, 0, None);
+        Ok(ClientSecond {
+            second,
+            done,
+            failed,
+            skipped,
+            late,
+            idle_us,
+            log_sample: 1.0,
+            latencies: empty_histogram()?,
+        })
+    }
 }
 
 /// An empty histogram of latencies in microseconds: three significant digits, as wide as what it is given.
@@ -224,7 +251,7 @@ pub struct Measuring<'a> {
     pub options: &'a Options,
     pub memory: Memory,
     pub until: Until<'a>,
-    pub listener: &'a dyn Listener,
+    pub listener: &'a Listener<'a>,
 }
 
 /// One kind of workload.
@@ -251,12 +278,12 @@ pub trait Workload: Sync {
     /// The key and what is wrong with it.
     fn check(&self, options: &Options) -> Result<(), OptionProblem>;
     /// What a person should know before the run ("more clients than scale: row locks").
-    fn warnings(&self, _options: &Options, _memory: Memory) -> Vec<String> {
-        Vec::new()
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
+        self.as_pgbench(options).map(|plain| Pgbench.warnings(&plain, memory)).unwrap_or_default()
     }
     /// Connections that its clients hold at the same time.
-    fn connections(&self, _options: &Options) -> u64 {
-        0
+    fn connections(&self, options: &Options) -> u64 {
+        self.as_pgbench(options).map_or(0, |plain| Pgbench.connections(&plain))
     }
     /// Whether it makes snapshots of the stack while it is measured.
     fn makes_snapshots(&self) -> bool {

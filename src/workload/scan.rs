@@ -5,7 +5,7 @@
 use super::pgbench::Pgbench;
 use super::timed::{Spread, Timed};
 use super::wal_segments::Segments;
-use super::{Measuring, Window, Workload, WorkloadInfo};
+use super::{Measuring, Told, Window, Workload, WorkloadInfo};
 use crate::cluster::client::Client;
 use crate::cluster::server::DATABASE;
 use crate::error::{Context, Error, Result};
@@ -107,7 +107,7 @@ impl Workload for Scan {
         let (mut scans, mut seconds) = (Timed::new("scan"), Spread::new(listener));
         let begun = now();
         let mut elapsed_us = 0;
-        listener.began(wall_us());
+        listener(Told::Began(wall_us()));
         while scans.slices.len() < LEAST_SCANS
             || (micros(begun.elapsed()) < until.longest.0 && !(until.progress)()?.is_over)
         {

@@ -1,6 +1,6 @@
 //! Large pieces of work that are timed as wholes: a scan, a file.
 
-use super::{ClientSecond, Listener, empty_histogram};
+use super::{ClientSecond, Listener, Told};
 use crate::error::Result;
 use crate::record::counts::{Measure, MeasureSlice};
 
@@ -37,14 +37,14 @@ impl Timed {
 
 /// Tells seconds of pieces that are longer than one: what a piece did is spread evenly over its time.
 pub(super) struct Spread<'a> {
-    listener: &'a dyn Listener,
+    listener: &'a Listener<'a>,
     /// MiB of the seconds that are not told yet.
     seconds: Vec<f64>,
     told: usize,
 }
 
 impl<'a> Spread<'a> {
-    pub fn new(listener: &'a dyn Listener) -> Spread<'a> {
+    pub fn new(listener: &'a Listener<'a>) -> Spread<'a> {
         Spread { listener, seconds: Vec::new(), told: 0 }
     }
 
@@ -60,11 +60,8 @@ impl<'a> Spread<'a> {
         while (self.told as u64 + 1) * S <= ended_us {
             let done = self.seconds[self.told].round() as u64;
             self.told += 1;
-            let latencies = empty_histogram()?;
-            let second = self.told as u64;
-            let (failed, skipped, late, idle_us) = (0, 0, 0, None);
-            let second = ClientSecond { second, done, failed, skipped, late, idle_us, log_sample: 1.0, latencies };
-            self.listener.second(second);
+            let second = ClientSecond { done, ..ClientSecond::empty(self.told as u64)? };
+            (self.listener)(Told::Second(second));
         }
         Ok(())
     }
@@ -73,27 +70,20 @@ impl<'a> Spread<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::latency::LatencyInterval;
     use std::sync::Mutex;
-
-    #[derive(Default)]
-    struct Heard(Mutex<Vec<(u64, u64)>>);
-
-    impl Listener for Heard {
-        fn began(&self, _wall_us: u64) {}
-        fn second(&self, second: ClientSecond) {
-            self.0.lock().unwrap().push((second.second, second.done));
-        }
-        fn latencies(&self, _interval: LatencyInterval) {}
-    }
 
     #[test]
     fn a_piece_is_spread_over_its_seconds_and_complete_ones_are_told_once() {
-        let heard = Heard::default();
-        let mut spread = Spread::new(&heard);
+        let heard = Mutex::new(Vec::new());
+        let listener = |told| {
+            if let Told::Second(second) = told {
+                heard.lock().unwrap().push((second.second, second.done));
+            }
+        };
+        let mut spread = Spread::new(&listener);
         spread.add(100 * MIB, 0, 2_500_000).unwrap();
-        assert_eq!(*heard.0.lock().unwrap(), [(1, 40), (2, 40)]);
+        assert_eq!(*heard.lock().unwrap(), [(1, 40), (2, 40)]);
         spread.add(60 * MIB, 2_600_000, 3_200_000).unwrap();
-        assert_eq!(*heard.0.lock().unwrap(), [(1, 40), (2, 40), (3, 60)]);
+        assert_eq!(*heard.lock().unwrap(), [(1, 40), (2, 40), (3, 60)]);
     }
 }

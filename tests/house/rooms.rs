@@ -30,6 +30,7 @@ const ROOMS: &[Room] = &[
     room("error", &[]),
     room("units", &[]),
     room("host", &["units", "error", "parse", "record::facts"]),
+    // A line of the server's log is read into what the record keeps of it.
     room("parse", &["units", "error", "record::window"]),
     room("record", &["units", "error"]),
     room("plan", &["units", "error", "record", "host::files"]),

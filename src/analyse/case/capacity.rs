@@ -1,16 +1,16 @@
 //! The highest rate within a latency limit: what the steps of each search passed, and what the searches of a case say together.
 //!
-//! Whether a step passed and what a search says is asked of `stats::search`, as the driver does for its next step.
+//! Whether a step passed is asked of `record::search`, and what a search says of `stats::search`, as the driver does for its
+//! next step.
 
 use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::analyse::findings::{Capacity, CapacityStep};
 use crate::record::operation::Operation;
-use crate::record::search::{SearchCounts, StepCounts};
+use crate::record::search::{Failed, SearchCounts};
 use crate::stats::interval::TrialMean;
 use crate::stats::moments;
-use crate::stats::search;
-use crate::stats::search::{Counted, Failed, Try};
+use crate::stats::search::{self, Try};
 use crate::units::{Micros, significant};
 use hdrhistogram::Histogram;
 
@@ -36,21 +36,20 @@ impl CapacitySums {
         self.peaks.push(search.peak_tps);
         self.open += u64::from(about(search).is_none());
         for (place, step) in (1..).zip(&search.steps) {
-            let counted = counted(step);
-            let failed = counted.failed();
+            let failed = step.failed_by();
             self.by_client += u64::from(failed == Some(Failed::Client));
             let histogram = latencies.iter().find(|(tag, _)| *tag == step.tag).map(|(_, histogram)| histogram);
             self.steps.push(CapacityStep {
                 trial,
                 step: place,
                 rate: step.rate,
-                due: counted.due(),
+                due: step.due(),
                 done: step.done,
                 failed: step.failed,
                 skipped: step.skipped,
                 late: step.late,
-                late_share: counted.late_share(),
-                p99_us: histogram.and_then(|histogram| p99_of_due(histogram, counted.due())),
+                late_share: step.late_share(),
+                p99_us: histogram.and_then(|histogram| p99_of_due(histogram, step.due())),
                 silent_s: step.silent_s,
                 driver_lag_us_mean: step.driver_lag_us_sum as f64 / step.done.max(1) as f64,
                 failed_by: failed.map(|failed| failed_words(failed).to_owned()),
@@ -122,25 +121,12 @@ pub fn about(search: &SearchCounts) -> Option<TrialMean> {
 }
 
 fn tried(search: &SearchCounts) -> Vec<Try> {
-    search.steps.iter().map(|step| Try { rung: step.rung, passed: counted(step).failed().is_none() }).collect()
+    search.steps.iter().map(|step| Try { rung: step.rung, passed: step.failed_by().is_none() }).collect()
 }
 
 /// The rate of rung 0.
 fn first_rate(search: &SearchCounts) -> Option<f64> {
     search.steps.first().map(|step| step.rate / search::ratio(f64::from(step.rung)))
-}
-
-fn counted(step: &StepCounts) -> Counted {
-    Counted {
-        rate: step.rate,
-        elapsed_s: step.elapsed_us as f64 / 1e6,
-        done: step.done,
-        failed: step.failed,
-        skipped: step.skipped,
-        late: step.late,
-        silent_s: step.silent_s,
-        lagging: step.lagging,
-    }
 }
 
 /// The 99th percentile where those that were skipped or failed are slower than all others.
@@ -161,6 +147,7 @@ fn failed_words(failed: Failed) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::search::StepCounts;
 
     #[test]
     fn skipped_operations_are_slower_than_the_99th_percentile_of_those_done() {

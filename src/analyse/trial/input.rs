@@ -10,7 +10,9 @@ use crate::record::merged::MergeRecord;
 use crate::record::run::RunRecord;
 use crate::record::trial::TrialRecord;
 use crate::record::verdict::VerdictRecord;
+use crate::store::seconds::ColumnData;
 use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
 
 /// A run without its trials.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,11 +70,6 @@ pub struct PhaseLatencies {
     pub outside: Option<Histogram<u64>>,
 }
 
-/// Marks a reading that is absent among whole numbers. No counter of a kernel or a server gets there.
-const ABSENT: u64 = u64::MAX;
-/// Marks an absent text among the codes of a dictionary.
-const ABSENT_CODE: u32 = u32::MAX;
-
 /// The rows of one trial, column by column, by name.
 ///
 /// Row k is what was read after second k of the measurement, row 0 at its start; rows are dense, so a tick that was
@@ -81,20 +78,21 @@ const ABSENT_CODE: u32 = u32::MAX;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seconds {
     rows: usize,
-    columns: Vec<(String, Data)>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Data {
-    CountSeries(Vec<u64>),
-    Texts { words: Vec<String>, codes: Vec<u32> },
+    columns: BTreeMap<String, ColumnData>,
 }
 
 impl Seconds {
+    #[must_use]
+    pub fn of(columns: BTreeMap<String, ColumnData>) -> Seconds {
+        let rows = columns.values().map(ColumnData::rows).max().unwrap_or(0);
+        Seconds { rows, columns }
+    }
+
     /// No columns yet, `rows` rows, row 0 included.
+    #[cfg(test)]
     #[must_use]
     pub fn new(rows: usize) -> Seconds {
-        Seconds { rows, columns: Vec::new() }
+        Seconds { rows, columns: BTreeMap::new() }
     }
 
     /// Number of rows, row 0 included.
@@ -105,48 +103,36 @@ impl Seconds {
 
     /// Adds a column of whole numbers; `present[row]` says whether `values[row]` was read. Rows beyond the end of either
     /// are absent, values beyond the last row are dropped.
-    pub fn push_counts(&mut self, name: impl Into<String>, mut values: Vec<u64>, present: &[bool]) {
-        values.resize(self.rows, ABSENT);
-        for (row, value) in values.iter_mut().enumerate() {
-            if !present.get(row).copied().unwrap_or(false) {
-                *value = ABSENT;
-            }
-        }
-        self.columns.push((name.into(), Data::CountSeries(values)));
+    #[cfg(test)]
+    #[expect(clippy::needless_pass_by_value, reason = "tests hand over what they have made")]
+    pub fn push_counts(&mut self, name: impl Into<String>, values: Vec<u64>, present: &[bool]) {
+        let read = |row: usize| values.get(row).copied().filter(|_| present.get(row) == Some(&true));
+        self.columns.insert(name.into(), ColumnData::Count((0..self.rows).map(read).collect()));
     }
 
-    /// Adds a column of texts, kept as a dictionary: a name that repeats costs four bytes.
+    /// Adds a column of texts.
     #[cfg(test)]
     pub fn push_texts<'t>(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Option<&'t str>>) {
         let mut words: Vec<String> = Vec::new();
-        let mut known = std::collections::HashMap::new();
         let mut codes = Vec::with_capacity(self.rows);
         for value in values.into_iter().take(self.rows) {
-            codes.push(value.map_or(ABSENT_CODE, |text| match known.get(text) {
-                Some(code) => *code,
-                None => {
-                    let code = u32::try_from(words.len()).unwrap_or(ABSENT_CODE);
+            let code = value.map(|text| {
+                let known = words.iter().position(|word| word == text);
+                known.unwrap_or_else(|| {
                     words.push(text.to_owned());
-                    known.insert(text.to_owned(), code);
-                    code
-                }
-            }));
+                    words.len() - 1
+                })
+            });
+            codes.push(code.map(|code| u32::try_from(code).unwrap()));
         }
-        codes.resize(self.rows, ABSENT_CODE);
-        self.columns.push((name.into(), Data::Texts { words, codes }));
+        codes.resize(self.rows, None);
+        self.columns.insert(name.into(), ColumnData::Text { words, codes });
     }
 
     /// Keeps the columns whose names `keep` approves.
     #[cfg(test)]
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
-        self.columns.retain(|(name, _)| keep(name));
-    }
-
-    /// Adds a column of texts that is a dictionary already: the place in `words` for each row.
-    pub fn push_words(&mut self, name: impl Into<String>, words: Vec<String>, codes: &[Option<u32>]) {
-        let mut codes: Vec<u32> = codes.iter().map(|code| code.unwrap_or(ABSENT_CODE)).collect();
-        codes.resize(self.rows, ABSENT_CODE);
-        self.columns.push((name.into(), Data::Texts { words, codes }));
+        self.columns.retain(|name, _| keep(name));
     }
 
     /// The whole numbers of a column; `None` where there is no such column or it is of another type.
@@ -164,8 +150,8 @@ impl Seconds {
 
     fn numbers(&self, name: &str) -> Option<CountSeries<'_>> {
         match self.column(name)? {
-            Data::CountSeries(values) => Some(CountSeries(values)),
-            Data::Texts { .. } => None,
+            ColumnData::Count(values) => Some(CountSeries(values)),
+            ColumnData::Text { .. } => None,
         }
     }
 
@@ -173,20 +159,20 @@ impl Seconds {
     #[must_use]
     pub fn texts(&self, column: &ColumnDef) -> Option<Texts<'_>> {
         match self.column(column.name)? {
-            Data::Texts { words, codes } => Some(Texts { words, codes }),
-            Data::CountSeries(_) => None,
+            ColumnData::Text { words, codes } => Some(Texts { words, codes }),
+            ColumnData::Count(_) => None,
         }
     }
 
-    fn column(&self, name: &str) -> Option<&Data> {
+    fn column(&self, name: &str) -> Option<&ColumnData> {
         debug_assert!(reads::wanted(name), "analysis reads `{name}`, which `analyse::reads` does not list");
-        self.columns.iter().find(|(known, _)| known == name).map(|(_, data)| data)
+        self.columns.get(name)
     }
 }
 
 /// A column of whole numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct CountSeries<'a>(&'a [u64]);
+pub struct CountSeries<'a>(&'a [Option<u64>]);
 
 impl CountSeries<'_> {
     /// Rows, present or not.
@@ -199,13 +185,13 @@ impl CountSeries<'_> {
     #[inline]
     #[must_use]
     pub fn at(&self, row: usize) -> Option<u64> {
-        self.0.get(row).copied().filter(|value| *value != ABSENT)
+        self.0.get(row).copied().flatten()
     }
 
     /// Whether any row has a reading.
     #[must_use]
     pub fn any(&self) -> bool {
-        self.0.iter().any(|value| *value != ABSENT)
+        self.0.iter().any(Option::is_some)
     }
 }
 
@@ -213,7 +199,7 @@ impl CountSeries<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct Texts<'a> {
     words: &'a [String],
-    codes: &'a [u32],
+    codes: &'a [Option<u32>],
 }
 
 impl<'a> Texts<'a> {
@@ -227,7 +213,7 @@ impl<'a> Texts<'a> {
     #[inline]
     #[must_use]
     pub fn code(&self, row: usize) -> Option<usize> {
-        self.codes.get(row).filter(|code| **code != ABSENT_CODE).map(|code| *code as usize)
+        self.codes.get(row).copied().flatten().map(|code| code as usize)
     }
 
     /// The different texts, in the order of their first row.

@@ -1,7 +1,7 @@
 //! Columns of `waits.parquet` after those that say which trial it is, and the columns of a case's axes.
 
 use super::{ColumnDef, SECOND, gauge, interval};
-use crate::record::column::{Column, ColumnKind, ColumnType};
+use crate::record::column::{Column, ColumnKind, ColumnType, free_name};
 use std::collections::BTreeMap;
 
 const TIME_US: ColumnDef =
@@ -34,24 +34,12 @@ pub(crate) fn waits() -> [Column; 6] {
 pub fn axes(axes: &BTreeMap<String, String>) -> Vec<(Column, &str)> {
     let mut columns: Vec<(Column, &str)> = Vec::new();
     for (axis, value) in axes {
-        let stem = axis_name(axis);
-        let mut name = stem.clone();
-        let mut number = 2;
-        while columns.iter().any(|(column, _)| column.name == name) {
-            name = format!("{stem}_{number}");
-            number += 1;
-        }
+        let name = free_name("axis_", axis, |name| columns.iter().any(|(column, _)| column.name == name));
         let doc = format!("value of the plan's axis `{axis}` for this case");
         let kind = ColumnKind::Gauge;
         columns.push((Column { name, unit: String::new(), kind, of: ColumnType::Text, doc }, value));
     }
     columns
-}
-
-/// Name of the column of an axis, in plain letters.
-fn axis_name(axis: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    format!("axis_{}", axis.chars().map(plain).collect::<String>())
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn to_fresh(trial: &mut Trial<'_, '_>) -> Result<()> {
     let aside = template::aside(trial.session)?;
     let moved =
         copy::copy_off(&cluster, &aside, &trial.session.interrupt).and_then(|_| build_anew(trial)).and_then(|()| {
-            let spec = cluster::server_spec(trial)?;
+            let spec = cluster::server_spec(trial, cluster::wal_folder(trial)?)?;
             copy::copy(&aside, &spec, &trial.session.interrupt)?;
             trial.cluster = Some(spec);
             Ok(())

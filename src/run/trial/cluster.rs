@@ -16,7 +16,6 @@ use crate::record::stack::End;
 use crate::record::window::Extent;
 use crate::run::session::Template;
 use crate::run::{template, undo, window};
-use crate::workload::Place;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,7 +31,7 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
         return Ok(());
     }
     let template = template(trial)?;
-    let spec = server_spec(trial)?;
+    let spec = server_spec(trial, wal_folder(trial)?)?;
     let begun = now();
     let bytes = copy::copy(&template.data, &spec, &trial.session.interrupt)?;
     trial.record.data = Some(DataFacts {
@@ -77,17 +76,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
         client.query(&server::create_tablespace(name, folder)?)?;
     }
     let raw = trial.staging.raw();
-    let place = Place {
-        host: &session.host,
-        folder: &folder,
-        server: Some(&server),
-        crash: None,
-        snapshots: None,
-        user: &session.user,
-        interrupt: &session.interrupt,
-        raw: &raw,
-    };
-    trial.workload.place_data(&place, &trial.case.workload.options)?;
+    trial.workload.place_data(&session.place(&folder, Some(&server), &raw), &trial.case.workload.options)?;
     client.query("CHECKPOINT")?;
     if let Some(age) = &mut trial.record.age {
         let stack = trial.stack.as_ref().ok_or_else(missing)?;
@@ -129,12 +118,14 @@ pub(super) fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
     Ok(path.to_path_buf())
 }
 
+/// Folder of `pg_wal` on the stack as it is now, where it is elsewhere than the data.
+pub(super) fn wal_folder(trial: &Trial<'_, '_>) -> Result<Option<PathBuf>> {
+    let wal = trial.stack()?.folders.get(&End::Wal);
+    wal.map(|wal| Ok(folder_on(trial, &wal.join("pgstrata-wal"))?.join("pg_wal"))).transpose()
+}
+
 /// The cluster on the stack as it is now.
-pub(super) fn server_spec(trial: &Trial<'_, '_>) -> Result<ServerSpec> {
-    let wal = match trial.stack()?.folders.get(&End::Wal) {
-        Some(wal) => Some(folder_on(trial, &wal.join("pgstrata-wal"))?.join("pg_wal")),
-        None => None,
-    };
+pub(super) fn server_spec(trial: &Trial<'_, '_>, wal: Option<PathBuf>) -> Result<ServerSpec> {
     let missing = || Error::bug("a server was to be started before it was found");
     let folder = trial.folder.as_ref().ok_or_else(missing)?;
     let session = &trial.session;

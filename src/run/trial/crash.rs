@@ -15,16 +15,16 @@ use crate::provision::stack::reopen_stack;
 use crate::provision::{guest_disk, knobs};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Step};
-use crate::record::latency::LatencyInterval;
 use crate::record::recovery::BeforeCrash;
 use crate::record::stack::End;
 use crate::record::trial::{Gap, StepTime, TrialRecord};
 use crate::run::crashed::Crashed;
 use crate::run::died::Died;
+use crate::run::measure::second_event;
 use crate::run::session::{Session, Templates};
-use crate::run::{sitting, undo};
+use crate::run::sitting;
 use crate::units::Micros;
-use crate::workload::{ClientSecond, Crash, GuestIsBack, Listener, Measuring, Place, Progress, Until};
+use crate::workload::{Crash, GuestIsBack, Measuring, Place, Progress, Told, Until};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -163,22 +163,26 @@ fn measure_on(
 ) -> Result<()> {
     let (opened, mounts_us) = open(trial, hand_over)?;
     trial.folder = Some(hand_over.folder.clone());
+    let bin = trial.case.postgres.as_ref().map(|postgres| &postgres.bin);
+    trial.install = bin.map(|bin| install::find(&trial.session.host, bin)).transpose()?;
     trial.server = Some(Server::crashed(server_spec(trial, hand_over)?));
     let (before, answers_apart_us) = (&hand_over.before, crashed.answers_apart_us);
     let crash = Some(Crash::GuestIsBack(GuestIsBack { before, away_us, answers_apart_us, begun, opened, mounts_us }));
-    let mut options = trial.case.workload.options.clone();
-    for (key, value) in &trial.record.decided.0 {
-        options.set(key, value.clone());
-    }
     let raw = trial.staging.raw();
-    let shown = Shown { trial };
     let mut progress = || Ok(Progress::default());
+    // The seconds of the second half are shown, and stored as the counts of the recovery alone.
+    let listener = |told| {
+        if let Told::Second(second) = told {
+            // A run folder that takes no more says so when the trial is stored.
+            drop(trial.session.events.emit(second_event(trial.key, &second)));
+        }
+    };
     let counts = trial.workload.measure(Measuring {
         place: &Place { crash, ..trial.place(&raw)? },
-        options: &options,
+        options: &trial.options(),
         memory: trial.session.memory_of(trial.case),
         until: Until { longest: Micros(0), progress: &mut progress },
-        listener: &shown,
+        listener: &listener,
     })?;
     if let Some(window) = &mut trial.record.window {
         window.ended_us = time::wall_us();
@@ -217,43 +221,11 @@ fn mount_us(command: &CommandLog) -> Option<u64> {
 
 /// The server as it was, on the same folders, which are there.
 fn server_spec(trial: &Trial<'_, '_>, hand_over: &HandOver) -> Result<ServerSpec> {
-    let missing = || Error::bug("a workload without a server crashed with its guest");
-    let postgres = trial.case.postgres.as_ref().ok_or_else(missing)?;
-    let session = &trial.session;
     // Its files name it by that: tablespaces, and pg_wal.
     let data = trial.stack()?.folders.get(&End::Data).filter(|folder| hand_over.folder.starts_with(folder));
     data.ok_or_else(|| Error::bug(format!("{} is not where it was before the crash", hand_over.folder.display())))?;
-    Ok(ServerSpec {
-        install: install::find(&session.host, &postgres.bin)?,
-        user: session.user.clone(),
-        data: hand_over.folder.join("cluster"),
-        wal: hand_over.wal.clone(),
-        socket_folder: undo::make_folder_for(&session.ledger, &session.folder.join("pgstrata-socket"), &session.user)?,
-        log: trial.staging.raw().join("server.log"),
-        settings: hand_over.settings.clone(),
-        initdb: postgres.initdb.clone(),
-    })
-}
-
-/// Shows the seconds of the second half; they are stored as the counts of the recovery alone.
-struct Shown<'t, 's, 'a> {
-    trial: &'t Trial<'s, 'a>,
-}
-
-impl Listener for Shown<'_, '_, '_> {
-    fn began(&self, _wall_us: u64) {}
-
-    fn second(&self, second: ClientSecond) {
-        // A run folder that takes no more says so when the trial is stored.
-        drop(self.trial.session.events.emit(Event::Second {
-            trial: self.trial.key.clone(),
-            second: second.second,
-            done: second.done,
-            latency_us_p99: (second.done > 0).then(|| second.latencies.value_at_quantile(0.99)),
-        }));
-    }
-
-    fn latencies(&self, _interval: LatencyInterval) {}
+    let spec = cluster::server_spec(trial, hand_over.wal.clone())?;
+    Ok(ServerSpec { settings: hand_over.settings.clone(), ..spec })
 }
 
 #[cfg(test)]

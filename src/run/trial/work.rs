@@ -9,7 +9,7 @@ use crate::provision::machine_crash::MachineCrash;
 use crate::provision::snapshots::Snapshots;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
-use crate::run::measure::{Files, Measured, Measurement};
+use crate::run::measure::Measurement;
 use crate::run::window;
 use crate::telemetry::Target;
 use crate::units::Micros;
@@ -49,7 +49,8 @@ fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut Watch>) ->
 }
 
 pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let options = &decided(trial)?;
+    decide(trial)?;
+    let options = &trial.options();
     trial.record.operation = trial.workload.operation(options)?;
     let target = target_of(trial)?;
     let raw = trial.staging.raw();
@@ -61,27 +62,26 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     let span = Micros(expected_us);
     let longest = Micros(watch.as_ref().map_or(expected_us, Watch::longest_us));
     let machine = MachineCrash::of(&trial.session.host, &trial.case.stack, trial.stack()?);
-    let (stop, open) = (|| machine.stop(), || machine.open());
     let crash = match &trial.session.guest {
         Some(_) => workload::Crash::Guest,
-        None => workload::Crash::Filesystems(workload::MachineCrash { stop: &stop, open: &open }),
+        None => workload::Crash::Filesystems(workload::MachineCrash {
+            stop: Box::new(|| machine.stop()),
+            open: Box::new(|| machine.open()),
+        }),
     };
     let snapshots = snapshots_of(trial)?;
-    let (make, delete) = (|number| of(&snapshots)?.make(number), |number| of(&snapshots)?.delete(number));
-    let (copy, is_lost) = (|number| of(&snapshots)?.copy(number), |number| of(&snapshots)?.is_lost(number));
-    let filled = |number| snapshots.as_ref().and_then(|all| all.filled(number));
-    let used = || of(&snapshots)?.used();
-    let actions = workload::SnapshotActions {
-        make: &make,
-        delete: &delete,
-        filled: &filled,
-        copy: &copy,
-        is_lost: &is_lost,
-        used: &used,
-    };
-    let actions = snapshots.is_some().then_some(actions);
+    let actions = snapshots.as_ref().map(|all| workload::SnapshotActions {
+        make: Box::new(|number| all.make(number)),
+        delete: Box::new(|number| all.delete(number)),
+        filled: Box::new(|number| all.filled(number)),
+        copy: Box::new(|number| all.copy(number)),
+        is_lost: Box::new(|number| all.is_lost(number)),
+        used: Box::new(|| all.used()),
+    });
     let mut progress = || watch.as_mut().map_or_else(|| Ok(Progress::default()), Watch::progress);
-    let measured = Measurement {
+    // A copy: a measurement that fails leaves the record as it was.
+    let mut record = trial.record.clone();
+    let began_us = Measurement {
         host: &trial.session.host,
         key: trial.key,
         run: &trial.session.record.id,
@@ -96,30 +96,21 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     .run(
         &Place { crash: Some(crash), snapshots: actions, ..trial.place(&raw)? },
         Until { longest, progress: &mut progress },
-        &Files { seconds: trial.staging.seconds(), latencies: trial.staging.latencies(), waits: trial.staging.waits() },
+        &trial.staging,
+        &mut record,
     )?;
-    noted(trial, measured, watch)
+    let ended_us = wall_us();
+    let began_us = began_us.ok_or_else(|| {
+        Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
+    })?;
+    trial.record = record;
+    conclude(trial, began_us, ended_us, watch)
 }
 
-/// Takes what was measured into the record. A measurement that ends with the crash of its guest is handed over.
-fn noted(trial: &mut Trial<'_, '_>, measured: Measured, watch: Option<Watch>) -> Result<()> {
-    let ended_us = wall_us();
-    let Some(began_us) = measured.began_us else {
-        return Err(
-            Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
-        );
-    };
-    let ended = measured.counts.ended.clone();
-    trial.record.counts = Some(measured.counts);
+/// Notes how the measurement ended. One that ends with the crash of its guest is handed over.
+fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Option<Watch>) -> Result<()> {
+    let ended = trial.record.counts.as_ref().and_then(|counts| counts.ended.clone());
     trial.note_full_load(ended.as_deref(), began_us);
-    trial.record.waits = measured.waits;
-    trial.record.columns = measured.columns;
-    trial.record.gaps = measured.gaps;
-    trial.record.cpu_taken = measured.cpu_taken;
-    trial.record.load_counts = measured.load_counts;
-    trial.record.clock_step_us = Some(measured.clock_step_us);
-    trial.record.telemetry_cpu_us_by = measured.telemetry_cpu_us_by;
-    trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
     let is_full = trial.record.full.is_some();
     let before_crash = trial.record.counts.as_mut().and_then(|counts| counts.before_crash.take());
     let answers = !is_full && before_crash.is_none();
@@ -151,13 +142,9 @@ fn snapshots_of<'t>(trial: &'t Trial<'_, '_>) -> Result<Option<Snapshots<'t>>> {
     trial.workload.makes_snapshots().then(of_stack).transpose()
 }
 
-fn of<'s, 't>(snapshots: &'s Option<Snapshots<'t>>) -> Result<&'s Snapshots<'t>> {
-    snapshots.as_ref().ok_or_else(|| Error::bug("a workload that makes no snapshots makes some"))
-}
-
-/// The workload's options with those that the plan left open: as an earlier trial with the same workload decided, also in
-/// an earlier sitting, or decided now.
-fn decided(trial: &mut Trial<'_, '_>) -> Result<Options> {
+/// Decides the options that the plan leaves open: as an earlier trial with the same workload did, also in an earlier sitting,
+/// or now.
+fn decide(trial: &mut Trial<'_, '_>) -> Result<()> {
     let workload = &trial.case.workload;
     let mut earlier = None;
     for key in &trial.session.record.order {
@@ -175,24 +162,20 @@ fn decided(trial: &mut Trial<'_, '_>) -> Result<Options> {
         Some(decided) => decided,
         None => trial.workload.decide(&trial.place(&raw)?, &workload.options)?,
     };
-    let mut options = workload.options.clone();
-    for (key, value) in &trial.record.decided.0 {
-        options.set(key, value.clone());
-    }
-    Ok(options)
+    Ok(())
 }
 
 impl Trial<'_, '_> {
     pub(super) fn place<'p>(&'p self, raw: &'p Path) -> Result<Place<'p>> {
-        Ok(Place {
-            host: &self.session.host,
-            folder: self.folder.as_deref().ok_or_else(|| Error::bug("a workload was started before its folder"))?,
-            server: self.server.as_ref(),
-            crash: None,
-            snapshots: None,
-            user: &self.session.user,
-            interrupt: &self.session.interrupt,
-            raw,
-        })
+        let folder = self.folder.as_deref();
+        let folder = folder.ok_or_else(|| Error::bug("a workload was started before its folder"))?;
+        Ok(self.session.place(folder, self.server.as_ref(), raw))
+    }
+
+    /// The workload's options with those that were decided for all cases with it.
+    pub(super) fn options(&self) -> Options {
+        let mut options = self.case.workload.options.clone();
+        options.0.extend(self.record.decided.0.clone());
+        options
     }
 }

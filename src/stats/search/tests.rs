@@ -120,30 +120,3 @@ fn tries_that_all_end_alike_have_no_capacity_and_only_passes_hold() {
     assert_eq!(holds(&row([true, true, false, true])), None);
     assert_eq!(holds(&row([false, true, true, true])), Some(7));
 }
-
-#[test]
-fn each_condition_fails_a_step_and_chance_alone_does_not() {
-    let good = Counted {
-        rate: 100.0,
-        elapsed_s: 30.0,
-        done: 2_990,
-        failed: 0,
-        skipped: 10,
-        late: 20,
-        silent_s: 0,
-        lagging: 20,
-    };
-    assert_eq!(good.failed(), None);
-    // Arrivals are random: 2 850 of 3 000 due are within three roots.
-    assert_eq!(Counted { done: 2_850, skipped: 0, ..good }.failed(), None);
-    for (one, why) in [
-        (Counted { late: 21, ..good }, Failed::Late),
-        (Counted { failed: 1, ..good }, Failed::Late),
-        (Counted { silent_s: 1, ..good }, Failed::Silent),
-        (Counted { done: 2_790, skipped: 0, ..good }, Failed::Behind),
-        (Counted { lagging: 31, ..good }, Failed::Client),
-        (Counted { done: 0, skipped: 0, late: 0, ..good }, Failed::Behind),
-    ] {
-        assert_eq!(one.failed(), Some(why), "{one:?}");
-    }
-}

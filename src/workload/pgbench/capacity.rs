@@ -15,7 +15,7 @@ use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::search::{SearchCounts, StepCounts};
 use crate::record::window::Extent;
-use crate::stats::search::{self, Counted, Try};
+use crate::stats::search::{self, Try};
 use crate::units::Micros;
 use crate::workload::{Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo};
 use std::sync::OnceLock;
@@ -118,24 +118,11 @@ impl Workload for Capacity {
             return Err(OptionProblem::at("steps", format!("must be at most {MOST_STEPS}")));
         }
         for key in ["step", "warmup"] {
-            let Some(text) = options.text(key) else { continue };
-            let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
-            if span.0 == 0 || !span.0.is_multiple_of(SECOND_US) {
-                return Err(OptionProblem::at(key, format!("{span} must be a whole number of seconds, at least 1s")));
-            }
-            if span > LONGEST_STEP {
+            if options::seconds(options, key)?.is_some_and(|span| span > LONGEST_STEP) {
                 return Err(OptionProblem::at(key, "must be at most 1d"));
             }
         }
         Pgbench.check(&as_pgbench(options))
-    }
-
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
-        Pgbench.warnings(&as_pgbench(options), memory)
-    }
-
-    fn connections(&self, options: &Options) -> u64 {
-        Pgbench.connections(&as_pgbench(options))
     }
 
     fn operation(&self, options: &Options) -> Result<Operation> {
@@ -166,6 +153,7 @@ impl Workload for Capacity {
         let mut search = SearchCounts { peak_tps: peak(place)?, steps: Vec::new() };
         let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
         for number in 1..=steps {
+            let as_try = |step: &StepCounts| Try { rung: step.rung, passed: step.failed_by().is_none() };
             let tried: Vec<Try> = search.steps.iter().map(as_try).collect();
             let rung = search::next(&tried);
             let rate = FIRST_RATE * search.peak_tps * search::ratio(f64::from(rung));
@@ -179,7 +167,7 @@ impl Workload for Capacity {
             let longest = if in_cycles { longest } else { lengthened(longest, rate) };
             let until = Until { longest, progress: &mut progress };
             let at_rate = Settings { rate: Some(rate), ..settings.clone() };
-            let tally = drive::measure(place, &at_rate, &step.tag, units, until, &shifted)?;
+            let tally = drive::measure(place, &at_rate, &step.tag, units, until, &|told| shifted.tell(told))?;
             let start_us = shifted.start_us.into_inner();
             search.steps.push(counted(step, &tally, start_us));
         }
@@ -227,20 +215,6 @@ fn peak(place: &Place<'_>) -> Result<f64> {
         Error::tool("the warm-up completed no transaction, so the search has no starting rate")
             .hint("use a longer `warmup`")
     })
-}
-
-fn as_try(step: &StepCounts) -> Try {
-    let counted = Counted {
-        rate: step.rate,
-        elapsed_s: step.elapsed_us as f64 / 1e6,
-        done: step.done,
-        failed: step.failed,
-        skipped: step.skipped,
-        late: step.late,
-        silent_s: step.silent_s,
-        lagging: step.lagging,
-    };
-    Try { rung: step.rung, passed: counted.failed().is_none() }
 }
 
 /// What was counted of a step; nothing, where nothing was due in it.

@@ -3,7 +3,7 @@
 use super::options::Settings;
 use super::pipes::Pipes;
 use super::scripts::{Script, ScriptSource};
-use super::seconds::{Collector, Tally, Told};
+use super::seconds::{Collector, Tally};
 use super::unsent::FixedRate;
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Context, Error, Result};
@@ -13,7 +13,7 @@ use crate::host::{Host, files, processes, threads};
 use crate::parse::no_space;
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
-use crate::workload::{Listener, Place, Progress, Until};
+use crate::workload::{Listener, Place, Progress, Told, Until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
@@ -193,7 +193,7 @@ pub fn measure(
     name: &str,
     units: u64,
     until: Until<'_>,
-    listener: &dyn Listener,
+    listener: &Listener<'_>,
 ) -> Result<Tally> {
     let (tally, failed) = measured(place, settings, name, units, until, listener)?;
     failed.map_or(Ok(tally), Err)
@@ -206,7 +206,7 @@ pub fn measured(
     name: &str,
     units: u64,
     until: Until<'_>,
-    listener: &dyn Listener,
+    listener: &Listener<'_>,
 ) -> Result<(Tally, Option<Error>)> {
     let Until { longest, progress } = until;
     let server = server_of(place)?;
@@ -234,7 +234,7 @@ pub fn measured(
                 let outcome = pipes.read(pid, thread, columns, ended, collector).and_then(|()| collector.end(thread));
                 if let Err(error) = outcome {
                     // The listening end goes away only when the measurement has failed already.
-                    drop(tell.send(Told::Failed(error)));
+                    drop(tell.send(Err(error)));
                 }
             })
         };
@@ -259,8 +259,10 @@ pub fn measured(
     };
     for told in heard.try_iter() {
         // A log that was left half written says nothing new.
-        if failed.is_none() || !matches!(told, Told::Failed(_)) {
-            pass_on(told, listener)?;
+        match told {
+            Ok(told) => listener(told),
+            Err(error) if failed.is_none() => return Err(error),
+            Err(_) => {}
         }
     }
     Ok((tally, failed))
@@ -281,20 +283,20 @@ pub fn ended(server: &Server, failed: Option<Error>) -> Result<Option<String>> {
 fn attend(
     running: &mut Running,
     place: &Place<'_>,
-    heard: &Receiver<Told>,
+    heard: &Receiver<Result<Told>>,
     until: Until<'_>,
-    listener: &dyn Listener,
+    listener: &Listener<'_>,
 ) -> Result<ExitStatus> {
     let Until { longest, progress } = until;
     let latest = now() + Duration::from_micros(longest.0) + HANG_LIMIT;
     loop {
         match heard.recv_timeout(POLL_INTERVAL) {
-            Ok(Told::Failed(error)) => {
+            Ok(Err(error)) => {
                 // A pgbench that has just ended by itself says why its log broke off.
                 sleep(POLL_INTERVAL);
                 return running.has_ended()?.filter(|status| !status.success()).ok_or(error);
             }
-            Ok(told) => pass_on(told, listener)?,
+            Ok(Ok(told)) => listener(told),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         place.interrupt.check()?;
@@ -310,16 +312,6 @@ fn attend(
             running.tell_to_end(place.host)?;
         }
     }
-}
-
-fn pass_on(told: Told, listener: &dyn Listener) -> Result<()> {
-    match told {
-        Told::Began(wall_us) => listener.began(wall_us),
-        Told::Second(second) => listener.second(second),
-        Told::Latencies(interval) => listener.latencies(interval),
-        Told::Failed(error) => return Err(error),
-    }
-    Ok(())
 }
 
 /// The error for a pgbench that failed, in its own words.

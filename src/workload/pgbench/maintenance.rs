@@ -7,7 +7,7 @@ use super::{Pgbench, drive};
 use crate::cluster::client::Client;
 use crate::cluster::copy;
 use crate::cluster::server::{DATABASE, Server};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::host::time::{micros, now, wall_us};
 use crate::host::{files, folders, paths};
 use crate::record::counts::{Counts, Measure};
@@ -16,7 +16,7 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use crate::record::stage::{StageCounts, StageKind};
 use crate::record::window::Extent;
 use crate::units::Bytes;
-use crate::workload::{Measuring, Place, Window, Workload, WorkloadInfo};
+use crate::workload::{Measuring, Place, Told, Window, Workload, WorkloadInfo};
 use std::path::Path;
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ impl Workload for Maintenance {
 
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
         let Measuring { place, options, listener, .. } = run;
-        listener.began(wall_us());
+        listener(Told::Began(wall_us()));
         let begun = now();
         let mut pass = Pass::begin(place, options.text("cache") != Some("warm"))?;
         pass.index()?;
@@ -140,7 +140,7 @@ impl<'a> Pass<'a> {
     fn index(&mut self) -> Result<()> {
         self.prepare()?;
         let length_us = self.statement(INDEX)?;
-        let bytes = self.number("SELECT pg_table_size('pgbench_accounts')")?;
+        let bytes = self.client.number("SELECT pg_table_size('pgbench_accounts')")?;
         self.note("CREATE INDEX", length_us, bytes);
         self.checkpoint("checkpoint after CREATE INDEX")?;
         self.statement("DROP INDEX pgstrata_index").map(drop)
@@ -152,7 +152,7 @@ impl<'a> Pass<'a> {
         self.statement(DEAD_ROWS)?;
         self.prepare()?;
         let length_us = self.statement(VACUUM)?;
-        let bytes = self.number("SELECT pg_total_relation_size('pgbench_accounts')")?;
+        let bytes = self.client.number("SELECT pg_total_relation_size('pgbench_accounts')")?;
         self.note("VACUUM", length_us, bytes);
         self.checkpoint("checkpoint after VACUUM")
     }
@@ -214,21 +214,11 @@ impl<'a> Pass<'a> {
         self.stages.push(StageCounts { name, kind, length_us, bytes: Some(bytes) });
     }
 
-    fn number(&mut self, sql: &str) -> Result<u64> {
-        number(&mut self.client, sql)
-    }
-
     /// Runs a statement and tells how long it took, microseconds.
     fn statement(&mut self, sql: &str) -> Result<u64> {
         let begun = now();
         self.client.query(sql).map(|_| micros(begun.elapsed()))
     }
-}
-
-fn number(client: &mut Client, sql: &str) -> Result<u64> {
-    let rows = client.query(sql)?;
-    let number = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
-    number.ok_or_else(|| Error::tool(format!("`{sql}` did not give a whole number")))
 }
 
 /// Sizes of all files below a folder.

@@ -179,7 +179,7 @@ impl Settings {
         if log_sample.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
             return Err(OptionProblem::at("log_sample", "must be greater than 0 and at most 1"));
         }
-        let latency_limit = span(options, "latency_limit")?;
+        let latency_limit = options.checked_span("latency_limit")?;
         if latency_limit == Some(Micros(0)) {
             return Err(OptionProblem::at("latency_limit", "must be greater than 0"));
         }
@@ -286,20 +286,22 @@ fn count(options: &Options, key: &'static str) -> Result<Option<u64>, OptionProb
     }
 }
 
-fn span(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
-    match options.text(key) {
-        Some(text) => Micros::parse(text).map(Some).map_err(|message| OptionProblem::at(key, message)),
-        None => Ok(None),
-    }
-}
-
 fn whole_seconds(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
-    match span(options, key)? {
+    match options.checked_span(key)? {
         Some(span) if !span.0.is_multiple_of(1_000_000) => {
             Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds, as pgbench requires")))
         }
         Some(span) if span.0 / 1_000_000 > MOST => Err(OptionProblem::at(key, format!("must be at most {MOST}s"))),
         span => Ok(span),
+    }
+}
+
+/// A time of whole seconds, at least one.
+pub fn seconds(options: &Options, key: &str) -> Result<Option<Micros>, OptionProblem> {
+    let span = options.checked_span(key)?;
+    match span.filter(|span| span.0 == 0 || !span.0.is_multiple_of(1_000_000)) {
+        Some(odd) => Err(OptionProblem::at(key, format!("{odd} must be a whole number of seconds, at least 1s"))),
+        None => Ok(span),
     }
 }
 

@@ -20,13 +20,13 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Resu
         Some(summary) if log_sample < 1.0 => as_reported(summary),
         _ => tally.total().of_all(log_sample),
     };
-    let mut measures = vec![measure(TRANSACTIONS, &whole, elapsed_us)];
+    let mut measures = vec![whole.measure(TRANSACTIONS, elapsed_us)];
     let sent = whole.done + whole.failed + whole.skipped;
     let rest = tally.all_due.and_then(|due| unsent::rest(due, sent));
     measures[0].unsent = tally.unsent.iter().copied().chain(rest).collect();
     if settings.scripts.len() > 1 {
         let scripts = settings.scripts.iter().zip(&tally.scripts);
-        measures.extend(scripts.map(|(script, tally)| measure(&script.name, &tally.of_all(log_sample), elapsed_us)));
+        measures.extend(scripts.map(|(script, tally)| tally.of_all(log_sample).measure(&script.name, elapsed_us)));
     }
     let reported = summary.map(|summary| reported(settings, summary));
     Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, ..Counts::default() })
@@ -44,19 +44,6 @@ impl Tally {
     }
 }
 
-fn measure(name: &str, tally: &ScriptTally, elapsed_us: u64) -> Measure {
-    Measure {
-        name: name.to_owned(),
-        done: Some(tally.done),
-        failed: tally.failed,
-        skipped: tally.skipped,
-        late: tally.late,
-        elapsed_us,
-        latency_us_sum: tally.latency_us_sum,
-        ..Measure::default()
-    }
-}
-
 /// All scripts together by pgbench's own count, which is exact however few transactions it logs.
 fn as_reported(summary: &Summary) -> ScriptTally {
     let mean_us = summary.latency_ms_mean.filter(|mean| mean.is_finite()).unwrap_or(0.0) * 1e3;
@@ -70,6 +57,20 @@ fn as_reported(summary: &Summary) -> ScriptTally {
 }
 
 impl ScriptTally {
+    /// What was counted as a measure of this name.
+    pub fn measure(&self, name: &str, elapsed_us: u64) -> Measure {
+        Measure {
+            name: name.to_owned(),
+            done: Some(self.done),
+            failed: self.failed,
+            skipped: self.skipped,
+            late: self.late,
+            elapsed_us,
+            latency_us_sum: self.latency_us_sum,
+            ..Measure::default()
+        }
+    }
+
     /// About how many there were of a script, of which this share was logged.
     fn of_all(&self, log_sample: f64) -> ScriptTally {
         let all = |logged: u64| (logged as f64 / log_sample).round() as u64;

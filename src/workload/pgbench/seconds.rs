@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::counts::Unsent;
 use crate::record::latency::LatencyInterval;
-use crate::workload::{ClientSecond, empty_histogram};
+use crate::workload::{ClientSecond, Told, empty_histogram};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -27,19 +27,6 @@ const HELD: usize = 100_000;
 
 /// A completion time this far beyond the seconds seen so far is a broken line, not a stall.
 const LONGEST_STALL_S: u64 = 86_400;
-
-/// What readers tell the thread that attends pgbench.
-#[derive(Debug)]
-pub enum Told {
-    /// The first transaction began at this wall clock moment, microseconds.
-    Began(u64),
-    /// A second is complete.
-    Second(ClientSecond),
-    /// Latencies of a measure in a second, or in the rest after the last whole one.
-    Latencies(LatencyInterval),
-    /// A reader cannot go on.
-    Failed(Error),
-}
 
 /// What was counted in a whole measurement.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -86,7 +73,7 @@ impl Collector {
         scripts: Vec<String>,
         limit_us: Option<u64>,
         log_sample: f64,
-        told: Sender<Told>,
+        told: Sender<Result<Told>>,
     ) -> Collector {
         Collector {
             state: Mutex::new(State {
@@ -166,7 +153,7 @@ struct State {
     streams: Vec<Stream>,
     limit_us: Option<u64>,
     log_sample: f64,
-    told: Sender<Told>,
+    told: Sender<Result<Told>>,
     /// Transactions before the first second's beginning is known, with their stream.
     held: Vec<(usize, Transaction)>,
     open: VecDeque<Bin>,
@@ -353,7 +340,7 @@ impl State {
 
     fn tell(&self, told: Told) {
         // The listening end goes away only when the measurement has failed already.
-        drop(self.told.send(told));
+        drop(self.told.send(Ok(told)));
     }
 }
 
@@ -394,14 +381,14 @@ mod tests {
         }
     }
 
-    fn collector(streams: usize) -> (Collector, Receiver<Told>) {
+    fn collector(streams: usize) -> (Collector, Receiver<Result<Told>>) {
         let (told, heard) = channel();
         let scripts = ["select-only", "own"].map(str::to_owned).to_vec();
         (Collector::new(streams, scripts, Some(1_000), 1.0, told), heard)
     }
 
-    fn seconds(heard: &Receiver<Told>) -> Vec<(u64, u64)> {
-        let told = heard.try_iter();
+    fn seconds(heard: &Receiver<Result<Told>>) -> Vec<(u64, u64)> {
+        let told = heard.try_iter().flatten();
         told.filter_map(|told| if let Told::Second(s) = told { Some((s.second, s.done)) } else { None }).collect()
     }
 
@@ -411,7 +398,7 @@ mod tests {
         collector.take(0, &[done(500, 400), done(900_000, 10)]).unwrap();
         assert!(heard.try_recv().is_err(), "the other stream may have begun earlier");
         collector.take(1, &[done(600, 550)]).unwrap();
-        assert!(matches!(heard.try_recv().unwrap(), Told::Began(us) if us == START + 50));
+        assert!(matches!(heard.try_recv().unwrap(), Ok(Told::Began(us)) if us == START + 50));
         collector.take(0, &[done(1_000_049, 5), done(1_000_050, 5), done(3_500_000, 5)]).unwrap();
         assert!(seconds(&heard).is_empty());
         collector.take(1, &[done(2_100_000, 5)]).unwrap();
@@ -443,7 +430,8 @@ mod tests {
         collector.end(0).unwrap();
         collector.end(1).unwrap();
         collector.finish(None).unwrap();
-        let told = heard.try_iter().filter_map(|told| if let Told::Second(s) = told { s.idle_us } else { None });
+        let told =
+            heard.try_iter().flatten().filter_map(|told| if let Told::Second(s) = told { s.idle_us } else { None });
         assert_eq!(told.collect::<Vec<_>>(), [301_000, 0], "both stood still for 300 ms; the last 5 ms are missing");
     }
 
@@ -489,11 +477,11 @@ mod tests {
         let tally = collector.finish(None).unwrap();
         assert_eq!((tally.scripts[1].done, tally.scripts[1].skipped), (1, 1));
         let (mut seconds, mut latencies) = (Vec::new(), Vec::new());
-        for told in heard.try_iter() {
+        for told in heard.try_iter().flatten() {
             match told {
                 Told::Second(s) => seconds.push((s.second, s.done, s.failed, s.skipped, s.late)),
                 Told::Latencies(i) => latencies.push((i.measure, i.start_us, i.length_us, i.latencies.len())),
-                Told::Began(_) | Told::Failed(_) => {}
+                Told::Began(_) => {}
             }
         }
         assert_eq!(seconds, [(1, 1, 0, 0, 0), (2, 2, 1, 1, 1)]);
@@ -542,7 +530,7 @@ mod tests {
             }
             let tally = collector.finish(None).unwrap();
             let (mut told, mut merged, mut ends) = (Vec::new(), empty_histogram().unwrap(), 0);
-            for it in heard.try_iter() {
+            for it in heard.try_iter().flatten() {
                 match it {
                     Told::Second(second) => told.push((second.second, second.done)),
                     Told::Latencies(interval) if interval.measure == TRANSACTIONS => {

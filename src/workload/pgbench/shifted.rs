@@ -2,7 +2,7 @@
 
 use super::seconds::TRANSACTIONS;
 use crate::record::latency::LatencyInterval;
-use crate::workload::{ClientSecond, Listener};
+use crate::workload::{ClientSecond, Listener, Told};
 use hdrhistogram::Histogram;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ const SECOND_US: u64 = 1_000_000;
 
 /// Puts what one pgbench of several tells onto the time axis of the whole trial.
 pub(super) struct Shifted<'a> {
-    listener: &'a dyn Listener,
+    listener: &'a Listener<'a>,
     /// When the first of them began, wall clock.
     origin: &'a OnceLock<u64>,
     tag: &'a str,
@@ -24,19 +24,31 @@ pub(super) struct Shifted<'a> {
 impl<'a> Shifted<'a> {
     /// `tag` is what its latencies are called.
     pub fn new(
-        listener: &'a dyn Listener,
+        listener: &'a Listener<'a>,
         origin: &'a OnceLock<u64>,
         tag: &'a str,
         last: &'a AtomicU64,
     ) -> Shifted<'a> {
         Shifted { listener, origin, tag, start_us: AtomicU64::new(0), last }
     }
-}
 
-impl Listener for Shifted<'_> {
+    /// Passes on what one of them tells.
+    pub fn tell(&self, told: Told) {
+        match told {
+            Told::Began(wall_us) => self.began(wall_us),
+            Told::Second(second) => self.second(second),
+            Told::Latencies(interval) if interval.measure == TRANSACTIONS => {
+                let start_us = self.start_us.load(Ordering::SeqCst) + interval.start_us;
+                let interval = LatencyInterval { measure: self.tag.to_owned(), start_us, ..interval };
+                (self.listener)(Told::Latencies(interval));
+            }
+            Told::Latencies(_) => {}
+        }
+    }
+
     fn began(&self, wall_us: u64) {
         if self.origin.set(wall_us).is_ok() {
-            self.listener.began(wall_us);
+            (self.listener)(Told::Began(wall_us));
         }
         let start_us = wall_us.saturating_sub(*self.origin.get().unwrap_or(&wall_us));
         self.start_us.store(start_us, Ordering::SeqCst);
@@ -51,16 +63,9 @@ impl Listener for Shifted<'_> {
             let latencies = Histogram::new_from(&second.latencies);
             let (done, failed, skipped, late, idle_us, log_sample) = (0, 0, 0, 0, None, second.log_sample);
             let pause = ClientSecond { second: pause, done, failed, skipped, late, idle_us, log_sample, latencies };
-            self.listener.second(pause);
+            (self.listener)(Told::Second(pause));
         }
-        self.listener.second(ClientSecond { second: now, ..second });
-    }
-
-    fn latencies(&self, interval: LatencyInterval) {
-        if interval.measure == TRANSACTIONS {
-            let start_us = self.start_us.load(Ordering::SeqCst) + interval.start_us;
-            self.listener.latencies(LatencyInterval { measure: self.tag.to_owned(), start_us, ..interval });
-        }
+        (self.listener)(Told::Second(ClientSecond { second: now, ..second }));
     }
 }
 
@@ -71,45 +76,33 @@ mod tests {
     #[test]
     fn a_step_is_told_on_the_time_axis_of_its_trial() {
         use std::sync::Mutex;
-        #[derive(Default)]
-        struct Told(Mutex<Vec<u64>>);
-        impl Listener for Told {
-            fn began(&self, wall_us: u64) {
-                self.0.lock().unwrap().push(wall_us);
-            }
-            fn second(&self, second: ClientSecond) {
-                self.0.lock().unwrap().push(second.second);
-            }
-            fn latencies(&self, interval: LatencyInterval) {
-                assert_eq!(interval.measure, "step-02");
-                self.0.lock().unwrap().push(interval.start_us);
-            }
-        }
-        let (told, origin) = (Told::default(), OnceLock::new());
-        let last = AtomicU64::new(0);
-        let shifted = |tag| Shifted::new(&told, &origin, tag, &last);
-        let latencies = crate::workload::empty_histogram().unwrap();
-        let second = |second| ClientSecond {
-            second,
-            done: 1,
-            failed: 0,
-            skipped: 0,
-            late: 0,
-            idle_us: None,
-            log_sample: 1.0,
-            latencies: latencies.clone(),
+        let (told, origin) = (Mutex::new(Vec::new()), OnceLock::new());
+        let listener = |it| {
+            told.lock().unwrap().push(match it {
+                Told::Began(wall_us) => wall_us,
+                Told::Second(second) => second.second,
+                Told::Latencies(interval) => {
+                    assert_eq!(interval.measure, "step-02");
+                    interval.start_us
+                }
+            });
         };
+        let last = AtomicU64::new(0);
+        let shifted = |tag| Shifted::new(&listener, &origin, tag, &last);
+        let latencies = crate::workload::empty_histogram().unwrap();
+        let second = |second| Told::Second(ClientSecond { done: 1, ..ClientSecond::empty(second).unwrap() });
         let first = shifted("step-01");
-        first.began(7_000_000);
-        (1..=3).for_each(|number| first.second(second(number)));
+        first.tell(Told::Began(7_000_000));
+        (1..=3).for_each(|number| first.tell(second(number)));
         let next = shifted("step-02");
         // A pause of 1.8 seconds has seconds without operations, no holes.
-        next.began(11_800_000);
-        next.second(second(1));
+        next.tell(Told::Began(11_800_000));
+        next.tell(second(1));
         for measure in [TRANSACTIONS, "select-only"] {
             let measure = measure.to_owned();
-            next.latencies(LatencyInterval { measure, start_us: 5, length_us: 9, latencies: latencies.clone() });
+            let latencies = latencies.clone();
+            next.tell(Told::Latencies(LatencyInterval { measure, start_us: 5, length_us: 9, latencies }));
         }
-        assert_eq!(*told.0.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 5, 6, 4_800_005]);
+        assert_eq!(*told.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 5, 6, 4_800_005]);
     }
 }

@@ -11,16 +11,13 @@ use crate::error::{Error, Kind, Result};
 use crate::host::time::{micros, now, sleep, wall_us};
 use crate::host::{files, folders, paths, threads};
 use crate::parse::recovery_log;
-use crate::record::counts::{Counts, Measure};
-use crate::record::latency::LatencyInterval;
+use crate::record::counts::Counts;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::snapshots::{DeedKind, SnapshotCounts, SnapshotDeed};
 use crate::record::stage::{StageCounts, StageKind};
 use crate::units::Micros;
-use crate::workload::{
-    ClientSecond, Listener, Measuring, Memory, Place, SnapshotActions, Until, Window, Workload, WorkloadInfo,
-};
+use crate::workload::{Measuring, Memory, Place, SnapshotActions, Told, Until, Window, Workload, WorkloadInfo};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,14 +78,6 @@ impl Workload for Snapshots {
         Pgbench.check(&as_pgbench(options))
     }
 
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
-        Pgbench.warnings(&as_pgbench(options), memory)
-    }
-
-    fn connections(&self, options: &Options) -> u64 {
-        Pgbench.connections(&as_pgbench(options))
-    }
-
     fn makes_snapshots(&self) -> bool {
         true
     }
@@ -112,7 +101,14 @@ impl Workload for Snapshots {
         let settings = settings(&as_pgbench(options))?;
         let units = settings.units(memory);
         let actions = place.snapshots.as_ref().ok_or_else(|| Error::bug("the workload may make no snapshots"))?;
-        let heard = Heard { listener, began_us: OnceLock::new() };
+        let began = OnceLock::new();
+        let heard = |told| {
+            if let Told::Began(wall_us) = told {
+                // Told once.
+                began.set(wall_us).ok();
+            }
+            listener(told);
+        };
         let every = every(options);
         let server = drive::server_of(place)?;
         let make = |number: u64| {
@@ -122,8 +118,8 @@ impl Workload for Snapshots {
         let (keep, deeds) = (keep(options), Vec::new());
         let mut schedule = Schedule {
             make: &make,
-            delete: actions.delete,
-            is_lost: actions.is_lost,
+            delete: &*actions.delete,
+            is_lost: &*actions.is_lost,
             every,
             keep,
             deeds,
@@ -133,7 +129,7 @@ impl Workload for Snapshots {
         let used_before = (actions.used)()?;
         let (load, deeds) = std::thread::scope(|scope| {
             let acting = threads::begin(scope, || {
-                schedule.run(&heard.began_us, &stop);
+                schedule.run(&began, &stop);
                 (schedule.deeds, schedule.lost)
             })?;
             let load = drive::measured(place, &settings, TRANSACTIONS, units, until, &heard);
@@ -218,15 +214,7 @@ fn counts(tally: &Tally, snapshots: SnapshotCounts) -> Result<Counts> {
         return Err(Error::tool("no transaction was completed"));
     };
     let elapsed_us = tally.last_us.saturating_sub(began_us);
-    let total = tally.total();
-    let main = Measure {
-        name: TRANSACTIONS.to_owned(),
-        done: Some(total.done),
-        failed: total.failed,
-        elapsed_us,
-        latency_us_sum: total.latency_us_sum,
-        ..Measure::default()
-    };
+    let main = tally.total().measure(TRANSACTIONS, elapsed_us);
     let out_of_order = tally.out_of_order;
     Ok(Counts { elapsed_us, measures: vec![main], out_of_order, snapshots: Some(snapshots), ..Counts::default() })
 }
@@ -299,28 +287,6 @@ fn wait_until(due: crate::host::time::Instant, stop: &AtomicBool) -> bool {
         sleep(POLL_INTERVAL);
     }
     !stop.load(Ordering::SeqCst)
-}
-
-/// Hears when the load began.
-struct Heard<'a> {
-    listener: &'a dyn Listener,
-    began_us: OnceLock<u64>,
-}
-
-impl Listener for Heard<'_> {
-    fn began(&self, wall_us: u64) {
-        // Told once.
-        self.began_us.set(wall_us).ok();
-        self.listener.began(wall_us);
-    }
-
-    fn second(&self, second: ClientSecond) {
-        self.listener.second(second);
-    }
-
-    fn latencies(&self, interval: LatencyInterval) {
-        self.listener.latencies(interval);
-    }
 }
 
 fn every(options: &Options) -> Option<Duration> {

@@ -9,7 +9,6 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
 use crate::record::counts::Counts;
-use crate::record::latency::LatencyInterval;
 use crate::record::operation::{CacheState, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::recovery::CrashKind;
@@ -17,7 +16,7 @@ use crate::record::stage::StageKind;
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    ClientSecond, Crash, GuestIsBack, Listener, Measuring, Memory, Place, Progress, Until, Window, Workload,
+    ClientSecond, Crash, GuestIsBack, Listener, Measuring, Memory, Place, Progress, Told, Until, Window, Workload,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,7 +46,7 @@ impl Bench {
         Some(bench)
     }
 
-    fn measure(&self, options: &Options, listener: &dyn Listener) -> Result<Counts> {
+    fn measure(&self, options: &Options, listener: &Listener<'_>) -> Result<Counts> {
         Pgbench.check(options).unwrap();
         let Extent::Span { span_us } = Pgbench.window(options).extent else { panic!("cycles") };
         self.measure_until(
@@ -57,7 +56,7 @@ impl Bench {
         )
     }
 
-    fn measure_until(&self, options: &Options, until: Until<'_>, listener: &dyn Listener) -> Result<Counts> {
+    fn measure_until(&self, options: &Options, until: Until<'_>, listener: &Listener<'_>) -> Result<Counts> {
         let Until { longest, progress } = until;
         let until = Until { longest, progress };
         Pgbench.measure(Measuring { place: &self.place(), options, memory: MEMORY, until, listener })
@@ -109,18 +108,18 @@ struct Ears {
     on_second: Option<Interrupt>,
 }
 
-impl Listener for Ears {
-    fn began(&self, wall_us: u64) {
-        self.began.lock().unwrap().push(wall_us);
-    }
-    fn second(&self, second: ClientSecond) {
-        self.seconds.lock().unwrap().push(second);
-        if let Some(interrupt) = &self.on_second {
-            interrupt.raise();
+impl Ears {
+    fn hear(&self, told: Told) {
+        match told {
+            Told::Began(wall_us) => self.began.lock().unwrap().push(wall_us),
+            Told::Second(second) => {
+                self.seconds.lock().unwrap().push(second);
+                self.on_second.iter().for_each(Interrupt::raise);
+            }
+            Told::Latencies(interval) => {
+                *self.latencies.lock().unwrap().entry(interval.measure).or_default() += interval.latencies.len();
+            }
         }
-    }
-    fn latencies(&self, interval: LatencyInterval) {
-        *self.latencies.lock().unwrap().entry(interval.measure).or_default() += interval.latencies.len();
     }
 }
 
@@ -157,7 +156,7 @@ fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     let until = Until { longest: Micros(1_000_000), progress: &mut || Ok(Progress::default()) };
     Pgbench.warm_up(&bench.place(), &options, MEMORY, until).unwrap();
     let ears = Ears::default();
-    let counts = bench.measure(&options, &ears).unwrap();
+    let counts = bench.measure(&options, &|told| ears.hear(told)).unwrap();
     assert_agrees(&counts);
     let all = &counts.measures[0];
     assert_eq!((all.name.as_str(), counts.measures.len()), ("transactions", 1));
@@ -191,7 +190,7 @@ fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
         ("latency_limit", text("60ms")),
         ("duration", text("2s")),
     ]);
-    let counts = bench.measure(&wanted, &Ears::default()).unwrap();
+    let counts = bench.measure(&wanted, &drop).unwrap();
     assert_agrees(&counts);
     let all = &counts.measures[0];
     assert!(all.skipped > 0 && all.late > 0, "{all:?}");
@@ -214,7 +213,7 @@ fn what_fell_due_in_a_stall_that_outlasts_the_window_is_counted_as_never_sent() 
         ("clients", OptionValue::Integer(2)),
         ("duration", text("2s")),
     ]);
-    let counts = bench.measure(&wanted, &Ears::default()).unwrap();
+    let counts = bench.measure(&wanted, &drop).unwrap();
     let all = &counts.measures[0];
     let unsent: u64 = all.unsent.iter().map(|unsent| unsent.count).sum();
     // Of some 100 that pgbench draws for 2 s, and of more where the machine is busy and the window longer.
@@ -229,7 +228,7 @@ fn scripts_are_measured_each_for_itself() {
     let list = OptionValue::List(vec![text("select-only@3"), text("simple-update")]);
     let wanted = options(&[("script", list), ("mode", text("prepared")), ("duration", text("1s"))]);
     let ears = Ears::default();
-    let counts = bench.measure(&wanted, &ears).unwrap();
+    let counts = bench.measure(&wanted, &|told| ears.hear(told)).unwrap();
     assert_agrees(&counts);
     let names: Vec<&str> = counts.measures.iter().map(|measure| measure.name.as_str()).collect();
     assert_eq!(names, ["transactions", "select-only", "simple-update"]);
@@ -247,7 +246,7 @@ fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
     let wanted = options(&[script.clone(), ("log_sample", OptionValue::Number(0.1)), ("duration", text("2s"))]);
     // At least one of the two seconds is whole.
     let ears = Ears::default();
-    let counts = bench.measure(&wanted, &ears).unwrap();
+    let counts = bench.measure(&wanted, &|told| ears.hear(told)).unwrap();
     assert_agrees(&counts);
     let done = counts.measures[0].done.unwrap() as f64;
     let logged = ears.latencies.lock().unwrap()["transactions"] as f64;
@@ -271,7 +270,7 @@ fn an_sql_error_in_a_script_is_told_in_pgbenchs_words() {
     let script = bench.folder.path().join("wrong.sql");
     std::fs::write(&script, "SELECT * FROM no_such_table;\n").unwrap();
     let wanted = options(&[("script", text(script.to_str().unwrap()))]);
-    let error = bench.measure(&wanted, &Ears::default()).unwrap_err();
+    let error = bench.measure(&wanted, &drop).unwrap_err();
     assert_eq!(error.kind(), Kind::Tool);
     assert!(error.to_string().contains("no_such_table"), "{error}");
     bench.assert_clean();
@@ -281,7 +280,7 @@ fn an_sql_error_in_a_script_is_told_in_pgbenchs_words() {
 fn an_interrupt_ends_pgbench_and_leaves_nothing() {
     let Some(bench) = Bench::new() else { return };
     let ears = Ears { on_second: Some(bench.interrupt.clone()), ..Ears::default() };
-    let error = bench.measure(&options(&[("duration", text("60s"))]), &ears).unwrap_err();
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &|told| ears.hear(told)).unwrap_err();
     assert_eq!(error.kind(), Kind::Interrupted);
     bench.assert_clean();
 }
@@ -289,18 +288,15 @@ fn an_interrupt_ends_pgbench_and_leaves_nothing() {
 #[test]
 fn a_server_that_dies_midway_is_an_error_and_not_a_short_run() {
     let Some(mut bench) = Bench::new() else { return };
-    struct Killer(u32);
-    impl Listener for Killer {
-        fn began(&self, _: u64) {}
-        fn latencies(&self, _: LatencyInterval) {}
-        fn second(&self, _: ClientSecond) {
-            let pid = rustix::process::Pid::from_raw(self.0.cast_signed()).unwrap();
+    let pid = bench.server.as_ref().unwrap().pid().unwrap();
+    let killer = |told| {
+        if let Told::Second(_) = told {
+            let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
             // A second call finds it gone.
             rustix::process::kill_process(pid, rustix::process::Signal::QUIT).ok();
         }
-    }
-    let pid = bench.server.as_ref().unwrap().pid().unwrap();
-    let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(pid)).unwrap_err();
+    };
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &killer).unwrap_err();
     assert_eq!(error.kind(), Kind::Tool);
     assert!(error.to_string().contains("pgbench failed with exit code"), "{error}");
     drop(bench.server.take());
@@ -309,22 +305,19 @@ fn a_server_that_dies_midway_is_an_error_and_not_a_short_run() {
 #[test]
 fn a_pgbench_that_is_killed_midway_is_an_error() {
     let Some(bench) = Bench::new() else { return };
-    /// Kills the process that holds our pipes' other end: found by the name of its log.
-    struct Killer(PathBuf);
-    impl Listener for Killer {
-        fn began(&self, _: u64) {}
-        fn latencies(&self, _: LatencyInterval) {}
-        fn second(&self, _: ClientSecond) {
-            let pipes =
-                self.0.read_dir().unwrap().flatten().find(|e| e.file_name().to_string_lossy().starts_with("pipes-"));
+    let sockets = bench.server.as_ref().unwrap().spec.socket_folder.clone();
+    // Kills the process that holds our pipes' other end: found by the name of its log.
+    let killer = |told| {
+        if let Told::Second(_) = told {
+            let mut names = sockets.read_dir().unwrap().flatten();
+            let pipes = names.find(|e| e.file_name().to_string_lossy().starts_with("pipes-"));
             let name = pipes.unwrap().path().read_dir().unwrap().flatten().next().unwrap().file_name();
             let pid = name.to_str().unwrap().split('.').nth(1).unwrap().parse().unwrap();
             let pid = rustix::process::Pid::from_raw(pid).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
         }
-    }
-    let sockets = bench.server.as_ref().unwrap().spec.socket_folder.clone();
-    let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(sockets)).unwrap_err();
+    };
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &killer).unwrap_err();
     assert!(error.to_string().contains("was killed"), "{error}");
     bench.assert_clean();
 }
@@ -363,7 +356,7 @@ fn a_pgbench_that_is_told_to_end_finishes_its_transactions_and_agrees_with_what_
     let ears = Ears::default();
     let mut progress = || Ok(Progress { cycles: 0, is_over: !ears.began.lock().unwrap().is_empty() });
     let until = Until { longest: Micros(600_000_000), progress: &mut progress };
-    let counts = bench.measure_until(&options(&[]), until, &ears).unwrap();
+    let counts = bench.measure_until(&options(&[]), until, &|told| ears.hear(told)).unwrap();
     assert!(begun.elapsed().as_secs() < 300);
     assert_agrees(&counts);
     assert!(counts.measures[0].done > Some(0));
@@ -421,13 +414,7 @@ fn a_trial_whose_guest_is_killed_goes_on_with_what_was_counted_before() {
     let measured = |bench: &Bench, crash| {
         let place = Place { crash: Some(crash), ..bench.place() };
         let until = Until { longest: Micros(1), progress: &mut || Ok(Progress::default()) };
-        Recovery.measure(Measuring {
-            place: &place,
-            options: &wanted,
-            memory: MEMORY,
-            until,
-            listener: &Ears::default(),
-        })
+        Recovery.measure(Measuring { place: &place, options: &wanted, memory: MEMORY, until, listener: &drop })
     };
     let half = measured(&bench, Crash::Guest).unwrap();
     let before = half.before_crash.unwrap();

@@ -3,7 +3,9 @@
 //! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
 //! with them. A failed sync ends its row and is reported as such: it is never a fast success.
 
-use super::{ClientSecond, Listener, Measuring, Memory, Place, Until, Window, Workload, WorkloadInfo, empty_histogram};
+use super::{
+    ClientSecond, Listener, Measuring, Memory, Place, Told, Until, Window, Workload, WorkloadInfo, empty_histogram,
+};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -61,9 +63,9 @@ impl Workload for Sync {
         if options.integer("writers").is_some_and(|writers| writers > MOST_WRITERS) {
             return Err(OptionProblem::at("writers", format!("must be at most {MOST_WRITERS}")));
         }
-        match span(options, "duration")? {
+        match options.checked_span("duration")? {
             Some(Micros(0)) => Err(OptionProblem::at("duration", "must be greater than 0")),
-            _ => span(options, "warmup").map(drop),
+            _ => options.checked_span("warmup").map(drop),
         }
     }
 
@@ -73,13 +75,12 @@ impl Workload for Sync {
     }
 
     fn window(&self, options: &Options) -> Window {
-        let of = |key| span(options, key).ok().flatten();
-        let span_us = of("duration").unwrap_or(DEFAULT_DURATION).0;
-        Window { warm_up: Some(of("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
+        let span_us = options.span("duration").unwrap_or(DEFAULT_DURATION).0;
+        Window { warm_up: Some(options.span("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
     }
 
     fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Memory, until: Until<'_>) -> Result<()> {
-        probed(place.host, &request(place.folder, options, until.longest), place.interrupt, &Nobody).map(drop)
+        probed(place.host, &request(place.folder, options, until.longest), place.interrupt, &drop).map(drop)
     }
 
     fn measure(&self, run: Measuring<'_>) -> Result<Counts> {
@@ -103,22 +104,6 @@ fn request(folder: &Path, options: &Options, span: Micros) -> Request {
         // The stack is the run's own, or a folder that was handed over for it.
         free_over_files: 2,
         seed: SEED,
-    }
-}
-
-/// Hears a warm-up.
-struct Nobody;
-
-impl Listener for Nobody {
-    fn began(&self, _wall_us: u64) {}
-    fn second(&self, _second: ClientSecond) {}
-    fn latencies(&self, _interval: LatencyInterval) {}
-}
-
-fn span(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
-    match options.text(key) {
-        Some(text) => Micros::parse(text).map(Some).map_err(|message| OptionProblem::at(key, message)),
-        None => Ok(None),
     }
 }
 
@@ -151,19 +136,19 @@ fn measure(row: &RowRecord) -> Measure {
 }
 
 /// Tells the latencies of the measures, second by second.
-fn tell_latencies(record: &ProbeRecord, listener: &dyn Listener) -> Result<()> {
+fn tell_latencies(record: &ProbeRecord, listener: &Listener<'_>) -> Result<()> {
     let measured = as_the_server(record).filter(|row| row.unavailable.is_none() && row.failure.is_none());
     let mut seconds: Vec<(&SecondLatencies, &str)> =
         measured.flat_map(|row| row.seconds.iter().map(|second| (second, row.spec.label.as_str()))).collect();
     seconds.sort_by_key(|(second, _)| second.second);
     for (second, measure) in seconds {
         let start_us = u64::from(second.second) * 1_000_000;
-        listener.latencies(LatencyInterval {
+        listener(Told::Latencies(LatencyInterval {
             measure: measure.to_owned(),
             start_us,
             length_us: record.elapsed_us.saturating_sub(start_us).min(1_000_000),
             latencies: histogram(second)?,
-        });
+        }));
     }
     Ok(())
 }
@@ -179,7 +164,7 @@ fn histogram(second: &SecondLatencies) -> Result<Histogram<u64>> {
 
 /// Turns slices into seconds of all rows together.
 struct SecondReporter<'a> {
-    listener: &'a dyn Listener,
+    listener: &'a Listener<'a>,
     /// The second that is open, from 1.
     open: RefCell<ClientSecond>,
 }
@@ -189,8 +174,8 @@ impl SecondReporter<'_> {
     fn pass(&self, open: &mut ClientSecond, at_ns: u64) -> Result<()> {
         let second = at_ns / 1_000_000_000 + 1;
         while open.second < second {
-            let next = new_second(open.second + 1)?;
-            self.listener.second(std::mem::replace(open, next));
+            let next = ClientSecond::empty(open.second + 1)?;
+            (self.listener)(Told::Second(std::mem::replace(open, next)));
         }
         Ok(())
     }
@@ -198,7 +183,7 @@ impl SecondReporter<'_> {
 
 impl Observer for SecondReporter<'_> {
     fn began(&self, wall_us: u64) {
-        self.listener.began(wall_us);
+        (self.listener)(Told::Began(wall_us));
     }
 
     fn slice(&self, family: Family, done: &[Done]) -> Result<()> {
@@ -224,13 +209,8 @@ impl Observer for SecondReporter<'_> {
     }
 }
 
-fn new_second(second: u64) -> Result<ClientSecond> {
-    let latencies = empty_histogram()?;
-    Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, idle_us: None, log_sample: 1.0, latencies })
-}
-
-fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Counts> {
-    let seconds = SecondReporter { listener, open: RefCell::new(new_second(1)?) };
+fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &Listener<'_>) -> Result<Counts> {
+    let seconds = SecondReporter { listener, open: RefCell::new(ClientSecond::empty(1)?) };
     let record = probe::measure(host, request, interrupt, &seconds)?;
     seconds.pass(&mut seconds.open.borrow_mut(), record.elapsed_us * 1000)?;
     tell_latencies(&record, listener)?;

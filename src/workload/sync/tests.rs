@@ -11,19 +11,17 @@ struct Ears {
     latencies: Mutex<Vec<LatencyInterval>>,
 }
 
-impl Listener for Ears {
-    fn began(&self, wall_us: u64) {
-        self.began.lock().unwrap().push(wall_us);
-    }
-    fn second(&self, second: ClientSecond) {
-        self.seconds.lock().unwrap().push(second);
-    }
-    fn latencies(&self, interval: LatencyInterval) {
-        self.latencies.lock().unwrap().push(interval);
+impl Ears {
+    fn hear(&self, told: Told) {
+        match told {
+            Told::Began(wall_us) => self.began.lock().unwrap().push(wall_us),
+            Told::Second(second) => self.seconds.lock().unwrap().push(second),
+            Told::Latencies(interval) => self.latencies.lock().unwrap().push(interval),
+        }
     }
 }
 
-fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Counts> {
+fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &Listener<'_>) -> Result<Counts> {
     probed(&Host::this(), &request(folder, &Options::default(), span), interrupt, listener)
 }
 
@@ -31,7 +29,7 @@ fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &dyn Listen
 fn the_methods_of_the_server_are_the_measures_and_the_whole_probe_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let ears = Ears::default();
-    let counts = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &ears).unwrap();
+    let counts = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &|told| ears.hear(told)).unwrap();
     let names: Vec<&str> = counts.measures.iter().map(|measure| measure.name.as_str()).collect();
     assert_eq!(names, ["fdatasync", "open_datasync", "fsync", "open_sync"]);
     let latencies = ears.latencies.into_inner().unwrap();
@@ -60,7 +58,7 @@ fn an_interrupt_ends_it_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let interrupt = Interrupt::never();
     interrupt.raise();
-    let error = run(folder.path(), Micros(60_000_000), &interrupt, &Nobody).unwrap_err();
+    let error = run(folder.path(), Micros(60_000_000), &interrupt, &drop).unwrap_err();
     assert_eq!(error.kind(), crate::error::Kind::Interrupted);
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
 }

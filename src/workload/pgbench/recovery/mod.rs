@@ -9,20 +9,19 @@ mod witness;
 use super::capacity::of_pgbench;
 use super::seconds::{TRANSACTIONS, Tally};
 use super::shifted::Shifted;
-use super::{Pgbench, drive, settings};
+use super::{Pgbench, drive, options, settings};
 use crate::cluster::client::Client;
 use crate::cluster::server;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::time::{micros, now};
 use crate::record::counts::{Counts, Measure};
-use crate::record::latency::LatencyInterval;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::recovery::{BeforeCrash, CrashKind, RecoveryCounts};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use crate::workload::{
-    ClientSecond, Crash, Listener, Measuring, Memory, Place, Progress, Until, Window, Workload, WorkloadInfo,
+    Crash, Listener, Measuring, Memory, Place, Progress, Told, Until, Window, Workload, WorkloadInfo,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -102,20 +101,12 @@ impl Workload for Recovery {
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         for key in ["limit", "after"] {
-            let Some(text) = options.text(key) else { continue };
-            let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
-            if span.0 == 0 || !span.0.is_multiple_of(1_000_000) {
-                return Err(OptionProblem::at(key, format!("{span} must be a whole number of seconds, at least 1s")));
-            }
+            options::seconds(options, key)?;
         }
         if wal(options) < LEAST_WAL {
             return Err(OptionProblem::at("wal", format!("must be at least {LEAST_WAL}")));
         }
         Pgbench.check(&as_pgbench(options))
-    }
-
-    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
-        Pgbench.warnings(&as_pgbench(options), memory)
     }
 
     fn connections(&self, options: &Options) -> u64 {
@@ -178,14 +169,14 @@ struct Load<'a> {
     place: &'a Place<'a>,
     options: &'a Options,
     memory: Memory,
-    listener: &'a dyn Listener,
+    listener: &'a Listener<'a>,
 }
 
 impl Load<'_> {
     /// From a checkpoint until the distance is written.
     fn before(&self) -> Result<BeforeCrash> {
         let wal_asked = wal(self.options).0;
-        let block_bytes = outage::block_bytes(drive::server_of(self.place)?)?;
+        let block_bytes = drive::server_of(self.place)?.connect(server::DATABASE)?.number(outage::BLOCK_SIZE)?;
         let mut distance = Distance::from_checkpoint(self.place)?;
         let mut progress = || Ok(Progress { cycles: 0, is_over: distance.look()? >= wal_asked });
         let until = Until { longest: limit(self.options), progress: &mut progress };
@@ -228,10 +219,15 @@ impl Load<'_> {
     fn drive(&self, name: &str, axis: &(OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(Tally, Vec<u64>)> {
         let settings = settings(&as_pgbench(self.options))?;
         let units = settings.units(self.memory);
-        let part =
-            Part { shifted: Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1), done: Mutex::default() };
-        let tally = drive::measure(self.place, &settings, name, units, until, &part)?;
-        Ok((tally, part.done()))
+        let shifted = Shifted::new(self.listener, &axis.0, TRANSACTIONS, &axis.1);
+        let seconds = Mutex::new(Vec::new());
+        let tally = drive::measure(self.place, &settings, name, units, until, &|told| {
+            if let Told::Second(second) = &told {
+                seconds.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
+            }
+            shifted.tell(told);
+        })?;
+        Ok((tally, seconds.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -249,33 +245,6 @@ fn counts(before: &BeforeCrash, after: &Tally, recovery: RecoveryCounts, outage:
     };
     let elapsed_us = after.last_us.saturating_sub(before.began_us);
     Counts { elapsed_us, measures: vec![main], stages: outage.stages, recovery: Some(recovery), ..Counts::default() }
-}
-
-/// What a load tells, with its whole seconds kept.
-struct Part<'a> {
-    shifted: Shifted<'a>,
-    done: Mutex<Vec<u64>>,
-}
-
-impl Part<'_> {
-    fn done(self) -> Vec<u64> {
-        self.done.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Listener for Part<'_> {
-    fn began(&self, wall_us: u64) {
-        self.shifted.began(wall_us);
-    }
-
-    fn second(&self, second: ClientSecond) {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).push(second.done);
-        self.shifted.second(second);
-    }
-
-    fn latencies(&self, interval: LatencyInterval) {
-        self.shifted.latencies(interval);
-    }
 }
 
 /// WAL since the checkpoint, looked at now and then.
@@ -303,9 +272,7 @@ impl Distance {
     }
 
     fn now(&mut self) -> Result<u64> {
-        let rows = self.client.query(DISTANCE)?;
-        let bytes = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
-        bytes.ok_or_else(|| Error::tool(format!("`{DISTANCE}` did not give a whole number")))
+        self.client.number(DISTANCE)
     }
 }
 

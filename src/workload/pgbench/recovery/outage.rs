@@ -27,8 +27,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 const BEFORE_CRASH: &str = "the client beside the server got no answer to a commit before the crash";
 const AFTER_START: &str = "the server started after the crash, but a commit was not answered";
 
-/// Bytes of a page, by default; asked of the server.
-const BLOCK_SIZE: &str = "SELECT current_setting('block_size')";
+/// Bytes of a page.
+pub const BLOCK_SIZE: &str = "SELECT current_setting('block_size')";
 
 /// Names of stages that a guest has under another name, or not.
 const PROCESSES: &str = "end of the processes";
@@ -60,22 +60,9 @@ struct Moments {
 pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
     let server = drive::server_of(place)?;
     let clock = Clock::begin();
-    let stop = AtomicBool::new(false);
-    let (tell, heard) = channel();
-    let block_bytes = block_bytes(server)?;
-    let (down, answers) = std::thread::scope(|scope| {
-        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
-        let done = crash_and_start(place, server, crash, clock, &heard);
-        stop.store(true, Ordering::SeqCst);
-        done
-    })?;
-    let (last_answer_us, answers_apart_us) = before(&answers, down.began_us)?;
-    let moments = Moments {
-        last_answer_us,
-        gone_us: down.gone_us,
-        mount_us: down.mount_us,
-        first_answer_us: down.first_answer_us,
-    };
+    let block_bytes = server.connect(DATABASE)?.number(BLOCK_SIZE)?;
+    let act = |heard: &_| crash_and_start(place, server, crash, clock, heard);
+    let (moments, answers_apart_us) = watched(server, clock, act)?;
     let log = recovery_log::parse(&server.log_text())?;
     let stages = stages(&log, moments, block_bytes);
     Ok(Outage { stages, first_answer_us: moments.first_answer_us, answers_apart_us })
@@ -83,21 +70,14 @@ pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
 
 /// Has a client beside the server commit for a while, then asks for the end of the guest; returns when that did not come.
 pub fn await_end(place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
-    let server = drive::server_of(place)?;
     let clock = Clock::begin();
-    let stop = AtomicBool::new(false);
-    let (tell, heard) = channel();
-    std::thread::scope(|scope| {
-        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
-        // The client goes on: a server that is killed while nobody commits would have nothing to lose.
-        let done = committed(place, &heard, clock).and_then(|mut answers| {
-            answers.extend(heard.try_iter());
-            let asked_us = clock.us();
-            let (last_us, apart_us) = before(&answers, asked_us)?;
-            ask(asked_us.saturating_sub(last_us), apart_us)
-        });
-        stop.store(true, Ordering::SeqCst);
-        done
+    // The client goes on: a server that is killed while nobody commits would have nothing to lose.
+    watched(drive::server_of(place)?, clock, |heard| {
+        let mut answers = committed(place, heard, clock)?;
+        answers.extend(heard.try_iter());
+        let asked_us = clock.us();
+        let (last_us, apart_us) = before(&answers, asked_us)?;
+        ask(asked_us.saturating_sub(last_us), apart_us)
     })
 }
 
@@ -107,13 +87,9 @@ pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> 
     let server = drive::server_of(place)?;
     let clock = Clock::begin();
     let (begun_us, opened_us) = (clock.at(back.begun), clock.at(back.opened));
-    let stop = AtomicBool::new(false);
-    let (tell, heard) = channel();
-    let first_answer_us = std::thread::scope(|scope| {
-        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
-        let done = server.restart(place.host, place.interrupt).and_then(|()| answer(place, &heard, AFTER_START));
-        stop.store(true, Ordering::SeqCst);
-        done
+    let first_answer_us = watched(server, clock, |heard| {
+        server.restart(place.host, place.interrupt)?;
+        answer(place, heard, AFTER_START)
     })?;
     let moments = Moments {
         last_answer_us: begun_us,
@@ -126,6 +102,18 @@ pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> 
     Ok(Outage { stages, first_answer_us, answers_apart_us: back.answers_apart_us })
 }
 
+/// Acts while a client beside the server commits; `act` hears when that was answered.
+fn watched<T>(server: &Server, clock: Clock, act: impl FnOnce(&Receiver<u64>) -> Result<T>) -> Result<T> {
+    let stop = AtomicBool::new(false);
+    let (tell, heard) = channel();
+    std::thread::scope(|scope| {
+        threads::begin(scope, || watch(server, clock, &tell, &stop))?;
+        let done = act(&heard);
+        stop.store(true, Ordering::SeqCst);
+        done
+    })
+}
+
 /// The stages in the words of a guest: what comes before the mounts is the opening of devices, and no process has to end.
 fn of_guest(mut stages: Vec<StageCounts>, away_us: u64) -> Vec<StageCounts> {
     stages.retain(|stage| stage.name != PROCESSES);
@@ -136,22 +124,14 @@ fn of_guest(mut stages: Vec<StageCounts>, away_us: u64) -> Vec<StageCounts> {
     stages
 }
 
-/// When what was done.
-struct Down {
-    began_us: u64,
-    gone_us: u64,
-    mount_us: Option<(u64, u64)>,
-    first_answer_us: u64,
-}
-
-/// The crash and the start, with the answers to the client beside the server from before the crash.
+/// The crash and the start, with the longest time between two answers to the client beside the server before the crash.
 fn crash_and_start(
     place: &Place<'_>,
     server: &Server,
     crash: CrashKind,
     clock: Clock,
     heard: &Receiver<u64>,
-) -> Result<(Down, Vec<u64>)> {
+) -> Result<(Moments, u64)> {
     let machine = match crash {
         CrashKind::Process => None,
         CrashKind::Machine | CrashKind::Guest => Some(filesystems(place)?),
@@ -171,7 +151,8 @@ fn crash_and_start(
     let mount_us = machine.map(|machine| (machine.open)().map(mounted)).transpose()?;
     server.restart(place.host, place.interrupt)?;
     let first_answer_us = answer(place, heard, AFTER_START)?;
-    Ok((Down { began_us, gone_us, mount_us, first_answer_us }, answers))
+    let (last_answer_us, answers_apart_us) = before(&answers, began_us)?;
+    Ok((Moments { last_answer_us, gone_us, mount_us, first_answer_us }, answers_apart_us))
 }
 
 fn filesystems<'p>(place: &'p Place<'_>) -> Result<&'p MachineCrash<'p>> {
@@ -214,13 +195,6 @@ fn before(answers: &[u64], crash_us: u64) -> Result<(u64, u64)> {
     let last = answers.last().ok_or_else(|| Error::tool(BEFORE_CRASH))?;
     let apart = answers.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
     Ok((*last, apart.max(crash_us.saturating_sub(*last))))
-}
-
-/// Bytes of a page of the server.
-pub fn block_bytes(server: &Server) -> Result<u64> {
-    let rows = server.connect(DATABASE)?.query(BLOCK_SIZE)?;
-    let bytes = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
-    bytes.ok_or_else(|| Error::tool(format!("`{BLOCK_SIZE}` did not give a whole number")))
 }
 
 /// The outage, its parts in their order, and what is left of it. A part that the log does not have is not among them.
