@@ -7,7 +7,7 @@ use super::run::blocks::Blocks;
 use super::run::disturbed::Disturbed;
 use super::run::not_run::NotRunSums;
 use super::run::{
-    ageing, decided, drives, flush_share, full, in_memory, machines, percentiles, power_cuts, ranking, spread,
+    ageing, decided, drives, flush_share, full, in_memory, machines, percentile_ratios, power_cuts, ranking, spread,
 };
 use super::trial::input::{RunInput, TrialInput};
 use super::trial::series::Buckets;
@@ -139,8 +139,8 @@ impl Analysis {
         let headline = answer.text();
         let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         decided::name_folder(&mut rankings, &self.input.folder);
-        percentiles::compare(&rankings, &self.cases, &mut found);
-        percentiles::rank_rows(&mut rankings, &found);
+        percentile_ratios::compare(&rankings, &self.cases, &mut found);
+        percentile_ratios::rank_rows(&mut rankings, &found);
         ranking::one_rate(&rankings, &mut found);
         let run = self.summary();
         let finished = self.input.pending.is_empty();

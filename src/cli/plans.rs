@@ -168,40 +168,6 @@ mod tests {
         }
     }
 
-    /// Hours that a page says its full run takes; `None` where it leaves that to `pgstrata plan`.
-    fn told_hours(plan: &Shipped) -> Option<f64> {
-        let command = format!("    pgstrata run {} ", plan.name);
-        let line = plan.page.lines().find(|line| line.starts_with(&command) && !line.contains(" --")).unwrap();
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let told = words.windows(2).find_map(|pair| {
-            let number: f64 = pair[0].parse().ok()?;
-            let hours = if pair[1].starts_with("hour") { 1.0 } else { 1.0 / 60.0 };
-            ["hour", "min"].iter().any(|unit| pair[1].starts_with(unit)).then_some(number * hours)
-        });
-        assert!(told.is_some() || line.contains("`pgstrata plan "), "{}: {line}", plan.name);
-        told
-    }
-
-    #[test]
-    fn pages_say_how_long_the_full_run_takes_as_the_program_does() {
-        // What depends on memory was forecast with this much.
-        const MEMORY: Bytes = Bytes(16 << 30);
-        let mut told = 0;
-        for shipped in shipped::all() {
-            let Some(hours) = told_hours(&shipped) else { continue };
-            let forecast = expected_without_images(&parsed(&shipped).unwrap(), MEMORY).unwrap();
-            let ratio = forecast as f64 / 3.6e9 / hours;
-            assert!(
-                (0.75..=1.25).contains(&ratio),
-                "{}: the page says {hours} h, and it is {}",
-                shipped.name,
-                Micros(forecast)
-            );
-            told += 1;
-        }
-        assert!(told > 10, "{told} pages");
-    }
-
     #[test]
     fn a_name_is_a_plan_where_no_file_has_it() {
         assert_eq!(named(Path::new("filesystem-matrix")).unwrap().unwrap().name, "filesystem-matrix");

@@ -9,7 +9,6 @@
 mod blocks;
 mod build;
 pub(crate) mod drawing;
-mod durability;
 mod example;
 pub(crate) mod forecast;
 mod guest;
@@ -23,6 +22,7 @@ mod options;
 mod order;
 pub(crate) mod pointed;
 mod postgres;
+mod power_cut_check;
 mod problem;
 mod quick;
 mod schema;
@@ -64,7 +64,7 @@ const KEYS: [&str; 12] = [
     "blocks",
     "baseline",
     guest::GUEST,
-    durability::KEY,
+    power_cut_check::KEY,
     machine::MACHINE,
     "stack",
     "postgres",
@@ -227,7 +227,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let name = read_name(&root, problems);
     let seed = read_whole(&root, "seed", 0, i64::MAX, problems).map_or(DEFAULT_SEED, i64::cast_unsigned);
     let (blocks, at_least) = blocks::read(&root, problems);
-    let durability = durability::read(&root, problems);
+    let durability = power_cut_check::read(&root, problems);
     let machine = machine::read_machine(&root, catalogue, problems);
     let mut stacks = stacks::read_stacks(&root, catalogue, problems);
     stacks::give_queue(&mut stacks, &machine.queue, problems);

@@ -283,10 +283,11 @@ fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
         return Err(Error::host(format!("the volume group {group} is not one of pgstrata")));
     }
     let there: Vec<&Path> = devices.iter().copied().filter(|device| carries_a_label(host, device)).collect();
-    mount_table::until_gone(host, || {
-        let is_there = !there.is_empty() && has_group(host, group, &there)?;
-        let remove = || command("vgremove", &there).args(["--force", "--force", "--yes", group]);
-        Ok(is_there.then(remove))
+    mount_table::again(|| {
+        if there.is_empty() || !has_group(host, group, &there)? {
+            return Ok(());
+        }
+        host.run(&command("vgremove", &there).args(["--force", "--force", "--yes", group])).map(drop)
     })?;
     remove_mappings(host, group)
 }

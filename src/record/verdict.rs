@@ -170,9 +170,10 @@ pub enum Verdict {
     },
 }
 
+/// Nothing is acquitted by default.
 impl Default for Verdict {
     fn default() -> Verdict {
-        Verdict::Holds { states: 0 }
+        Verdict::NotMeasured { why: String::new() }
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
             ["", "_low", "_high", "_ratio", "_ratio_low", "_ratio_high", "_outcome"].map(|end| format!("{key}{end}"));
         TableColumn::number(title(counter), "").csv(&csv.each_ref().map(String::as_str))
     }));
-    let note = "Per operation; CPU time is that of server, kernel and clients. Ratios are to the case without one; all pairs of a \
+    let note = "Per operation; CPU time is that of server, kernel and clients. Ratios are to the baseline, or the first case that has the counter; all pairs of a \
                 counter are tested together, with at most 5 % risk of any false difference among them.";
     let mut table =
         Table::new("counters", "One operation at each layer, compared", columns).lead(&["ranking"]).note(note);
@@ -28,18 +28,24 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     table
 }
 
-/// "Per commit against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16)", of what differs; `None` where
-/// nothing does.
+/// "Per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16).", of what differs; `None`
+/// where nothing does.
 pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
+    let label_of = |compared: &CounterComparison| {
+        compared.rows.iter().find(|row| row.case == compared.reference).map(|row| row.label.clone())
+    };
+    let against = ranking.counters.first().and_then(label_of)?;
     let differing = ranking.counters.iter().filter_map(|compared| {
         let rows = compared.rows.iter().filter(|row| row.outcome.is_some_and(PairOutcome::differs));
-        let rows: Vec<String> = rows.filter_map(|row| Some(format!("{} {}", row.label, ratio_text(row)?))).collect();
-        (!rows.is_empty()).then(|| format!("{}: {}", title(compared.counter), rows.join(", ")))
+        let figure = |row: &CounterRow| figure_text(compared.counter, row.figure.value);
+        let text = |row: &CounterRow| format!("{} {}", row.label, ratio_text(row).unwrap_or_else(|| figure(row)));
+        let rows: Vec<String> = rows.map(text).collect();
+        let other = label_of(compared).filter(|other| *other != against);
+        let other = other.map_or_else(String::new, |other| format!(" against {other}"));
+        (!rows.is_empty()).then(|| format!("{}{other}: {}", title(compared.counter), rows.join(", ")))
     });
     let differing: Vec<String> = differing.collect();
-    let first = ranking.counters.first()?;
-    let reference = first.rows.iter().find(|row| row.case == first.reference)?;
-    (!differing.is_empty()).then(|| format!("Per operation against {}: {}.", reference.label, differing.join("; ")))
+    (!differing.is_empty()).then(|| format!("Per operation against {against}: {}.", differing.join("; ")))
 }
 
 fn row_of<'a>(compared: &'a [CounterComparison], counter: Counter, case: &str) -> Option<&'a CounterRow> {

@@ -126,7 +126,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     table
 }
 
-/// Which trials the figures leave out, where a block lacks a case: "from the blocks that all cases have; left out: ext4, trial 3".
+/// Which trials the figures leave out, where a block lacks a case: "left out: ext4, trial 3".
 pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
     let rows = ranking.classes.iter().flat_map(|class| &class.rows);
     let of_row = |row: &RankRow| {
@@ -135,7 +135,8 @@ pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
         (!left.is_empty()).then(|| format!("{}, {trials} {}", row.label, ranges(&left)))
     };
     let left: Vec<String> = rows.filter_map(of_row).collect();
-    (!left.is_empty()).then(|| format!("Figures are of the blocks that all cases have. Left out: {}.", left.join("; ")))
+    (!left.is_empty())
+        .then(|| format!("What is ranked is of the blocks that all cases have; left out: {}.", left.join("; ")))
 }
 
 /// The cells of a row, as [`ranking_tables`] has them.

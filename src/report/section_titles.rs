@@ -3,7 +3,7 @@
 use super::environment::machine_names;
 use super::words::{in_ms, latency, percent};
 use crate::analyse::findings::{CaseFinding, Family, Findings};
-use crate::units::{Bytes, significant};
+use crate::units::{Bytes, count, significant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl SectionTitles {
             strata: cases
                 .extremes(wal, |bytes| Bytes(bytes.round() as u64).to_string())
                 .map(|found| format!("WAL {found}")),
-            windows: (checkpoints > 0).then(|| format!("{checkpoints} checkpoints")),
+            windows: (checkpoints > 0).then(|| count(checkpoints, "checkpoint")),
             synced: cases
                 .extremes(synced, |rate| format!("{}/s", significant(rate)))
                 .map(|found| format!("fdatasync {found}")),

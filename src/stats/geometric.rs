@@ -1,8 +1,8 @@
 //! The geometric mean of positive figures with its 95 % interval: for figures that spread by factors, such as a trial's
 //! 99th percentile, where the plain mean would be the worst trial's.
 //!
-//! The t interval on the logarithms (`docs/adr/0003-intervals.md` has why rates are averaged otherwise), so that it agrees
-//! with [`super::ratio`], which compares logarithms too.
+//! The t interval on the logarithms, so that it agrees with [`super::ratio`], which compares logarithms too. Unlike
+//! [`super::interval`] it knows nothing of the seconds inside a trial (`docs/adr/0003-intervals.md`).
 
 use super::interval::{Component, MeanInterval, between};
 use super::moments;

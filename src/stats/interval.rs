@@ -1,4 +1,4 @@
-//! The 95 % interval of the mean over trials.
+//! The 95 % interval of a mean rate over trials; that of percentiles is in [`super::geometric`].
 //!
 //! The mean is the geometric one, so that the quotient of two figures is the ratio that their trials give
 //! ([`super::ratio`]). All is computed on the logarithms.

@@ -30,7 +30,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["limits", "ids", "order", "forecast", "drawing", "shipped"],
             &["problem"],
             &["tree"],
-            &["names", "values", "blocks", "durability"],
+            &["names", "values", "blocks", "power_cut_check"],
             &["options", "joined"],
             &["guest", "build", "workloads"],
             &["postgres"],

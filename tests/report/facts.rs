@@ -133,3 +133,26 @@ pub fn host() -> HostFacts {
         is_virtual: Some(true),
     }
 }
+
+/// WAL per commit of each case against the first, decided, and device writes, undecided.
+pub fn counters(rows: &[RankRow]) -> Vec<CounterComparison> {
+    let reference = rows.first().map(|row| row.case.clone()).unwrap_or_default();
+    let compared = |counter, each: f64, error: f64, outcome: PairOutcome| {
+        let row = |(i, row): (usize, &RankRow)| {
+            let factor = 1.0 + 0.08 * i as f64;
+            let around = |value: f64| Estimate::of(value, Some((value / error, value * error)), 3);
+            CounterRow {
+                case: row.case.clone(),
+                label: row.label.clone(),
+                figure: around(each * factor),
+                ratio: (i > 0).then(|| around(factor)),
+                outcome: (i > 0).then_some(outcome),
+            }
+        };
+        CounterComparison { counter, reference: reference.clone(), rows: rows.iter().enumerate().map(row).collect() }
+    };
+    vec![
+        compared(Counter::WalBytes, 5300.0, 1.02, PairOutcome::Differs),
+        compared(Counter::DeviceWrites, 1.4, 1.9, PairOutcome::Undecided),
+    ]
+}

@@ -1,6 +1,6 @@
 //! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
-use crate::report::facts::{host, server_facts, stack_facts};
+use crate::report::facts::{counters, host, server_facts, stack_facts};
 use crate::report::over_time::{heatmap, telemetry, waits};
 use crate::report::verdicts::{power_cuts, verdict};
 use crate::report::windows::{trial_window, window};
@@ -95,29 +95,6 @@ fn decision(rows: &[RankRow]) -> Decision {
 fn trials(rate: f64) -> Vec<RankTrial> {
     let factors = (1u32..).zip([0.985, 1.02, 0.996]);
     factors.map(|(trial, factor)| RankTrial { trial, rate: rate * factor, used: true }).collect()
-}
-
-/// WAL per commit of each case against the first, decided, and device writes, undecided.
-fn counters(rows: &[RankRow]) -> Vec<CounterComparison> {
-    let reference = rows.first().map(|row| row.case.clone()).unwrap_or_default();
-    let compared = |counter, each: f64, error: f64, outcome: PairOutcome| {
-        let row = |(i, row): (usize, &RankRow)| {
-            let factor = 1.0 + 0.08 * i as f64;
-            let around = |value: f64| Estimate::of(value, Some((value / error, value * error)), 3);
-            CounterRow {
-                case: row.case.clone(),
-                label: row.label.clone(),
-                figure: around(each * factor),
-                ratio: (i > 0).then(|| around(factor)),
-                outcome: (i > 0).then_some(outcome),
-            }
-        };
-        CounterComparison { counter, reference: reference.clone(), rows: rows.iter().enumerate().map(row).collect() }
-    };
-    vec![
-        compared(Counter::WalBytes, 5300.0, 1.02, PairOutcome::Differs),
-        compared(Counter::DeviceWrites, 1.4, 1.9, PairOutcome::Undecided),
-    ]
 }
 
 fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<RankRow>) -> Ranking {

@@ -44,9 +44,10 @@ enum Doing {
 pub struct BackendSums {
     waits: BTreeMap<(String, String), u64>,
     backends: u64,
-    samples: u64,
-    /// CPUs of the machine of the last trial.
-    cpus: u32,
+    /// Backends without a wait event beyond what the CPUs can have run, summed over the samples, and all backends, of the trials
+    /// whose CPU time is known.
+    beyond_cpus: f64,
+    beside_cpus: u64,
     /// Share that waited for storage in each trial, locks included.
     storage: Vec<TrialMean>,
     /// Part of these that were locks.
@@ -54,11 +55,14 @@ pub struct BackendSums {
 }
 
 impl BackendSums {
-    /// Adds a trial. At a fixed rate the clients' pauses are not counted.
-    pub fn add(&mut self, waits: &WaitFigures, cpus: u32, at_fixed_rate: bool) {
+    /// Adds a trial, with the CPUs that were busy or taken by a hypervisor, on average. At a fixed rate the clients' pauses are not counted.
+    pub fn add(&mut self, waits: &WaitFigures, busy_cpus: Option<f64>, at_fixed_rate: bool) {
         self.backends += waits.backends;
-        self.samples += waits.samples;
-        self.cpus = cpus;
+        if let Some(busy) = busy_cpus {
+            let running: u64 = waits.waits.iter().filter(|wait| wait.class == ON_CPU).map(|wait| wait.count).sum();
+            self.beyond_cpus += (running as f64 - busy * waits.samples as f64).max(0.0);
+            self.beside_cpus += waits.backends;
+        }
         for wait in &waits.waits {
             *self.waits.entry((wait.class.clone(), wait.event.clone())).or_default() += wait.count;
         }
@@ -91,7 +95,7 @@ impl BackendSums {
             share: *count as f64 / all,
         };
         let mut waits: Vec<WaitShare> = seen.map(share).collect();
-        let unreported = cpu.cpu().and_then(|cpu| self.unreported(cpu));
+        let unreported = self.unreported();
         if let Some((unreported, running)) = unreported.zip(waits.iter_mut().find(|wait| wait.class == ON_CPU)) {
             running.share -= unreported;
             waits.push(WaitShare {
@@ -127,11 +131,8 @@ impl BackendSums {
 
     /// Share of backend time without a wait event that is more than the CPUs can have run, at least: these backends waited for
     /// a CPU, or for something that has no event. What clients and others used is taken to be theirs.
-    fn unreported(&self, cpu: CpuUse) -> Option<f64> {
-        let running: u64 = self.waits.iter().filter(|((class, _), _)| class == ON_CPU).map(|(_, count)| count).sum();
-        let at_once = |count: u64| count as f64 / self.samples as f64;
-        let excess = at_once(running) - (cpu.busy + cpu.stolen) * f64::from(self.cpus);
-        let share = excess / at_once(self.backends);
+    fn unreported(&self) -> Option<f64> {
+        let share = self.beyond_cpus / self.beside_cpus as f64;
         Some(share).filter(|share| share.is_finite() && *share >= UNREPORTED_WORTH_SAYING)
     }
 
@@ -245,7 +246,7 @@ mod tests {
 
     fn found(trials: &[WaitFigures], at_fixed_rate: bool) -> BackendTime {
         let mut sums = BackendSums::default();
-        trials.iter().for_each(|trial| sums.add(trial, 2, at_fixed_rate));
+        trials.iter().for_each(|trial| sums.add(trial, None, at_fixed_rate));
         sums.finding(&CpuSums::default(), at_fixed_rate).unwrap()
     }
 
@@ -259,14 +260,15 @@ mod tests {
 
     #[test]
     fn backends_without_an_event_beyond_the_busy_cpus_are_waiting_not_reported() {
-        let mut sums = BackendSums::default();
-        let trial = WaitFigures { samples: 10, ..waits(&[("IO", "WALSync", 20), ("CPU", "CPU", 60)]) };
-        sums.add(&trial, 4, false);
-        // Six backends at once without an event, on CPUs of which three were busy.
-        let half = CpuUse { busy: 0.5, stolen: 0.25, others: 0.0 };
-        assert!((sums.unreported(half).unwrap() - 3.0 / 8.0).abs() < 1e-9);
-        assert_eq!(sums.unreported(CpuUse { busy: 1.0, stolen: 0.5, others: 0.0 }), None);
-        assert_eq!(BackendSums::default().unreported(half), None);
+        let share = |busy_cpus: Option<f64>| {
+            let mut sums = BackendSums::default();
+            let trial = WaitFigures { samples: 10, ..waits(&[("IO", "WALSync", 20), ("CPU", "CPU", 60)]) };
+            sums.add(&trial, busy_cpus, false);
+            sums.unreported()
+        };
+        // Six backends at once without an event, on three CPUs.
+        assert!((share(Some(3.0)).unwrap() - 3.0 / 8.0).abs() < 1e-9);
+        assert_eq!((share(Some(6.0)), share(None)), (None, None));
     }
 
     #[test]

@@ -174,6 +174,14 @@ fn grown(column: CountSeries<'_>) -> Option<u64> {
     readings.next_back().map(|last| last.saturating_sub(first))
 }
 
+/// CPUs of so many that worked in a trial or were taken by a hypervisor, on average.
+#[must_use]
+pub fn busy_cpus(seconds: &Seconds, cpus: u32) -> Option<f64> {
+    let mut trial = CpuSums::default();
+    trial.add(seconds, &[]);
+    trial.cpu().map(|cpu| (cpu.busy + cpu.stolen) * f64::from(cpus))
+}
+
 /// Mean CPU use of the busiest processes of a trial over the rows that list any, the busiest first. Processes of one
 /// name are added up; worker threads of the kernel are known by what they work for.
 #[must_use]

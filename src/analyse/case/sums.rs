@@ -126,13 +126,11 @@ impl CaseSums {
         let window = window::of_trial(&record, &counts, &seconds);
         let operations = Operations::of(&seconds);
         self.strata.add(&record, &seconds, &operations);
-        let mut of_trial = StrataSums::default();
-        of_trial.add(&record, &seconds, &operations);
-        self.work.add(record.trial, &of_trial);
+        self.work.add(&record, &seconds, &operations);
         let processes = cpu_use::processes(&seconds);
         self.cpu.add(&seconds, &processes);
         if let Some(waits) = &record.waits {
-            self.backends.add(waits, record.host.cpus, self.at_fixed_rate());
+            self.backends.add(waits, cpu_use::busy_cpus(&seconds, record.host.cpus), self.at_fixed_rate());
         }
         let client = buckets.map(|most| charts::client(&seconds, &whole, most.client, &unit));
         let (throughput, latency_ms_max) = client.unwrap_or_default();

@@ -2,6 +2,9 @@
 
 use crate::analyse::case::strata::StrataSums;
 use crate::analyse::findings::Counter;
+use crate::analyse::trial::counters::Operations;
+use crate::analyse::trial::input::Seconds;
+use crate::record::trial::TrialRecord;
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 
@@ -10,12 +13,12 @@ use crate::stats::ratio::BlockMean;
 pub struct WorkSums(Vec<(Counter, BlockMean)>);
 
 impl WorkSums {
-    /// Adds a trial with the counters of that trial alone.
-    pub fn add(&mut self, trial: u32, strata: &StrataSums) {
-        let known = Counter::ALL.into_iter().filter_map(|counter| Some((counter, per_operation(counter, strata)?)));
-        self.0.extend(
-            known.map(|(counter, mean)| (counter, BlockMean { block: trial, trial: TrialMean { mean, within: None } })),
-        );
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
+        let mut of_trial = StrataSums::default();
+        of_trial.add(record, seconds, operations);
+        let known = Counter::ALL.into_iter().filter_map(|counter| Some((counter, per_operation(counter, &of_trial)?)));
+        let mean = |mean| BlockMean { block: record.trial, trial: TrialMean { mean, within: None } };
+        self.0.extend(known.map(|(counter, found)| (counter, mean(found))));
     }
 
     /// One for each trial that has it.

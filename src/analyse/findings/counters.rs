@@ -40,7 +40,8 @@ pub struct CounterRow {
     pub label: String,
     /// Per operation, over trials.
     pub figure: Estimate,
-    /// Over the reference's, with the interval of the test; `None` of the reference itself, and where one of both is 0.
+    /// Over the reference's, with the interval of the test; `None` of the reference itself, and where one of both was 0 in a
+    /// trial.
     pub ratio: Option<Estimate>,
     /// Against the reference; `None` of itself.
     pub outcome: Option<PairOutcome>,

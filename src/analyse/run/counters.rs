@@ -3,10 +3,11 @@
 
 use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::estimate::over_trials;
-use crate::analyse::findings::{Counter, CounterComparison, CounterRow, Estimate, RankedBy};
+use crate::analyse::findings::{Counter, CounterComparison, CounterRow, Estimate, PairOutcome, RankedBy};
 use crate::analyse::run::blocks::Blocks;
 use crate::analyse::run::decided::Decided;
 use crate::stats::criticals::Criticals;
+use crate::stats::decisions::complete_blocks;
 use crate::stats::ratio::{BlockMean, ratio};
 
 /// A case whose counters are compared.
@@ -16,7 +17,8 @@ pub struct CountedCase<'a> {
     pub work: &'a WorkSums,
 }
 
-/// Every counter that two cases or more have; `reference` is the id of the case that the others are compared with.
+/// Every counter that two cases or more have; `reference` is the id of the case that the others are compared with, where that has
+/// the counter; else it is the first that has.
 #[must_use]
 pub fn compared(
     cases: &[CountedCase<'_>],
@@ -34,23 +36,54 @@ fn of_counter(
     blocks: Blocks,
     criticals: &mut Criticals,
 ) -> Option<CounterComparison> {
-    let counted: Vec<(&CountedCase<'_>, Vec<BlockMean>)> =
-        cases.iter().map(|case| (case, case.work.of(counter))).filter(|(_, trials)| !trials.is_empty()).collect();
-    let (_, base) = counted.iter().find(|(case, _)| case.id == reference)?;
-    let ids = counted.iter().map(|(case, trials)| (case.id.to_owned(), trials.clone()));
-    let decided = Decided::of(ids, RankedBy::Rate, blocks, criticals);
-    let row = |(case, trials): &(&CountedCase<'_>, Vec<BlockMean>)| {
-        let is_other = case.id != reference;
-        let found = ratio(trials, base).filter(|found| is_other && found.value > 0.0);
-        let tested = found.map(|found| decided.tested(case.id, reference, found));
+    let mut counted: Vec<Counted<'_>> = cases.iter().filter_map(|case| Counted::of(case, counter)).collect();
+    // As in the ranking: the figures of all cases rest on the same blocks.
+    let trials: Vec<Vec<BlockMean>> = counted.iter().map(|found| found.trials.clone()).collect();
+    if let Some(common) = complete_blocks(&trials).filter(|_| blocks.rule.is_none()) {
+        counted.iter_mut().for_each(|found| found.trials.retain(|trial| common.contains(&trial.block)));
+    }
+    let base = counted.iter().find(|found| found.case.id == reference).or(counted.first())?;
+    // A zero has no ratio: what never happens differs from what happens in every trial, and needs no test.
+    let tested =
+        counted.iter().filter(|found| found.always).map(|found| (found.case.id.to_owned(), found.trials.clone()));
+    let decided = Decided::of(tested, RankedBy::Rate, blocks, criticals);
+    let row = |found: &Counted<'_>| {
+        let (id, base_id) = (found.case.id, base.case.id);
+        let ratio = ratio(&found.trials, &base.trials).filter(|_| id != base_id && found.always && base.always);
+        let ratio = ratio.map(|ratio| decided.tested(id, base_id, ratio));
+        let outcome = match ratio {
+            Some(_) => decided.outcome(id, base_id),
+            None => {
+                PairOutcome::of(found.never && base.always || found.always && base.never, found.never && base.never)
+            }
+        };
         Some(CounterRow {
-            case: case.id.to_owned(),
-            label: case.label.to_owned(),
-            figure: over_trials(trials)?,
-            ratio: tested.map(|found| Estimate::of_ratio(&found, trials.len().min(base.len()))),
-            outcome: is_other.then(|| decided.outcome(case.id, reference)),
+            case: id.to_owned(),
+            label: found.case.label.to_owned(),
+            figure: over_trials(&found.trials)?,
+            ratio: ratio.map(|ratio| Estimate::of_ratio(&ratio, found.trials.len().min(base.trials.len()))),
+            outcome: (id != base_id).then_some(outcome),
         })
     };
     let rows: Vec<CounterRow> = counted.iter().filter_map(row).collect();
-    (rows.len() > 1).then(|| CounterComparison { counter, reference: reference.to_owned(), rows })
+    (rows.len() > 1).then(|| CounterComparison { counter, reference: base.case.id.to_owned(), rows })
+}
+
+/// A case that has a counter.
+struct Counted<'a> {
+    case: &'a CountedCase<'a>,
+    trials: Vec<BlockMean>,
+    /// Whether it was above zero in every trial.
+    always: bool,
+    /// Whether it was zero in every trial.
+    never: bool,
+}
+
+impl<'a> Counted<'a> {
+    fn of(case: &'a CountedCase<'a>, counter: Counter) -> Option<Counted<'a>> {
+        let trials = case.work.of(counter);
+        let always = trials.iter().all(|trial| trial.trial.mean > 0.0);
+        let never = trials.iter().all(|trial| trial.trial.mean == 0.0);
+        (!trials.is_empty()).then_some(Counted { case, trials, always, never })
+    }
 }

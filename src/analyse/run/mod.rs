@@ -12,7 +12,7 @@ pub(crate) mod full;
 pub(crate) mod in_memory;
 pub(crate) mod machines;
 pub(crate) mod not_run;
-pub(crate) mod percentiles;
+pub(crate) mod percentile_ratios;
 pub(crate) mod power_cuts;
 pub(crate) mod ranked;
 pub(crate) mod ranking;

@@ -198,14 +198,14 @@ impl Shared {
                 entry.label.clone_from(&entry.case.spec.stack.name);
             }
         }
-        entries.sort_by(|a, b| b.figure.value.total_cmp(&a.figure.value));
-        if entries.first().is_some_and(|entry| entry.ranked.by.less_is_better()) {
-            entries.reverse();
-        }
+        let by = entries.first().map_or(RankedBy::Rate, |entry| entry.ranked.by);
+        entries.sort_by(|a, b| {
+            let rising = a.figure.value.total_cmp(&b.figure.value);
+            if by.less_is_better() { rising } else { rising.reverse() }
+        });
         let is_baseline =
             |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
-        let by = entries.first().map_or(RankedBy::Rate, |entry| entry.ranked.by);
         let (mut classes, mut decided) = (Vec::new(), Vec::new());
         for (class, otherwise) in kinds(&entries) {
             let same =

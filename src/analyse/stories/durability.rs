@@ -435,7 +435,8 @@ fn what_a_commit_was_to_disks_of_data_and_wal_is_told_of_both() {
         strata.sentence,
         "one commit = 1.02 device writes of 16.4 KiB + 0 flushes at vda, 1.02 device writes of 16.4 KiB + 1 flushes at vdb"
     );
-    assert!((strata.write_amplification.unwrap() - 2.0 * 1.02 * 16.4 * 1024.0 / 800.0).abs() < 0.1);
+    let amplification = strata.write_amplification.unwrap();
+    assert!((amplification - 2.0 * 1.02 * 16.4 * 1024.0 / 800.0).abs() < 0.1, "{amplification}");
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn a_case_that_only_the_first_of_the_best_beats_is_slower_than_that_one() {
 #[test]
 fn counters_per_commit_are_told_apart_where_rates_are_undecided() {
     let mut story = Story::of(3, Some("ext4"));
-    for (stack, flushes) in [("ext4", 0.5), ("xfs", 0.5), ("btrfs", 1.5)] {
+    for (stack, flushes) in [("ext4", 0.5), ("xfs", 0.5), ("btrfs", 1.5), ("nobarrier", 0.0)] {
         let act = Act { flushes: vec![Some(flushes)], wal_syncs: Some(0.5), unsteady: 0.2, ..Act::on(stack) };
         story = story.with(&act.tps(1000.0));
     }
@@ -201,6 +201,8 @@ fn counters_per_commit_are_told_apart_where_rates_are_undecided() {
     assert!(!row("xfs").outcome.unwrap().differs(), "{:?}", row("xfs"));
     let (btrfs, ratio) = (row("btrfs"), row("btrfs").ratio.unwrap());
     assert!(btrfs.outcome == Some(PairOutcome::Differs) && ratio.low.unwrap() > 2.9, "{btrfs:?}");
+    let none = row("nobarrier");
+    assert_eq!((none.outcome, none.ratio, none.figure.value), (Some(PairOutcome::Differs), None, 0.0));
     assert!((ratio.value - 3.0).abs() < 0.02 && (btrfs.figure.value - 3.0).abs() < 0.05, "{btrfs:?}");
 }
 

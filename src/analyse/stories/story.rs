@@ -408,12 +408,10 @@ impl Act {
             }
         }
         let figures = [("pg_wal_records", self.wal_records), ("pg_wal_syncs", self.wal_syncs), ("pg_xids", self.xids)];
-        for (name, each) in figures {
+        let bytes = self.wal_records.or(self.wal_syncs).map(|each| each * 100.0);
+        for (name, each) in figures.into_iter().chain([("pg_wal_bytes", bytes)]) {
             if let Some(each) = each.filter(|_| self.workload != "sync") {
                 counter(name, each);
-                if name != "pg_xids" {
-                    counter("pg_wal_bytes", each * 100.0);
-                }
             }
         }
         let began = (0..rows as u64).map(|row| row * self.checkpoints / (rows as u64 - 1).max(1)).collect();

@@ -2,8 +2,8 @@
 
 use super::{MANUAL, catalogue};
 use crate::plan::{
-    self, Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, blocks, durability, example, names, parse, postgres,
-    quick, schema,
+    self, Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, blocks, example, names, parse, postgres,
+    power_cut_check, quick, schema,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -147,7 +147,7 @@ fn the_fixed_part_of_the_schema_has_the_keys_and_limits_of_the_parser() {
     assert_eq!((&keys["seed"]["default"], &keys["blocks"]["default"]), (&json!(DEFAULT_SEED), &json!(DEFAULT_BLOCKS)));
     assert_eq!(keys["blocks"]["oneOf"][0]["maximum"], json!(MAX_BLOCKS));
     assert_eq!(keys["quick"]["properties"]["blocks"]["maximum"], json!(MAX_BLOCKS));
-    assert_eq!(keys["durability"]["enum"], json!(durability::words()));
+    assert_eq!(keys["durability"]["enum"], json!(power_cut_check::words()));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 /* Wait events of the backends: one bar for each case, the same event in the same colour everywhere. */
-var WAIT_COLOURS = { IO: ["io1", "io2", "io3", "io4"], CPU: ["cpu1", "cpu2"], LWLock: ["lw1", "lw2"], Lock: ["lock1", "lock2"], Client: ["cl1", "cl2"], Unreported: ["lock2"] };
+var WAIT_COLOURS = { IO: ["io1", "io2", "io3", "io4"], CPU: ["cpu1", "cpu2"], LWLock: ["lw1", "lw2"], Lock: ["lock1", "lock2"], Client: ["cl1", "cl2"], Unreported: ["c5"] };
 /** Locks behind which a backend waits for another one's I/O: storage, as in the shares (`STORAGE_LOCKS` in backend_time.rs). */
 var STORAGE_WAITS = ["WALWrite", "WALWriteLock", "BufferIO", "BufferIo", "buffer_io", "WALSync"];
 /** Most events that get a part of their own. */
@@ -101,7 +101,7 @@ function contrast(colour) {
 
 function waitsTip(found) {
   return tip(label(found.id), found.backend_time.waits.map(function (wait) {
-    return { name: wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")", value: (wait.share * 100).toFixed(1) + " %" };
+    return { name: waitEvent(wait).name, value: (wait.share * 100).toFixed(1) + " %" };
   }));
 }
 
