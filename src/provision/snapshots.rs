@@ -117,7 +117,7 @@ impl<'s> Snapshots<'s> {
     /// Deletes the snapshot with this number.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub fn delete(&self, number: u64) -> Result<()> {
         let Some(entry) = self.lock().get(&number).copied() else { return Ok(()) };
         self.host.run(&(self.way.delete)(&self.name(number)))?;
@@ -134,7 +134,7 @@ impl<'s> Snapshots<'s> {
     /// the stack; `None` if the layer cannot make one.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub fn copy(&self, number: u64) -> Result<Option<(PathBuf, PathBuf)>> {
         let Some(copy) = &self.way.copy else { return Ok(None) };
         self.ledger.enter((self.way.thing)(COPY)?)?;

@@ -40,7 +40,7 @@ impl BuiltStack {
     /// Free and used space of the ZFS pool below the data; `None` without one.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub fn pool_room(&self, host: &Host) -> Result<Option<PoolRoom>> {
         self.pool_of_data().map(|pool| zfs_tools::room(host, pool)).transpose()
     }
@@ -62,7 +62,7 @@ impl BuiltStack {
     /// available.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub(crate) fn pieces(&self, host: &Host, file: &Path) -> Result<Option<Pieces>> {
         let dataset = self.facts.mount().filter(|mount| mount.fstype == "zfs").map(|mount| &mount.source);
         dataset.map(|dataset| zfs_places::pieces(host, dataset, file)).transpose()
@@ -84,7 +84,7 @@ impl BuiltStack {
     /// room.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub(crate) fn full_below(&self, host: &Host, spec: &StackSpec) -> Result<Option<String>> {
         for node in &spec.nodes {
             if let Some(why) = known(node)?.full(host, &inputs(node, &self.grounds)?, &node.options)? {
