@@ -1,4 +1,5 @@
-//! Create and delete with PostgreSQL's sizes: WAL segments, temporary files, relation segments, files of base backups.
+//! Creates and deletes files of PostgreSQL's sizes: WAL segments, temporary files, relation segments, base backup
+//! files.
 //!
 //! Real writes, synced: fallocate would age the allocator of in-place filesystems alone.
 
@@ -12,10 +13,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 const MIB: u64 = 1 << 20;
-/// Of the space that was free, the most that is used while it goes on, and what is left at the end.
+/// Peak share of the free space in use during the churn, and the share in use at its end.
 const MOST: f64 = 0.75;
 const LEFT: f64 = 0.25;
-/// Of the space that was free, the largest file.
+/// The largest file takes this fraction of the free space.
 const LARGEST: u64 = 16;
 
 /// Writes the free space `times` over.
@@ -47,8 +48,8 @@ pub(super) fn run(subject: &Subject<'_>, times: u64, data_bytes: u64) -> Result<
     Ok(spree.work)
 }
 
-/// Of ten files, six are WAL segments, two temporary files of any size up to 64 MiB, one a segment of a relation, one a part
-/// of a base backup.
+/// Of ten files, six are WAL segments, two are temporary files of any size up to 64 MiB, one is a relation segment, and
+/// one is part of a base backup.
 fn size(random: &mut ChaCha8Rng, data_bytes: u64) -> u64 {
     match random.next_u64() % 10 {
         0..6 => 16 * MIB,

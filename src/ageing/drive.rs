@@ -1,10 +1,11 @@
-//! A drive on its way to the steady state, by the rounds of SNIA's Solid State Storage Performance Test Specification 2.0.2.
+//! Brings a drive to its steady state with the rounds of SNIA's Solid State Storage Performance Test Specification
+//! 2.0.2.
 //!
-//! Purge, then twice its size in sequential writes of 128 KiB, then rounds of random writes of 4 KiB until whoever asked says
-//! that it is steady, or no round is left. All of it goes past the page cache, in bytes that nothing compresses. Writers are
-//! threads with one write in flight each: that needs no io_uring, which many machines forbid. The device is opened once,
-//! exclusively, and held until it is done: nobody can mount it meanwhile. Absent on purpose: whether the device may be written,
-//! and when it is steady.
+//! Purges the drive, writes twice its size sequentially in 128 KiB blocks, then runs rounds of random 4 KiB writes
+//! until the caller says that it is steady or the rounds run out. All writes bypass the page cache and are
+//! incompressible. Each writer is a thread with one write in flight: that needs no io_uring, which many machines
+//! forbid. The device is opened once, exclusively, and held until the end, so nobody can mount it meanwhile. Absent on
+//! purpose: whether the device may be written, and when it is steady.
 
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
@@ -22,51 +23,51 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the device is written over in sequence.
+/// Sequential passes over the device.
 pub const FILLS: u32 = 2;
 const FILL_BLOCK: u64 = 128 << 10;
 /// Sequential writes in flight: enough for a disk behind a network.
 const FILL_DEPTH: u32 = 4;
-/// Bytes of a random write.
+/// Size of a random write, bytes.
 pub const BLOCK: u64 = 4 << 10;
 /// Random writes in flight.
 pub const DEPTH: u32 = 32;
-/// How often an interrupt is looked for.
+/// Interval at which an interrupt is checked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often whoever watches is told.
+/// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(500);
-/// Bytes at each end of the device that are zeroed at last: random ones could be taken for a signature.
+/// Bytes at each end of the device that are zeroed at the end: random bytes could be mistaken for a signature.
 const BLANK: u64 = 1 << 20;
-/// Bytes of one discard: an interrupt is looked for between two.
+/// Bytes per discard; an interrupt is checked for between two.
 const DISCARD: u64 = 1 << 30;
 
-/// What is to be prepared.
+/// A drive to precondition.
 pub struct Drive<'a> {
     pub path: &'a Path,
     pub bytes: u64,
-    /// Looks once more whether the device may be written, now that nobody else can take it.
+    /// Checks again that the device may be written, now that nobody else can take it.
     pub held: &'a dyn Fn(&File) -> Result<()>,
-    /// An image has nothing to purge: a discard would punch holes into it.
+    /// True if the drive is an image, which has nothing to purge: a discard would punch holes into it.
     pub is_image: bool,
     pub round: Duration,
     pub most_rounds: u32,
     pub seed: u64,
     pub interrupt: &'a Interrupt,
     pub tell: &'a dyn Fn(Doing) -> Result<()>,
-    /// Whether the rounds so far are enough.
+    /// True if the rounds so far are enough.
     pub is_steady: &'a dyn Fn(&[DriveRound]) -> bool,
 }
 
-/// How far it is, for whoever watches.
+/// Progress of the preconditioning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// Bytes written in sequence, of all that are to be.
+    /// Bytes written sequentially so far, and their target.
     Filling { done: u64, of: u64 },
     /// A round has ended.
     Round { number: u32, round: DriveRound },
 }
 
-/// What was done.
+/// Result of the preconditioning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     pub purge: Purge,
@@ -74,7 +75,7 @@ pub struct Done {
     pub rounds: Vec<DriveRound>,
 }
 
-/// Prepares a drive: all that is on it is lost.
+/// Preconditions a drive: everything on it is lost.
 ///
 /// # Errors
 /// Interrupted, at once; a write that the device refuses, with its offset.
@@ -94,7 +95,7 @@ pub fn precondition(drive: &Drive<'_>) -> Result<Done> {
     Ok(Done { purge, fill, rounds })
 }
 
-/// Opens a device as nobody else can then.
+/// Opens a device exclusively.
 fn hold(path: &Path) -> Result<File> {
     let shown = path.display();
     match files::hold_direct(path) {
@@ -107,7 +108,7 @@ fn hold(path: &Path) -> Result<File> {
     }
 }
 
-/// The nearest thing to SNIA's PURGE that the kernel offers for any device.
+/// Closest equivalent of SNIA's PURGE that the kernel offers for any device.
 fn purge(drive: &Drive<'_>, file: &File) -> Result<Purge> {
     if drive.is_image {
         return Ok(Purge::None { why: "an image has nothing to purge".to_owned() });
@@ -118,7 +119,7 @@ fn purge(drive: &Drive<'_>, file: &File) -> Result<Purge> {
     Ok(discarded(drive, file, false)?.map_or_else(|why| Purge::None { why }, |()| Purge::Discard))
 }
 
-/// Discards all of the device; why not, where it takes no such discards.
+/// Discards the whole device; returns the reason if the device does not support such discards.
 fn discarded(drive: &Drive<'_>, file: &File, securely: bool) -> Result<std::result::Result<(), String>> {
     let mut offset = 0;
     while offset < drive.bytes {
@@ -159,7 +160,7 @@ fn fill(drive: &Drive<'_>, file: &File) -> Result<Fill> {
     Ok(Fill { times: FILLS, block_bytes: FILL_BLOCK, written_bytes, elapsed_us: micros(begun.elapsed()) })
 }
 
-/// Where each of these chunks begins, in order, and all of it [`FILLS`] times.
+/// Offsets of the chunks in order, repeated [`FILLS`] times.
 fn in_sequence(chunks: u64) -> impl Fn() -> Option<u64> + Sync {
     let next = AtomicU64::new(0);
     move || {
@@ -193,7 +194,7 @@ fn rounds(drive: &Drive<'_>, file: &File) -> Result<Vec<DriveRound>> {
     Ok(rounds)
 }
 
-/// Leaves nothing at the ends of the device that could be taken for a signature, whatever happened before.
+/// Zeroes both ends of the device, even after a failure, so that nothing there can be mistaken for a signature.
 fn blank(drive: &Drive<'_>, file: &File) -> Result<()> {
     let mut memory = Noise::of(drive.seed, BLANK as usize);
     for offset in [0, drive.bytes - BLANK] {
@@ -206,35 +207,35 @@ fn refused(drive: &Drive<'_>, e: &std::io::Error, bytes: u64, offset: u64) -> Er
     Error::host(format!("write {} at offset {offset} of {}: {e}", Bytes(bytes), drive.path.display()))
 }
 
-/// What whoever looks after the writers wants.
+/// Answer of the function that supervises the writers.
 enum Next {
-    /// To look again after so long, or when all is written.
+    /// Check again after this time, or once everything is written.
     Wait(Duration),
     Stop,
 }
 
-/// What the writers did so far.
 #[derive(Default)]
 struct Counts {
     bytes: AtomicU64,
     stop: AtomicBool,
-    /// Writers that have not come to their end.
+    /// Writers that are still running.
     busy: AtomicU64,
     failed: Mutex<Option<Error>>,
 }
 
-/// Threads that write to one device, each one block at a time.
+/// Threads that write to one device, each with one block in flight.
 struct Writers<'a> {
     drive: &'a Drive<'a>,
     file: &'a File,
     block: u64,
     depth: u32,
-    /// Makes their bytes differ from those of writers before them.
+    /// Makes these writers' bytes differ from those of earlier writers.
     salt: u64,
 }
 
 impl Writers<'_> {
-    /// Writes where `place` says until it has no more, or until `look` stops it. Returns the bytes written.
+    /// Writes at the offsets that `place` returns until it is exhausted or `look` stops the writers. Returns the bytes
+    /// written.
     fn write(
         &self,
         place: &(dyn Fn(&mut ChaCha8Rng) -> Option<u64> + Sync),
@@ -282,14 +283,15 @@ impl Writers<'_> {
 }
 
 impl Counts {
-    /// Notes the first failure, and stops all.
+    /// Records the first failure and stops all writers.
     fn fail(&self, e: Error) {
         self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(e);
         self.stop.store(true, Ordering::SeqCst);
     }
 }
 
-/// One writer on a file with blocks of so many bytes, up to its size. What it could not write: bytes and offset.
+/// Runs one writer with blocks of this many bytes, up to the file's size. Returns the bytes and offset of a failed
+/// write.
 fn one_writer(
     (file, block, size): (&File, u64, u64),
     seed: u64,

@@ -1,8 +1,9 @@
-//! Filling a filesystem as the study of 2011 did: each step adds files of 9 MB to ten folders, folder by folder, 18 % of
+//! Fills a filesystem like the study of 2011: each step adds files of 9 MB to ten folders, folder by folder, 18 % of
 //! the size in all, and may then delete a quarter of them: files 256 to 511 of the 1000 in each folder.
 //!
-//! On a small filesystem the files are smaller, so that each folder gets at least 16 of them a step. A snapshot is made after
-//! each step, the last one, which may be shorter, among them, and before its deletes: what is deleted then stays held.
+//! On a small filesystem the files are smaller, so that each folder gets at least 16 of them per step. A snapshot is
+//! made after each step, including the last, possibly shorter one, and before its deletes: deleted files then stay
+//! held.
 
 use super::spree::Spree;
 use super::{Snapshots, Subject};
@@ -17,14 +18,14 @@ use std::path::{Path, PathBuf};
 const FOLDERS: u64 = 10;
 /// 18 blocks of 512 KiB.
 const FILE: u64 = 18 * 512 * 1024;
-/// What a step adds: 88 of 500 GB in the study.
+/// Share of the size that a step adds: 88 of 500 GB in the study.
 const STEP: f64 = 0.18;
-/// Of the files of a folder, the first and the end of those that are deleted.
+/// Range of a folder's files that are deleted: first and end, as fractions.
 const DELETED: (f64, f64) = (0.256, 0.512);
-/// Fewest files of a folder in a step.
+/// Minimum files per folder in a step.
 const LEAST_FILES: u64 = 16;
 
-/// Fills until `percent` of the filesystem is used, what its snapshots hold included.
+/// Fills until `percent` of the filesystem is used, including what its snapshots hold.
 pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<(FileWork, Option<SnapshotWork>)> {
     let begun = now();
     let folder = subject.folder.join("fill");
@@ -51,7 +52,7 @@ pub(super) fn run(subject: &Subject<'_>, percent: u64, deletes: bool) -> Result<
     Ok((spree.work, snapshots.map(Taken::end).transpose()?))
 }
 
-/// Step by step until the target is reached.
+/// Runs steps until the target is reached.
 fn steps(mut step: Step<'_>, spree: &mut Spree<'_>, deletes: bool, mut taken: Option<&mut Taken<'_>>) -> Result<()> {
     loop {
         let is_whole = step.fill(spree)?;
@@ -68,7 +69,7 @@ fn steps(mut step: Step<'_>, spree: &mut Spree<'_>, deletes: bool, mut taken: Op
     }
 }
 
-/// The snapshots so far.
+/// Snapshots taken so far.
 struct Taken<'a> {
     by: &'a Snapshots<'a>,
     work: SnapshotWork,
@@ -94,12 +95,12 @@ impl<'a> Taken<'a> {
 struct Step<'a> {
     folder: &'a Path,
     number: u64,
-    /// In each folder.
+    /// Files per folder.
     files: u64,
     file_bytes: u64,
     /// Bytes that all steps add together.
     target: u64,
-    /// Whether what is deleted stays held by the snapshot before it.
+    /// True if deleted files stay held by the snapshot before.
     holds: bool,
 }
 
@@ -108,7 +109,7 @@ impl Step<'_> {
         self.folder.join(format!("dir{folder}/temp-{}-{folder}-{file}.dd", self.number))
     }
 
-    /// Adds its files; `false` when `target` bytes are there or held before its end.
+    /// Adds the step's files; `false` if `target` bytes are used or held before it is complete.
     fn fill(&self, spree: &mut Spree<'_>) -> Result<bool> {
         for folder in 0..FOLDERS {
             for file in 0..self.files {
@@ -161,7 +162,7 @@ mod tests {
         let next = Step { number: 1, target: 130 * 4096, ..step };
         assert!(!next.fill(&mut spree).unwrap());
         assert_eq!(spree.work.left_bytes, 130 * 4096);
-        // What is held is there, too: 170 files were written by now.
+        // Held bytes count as used: 170 files were written by now.
         let held = Step { number: 2, target: 175 * 4096, holds: true, ..next };
         assert!(!held.fill(&mut spree).unwrap());
         assert_eq!((spree.work.created, spree.work.left_bytes), (175, 135 * 4096));
@@ -192,7 +193,7 @@ mod tests {
         let step = Step { folder: &fill, number: 0, files: 16, file_bytes: 4096, target: 400 * 4096, holds: true };
         let mut spree = Spree::new(&mut ChaCha8Rng::seed_from_u64(1), &interrupt);
         steps(step, &mut spree, true, Some(&mut taken)).unwrap();
-        // 160 files, 40 of them deleted, twice; then what is left of 400.
+        // 160 files, 40 of them deleted, twice; then the rest of 400.
         assert_eq!(*seen.borrow(), [(1, 160), (2, 280), (3, 320)]);
         assert_eq!((spree.work.created, spree.work.deleted), (400, 80));
         let wanted = SnapshotWork { made: 3, used_before_bytes: 7, used_after_bytes: 7, of_filesystem: true };

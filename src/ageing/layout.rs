@@ -9,18 +9,18 @@ use crate::host::{files, folders};
 use crate::record::age::{LEAST_RELATION, Layout, RelationLayout};
 use std::path::{Path, PathBuf};
 
-/// User relations with their main forks' files.
+/// User relations and the files of their main forks.
 const RELATIONS: &str = "select c.relname, pg_relation_filepath(c.oid) from pg_class c where c.oid >= 16384 and \
                          c.relkind in ('r', 'i', 't', 'm') and pg_relation_filepath(c.oid) is not null \
                          order by pg_relation_size(c.oid) desc, 1";
 
-/// Another way to the pieces of a file, where its filesystem does not tell extents; `None` where there is none.
+/// Alternative source of a file's extents for filesystems that do not report them; `None` if there is none.
 pub type OtherWay<'a> = dyn Fn(&Path) -> Result<Option<Pieces>> + 'a;
 
-/// Looks at the cluster of a server, which has just written a checkpoint.
+/// Reads the layout of a server's cluster. The server has just written a checkpoint.
 ///
 /// # Errors
-/// The server's or the kernel's words; interrupted.
+/// The server's or the kernel's message; interrupted.
 pub(crate) fn look(server: &Server, other_way: &OtherWay<'_>, interrupt: &Interrupt) -> Result<Layout> {
     let data = &server.spec.data;
     let mut layout = of_filesystem(data)?;
@@ -35,20 +35,20 @@ pub(crate) fn look(server: &Server, other_way: &OtherWay<'_>, interrupt: &Interr
     Ok(layout)
 }
 
-/// What the filesystem of a folder holds, whatever lies on it.
+/// Reads the space used in the filesystem of a folder.
 ///
 /// # Errors
-/// The kernel's words.
+/// The kernel's message.
 pub fn of_filesystem(folder: &Path) -> Result<Layout> {
     let room = files::room(folder)?;
     let (size_bytes, free_bytes) = (room.map(|room| room.used + room.free), room.map(|room| room.free));
     Ok(Layout { size_bytes, free_bytes, ..Layout::default() })
 }
 
-/// Adds up its files, pg_wal left out where it lies elsewhere.
+/// Adds up the sizes of the files, skipping a pg_wal that is a symlink.
 fn sizes(folder: &Path, layout: &mut Layout) -> Result<()> {
     for path in folders::list(folder)? {
-        // A server that runs may remove one.
+        // A running server may remove a file.
         let Some(facts) = paths::look_for(&path)? else { continue };
         match facts.kind {
             Kind::Directory => sizes(&path, layout)?,
@@ -76,7 +76,7 @@ fn relation(
     pieces(name, bytes, &files, other_way, not_told)
 }
 
-/// The relation of these files, all together so large.
+/// Extents of a relation's files, whose total size is given.
 fn pieces(
     name: &str,
     bytes: u64,
@@ -89,9 +89,10 @@ fn pieces(
     for path in files {
         let of_filesystem = extents::pieces(&files::open(path)?);
         let of_filesystem = of_filesystem.or_host(|| format!("read the extents of {}", path.display()))?;
-        // A relation is told whole or not at all.
+        // A relation is reported completely or not at all.
         let told = match of_filesystem {
-            // What nobody counts is not asked for in another way, nor what is not told as a whole any more: a file may take minutes.
+            // Skip the alternative for relations too small to count, and after one that was incomplete: a file may take
+            // minutes.
             None if found.bytes < LEAST_RELATION || not_told.is_some() => return Ok(without_extents(found)),
             None => other_way(path),
             told => Ok(told),
@@ -118,7 +119,7 @@ fn without_extents(found: RelationLayout) -> RelationLayout {
     RelationLayout { name: found.name, bytes: found.bytes, ..RelationLayout::default() }
 }
 
-/// The files of a relation: `16384`, `16384.1`, ...
+/// Files of a relation: `16384`, `16384.1`, ...
 fn segments(first: &Path) -> Vec<PathBuf> {
     let further = (1..).map(|number| PathBuf::from(format!("{}.{number}", first.display())));
     std::iter::once(first.to_path_buf()).chain(further).take_while(|path| paths::is_file(path)).collect()
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn once_a_relation_is_not_told_no_other_is_asked_for() {
-        // Files of procfs have no extents to tell, and a relation without a file none at all.
+        // Files of procfs have no extents, and neither does a relation without a file.
         let folder = Path::new("/proc/self");
         let asked = Cell::new(0);
         let other_way = |_: &Path| {

@@ -1,15 +1,15 @@
-//! Ageing a stack before it is measured: work on the files of a stopped cluster and on the free space beside them, and how
-//! the files then lie.
+//! Ageing a stack before it is measured: work on the files of a stopped cluster and on the free space beside them, and
+//! the resulting file layout.
 //!
-//! Each mechanism is one file and one option in [`SPECS`]; amounts are work (times overwritten, share filled), never time.
-//! Absent on purpose: which filesystem lies below, when ageing happens, figures.
+//! Each mechanism is one file and one option in [`SPECS`]; amounts are work (times overwritten, share filled), never
+//! time. Absent on purpose: the filesystem below, when ageing happens, figures.
 //!
 //! # Add a way to age a stack
 //!
-//! Its option in [`SPECS`] (an amount of work; 0 does nothing), its file with what it did as a type in `record::age`,
-//! its call in `age`. What changes the cluster itself is done for the control too, what goes with the filesystem is
-//! not. Snapshots are actions that `run` hands it. An amount whose course is to be drawn has its line in `AMOUNTS` of
-//! `analyse::run::ageing`, a figure its lines in `age_figures::of_trial` (`docs/adr/0025-ageing.md`).
+//! Add an option in [`SPECS`] (an amount of work; 0 does nothing), a file, a type in `record::age` for its result, and
+//! a call in `age`. Work that changes the cluster itself is done for the control too; work that is lost with the
+//! filesystem is not. `run` passes in the snapshot actions. An amount that is plotted needs a line in `AMOUNTS` of
+//! `analyse::run::ageing`, and a figure needs lines in `age_figures::of_trial` (`docs/adr/0025-ageing.md`).
 
 mod churn;
 pub mod drive;
@@ -28,17 +28,17 @@ use crate::record::age::AgeRecord;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use std::path::Path;
 
-/// Least `batch`: a page, as PostgreSQL is built by default.
+/// Minimum `batch`: PostgreSQL's default page size.
 const LEAST_BATCH: u64 = 8192;
 
-/// Batches in which the data are rewritten once, where the plan gives no `batch`: each holds 3 % of the pages, as a
-/// checkpoint interval of 30 s does at 1000 transactions a second on 8 GiB.
+/// Batches per rewrite of the data if the plan gives no `batch`: each holds 3 % of the pages, like a checkpoint
+/// interval of 30 s at 1000 transactions a second on 8 GiB.
 const BATCHES: u64 = 32;
 
-/// The most that `fill` fills, percent: beyond it a copy-on-write filesystem may refuse even deletes.
+/// Maximum of `fill`, percent: beyond it a copy-on-write filesystem may refuse even deletes.
 const MOST_FILL: i64 = 95;
 
-/// The options of `age` in a stack.
+/// Options of `age` in a stack.
 pub const SPECS: &[OptionSpec] = &[
     OptionSpec::with_default(REWRITE, OptionKind::Integer { min: 0 }, "0").doc(
         "how many times the data are overwritten with the server stopped: random pages of the relation files are \
@@ -75,8 +75,8 @@ const SNAPSHOTS: &str = "snapshots";
 const AGED: &str = "aged";
 const FRESH: &str = "fresh";
 
-/// The option by which bytes are written that are there already, where the plan asks for that: below some filesystems they
-/// are not written. The control has none.
+/// The option that rewrites existing bytes unchanged, if the plan sets one: some storage below a filesystem skips such
+/// writes. The control has none.
 pub fn asks_for_same_bytes(options: &Options) -> Option<&'static str> {
     let asks = options.integer(REWRITE).is_some_and(|times| times > 0);
     (asks && !is_fresh(options)).then_some(REWRITE)
@@ -85,7 +85,7 @@ pub fn asks_for_same_bytes(options: &Options) -> Option<&'static str> {
 /// Options that only a workload with a server can have.
 pub const OF_CLUSTERS: &[&str] = &[REWRITE, "batch", "pgbench"];
 
-/// Checks what the specs cannot say.
+/// Checks constraints that the specs cannot express.
 ///
 /// # Errors
 /// The key and what is wrong with it.
@@ -104,47 +104,47 @@ pub fn check(options: &Options) -> std::result::Result<(), OptionProblem> {
     Ok(())
 }
 
-/// Whether the control is measured: the cluster on a fresh filesystem.
+/// True for the control: the cluster on a fresh filesystem.
 pub fn is_fresh(options: &Options) -> bool {
     options.text("filesystem") == Some(FRESH)
 }
 
-/// The option by which snapshots of the stack are made, where it asks for any. The control has none: they would go with the
-/// filesystem.
+/// The option that takes snapshots of the stack, if the plan sets one. The control has none: they would be lost with
+/// the filesystem.
 pub fn asks_for_snapshots(options: &Options) -> Option<&'static str> {
     let asks = options.boolean(SNAPSHOTS) == Some(true) && options.integer("fill").is_some_and(|fill| fill > 0);
     (asks && !is_fresh(options)).then_some(SNAPSHOTS)
 }
 
-/// Snapshots of the stack, which stay until it goes.
+/// Snapshots of the stack, which stay until it is torn down.
 pub struct Snapshots<'a> {
-    /// Makes the one of this number.
+    /// Takes the snapshot with this number.
     pub make: &'a dyn Fn(u64) -> Result<()>,
-    /// Bytes in use, those that snapshots hold included.
+    /// Bytes in use, including those held by snapshots.
     pub used: &'a dyn Fn() -> Result<u64>,
-    /// Whether they hold space of the filesystem, not of a volume below it.
+    /// True if the snapshots hold space of the filesystem, not of a volume below it.
     pub of_filesystem: bool,
 }
 
-/// What is aged.
+/// Target of the ageing.
 pub struct Subject<'a> {
     pub host: &'a Host,
-    /// A cluster that is cleanly stopped, where there is one.
+    /// A cleanly stopped cluster, if there is one.
     pub cluster: Option<&'a ServerSpec>,
     /// Folder on the stack for files beside the cluster.
     pub folder: &'a Path,
-    /// There when the options ask for them.
+    /// Set if the options need snapshots.
     pub snapshots: Option<Snapshots<'a>>,
-    /// Of what is drawn at random: the same pages and files on every stack.
+    /// Seed of all random choices: the same pages and files on every stack.
     pub seed: u64,
     pub interrupt: &'a Interrupt,
 }
 
-/// Ages it by every mechanism that the options name. For the control, only by what changes the cluster itself: the rest
-/// would go with the filesystem.
+/// Runs every mechanism that the options name. The control gets only those that change the cluster itself: the rest
+/// would be lost with the filesystem.
 ///
 /// # Errors
-/// The kernel's or the server's words; a full filesystem says so; interrupted.
+/// The kernel's or the server's message; a full filesystem is named as such; interrupted.
 pub fn age(subject: &Subject<'_>, options: &Options) -> Result<AgeRecord> {
     let amount = |key| options.integer(key).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
     let is_fresh = is_fresh(options);

@@ -1,7 +1,7 @@
-//! Page rewrite: what checkpoints do to the places of pages, without a server.
+//! Page rewrite: reproduces, without a server, how checkpoints move pages on disk.
 //!
-//! A page that is overwritten in place leaves the layout as it is; one that is copied on write gets a new place. The bytes
-//! stay the same, so that a crash leaves the same cluster.
+//! A page overwritten in place leaves the layout unchanged; one that is copied on write moves. The bytes stay the same,
+//! so a crash leaves the same cluster.
 
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File};
@@ -16,22 +16,21 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The first number that a server gives to a user's object, hence to its file (`FirstNormalObjectId`, access/transam.h).
+/// First object ID that a server assigns to a user's object, hence to its file (`FirstNormalObjectId`,
+/// access/transam.h).
 const FIRST_OF_USERS: u64 = 16384;
 
-/// A file of a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelationFile {
     pub path: PathBuf,
-    /// Its size in whole pages, bytes.
+    /// Size in whole pages, bytes.
     pub bytes: u64,
 }
 
-/// The place of a file in the order of a checkpoint: database, number of the relation's file, fork, segment.
+/// Sort key of a file in a checkpoint: database, relation file number, fork, segment.
 type Order = (Option<u64>, u64, String, u64);
 
-/// The files of the user relations of a cluster, in all its databases, in the order of a checkpoint. `page` is the size of
-/// its pages, bytes.
+/// Files of a cluster's user relations, in all its databases, in checkpoint order. `page` is the page size in bytes.
 ///
 /// # Errors
 /// With the path.
@@ -56,17 +55,16 @@ pub fn relation_files(data: &Path, page: u64) -> Result<Vec<RelationFile>> {
     Ok(found.into_iter().map(|(_, file)| file).collect())
 }
 
-/// Takes the name of a relation's file apart: `16384_vm.2` is number, fork and segment.
+/// Splits the file name of a relation: `16384_vm.2` gives number, fork and segment.
 fn named(name: &str) -> Option<(u64, &str, u64)> {
     let (first, segment) = name.split_once('.').unwrap_or((name, "0"));
     let (relation, fork) = first.split_once('_').unwrap_or((first, ""));
     Some((relation.parse().ok()?, fork, segment.parse().ok()?))
 }
 
-/// How pages are rewritten.
 #[derive(Debug, Clone, Copy)]
 pub struct Rewrite {
-    /// Size of a page, bytes.
+    /// Page size, bytes.
     pub page: u64,
     pub times: u64,
     /// Pages between two syncs.
@@ -74,7 +72,7 @@ pub struct Rewrite {
     pub seed: u64,
 }
 
-/// Writes random pages back until so many bytes are written as the files hold so many times over.
+/// Writes random pages back, unchanged, until the bytes written reach the requested multiple of the files' size.
 ///
 /// # Errors
 /// The kernel's, with the path; interrupted.
@@ -103,17 +101,17 @@ pub fn rewrite(files: &[RelationFile], of: Rewrite, interrupt: &Interrupt) -> Re
     Ok(done)
 }
 
-/// So many different pages, in order: a checkpoint writes each dirty page once, sorted.
+/// Draws this many distinct pages, in order: a checkpoint writes each dirty page once, sorted.
 fn draw(random: &mut ChaCha8Rng, pages: u64, count: u64) -> BTreeSet<u64> {
     let mut drawn = BTreeSet::new();
     while (drawn.len() as u64) < count {
-        // Pages are few against 2^64: the bias of the remainder is nothing.
+        // There are few pages compared with 2^64: the modulo bias is negligible.
         drawn.insert(random.next_u64() % pages);
     }
     drawn
 }
 
-/// Writes the pages back, file by file, and syncs each file that got one.
+/// Writes the pages back, file by file, and syncs each file that was written.
 fn write_batch(files: &[RelationFile], page: u64, batch: &BTreeSet<u64>, interrupt: &Interrupt) -> Result<()> {
     let mut bytes = vec![0; page as usize];
     let mut first = 0;
@@ -139,7 +137,7 @@ fn write_back(file: &File, offset: u64, page: &mut [u8]) -> std::io::Result<()> 
     files::write_all_at(file, page, offset)
 }
 
-/// What the kernel says; a filesystem that has no room for a copy of a page it holds already is a result.
+/// The kernel's error; a filesystem without room to copy a page that it already holds is a result.
 pub(super) fn refused(e: &std::io::Error, path: &Path) -> Error {
     let error = Error::host(e.to_string()).while_doing(format!("write {} while ageing the stack", path.display()));
     match e.kind() {

@@ -1,4 +1,5 @@
-//! Ageing by a server under pgbench: what page rewrite is checked against, and the only way here that bloats the database.
+//! Ageing by a server under pgbench: the reference for page rewrite, and the only mechanism here that bloats the
+//! database.
 
 use super::Subject;
 use crate::cluster::client::Client;
@@ -12,11 +13,11 @@ use std::time::Duration;
 
 const CLIENTS: u64 = 4;
 
-/// A checkpoint of a batch on a slow stack; beyond this it hangs.
+/// Limit for a checkpoint of one batch on a slow stack; beyond this it hangs.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Runs tpcb-like transactions, with a checkpoint after as many as dirty a batch of account pages, until the server has
-/// written the data `times` over.
+/// Runs tpcb-like transactions, with a checkpoint whenever about a batch of account pages is dirty, until the server
+/// has written the data `times` over.
 pub(super) fn run(
     subject: &Subject<'_>,
     spec: &ServerSpec,
@@ -39,7 +40,7 @@ pub(super) fn run(
             .args(["-n", "-b", "tpcb-like", "-c", &CLIENTS.to_string(), "-j", "2", "-t", &each.to_string()])
             .args(server.client_args()?)
             .arg(server::DATABASE)
-            // Pages are what ages; commits need not wait.
+            // Pages age the stack; commits need not wait.
             .env("PGOPTIONS", "-c synchronous_commit=off")
             .user(&spec.user);
         subject.host.run(&pgbench)?;
@@ -54,9 +55,9 @@ pub(super) fn run(
     Ok(done)
 }
 
-/// Bytes of data pages that the server has written since it started, by whomever.
+/// Bytes of data pages written since the server started, by any process.
 fn written_bytes(client: &mut Client, version: u32) -> Result<u64> {
-    // Since PostgreSQL 18 it counts bytes; a write may be of several pages since 17.
+    // Since PostgreSQL 18 the view counts bytes; since 17 one write may cover several pages.
     let sql = match version {
         18.. => "select coalesce(sum(write_bytes), 0)::bigint from pg_stat_io where object = 'relation'",
         17 => {

@@ -1,4 +1,4 @@
-//! Creating and deleting files beside the cluster, counted.
+//! Creates and deletes files beside the cluster, and counts them.
 
 use super::pages::refused;
 use crate::error::{Context, Result};
@@ -10,20 +10,20 @@ use rand_chacha::rand_core::RngCore;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// One write. The 2011 study used dd with the same block size.
+/// Size of one write. The 2011 study used dd with the same block size.
 const BLOCK: usize = 512 * 1024;
 
-/// What is created and deleted so far.
+/// Files created and deleted so far.
 pub(super) struct Spree<'a> {
     pub work: FileWork,
-    /// Those that are there, with their sizes.
+    /// Existing files, with their sizes.
     pub there: Vec<(PathBuf, u64)>,
     interrupt: &'a Interrupt,
     block: Vec<u8>,
 }
 
 impl<'a> Spree<'a> {
-    /// Nothing yet. What is written is random: it neither compresses nor deduplicates.
+    /// Starts empty. The data written are random: they neither compress nor deduplicate.
     pub fn new(random: &mut ChaCha8Rng, interrupt: &'a Interrupt) -> Spree<'a> {
         let mut block = vec![0; BLOCK];
         random.fill_bytes(&mut block);
@@ -36,7 +36,7 @@ impl<'a> Spree<'a> {
         let mut file = files::create_new(path, 0o600).map_err(|e| refused(&e, path))?;
         let mut left = bytes;
         while left > 0 {
-            // A number in each block: none equals another one.
+            // A number in each block makes it unique.
             self.block[..8].copy_from_slice(&(self.work.written_bytes + left).to_le_bytes());
             let part = left.min(BLOCK as u64);
             file.write_all(&self.block[..part as usize]).map_err(|e| refused(&e, path))?;
@@ -51,7 +51,7 @@ impl<'a> Spree<'a> {
         Ok(())
     }
 
-    /// Deletes the file at a place of those that are there.
+    /// Deletes the existing file at this index.
     pub fn delete(&mut self, place: usize) -> Result<()> {
         let (path, bytes) = self.there.swap_remove(place);
         files::remove(&path)?;

@@ -1,4 +1,4 @@
-//! From a tarball to an installed PostgreSQL, as a user who is not root.
+//! Builds and installs PostgreSQL from a tarball, as a user who is not root.
 
 use super::needs;
 use super::recipe::Recipe;
@@ -16,16 +16,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A minute on a desktop, a quarter of an hour on a small machine that others use.
+/// A build takes a minute on a desktop, and a quarter of an hour on a small machine that others use.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
 
-/// The server answers in milliseconds; more than this means that it hangs.
+/// The server answers in milliseconds; beyond this it hangs.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// The sizes of which the server is asked.
+/// Sizes to query from the server.
 const SIZES: [&str; 3] = ["wal_block_size", "block_size", "segment_size"];
 
-/// The source of a task under way to an installed server.
+/// A build task and its source.
 pub(super) struct Compile<'a> {
     pub task: &'a Task<'a>,
     pub log: &'a Path,
@@ -38,7 +38,7 @@ impl Compile<'_> {
         self.task.work.join("tree")
     }
 
-    /// Where `make install` puts it: the place as it will be, below a folder of ours.
+    /// Destination of `make install`: the final path, below a folder of ours.
     pub(super) fn installed(&self) -> PathBuf {
         let place = self.recipe.place.strip_prefix("/").unwrap_or(&self.recipe.place);
         self.task.work.join("out").join(place)
@@ -89,15 +89,15 @@ impl Compile<'_> {
     pub(super) fn install(&self, told: &mut dyn FnMut(&str)) -> Result<()> {
         let into = format!("DESTDIR={}", self.task.work.join("out").display());
         self.follow(&["make", "-C", "src", "install", &into].map(str::to_owned), told)?;
-        // Under a umask such as 077 another server user could not run it.
+        // With a umask such as 077 another server user could not run it.
         let open = Command::new("chmod").args(["-R", "a+rX"]).arg(self.task.work.join("out")).user(&self.user);
         self.task.host.run(&open).map(drop)
     }
 
-    /// The version that the new server names.
+    /// Version reported by the new server.
     ///
     /// # Errors
-    /// When it is not what was asked for.
+    /// If the server differs from the build requested.
     pub(super) fn check(&self, spec: &BuildSpec) -> Result<String> {
         let postgres = || Command::new(self.installed().join("bin/postgres")).user(&self.user).limit(ANSWER_LIMIT);
         let version = pg_version::parse(&self.task.host.run(&postgres().arg("--version"))?.stdout)?.text;
@@ -114,7 +114,7 @@ impl Compile<'_> {
 
     fn follow(&self, words: &[String], told: &mut dyn FnMut(&str)) -> Result<()> {
         let (log, &Task { host, interrupt, .. }) = (self.log, self.task);
-        // `env` finds `./configure` where it runs.
+        // `env` resolves `./configure` in its working directory.
         let command = Command::new("env").args(words).cwd(self.tree()).user(&self.user);
         let followed = Followed { host, log, limit: LIMIT, interrupt };
         if followed.run(&command, told)? {
@@ -124,7 +124,7 @@ impl Compile<'_> {
         Err(self.diagnosis(&words.join(" "), &String::from_utf8_lossy(&text)))
     }
 
-    /// What is the matter, from what was printed.
+    /// Finds the cause of a failure in the output.
     fn diagnosis(&self, command: &str, log: &str) -> Error {
         let whole = format!("the whole output: {}", self.log.display());
         if let Some(line) = log.lines().find(|line| line.contains("No space left on device")) {
@@ -142,7 +142,7 @@ impl Compile<'_> {
         if let Some(line) = log.lines().find_map(|line| line.strip_prefix("configure: error: ")) {
             return Error::tool(format!("configure: {line}")).hint(whole);
         }
-        // With several jobs, the error stands far above the end.
+        // With several jobs, the error is far above the end.
         let error = log.lines().position(|line| line.contains(": error: ") || line.contains("fatal error:"));
         let from = error.map_or("", |at| log.lines().nth(at).unwrap_or_default());
         let shown =

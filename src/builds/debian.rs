@@ -1,5 +1,5 @@
-//! PostgreSQL's tarball out of Debian's source package, fetched by apt under a configuration of its own: sources file,
-//! lists and caches lie in the work folder, and the machine's apt is left alone.
+//! Gets PostgreSQL's tarball from Debian's source package. apt runs with its own configuration: sources file, lists and
+//! caches are in the work folder, and the machine's apt is left alone.
 
 use super::shelf::{self, Task};
 use super::source::{Package, Source, sum};
@@ -13,16 +13,16 @@ use crate::record::build::{BuildSpec, is_of};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Which suite has which major version.
+/// Major versions and their suites.
 const SUITES: [(&str, &str); 4] = [("13", "bullseye"), ("15", "bookworm"), ("17", "trixie"), ("18", "forky")];
 
-/// Lists of a few suites and a tarball of 25 MB; beyond this the mirror hangs.
+/// Time limit for lists of a few suites and a tarball of 25 MB; beyond this the mirror hangs.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// Fetches the newest version that the mirror really has.
+/// Fetches the newest version that the mirror can deliver.
 ///
 /// # Errors
-/// When the mirror has none, or cannot be reached.
+/// If the mirror has none or cannot be reached.
 pub(super) fn fetch(task: &Task<'_>, mirror: &Mirror, told: &mut dyn FnMut(&str)) -> Result<Source> {
     let asked = task.spec.version.as_deref().unwrap_or_default();
     let major = asked.split('.').next().unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn fetch(task: &Task<'_>, mirror: &Mirror, told: &mut dyn FnMut(&str)
         match apt.run(&["apt-get", "source", "--download-only", &format!("{name}={version}")], told) {
             Ok(()) => return keep(task, &format!("{name} {version}")),
             Err(e) if e.kind() == crate::error::Kind::Interrupted => return Err(e),
-            // Of security updates a mirror may have the binaries alone.
+            // A mirror may have only the binaries of security updates.
             Err(e) => refused.push(format!("{version}: {}", e.to_string().lines().last().unwrap_or_default().trim())),
         }
     }
@@ -63,7 +63,7 @@ fn suite(spec: &BuildSpec, major: &str) -> Result<Suite> {
     known.parse()
 }
 
-/// The versions of a source package that `apt-cache madison` lists, of those asked for, the newest first.
+/// Versions of a source package listed by `apt-cache madison` that match the request, newest first.
 fn versions(text: &str, asked: &str) -> Vec<String> {
     let column = |line: &str| Some(line.split('|').nth(1)?.trim().to_owned());
     let mut found: Vec<String> = text.lines().filter_map(column).filter(|version| is_of(version, asked)).collect();
@@ -75,7 +75,7 @@ fn versions(text: &str, asked: &str) -> Vec<String> {
     found
 }
 
-/// Puts PostgreSQL's tarball among the downloaded files into the cache.
+/// Moves PostgreSQL's tarball from the downloaded files into the cache.
 fn keep(task: &Task<'_>, name: &str) -> Result<Source> {
     let downloaded = folders::list(&downloads(task.work))?;
     let is_tarball = |path: &&PathBuf| {
@@ -154,7 +154,7 @@ impl<'a> Apt<'a> {
     }
 }
 
-/// What is the matter, from what apt printed.
+/// Finds the cause of a failure in apt's output.
 fn diagnosis(words: &[&str], log: &str) -> Error {
     let line_with =
         |what: &[&str]| log.lines().rev().find(|line| what.iter().any(|what| line.contains(what))).map(str::trim);

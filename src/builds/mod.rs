@@ -1,12 +1,12 @@
-//! PostgreSQL from source: fetched, configured, compiled once, and kept in the cache by the content that it is made of.
+//! PostgreSQL from source: fetched, configured, compiled once, and cached by the content of its inputs.
 //!
-//! The way of a build: `source` (package, tarball or commit to a tarball with its sum) -> `recipe` (what `configure` gets,
-//! the key) -> `compile` (unpack, patch, configure, make, install, ask the server) -> `shelf` (where it lies). A build is
-//! there whole or not at all, and nothing of it runs as root. Absent on purpose: plans, servers under test.
+//! Stages of a build: `source` (package, tarball or commit to a tarball with its checksum) -> `recipe` (arguments of
+//! `configure`, the key) -> `compile` (unpack, patch, configure, make, install, query the server) -> `shelf` (storage).
+//! A build is complete or absent, and no part of it runs as root. Absent on purpose: plans, servers under test.
 //!
-//! Mirror, place of the cache and keys of steps are `guest`'s, since each must be found in one way only. A new key of
-//! `build` is a line in `KEYS` of `plan::build`, a field of `record::build::BuildSpec` with how it is read back
-//! (`differences`), and what `configure` gets for it in `recipe`.
+//! The mirror, the cache's location and the keys of steps come from `guest`, so that each is defined once. A new key of
+//! `build` needs a line in `KEYS` of `plan::build`, a field of `record::build::BuildSpec` that is read back
+//! (`differences`), and its argument of `configure` in `recipe`.
 
 mod compile;
 mod debian;
@@ -32,49 +32,48 @@ use source::Source;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a build takes on two cores, seconds: 10 to configure, 89 to compile. Only for the estimate.
+/// Duration of a build on two cores, seconds: 10 to configure, 89 to compile. Only for the estimate.
 pub const EXPECTED_S: u64 = 120;
 
-/// What a build tells while it goes on.
+/// Progress report of a build.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// A step begins.
     Begins(&'a str),
-    /// What it is at.
+    /// Current activity.
     At(&'a str),
     Done {
         step: &'a str,
         took: Duration,
     },
-    /// Something that is not as one may think.
+    /// A fact that may surprise the user.
     Note(&'a str),
 }
 
-/// A PostgreSQL that is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
     /// Folder of its programs.
     pub bin: PathBuf,
-    /// What it was made from: file or commit, with its sum.
+    /// Source: file or commit, with its checksum.
     pub made_from: String,
 }
 
-/// How it stands with a build that a plan asks for.
+/// State of a build that a plan asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Built(Built),
-    /// What this machine lacks to build it: what, and what brings it. Empty where it can be built.
+    /// What is missing on this machine, and how to install it. Empty if the build can run.
     Lacking(Vec<(String, String)>),
 }
 
-/// Whether it is built, and what the machine lacks otherwise. Asks no mirror.
+/// Reports whether PostgreSQL is built, else what the machine lacks. Contacts no mirror.
 ///
 /// # Errors
-/// When a tarball, checkout or patch cannot be read.
+/// If a tarball, checkout or patch cannot be read.
 pub fn look(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<State> {
     let lacking = needs::lacking(host, spec);
     let programs_are_there = lacking.is_empty();
-    // Without a compiler nothing is known of the key; without git nothing of a checkout.
+    // The key needs a compiler; a checkout needs git.
     if programs_are_there && let Some(source) = Source::known(host, shelf, spec)? {
         let recipe = Recipe::of(host, shelf, spec, &source)?;
         if let Some(built) = shelf.find(&recipe.place) {
@@ -84,10 +83,10 @@ pub fn look(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<State> {
     Ok(State::Lacking(lacking))
 }
 
-/// Builds it, or finds that it is built.
+/// Builds PostgreSQL unless it is already built.
 ///
 /// # Errors
-/// When a program is missing, the source cannot be fetched, it does not compile, or on Ctrl-C. A partial build is removed.
+/// If a program is missing, the source cannot be fetched or does not compile, or on Ctrl-C. A partial build is removed.
 pub fn build(
     host: &Host,
     shelf: &Shelf,
@@ -106,7 +105,7 @@ pub fn build(
     let _lock = shelf.lock()?;
     let work = shelf.work()?;
     let built = run(&Task { host, shelf, spec, interrupt, work: &work }, progress);
-    // What is left of it is of no use to anybody, the log aside.
+    // A partial build is useless, except for its log.
     let cleaned = folders::remove_all(&work);
     let built = built.map_err(|e| e.while_doing(format!("build PostgreSQL {}", spec.described())))?;
     cleaned?;
@@ -126,7 +125,7 @@ fn run(task: &Task<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Built>
         progress(Progress::Note(&note));
     }
     let recipe = Recipe::of(host, shelf, spec, &source)?;
-    // Another build of the plan may have brought the source of this one.
+    // Another build of the plan may have fetched this one's source.
     if let Some(built) = shelf.find(&recipe.place) {
         return Ok(built);
     }

@@ -1,34 +1,34 @@
-//! What a build needs of the machine.
+//! Requirements that a build has of the machine.
 
 use crate::host::Host;
 use crate::record::build::BuildSpec;
 
-/// What brings all of it.
+/// Command that installs the packages.
 const INSTALL: &str = "apt-get install --no-install-recommends";
 
-/// Programs, and the Debian packages that have them.
+/// Programs and the Debian packages that provide them.
 const PROGRAMS: [(&str, &str); 5] =
     [("cc", "gcc libc6-dev"), ("make", "make"), ("perl", "perl"), ("tar", "tar"), ("bzip2", "bzip2")];
 
-/// Since PostgreSQL 17 a tarball no longer carries what these make; a checkout never did.
+/// Since PostgreSQL 17 a tarball no longer contains the output of these; a checkout never did.
 const PARSERS: [(&str, &str); 2] = [("bison", "bison"), ("flex", "flex")];
 const WITHOUT_PARSERS: u32 = 17;
 
-/// Arguments of configure that need a library, its header, and the Debian package that has it.
+/// Arguments of configure that need a library, its header, and the Debian package that provides it.
 const LIBRARIES: [(&str, &str, &str); 4] = [
     ("--with-liburing", "liburing.h", "liburing-dev"),
     ("--with-lz4", "lz4.h", "liblz4-dev"),
     ("--with-zstd", "zstd.h", "libzstd-dev"),
     ("--with-zlib", "zlib.h", "zlib1g-dev"),
 ];
-/// How configure finds all of them but zlib.
+/// configure finds all of them with it, except zlib.
 const PKG_CONFIG: (&str, &str) = ("pkg-config", "pkg-config");
-/// Where compilers look by themselves.
+/// Default include paths of compilers.
 const HEADERS: [&str; 2] = ["/usr/include", "/usr/local/include"];
-/// Arguments and variables that make configure look elsewhere: only it can tell then.
+/// Arguments and variables that make configure search elsewhere: then only configure can tell.
 const ELSEWHERE: [&str; 4] = ["--with-includes", "CPPFLAGS=", "CFLAGS=", "PKG_CONFIG_PATH="];
 
-/// The headers that are missing, with their packages.
+/// Missing headers, with their packages.
 fn missing_headers(host: &Host, spec: &BuildSpec) -> Vec<(&'static str, &'static str)> {
     if spec.configure.iter().any(|argument| ELSEWHERE.iter().any(|start| argument.starts_with(start))) {
         return Vec::new();
@@ -38,11 +38,11 @@ fn missing_headers(host: &Host, spec: &BuildSpec) -> Vec<(&'static str, &'static
     wanted.filter(|(_, header, _)| !is_there(header)).map(|(_, header, package)| (*header, *package)).collect()
 }
 
-/// What this machine lacks, each with the command that installs it.
+/// Everything this machine lacks, each with the command that installs it.
 pub(super) fn lacking(host: &Host, spec: &BuildSpec) -> Vec<(String, String)> {
     let major: Option<u32> = spec.version.as_ref().and_then(|version| version.split('.').next()?.parse().ok());
     let mut wanted = PROGRAMS.to_vec();
-    // What a tarball carries is known when it is unpacked: configure says it then.
+    // The contents of a tarball are known only once it is unpacked: configure reports it then.
     if major.is_some_and(|major| major >= WITHOUT_PARSERS) || is_checkout(spec) {
         wanted.extend(PARSERS);
     }
@@ -64,18 +64,17 @@ pub(super) fn lacking(host: &Host, spec: &BuildSpec) -> Vec<(String, String)> {
     let headers = headers.map(|(header, package)| (format!("the header {header} is missing"), package));
     let missing: Vec<(String, &str)> = programs.chain(headers).collect();
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
-    // The script brings no libraries.
+    // The script installs no libraries.
     let only_programs = missing_headers(host, spec).is_empty();
     let install = if only_programs { install(&packages) } else { format!("{INSTALL} {}", packages.join(" ")) };
     missing.into_iter().map(|(what, _)| (what, install.clone())).collect()
 }
 
-/// The command that installs packages.
 pub(super) fn install(packages: &[&str]) -> String {
     format!("{INSTALL} {}; or scripts/setup postgresql", packages.join(" "))
 }
 
-/// Whether the source is a folder.
+/// True if the source is a folder.
 pub(super) fn is_checkout(spec: &BuildSpec) -> bool {
     spec.source.as_ref().is_some_and(|source| crate::host::paths::is_folder(std::path::Path::new(source)))
 }

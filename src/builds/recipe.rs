@@ -1,4 +1,4 @@
-//! What `configure` gets, and the key: everything that decides what comes out.
+//! Arguments of `configure`, and the key: everything that affects the result.
 
 use super::shelf::Shelf;
 use super::source::{Source, sum};
@@ -9,31 +9,31 @@ use crate::host::{Host, files};
 use crate::record::build::BuildSpec;
 use std::path::{Path, PathBuf};
 
-/// Raised when a build makes something else from the same inputs.
+/// Increase when the same inputs produce a different build.
 const EDITION: &str = "1";
 
-/// What no server under test needs, and what would need further packages. The plan's own arguments come later, and win.
+/// Features that no server under test needs and that would need more packages. The plan's own arguments come later and
+/// take precedence.
 const WITHOUT: [&str; 3] = ["--without-readline", "--without-icu", "--without-zlib"];
 
-/// Largest patch that is read, bytes.
+/// Size limit of a patch, bytes.
 const MAX_PATCH: u64 = 64 << 20;
 
-/// How it is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Recipe {
-    /// Where it will lie.
+    /// Destination of the build.
     pub(super) place: PathBuf,
     /// Arguments of `configure`, without the prefix.
     pub(super) configure: Vec<String>,
-    /// The patches' contents.
+    /// Contents of the patches.
     pub(super) patches: Vec<Vec<u8>>,
-    /// First line of `cc --version`: builds of two compilers are not compared by accident.
+    /// First line of `cc --version`, so that builds by different compilers are not compared by accident.
     pub(super) compiler: String,
 }
 
 impl Recipe {
     /// # Errors
-    /// When the compiler does not run, or a patch cannot be read.
+    /// If the compiler does not run, or a patch cannot be read.
     pub(super) fn of(host: &Host, shelf: &Shelf, spec: &BuildSpec, source: &Source) -> Result<Recipe> {
         let version = host.run(&Command::new("cc").arg("--version"))?.stdout;
         let compiler = version.lines().next().unwrap_or_default().to_owned();

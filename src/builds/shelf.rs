@@ -1,4 +1,4 @@
-//! Where builds lie: `builds/KEY` in the cache, `builds/source-KEY` for fetched packages.
+//! Cache layout: `builds/KEY` for builds, `builds/source-KEY` for fetched packages.
 
 use super::Built;
 use crate::error::{Error, Result};
@@ -13,23 +13,23 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The file in each folder that says what it is; written last, so that a folder with it is whole.
+/// Metadata file in each folder; it is written last, so a folder with it is complete.
 pub(super) const NOTE: &str = "pgstrata.json";
 const SOURCE: &str = "source-";
 const WORK: &str = ".part";
 const LOCK: &str = ".lock";
 const LOG: &str = "build.log";
-/// How long a lock is tried for, and how often.
+/// How long to try for a lock, and the pause between attempts.
 const PATIENCE: Duration = Duration::from_secs(2);
 const TURN: Duration = Duration::from_millis(20);
 
-/// What is kept of a build beside its files.
+/// Metadata kept with a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     pub spec: BuildSpec,
-    /// As `postgres --version` prints it.
+    /// Output of `postgres --version`.
     pub version: String,
-    /// What it was made from: file or commit, with its sum.
+    /// Source: file or commit, with its checksum.
     pub made_from: String,
     /// First line of `cc --version`.
     pub compiler: String,
@@ -37,28 +37,28 @@ pub struct Kept {
     pub configure: Vec<String>,
 }
 
-/// The builds of this machine.
+/// Builds on this machine.
 #[derive(Debug, Clone)]
 pub struct Shelf(PathBuf);
 
-/// One build under way.
+/// A running build.
 pub(super) struct Task<'a> {
     pub host: &'a Host,
     pub shelf: &'a Shelf,
     pub spec: &'a BuildSpec,
     pub interrupt: &'a Interrupt,
-    /// A folder for it alone.
+    /// Folder used by this build only.
     pub work: &'a Path,
 }
 
 impl Shelf {
-    /// Below `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `~/.cache/pgstrata` for others.
+    /// Uses `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `~/.cache/pgstrata` for others.
     ///
     /// # Errors
-    /// When none of these is known.
+    /// If none of these is known.
     pub fn of_user() -> Result<Shelf> {
         let cache = Cache::of_user()?;
-        // Programs carry the path of their libraries.
+        // Programs contain the path of their libraries.
         Ok(Shelf(paths::settled(cache.parent())?.join("builds")))
     }
 
@@ -71,10 +71,10 @@ impl Shelf {
         Shelf(folder.to_path_buf())
     }
 
-    /// Everything that is built, by key.
+    /// All builds, by key, with their sizes in bytes.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn all(&self) -> Result<Vec<(String, Kept, u64)>> {
         let mut all = Vec::new();
         for (folder, key) in self.folders(|name| !name.starts_with('.') && !name.starts_with(SOURCE))? {
@@ -85,10 +85,10 @@ impl Shelf {
         Ok(all)
     }
 
-    /// Removes a build; gives the bytes that were freed.
+    /// Removes a build; returns the bytes freed.
     ///
     /// # Errors
-    /// When there is none of that key, or a build goes on.
+    /// If no build has that key, or a build is running.
     pub fn remove(&self, key: &str) -> Result<u64> {
         let _lock = self.lock()?;
         let found = self.folders(|name| name == key && !name.starts_with('.'))?.pop();
@@ -97,10 +97,10 @@ impl Shelf {
         remove(&folder)
     }
 
-    /// Removes all builds and fetched packages; gives the bytes that were freed.
+    /// Removes all builds and fetched packages; returns the bytes freed.
     ///
     /// # Errors
-    /// When a build goes on, or a file cannot be removed.
+    /// If a build is running, or a file cannot be removed.
     pub fn remove_all(&self) -> Result<u64> {
         let _lock = self.lock()?;
         self.folders(|name| name != LOCK)?.into_iter().map(|(folder, _)| remove(&folder)).sum()
@@ -117,29 +117,29 @@ impl Shelf {
         Ok(folders::list(&self.0)?.into_iter().filter_map(named).collect())
     }
 
-    /// The build in a place, where it is whole.
+    /// The build at a path, if it is complete.
     pub(super) fn find(&self, place: &Path) -> Option<Built> {
         let kept = read(place)?;
         Some(Built { bin: place.join("bin"), made_from: kept.made_from })
     }
 
-    /// Puts a finished build into its place.
+    /// Moves a finished build into its place.
     pub(super) fn take(&self, installed: &Path, place: &Path) -> Result<Built> {
         if paths::exists(place) {
-            // One without its note is none.
+            // A build without its metadata file is incomplete.
             folders::remove_all(place)?;
         }
         folders::rename(installed, place)?;
         self.find(place).ok_or_else(|| Error::bug("a finished build is not found"))
     }
 
-    /// Where the package of a version lies once it is fetched.
+    /// Folder of a version's package once it is fetched.
     pub(super) fn package_folder(&self, spec: &BuildSpec) -> PathBuf {
         let asked = [spec.version.as_deref().unwrap_or_default(), spec.suite.as_deref().unwrap_or_default()];
         self.0.join(format!("{SOURCE}{}", key(&asked)))
     }
 
-    /// Keeps others from building.
+    /// Takes the lock that prevents other builds.
     pub(super) fn lock(&self) -> Result<File> {
         folders::make_all(&self.0, 0o755)?;
         if users::is_root() {
@@ -153,14 +153,14 @@ impl Shelf {
         loop {
             match files::lock(&lock) {
                 Ok(()) => return Ok(lock),
-                // A child that is being started holds a lock of ours until it runs its program.
+                // A child that is being started holds our lock until it executes its program.
                 Err(_) if begun.elapsed() < PATIENCE => sleep(TURN),
                 Err(_) => return Err(Error::host("another pgstrata is building a PostgreSQL").hint("wait for it")),
             }
         }
     }
 
-    /// An empty folder for a build, which is the user's who builds. Under the lock.
+    /// Creates an empty folder owned by the user who builds. Needs the lock.
     pub(super) fn work(&self) -> Result<PathBuf> {
         let work = self.0.join(WORK);
         if paths::exists(&work) {
@@ -171,7 +171,7 @@ impl Shelf {
         Ok(work)
     }
 
-    /// What the programs of the last build printed.
+    /// Output of the programs of the last build.
     pub(super) fn log(&self) -> PathBuf {
         self.0.join(LOG)
     }
@@ -187,7 +187,6 @@ fn read(folder: &Path) -> Option<Kept> {
     serde_json::from_str(&files::read_text(&folder.join(NOTE)).ok()?).ok()
 }
 
-/// The text of a note.
 pub(super) fn to_json(note: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec_pretty(note).map_err(|e| Error::bug(e.to_string()))
 }

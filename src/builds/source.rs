@@ -1,5 +1,5 @@
-//! Where the source comes from: a package of Debian, a tarball, or a commit of a checkout. Each becomes a tarball with a
-//! sum over its content.
+//! Sources of a build: a Debian package, a tarball, or a commit of a checkout. Each becomes a tarball with a checksum
+//! of its content.
 
 use super::needs::is_checkout;
 use super::shelf::{self, Shelf};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// Largest tarball that is read, bytes; PostgreSQL's have 30 MB.
+/// Size limit of a tarball, bytes; PostgreSQL's have 30 MB.
 const MAX_TARBALL: u64 = 1 << 30;
 
 /// A source whose content is known.
@@ -33,14 +33,14 @@ pub(super) enum Source {
     },
 }
 
-/// A source package of Debian as it was fetched.
+/// A Debian source package as fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Package {
-    /// `postgresql-15 15.18-0+deb12u1`.
+    /// Name and version, such as `postgresql-15 15.18-0+deb12u1`.
     pub(super) name: String,
     /// Name of PostgreSQL's own tarball in it.
     pub(super) file: String,
-    /// SHA-256 of that.
+    /// SHA-256 of that tarball.
     pub(super) sum: String,
 }
 
@@ -72,7 +72,7 @@ impl Source {
         Ok(Some(Source::Tarball { file: path, sum: sum(&bytes) }))
     }
 
-    /// What tells its content from any other.
+    /// Checksum or git tree hash that identifies the content.
     pub(super) fn content(&self) -> &str {
         match self {
             Source::Package { package, .. } => &package.sum,
@@ -81,7 +81,7 @@ impl Source {
         }
     }
 
-    /// For people: what it is, and its sum.
+    /// Description for people, with the checksum.
     pub(super) fn described(&self) -> String {
         match self {
             Source::Package { package: Package { name, file, sum }, .. } => {
@@ -92,7 +92,7 @@ impl Source {
         }
     }
 
-    /// That a checkout holds what its commit does not.
+    /// Notes that a checkout contains changes that are not in its commit.
     pub(super) fn note(&self, host: &Host, spec: &BuildSpec) -> Option<String> {
         let Source::Commit { folder, commit, .. } = self else { return None };
         let status = git(host, folder, &["status", "--porcelain", "--untracked-files=no"]).ok()?;
@@ -101,12 +101,12 @@ impl Source {
             .then(|| format!("{named} has uncommitted changes, which are not built: what is built is commit {commit}"))
     }
 
-    /// Puts its tarball where the user who builds can read it.
+    /// Puts the tarball where the user who builds can read it.
     pub(super) fn put(&self, host: &Host, to: &Path) -> Result<()> {
         match self {
             Source::Package { file, .. } | Source::Tarball { file, .. } => {
                 let bytes = files::read_given(file, MAX_TARBALL, || format!("read the source {}", file.display()))?;
-                // It may have changed since.
+                // The tarball may have changed since.
                 if sum(&bytes) != self.content() {
                     return Err(Error::host(format!("{} changed while it was about to be built", file.display())));
                 }
@@ -125,7 +125,7 @@ pub(super) fn sum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Runs git in a checkout, as the user who builds: a checkout's own configuration can name programs.
+/// Runs git in a checkout as the user who builds: a checkout's own configuration can name programs.
 fn git(host: &Host, folder: &Path, args: &[&str]) -> Result<String> {
     let user = users::server_user(host)?;
     let command =

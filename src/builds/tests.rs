@@ -1,4 +1,4 @@
-//! Whole builds of a tarball that is no PostgreSQL: its `configure` and Makefile make scripts that answer as one does.
+//! Complete builds of a fake tarball: its `configure` and Makefile produce scripts that answer like PostgreSQL.
 
 use super::*;
 use crate::error::Kind;
@@ -62,7 +62,7 @@ impl Workshop {
         Shelf::at(&self.path("builds"))
     }
 
-    /// A tree of sources, with some more files.
+    /// A source tree with these additional files.
     fn tree(&self, more: &[&str]) -> PathBuf {
         let tree = self.path("postgresql-15.99");
         std::fs::create_dir_all(tree.join("src")).unwrap();
@@ -91,7 +91,7 @@ impl Workshop {
         (built, told)
     }
 
-    /// What lies on the shelf beside its lock and its log.
+    /// Everything on the shelf except its lock and log.
     fn lies_there(&self) -> Vec<String> {
         let listed = folders::list(self.shelf().path()).unwrap_or_default();
         let names = listed.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
@@ -107,7 +107,7 @@ fn run(program: &str, args: &[&str]) {
     assert!(Command::new(program).args(args).status().unwrap().success(), "{program} {args:?}");
 }
 
-/// Says what keeps builds from being tried here.
+/// Prints why builds cannot be tested here.
 fn can_build(spec: &BuildSpec) -> bool {
     let lacking = needs::lacking(&Host::this(), spec);
     lacking.first().inspect(|(what, _)| println!("skipped: {what}")).is_none()
@@ -130,14 +130,14 @@ fn a_build_is_made_once_as_a_user_who_is_not_root_and_the_server_is_asked() {
     assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), State::Built(built.clone()));
     let (again, told) = shop.build(&spec, &Interrupt::never());
     assert_eq!((again.unwrap(), told), (built.clone(), Vec::new()));
-    // Another option, another build; both stay.
+    // Another option gives another build; both stay.
     let other = BuildSpec { wal_blocksize: Some(64), ..spec.clone() };
     assert_eq!(look(&Host::this(), &shop.shelf(), &other).unwrap(), State::Lacking(Vec::new()));
     assert_ne!(shop.build(&other, &Interrupt::never()).0.unwrap().bin, built.bin);
     assert_eq!(shop.lies_there().len(), 2);
     let all = shop.shelf().all().unwrap();
     assert!(all.iter().all(|(_, kept, bytes)| kept.version == "15.99" && *bytes > 0), "{all:?}");
-    // Another tarball under the same name, too.
+    // So does another tarball under the same name.
     assert_eq!(look(&Host::this(), &shop.shelf(), &shop.tarball(&["more"])).unwrap(), State::Lacking(Vec::new()));
     shop.shelf().remove(&all[0].0).unwrap();
     assert!(shop.shelf().remove("../..").unwrap_err().to_string().contains("there is no build"));
@@ -166,7 +166,7 @@ fn a_build_that_fails_leaves_nothing_but_its_log_and_says_why() {
         assert_eq!(shop.lies_there(), Vec::<String>::new());
     }
     std::fs::remove_file(shop.path("postgresql-15.99/src/broken")).unwrap();
-    // What was asked for and is not in force: this server has pages of 8 kB whatever is asked.
+    // A requested value is not in force: this server always has pages of 8 kB.
     let error = shop.build(&BuildSpec { blocksize: Some(4), ..shop.tarball(&[]) }, &Interrupt::never()).0.unwrap_err();
     assert!(error.to_string().contains("block_size is 8192, asked for 4096"), "{error}");
     let patch = shop.path("a.patch");
@@ -204,7 +204,7 @@ fn an_interrupted_build_leaves_nothing_and_a_killed_one_nothing_that_counts() {
     let spec = shop.tarball(&[]);
     let built = shop.build(&spec, &Interrupt::never()).0.unwrap();
     assert!(!half.exists());
-    // A folder without its note is no build.
+    // A folder without its metadata file is not a build.
     std::fs::remove_file(built.bin.parent().unwrap().join(shelf::NOTE)).unwrap();
     assert_eq!(look(&Host::this(), &shop.shelf(), &spec).unwrap(), State::Lacking(Vec::new()));
     assert_eq!(shop.build(&spec, &Interrupt::never()).0.unwrap(), built);

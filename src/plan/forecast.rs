@@ -1,4 +1,4 @@
-//! What a plan will cost on a machine and what the machine lacks for it: reported before anything is built.
+//! Cost of a plan on a machine, and the machine's missing requirements: reported before anything is built.
 //!
 //! Only the type: the plan is pure, so the figures come from whoever knows the machine.
 
@@ -10,22 +10,22 @@ use serde::Serialize;
 pub struct Forecast {
     /// Estimated duration of the whole run, microseconds.
     pub expected_us: u64,
-    /// The same where adaptive blocks end at the first look.
+    /// The same if adaptive blocks end at the first look.
     pub least_us: Option<u64>,
-    /// Repeats of trials that others disturb, at most, and what they add to the duration then, microseconds.
+    /// Maximum repeats of disturbed trials, and what they add to the duration, microseconds.
     pub most_repeats: u32,
     pub repeats_us: u64,
     /// Images that are written in full, by folder.
     pub images: Vec<ImagesLine>,
     /// Drives that are brought to their steady state.
     pub drives: Vec<DriveLine>,
-    /// What each workload is measured for, in words.
+    /// Measurement windows of each workload, as text.
     pub windows: Vec<String>,
-    /// Everything of which the run needs space.
+    /// Space that the run needs.
     pub space: Vec<SpaceLine>,
-    /// What is missing, for each case that lacks something.
+    /// Missing requirements, for each case that has some.
     pub unmet: Vec<CaseUnmet>,
-    /// What a person should know before the run.
+    /// Warnings for the user before the run.
     pub warnings: Vec<String>,
 }
 
@@ -34,11 +34,12 @@ pub struct Forecast {
 pub struct ImagesLine {
     pub folder: String,
     pub images: usize,
-    /// Bytes of all of them.
+    /// Total size.
     pub bytes: Bytes,
-    /// Bytes a second at which the folder took a short test; `None` where it takes none that leaves no trace.
+    /// Write speed of the folder in a short test, bytes per second; `None` if it cannot be tested without leaving a
+    /// trace.
     pub bytes_per_s: Option<f64>,
-    /// How long writing them should take at that speed, microseconds; part of the whole.
+    /// Time to write them at that speed, microseconds; part of the whole.
     pub expected_us: Option<u64>,
 }
 
@@ -46,15 +47,14 @@ pub struct ImagesLine {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DriveLine {
     pub drive: String,
-    /// Whether it is an image file.
     pub is_image: bool,
-    /// Bytes that are written in sequence; `None` where the drive is not there.
+    /// Bytes written sequentially; `None` if the drive is absent.
     pub written_bytes: Option<Bytes>,
-    /// The speed assumed for that, bytes a second.
+    /// Assumed speed of those writes, bytes per second.
     pub bytes_per_s: u64,
-    /// How long it should take at that speed, microseconds; part of the whole.
+    /// Time to write them at that speed, microseconds; part of the whole.
     pub fill_us: Option<u64>,
-    /// Rounds of random writes that follow, at least and at most, and how long one takes, microseconds.
+    /// Minimum and maximum rounds of random writes that follow, and the duration of one, microseconds.
     pub least_rounds: usize,
     pub most_rounds: usize,
     pub round_us: u64,
@@ -77,20 +77,20 @@ impl DriveLine {
 pub struct SpaceLine {
     /// What has the space: `/var/lib/pgstrata (ext4 on /dev/vda1)`, `memory`.
     pub what: String,
-    /// The most that any moment of the run needs of it.
+    /// Peak need during the run.
     pub needs: Bytes,
-    /// What is free now; `None` where it is unknown.
+    /// Free space now; `None` if unknown.
     pub has: Option<Bytes>,
-    /// Whether it fits, with what must stay free.
+    /// True if it fits, including the reserve that must stay free.
     pub fits: bool,
 }
 
-/// Something that a case needs and the machine lacks.
+/// A requirement of a case that the machine does not meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseUnmet {
     pub case: String,
-    /// What is missing: `the program mkfs.xfs`.
+    /// Missing item: `the program mkfs.xfs`.
     pub what: String,
-    /// What would bring it: `apt-get install xfsprogs`.
+    /// How to get it: `apt-get install xfsprogs`.
     pub hint: String,
 }

@@ -73,20 +73,19 @@ const KEYS: [&str; 12] = [
     "quick",
 ];
 
-/// Seed of a plan that has none.
+/// Default seed.
 const DEFAULT_SEED: u64 = 1;
 
 /// Blocks of a plan that says nothing. Three leave two degrees of freedom to a ratio, whose interval is then nearly twice as
 /// wide as with five; `docs/adr/0017-ranks-are-decided-together.md`.
 const DEFAULT_BLOCKS: u32 = 5;
 
-/// Most blocks.
 const MAX_BLOCKS: u32 = 10_000;
 
-/// Most trials of a run: with half a minute each, a month.
+/// Maximum trials of a run: with half a minute each, a month.
 const MAX_TRIALS: usize = 100_000;
 
-/// Largest plan file, bytes: nothing that a person writes is near it.
+/// Size limit of a plan file, bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// See [`CatalogueEntry::resolve`].
@@ -98,7 +97,7 @@ pub type Check = Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync
 /// See [`CatalogueEntry::grounds`].
 pub type GroundNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
 
-/// Something that a plan can name.
+/// An entry that a plan can name.
 pub struct CatalogueEntry {
     /// Its name in plans.
     pub name: &'static str,
@@ -108,15 +107,15 @@ pub struct CatalogueEntry {
     /// Makes what the plan writes relative to its own folder independent of any: called with the options of one case
     /// and that folder, before `check`.
     pub resolve: Resolve,
-    /// Checks what the specs cannot say.
+    /// Checks constraints that the specs cannot express.
     pub check: Check,
-    /// Layers: what it stands on.
+    /// Layers: the inputs.
     pub takes: &'static [Take],
-    /// Layers: what it offers.
+    /// Layers: the kind of its grounds.
     pub offers: GroundKind,
-    /// Layers: the names of what it offers.
+    /// Layers: the names of its grounds.
     pub grounds: GroundNames,
-    /// Workloads: whether it needs a server. Layers: false.
+    /// Workloads: true if it needs a server. Layers: false.
     pub needs_server: bool,
 }
 
@@ -137,7 +136,7 @@ impl CatalogueEntry {
     }
 }
 
-/// What can be named in a plan: filled from the lists of layers and workloads by the caller.
+/// Names that a plan can use: filled from the lists of layers and workloads by the caller.
 #[derive(Default)]
 pub struct Catalogue {
     /// For the tables `[stack.NAME]`.
@@ -148,7 +147,7 @@ pub struct Catalogue {
     pub machine: Option<CatalogueEntry>,
     /// For the key `age` of a stack.
     pub age: Option<CatalogueEntry>,
-    /// Options of `age` that only workloads with a server have.
+    /// Options of `age` that need a workload with a server.
     pub age_of_clusters: &'static [&'static str],
 }
 
@@ -158,23 +157,23 @@ pub struct Plan {
     pub name: String,
     /// Seed of the order.
     pub seed: u64,
-    /// Blocks = trials of each case; the most where they are adaptive.
+    /// Blocks = trials of each case; the maximum if blocks are adaptive.
     pub blocks: u32,
-    /// Adaptive blocks: how many each case has before the first look.
+    /// Adaptive blocks: number for each case before the first look.
     pub at_least: Option<u32>,
     /// Axes of the baseline: `{stack: ext4}`; empty = no comparison.
     pub baseline: BTreeMap<String, String>,
-    /// How a run finds out what a power cut would cost the cases; `None`: not at all.
+    /// How a run determines the cost of a power cut for the cases; `None`: not at all.
     pub durability: Option<DurabilityCheck>,
     /// The cases, in the plan's order.
     pub cases: Vec<CaseSpec>,
     /// The trials, in the order of execution.
     pub order: Vec<TrialKey>,
-    /// What a quick run has of it, where the plan says so.
+    /// Part of the plan for a quick run, if the plan defines one.
     pub in_quick: Option<QuickPart>,
-    /// Where its windows were made short ones: the plan that it is a part of.
+    /// The original plan, if this is its quick part with short windows.
     pub quick: Option<QuickOf>,
-    /// Which of its blocks `order` has, where they are spread over machines; `None`: all of them.
+    /// Share of the blocks in `order` if they are spread over machines; `None`: all of them.
     pub share: Option<Share>,
     /// SHA-256 of the file's bytes, hex.
     pub sha256: String,
@@ -286,7 +285,7 @@ impl Plan {
         }
     }
 
-    /// The plan with those of its cases alone that run in this guest; `None`: outside of any.
+    /// The plan with only the cases that run in this guest; `None`: outside of any.
     pub fn part_in(&self, guest: Option<&str>) -> Plan {
         let mut part = self.clone();
         part.cases.retain(|case| case.guest.as_deref() == guest);
@@ -295,7 +294,7 @@ impl Plan {
         part
     }
 
-    /// Leaves what a quick run has of it; all where the plan says nothing.
+    /// Keeps only the part for a quick run; everything if the plan defines none.
     pub fn keep_quick_part(&mut self) {
         let cases = u32::try_from(self.cases.len()).unwrap_or(u32::MAX);
         let whole = QuickOf { cases, blocks: self.blocks, set: BTreeMap::new() };
@@ -326,7 +325,7 @@ impl Plan {
         Ok(())
     }
 
-    /// How many blocks its order has; the most where they are adaptive.
+    /// Number of blocks in its order; the maximum if they are adaptive.
     pub fn blocks_here(&self) -> u32 {
         let here = (1..=self.blocks).filter(|block| self.share.is_none_or(|share| share.has(*block)));
         u32::try_from(here.count()).unwrap_or(u32::MAX)
@@ -345,7 +344,7 @@ pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<
     Ok(order::of_cases(cases, blocks, seed))
 }
 
-/// SHA-256 of a plan's bytes, hex: how a run knows its plan again.
+/// SHA-256 of a plan's bytes, hex: a run identifies its plan by it.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

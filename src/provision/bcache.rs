@@ -1,7 +1,7 @@
 //! `bcache`: a slow device behind a fast one.
 //!
-//! Things in the ledger: each `member`, by the UUID of the cache set, which is of our choice and stands in the superblock of
-//! both; then the running `set`. Undoing stops what runs on members that bear the UUID, and wipes their superblocks.
+//! Ledger entries: each `member`, by the UUID of the cache set, which we choose and which is in the superblock of both;
+//! then the running `set`. Undoing stops whatever runs on members with that UUID and wipes their superblocks.
 
 #[cfg(test)]
 mod tests;
@@ -112,11 +112,11 @@ impl Layer for Bcache {
     }
 }
 
-/// The kernel keeps a bucket of each 1024 in reserve, the number rounded up to a power of two, and takes no cache that has none
+/// The kernel reserves one bucket in 1024, rounded up to a power of two, and rejects a cache too small to have one
 /// (`cache_alloc` in drivers/md/bcache/super.c).
 const TOO_FEW_BUCKETS: u64 = 512;
 
-/// The size of the buckets of a cache of this size.
+/// Bucket size for a cache of this size.
 fn bucket_of(asked: Option<Bytes>, cache: Bytes) -> Result<Bytes> {
     let mut sizes = (12..=19).rev().map(|power| 1_u64 << power);
     let fitting = sizes.find(|size| cache.0 / size >= 2 * TOO_FEW_BUCKETS).unwrap_or(1 << 12);
@@ -131,7 +131,6 @@ fn bucket_of(asked: Option<Bytes>, cache: Bytes) -> Result<Bytes> {
     Ok(bucket)
 }
 
-/// Kinds in the ledger.
 const MEMBER: &str = "member";
 const SET: &str = "set";
 
@@ -148,7 +147,7 @@ fn enter_set(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path) -> Resul
     site.ledger.enter(thing.with_path("cache", cache)?).map(drop)
 }
 
-/// Where the superblock has the UUID of the cache set, and what stands at its start (include/uapi/linux/bcache.h of Linux
+/// Offset of the cache set's UUID in the superblock, and the magic at its start (include/uapi/linux/bcache.h of Linux
 /// 5.15, `struct cache_sb`).
 const SUPERBLOCK: u64 = 4096;
 const MAGIC_AT: usize = 24;
@@ -156,7 +155,7 @@ const MAGIC: [u8; 16] =
     [0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f, 0x48, 0xba, 0x6d, 0x81];
 const SET_UUID_AT: usize = 56;
 
-/// The UUID of the cache set that a device belongs to, in hexadecimal digits with hyphens.
+/// UUID of the cache set that a device belongs to, in hexadecimal digits with hyphens.
 fn set_of(path: &Path) -> Result<Option<String>> {
     let bytes = files::read_at(path, SUPERBLOCK, SET_UUID_AT + 16)?;
     if bytes.len() < SET_UUID_AT + 16 || bytes[MAGIC_AT..MAGIC_AT + 16] != MAGIC {
@@ -174,7 +173,7 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
         site.interrupt.check()?;
         for device in [cache, backing] {
             if !host.exists(BlockDevice::find(device)?.node.path_of("bcache")) {
-                // Somebody may be faster, which is as good.
+                // udev may register it first, which is just as good.
                 drop(host.write(format!("{SETS}/register_quiet"), &device.display().to_string()));
             }
         }
@@ -208,14 +207,14 @@ fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Opt
     Ok(Built::one(Ground::Device(device), details))
 }
 
-/// The device that stands on a backing device.
+/// The bcache device on a backing device.
 fn device_on(host: &Host, backing: DeviceNumber) -> Result<PathBuf> {
     let holder = backing.holders(host).into_iter().find(|name| name.starts_with("bcache"));
     let missing = || Error::tool("the kernel shows no bcache on the backing device");
     Ok(Path::new("/dev").join(holder.ok_or_else(missing)?))
 }
 
-/// Stops whatever bcache runs on a device that belongs to the set of this UUID.
+/// Stops whatever bcache runs on a device that belongs to the set with this UUID.
 fn stop(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     for attempt in 0.. {
@@ -228,7 +227,7 @@ fn stop(host: &Host, path: &Path, uuid: &str) -> Result<()> {
         {
             return Err(Error::host(format!("{} is still mounted", top.path.display())));
         }
-        // A backing device stops by itself; a cache with its set.
+        // A backing device stops by itself; a cache stops with its set.
         for file in [device.node.path_of("bcache/stop"), format!("{SETS}/{uuid}/stop")] {
             if host.exists(&file) {
                 drop(host.write(&file, "1"));
@@ -242,8 +241,8 @@ fn stop(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     Ok(())
 }
 
-/// Wipes the superblock of this set, and nothing else. The kernel lets go of a device some time after it was stopped, and udev may
-/// have registered it once more: each try looks anew at what is there.
+/// Wipes the superblock of this set, and nothing else. The kernel releases a device some time after it was stopped, and
+/// udev may have registered it again, so each attempt checks the device anew.
 fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     for attempt in 0.. {

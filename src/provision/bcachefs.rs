@@ -1,4 +1,4 @@
-//! `bcachefs`. Debian 13 has the driver and not the tools: there it is unmet, with that reason.
+//! `bcachefs`. Debian 13 has the driver but not the tools: there it is unmet, for that reason.
 
 use super::filesystem::{self, Recipe, on_one_device};
 use crate::error::Result;

@@ -27,7 +27,7 @@ pub static BTRFS: Recipe = Recipe {
     package: "btrfs-progs",
     modules: &["btrfs"],
     capacity,
-    // BTRFS_LABEL_SIZE is 256 with the closing zero.
+    // BTRFS_LABEL_SIZE is 256, including the trailing zero.
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
     label_bytes: 255,
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
@@ -42,7 +42,7 @@ pub static BTRFS: Recipe = Recipe {
     ..Recipe::defaults()
 };
 
-/// Read-only subvolumes of the whole filesystem, in its own top folder; deleted ones are cleaned up in the background.
+/// Read-only subvolumes of the whole filesystem, in a folder at its top; deleted ones are cleaned up in the background.
 fn snapshots(target: &Path) -> SnapshotWay {
     let of = |target: &Path| {
         let target = target.to_owned();
@@ -87,7 +87,7 @@ const fn profile(key: &'static str, doc: &'static str) -> OptionSpec {
 const NOCOW: OptionSpec = OptionSpec::with_default("nocow", OptionKind::Boolean, "false")
     .doc("Turn off copy on write, checksums and compression for new files (chattr +C on the folder).");
 
-/// Sets the attribute on the empty folder, whose files inherit it, and reads it back.
+/// Sets the attribute on the empty folder, so that its files inherit it, and reads it back.
 fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {
     if options.boolean("nocow") == Some(true) {
         host.run(&Command::new("chattr").arg("+C").arg(target))?;
@@ -100,14 +100,14 @@ fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<S
     Ok([("nocow".to_owned(), if has { "on, for new files" } else { "off" }.to_owned())].into())
 }
 
-/// Arguments of mkfs for the profiles asked for.
+/// Arguments of mkfs for the requested profiles.
 fn profiles(options: &Options) -> Vec<String> {
     let asked = [("-d", "data"), ("-m", "metadata")].into_iter();
     let asked = asked.filter_map(|(flag, key)| Some([flag.to_owned(), options.text(key)?.to_owned()]));
     asked.flatten().collect()
 }
 
-/// What is left of the devices by the data's profile (btrfs(5), "Profiles").
+/// Capacity of the devices under the data's profile (btrfs(5), "Profiles").
 fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
     let all = data.iter().fold(0u64, |sum, bytes| bytes.0.saturating_add(sum));
     let devices = data.len() as u64;
@@ -121,7 +121,7 @@ fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
     })
 }
 
-/// Mount options that people set for a database.
+/// Mount options commonly set for a database.
 const USUAL: &str = "autodefrag noautodefrag barrier nobarrier commit compress compress-force datacow nodatacow \
     datasum nodatasum discard nodiscard flushoncommit noflushoncommit max_inline metadata_ratio notreelog treelog \
     space_cache ssd nossd ssd_spread thread_pool";

@@ -1,7 +1,7 @@
-//! `delay` and `flakey`: targets of the device mapper that make one device slow, or let it fail.
+//! `delay` and `flakey`: device mapper targets that make one device slow, or let it fail.
 //!
-//! The only thing in the ledger is the `mapping`, by its name and UUID. Nothing is written to the device below, so that
-//! it can be opened again by making the same mapping.
+//! The only ledger entry is the `mapping`, by its name and UUID. Nothing is written to the device below, so it can be
+//! reopened by creating the same mapping.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -17,19 +17,19 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// A target that serves a whole device by another.
+/// A target that maps a whole device one to one.
 pub struct SlippedIn {
-    /// Its name is the target's, too.
+    /// Its name is also the target's.
     info: LayerInfo,
     module: &'static str,
     check: fn(&Options) -> Result<(), OptionProblem>,
-    /// The target's arguments, given those that name the device.
+    /// Builds the target's arguments from those that name the device.
     arguments: fn(&Options, &str) -> Vec<String>,
     facts: fn(&Options) -> Vec<(&'static str, String)>,
     promises: fn(&Options) -> Vec<Promise>,
 }
 
-/// A device whose answers come late.
+/// A device that completes requests late.
 pub static DELAY: SlippedIn = SlippedIn {
     info: LayerInfo::device(
         "delay",
@@ -73,7 +73,7 @@ fn millis(options: &Options, key: &str) -> u64 {
     span.0 / 1000
 }
 
-/// A device that fails again and again.
+/// A device that fails repeatedly.
 pub static FLAKEY: SlippedIn = SlippedIn {
     info: LayerInfo::device(
         "flakey",
@@ -125,8 +125,8 @@ pub static FLAKEY: SlippedIn = SlippedIn {
     },
 };
 
-/// Whether the kernel shows what was asked. dm-flakey without a feature fails all requests: Linux 6.1 shows that as no features,
-/// later ones as two.
+/// True if the kernel shows the requested features. dm-flakey without a feature fails all requests: Linux 6.1 shows
+/// that as no features, later versions as two.
 fn shows(shown: &str, wanted: &str) -> bool {
     match shown.strip_prefix(wanted) {
         Some("") => true,

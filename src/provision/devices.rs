@@ -1,8 +1,8 @@
-//! The block devices below a folder: which they are, and what sysfs says of each.
+//! Finds the block devices below a folder and reads their facts from sysfs.
 //!
-//! Goes from the filesystem's device down: partitions to their disk, loop devices to the device that holds their file,
-//! device mapper and md through `slaves/`, btrfs to all its members, ZFS to the devices of the pool, overlays to what holds
-//! their upper folder. Where it goes no further, it says why.
+//! Walks down from the filesystem's device: partitions to their disk, loop devices to the device that holds their file,
+//! device mapper and md through `slaves/`, btrfs to all its members, ZFS to the devices of the pool, overlays to the
+//! filesystem of their upper folder. If the walk ends early, it reports the reason.
 
 use super::identity::{BlockDevice, Identity, turns_per_minute};
 use super::sysfs::{self, DeviceNumber};
@@ -18,28 +18,27 @@ use crate::record::stack::Role;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Columns of a line in `/proc/diskstats` when flushes are counted (Documentation/admin-guide/iostats.rst: three that
-/// name the device, 17 counters since Linux 5.5).
+/// Columns of a line in `/proc/diskstats` that counts flushes (Documentation/admin-guide/iostats.rst: three that name
+/// the device, 17 counters since Linux 5.5).
 const COLUMNS_WITH_FLUSHES: usize = 20;
 
-/// Deeper stacks do not exist; a loop in a fake or broken tree ends here.
+/// No real stack is deeper; a loop in a fake or broken tree ends here.
 const DEEPEST: u32 = 16;
 
-/// What lies below a folder or a device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DevicesBelow {
     /// The devices, the filesystem's own first.
     pub devices: Vec<DeviceFacts>,
-    /// For each of them, which others it stands on, by their places in the list.
+    /// For each device, the indices of those it stands on.
     pub on: Vec<Vec<usize>>,
-    /// What a pool uses some of them for, by their places.
+    /// Role of a device in its pool, by index.
     pub roles: BTreeMap<usize, Role>,
-    /// Where the way down ended before a device that stands on nothing, and mounts on it that hold flushes back.
+    /// Where the walk ended above a device that stands on nothing, and mounts on the way that hold flushes back.
     pub ends: Vec<WayEnd>,
 }
 
 impl DevicesBelow {
-    /// The devices that a sync reaches: of a pool with a separate intent log that of the log, and never a read cache.
+    /// The devices that a sync reaches: for a pool with a separate intent log those of the log, and never a read cache.
     #[must_use]
     pub fn reached_by_a_sync(self) -> Vec<DeviceFacts> {
         let has_log = self.roles.values().any(|role| *role == Role::Log);
@@ -51,7 +50,7 @@ impl DevicesBelow {
         kept.map(|place| self.devices[place].clone()).collect()
     }
 
-    /// Places with all that lies below them.
+    /// The given devices and all that lie below them, as indices.
     fn closed(&self, mut places: Vec<usize>) -> Vec<usize> {
         let mut next = 0;
         while let Some(place) = places.get(next).copied() {
@@ -63,27 +62,26 @@ impl DevicesBelow {
     }
 }
 
-/// An end of what can be seen, or of what flushes reach.
+/// Limit of what can be seen, or of what flushes reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WayEnd {
-    /// The device below which nothing can be seen, or no flush passes; `None` where that is the folder itself.
+    /// The device below which nothing can be seen, or no flush passes; `None` for the folder itself.
     pub under: Option<usize>,
-    /// Why: it ended in memory, nothing more can be seen, or a mount below sends no flushes.
+    /// Reason: the walk ended in memory, nothing more can be seen, or a mount below sends no flushes.
     pub promise: Promise,
 }
 
-/// What a folder stands on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Tops {
-    /// Places of the devices of its filesystem.
+    /// Indices of the devices of its filesystem.
     pub devices: Vec<usize>,
-    /// Why there are none.
+    /// Reason why there are none.
     pub ends: Vec<WayEnd>,
 }
 
-/// The block devices below a folder or file, depth 0 the one that its filesystem stands on, with the reasons where the
-/// way down ends early. No devices for filesystems without one, and none where there is no mount table (`/proc` is not
-/// mounted, or the system is no Linux).
+/// The block devices below a folder or file, with the reasons if the walk down ends early. Depth 0 is the device of its
+/// filesystem. No devices for filesystems without one, and none without a mount table (`/proc` is not mounted, or the
+/// system is not Linux).
 ///
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
@@ -98,11 +96,11 @@ pub fn below(host: &Host, folder: &Path) -> Result<DevicesBelow> {
     Ok(walk.below)
 }
 
-/// A walk down from any number of folders and devices; what several of them stand on is found once.
+/// A walk down from any number of folders and devices; a device that several of them share is visited once.
 pub(super) struct DeviceWalk<'a> {
     host: &'a Host,
     table: Vec<Mount>,
-    /// What was found so far.
+    /// Found so far.
     pub below: DevicesBelow,
     overlays: u32,
 }
@@ -114,7 +112,7 @@ impl<'a> DeviceWalk<'a> {
         Ok(DeviceWalk { host, table: mount_table::table(host)?, below: DevicesBelow::default(), overlays: 0 })
     }
 
-    /// Goes down from a folder or file.
+    /// Walks down from a folder or file.
     ///
     /// # Errors
     /// When it does not exist.
@@ -125,7 +123,7 @@ impl<'a> DeviceWalk<'a> {
         Ok(Tops { devices, ends })
     }
 
-    /// Goes down from a block device. Returns its place.
+    /// Walks down from a block device. Returns its index.
     pub fn node(&mut self, node: DeviceNumber) -> usize {
         self.device(node, 0)
     }
@@ -141,14 +139,14 @@ impl<'a> DeviceWalk<'a> {
             }
         };
         let nodes = devices_of(self.host, mount);
-        // What the folder itself is mounted with is its own node's.
+        // The options of the folder's own mount are recorded with its own node.
         if under.is_some() || depth > 0 || self.overlays > 0 {
             let of_mount = promise::of_mount(&mount::facts(self.host, mount)).into_iter();
             let held = of_mount.filter(|promise| promise.claim == Claim::HoldsFlushesBack);
             let named = held.map(|it| Promise { source: format!("{} at {}", it.source, mount.target), ..it });
             self.below.ends.extend(named.map(|promise| WayEnd { under, promise }));
         }
-        // An overlay is no device: what holds its upper folder is what the filesystem stands on.
+        // An overlay is not a device: the filesystem of its upper folder takes its place.
         match upper_folder(mount).filter(|_| self.overlays < DEEPEST) {
             Some(upper) => {
                 self.overlays += 1;
@@ -167,7 +165,7 @@ impl<'a> DeviceWalk<'a> {
         }
     }
 
-    /// The devices of the pool that a dataset, mounted on `target`, is in.
+    /// The devices of a dataset's pool; the dataset is mounted on `target`.
     fn pool(&mut self, dataset: &str, target: &str, depth: u32, under: Option<usize>) -> Vec<usize> {
         let found = zfs_tools::devices_of_pool(self.host, dataset).unwrap_or_default();
         if found.is_empty() || depth > DEEPEST {
@@ -211,7 +209,7 @@ impl<'a> DeviceWalk<'a> {
             let slaves = node.slaves(self.host).into_iter().map(|slave| self.device(slave, depth + 1)).collect();
             self.with_hidden_paths(node, depth + 1, slaves)
         };
-        // A broken tree may have a device stand on itself.
+        // In a broken tree a device may stand on itself.
         self.below.on[place] = on.into_iter().filter(|below| *below != place).collect();
         self.below.devices[place].stands_on_nothing = Some(self.below.on[place].is_empty());
         place
@@ -219,7 +217,7 @@ impl<'a> DeviceWalk<'a> {
 }
 
 impl DeviceWalk<'_> {
-    /// Adds the paths that stand behind a multipath device.
+    /// Adds the paths behind a multipath device.
     fn with_hidden_paths(&mut self, node: DeviceNumber, depth: u32, mut on: Vec<usize>) -> Vec<usize> {
         for name in node.hidden_paths(self.host) {
             self.below.devices.push(hidden(self.host, &name, depth));
@@ -230,8 +228,8 @@ impl DeviceWalk<'_> {
     }
 }
 
-/// The devices that a mounted filesystem stands on: its device number, or, for one with an anonymous number (btrfs,
-/// fuseblk), its source and that one's companions.
+/// The devices of a mounted filesystem: by its device number, or, for one with an anonymous number (btrfs, fuseblk), by
+/// its source and the source's companions.
 fn devices_of(host: &Host, mount: &Mount) -> Vec<DeviceNumber> {
     let own = DeviceNumber { major: mount.major, minor: mount.minor };
     if own.exists(host) {
@@ -243,14 +241,14 @@ fn devices_of(host: &Host, mount: &Mount) -> Vec<DeviceNumber> {
     names.iter().filter_map(|name| DeviceNumber::named(host, name)).collect()
 }
 
-/// `/dev/mapper/vg-pg` -> `dm-0`.
+/// Resolves `/dev/mapper/vg-pg` to `dm-0`.
 fn kernel_name(host: &Host, source: &str) -> Option<String> {
     let real = paths::resolved(&host.path(source));
     source.starts_with("/dev/").then(|| real.file_name())?.map(|name| name.to_string_lossy().into_owned())
 }
 
-/// The folder that an overlay writes into, where this process can see it: a container sees the name that the folder has
-/// outside, where another folder may bear it here, so it must be of an overlay's making, with its work folder beside it.
+/// The folder that an overlay writes into, if this process can see it. A container sees the folder's name from outside,
+/// which may be another folder here, so it must be one made by an overlay, next to its work folder.
 fn upper_folder(mount: &Mount) -> Option<PathBuf> {
     let option = |name: &str| mount.super_options.iter().find_map(|option| option.strip_prefix(name));
     let upper = PathBuf::from(option("upperdir=").filter(|_| mount.fstype == "overlay")?);
@@ -259,7 +257,7 @@ fn upper_folder(mount: &Mount) -> Option<PathBuf> {
     here.then(|| paths::resolve(&upper).ok()).flatten()
 }
 
-/// What sysfs says of a device without a number.
+/// Facts from sysfs about a device without a number.
 fn hidden(host: &Host, name: &str, depth: u32) -> DeviceFacts {
     let folder = format!("/sys/class/block/{name}");
     let read = |attribute: &str| host.read_optional(format!("{folder}/{attribute}")).filter(|text| !text.is_empty());
@@ -288,7 +286,7 @@ fn counted_before(stat: Option<String>) -> Option<(u64, Option<u64>)> {
     Some((stat.writes, stat.flushes))
 }
 
-/// What sysfs says of one device. A partition shares its disk's queue.
+/// Facts from sysfs about one device. A partition shares its disk's queue.
 fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
     let partition = node.is_partition(host);
     let counted = counted_before(node.attribute(host, "stat"));
@@ -332,7 +330,7 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
     }
 }
 
-/// Revision of the firmware, where the driver shows it: NVMe, then SCSI and SATA. A partition has its disk's.
+/// Firmware revision, if the driver shows it: NVMe, then SCSI and SATA. A partition has its disk's.
 fn firmware(host: &Host, node: DeviceNumber) -> Option<String> {
     let disk = node.whole_disk(host).unwrap_or(node);
     ["device/firmware_rev", "device/rev"].iter().find_map(|name| disk.attribute(host, name))
@@ -346,7 +344,7 @@ fn write_cache(text: &str) -> Option<WriteCache> {
     }
 }
 
-/// Whether the device has counters, with flushes among them; `None` where it has no line at all.
+/// True if the device counts flushes; `None` if it has no line of counters.
 fn counts_flushes(host: &Host, node: DeviceNumber) -> Option<bool> {
     let table = host.read_optional("/proc/diskstats")?;
     let own = [node.major.to_string(), node.minor.to_string()];

@@ -1,4 +1,5 @@
-//! `directory`: what is there; nothing is formatted, no root is needed. Works in a private folder within it.
+//! `directory`: uses the machine's existing storage; formats nothing and needs no root. Works in a private folder in
+//! it.
 
 use super::ledger::Thing;
 use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder};

@@ -1,9 +1,9 @@
-//! `disk`: a real block device, behind the guard.
+//! `disk`: a real block device, protected by the guard.
 //!
-//! What a filesystem writes onto the device is that layer's entry in the ledger, and is wiped by it. With `overwrite`,
-//! what the device carried before is wiped here, once, for good. A disk that a run has used is full of that run's bytes
-//! afterwards: nobody needs them as long as they are what the run left, of which this machine keeps a sum, so that the next
-//! trial takes the disk for blank.
+//! The signature of a filesystem on the device belongs to that layer, which lists it in the ledger and wipes it. With
+//! `overwrite`, the device's previous contents are wiped here, once, permanently. After a run a disk is full of that
+//! run's bytes, which nobody needs as long as they are unchanged. This machine keeps a checksum of them, so the next
+//! trial treats the disk as blank.
 
 mod found;
 
@@ -29,22 +29,22 @@ const fn text(key: &'static str, doc: &'static str) -> OptionSpec {
 /// Its name in plans.
 pub(super) const NAME: &str = "disk";
 
-/// What a disk of a plan is and carries, for the person to look at before it is overwritten.
+/// Identity and contents of a disk in a plan, for the user to check before it is overwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskContents {
     /// Path without symlinks.
     pub path: String,
-    /// Model as the device tells it.
+    /// Model reported by the device.
     pub model: Option<String>,
-    /// Serial as the device tells it.
+    /// Serial reported by the device.
     pub serial: Option<String>,
     pub size: Option<Bytes>,
-    /// Signatures and partitions, in words; empty for a blank device.
+    /// Signatures and partitions, as text; empty for a blank device.
     pub signatures: Vec<String>,
 }
 
-/// Reads what the disk of these options is and carries, so that the person can be asked before `overwrite` takes effect.
-/// `None` where the options do not say `overwrite = true`.
+/// Reads the identity and contents of the disk in these options, so that the user can confirm before `overwrite` takes
+/// effect. `None` unless the options say `overwrite = true`.
 ///
 /// # Errors
 /// When the device is not there or cannot be read.
@@ -113,7 +113,7 @@ impl Layer for Disk {
         options.text("disk").map(|path| paths::resolved(Path::new(path)).display().to_string())
     }
 
-    /// The kernel's own name for it may be another one's after a boot.
+    /// The kernel's name may belong to another disk after a boot.
     fn lasting(&self, options: &Options, _below: &[String]) -> Option<String> {
         let told: Vec<String> =
             options.told(&["serial", "wwn"]).map(|(key, value)| format!(", {key} {value}")).collect();
@@ -142,11 +142,11 @@ impl Layer for Disk {
     }
 }
 
-/// Kind in the ledger of a disk that a trial takes.
+/// Ledger kind of a disk that a trial uses.
 const USED: &str = "used";
 
-/// Marks a disk as full of a run's bytes, which nobody needs. A device that is another one by now, is in use, or carries a
-/// signature is left alone; so is every device after a reboot: bytes without a signature may be somebody's by then.
+/// Marks a disk as full of a run's bytes, which nobody needs. Skips a device that is now a different one, is in use, or
+/// carries a signature, and every device after a reboot: bytes without a signature may be somebody's by then.
 fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
     let (path, serial, wwn) = (Path::new(thing.mark("device")?), thing.mark("serial")?, thing.mark("wwn")?);
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
@@ -157,25 +157,25 @@ fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
     let identity = Identity::of(host, device.node);
     let is_it = (identity.serial, identity.wwn) == (given(serial), given(wwn));
     if is_it && guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
-        // A ledger of an earlier version names no run.
+        // A ledger of an earlier version has no run ID.
         guard::mark_free(host, &device, thing.marks.get("run").map_or("", String::as_str))?;
     }
     Ok(())
 }
 
-/// Whether the disk of these options is as this run has left it.
+/// True if the disk of these options is unchanged since this run used it.
 pub(super) fn is_left_by(host: &Host, options: &Options, run: &str) -> bool {
     find(options).and_then(|device| guard::is_left_by(host, &device, run)).unwrap_or(false)
 }
 
-/// The whole disk that the path of these options leads to; the path itself where nothing is there.
+/// The whole disk that the path of these options leads to; the path itself if nothing is there.
 pub(super) fn whole(host: &Host, options: &Options) -> Option<String> {
     let path = options.text("disk")?;
     let name = find(options).ok().and_then(|device| device.node.whole_disk(host).unwrap_or(device.node).name(host));
     Some(name.map_or_else(|| paths::resolved(Path::new(path)).display().to_string(), |name| format!("/dev/{name}")))
 }
 
-/// Size of the disk of these options; `None` where it is not there.
+/// Size of the disk of these options; `None` if it is absent.
 pub(super) fn size(host: &Host, options: &Options) -> Option<Bytes> {
     Identity::of(host, find(options).ok()?.node).size_bytes.map(Bytes)
 }
@@ -185,7 +185,7 @@ fn find(options: &Options) -> Result<BlockDevice> {
     BlockDevice::find(Path::new(path))
 }
 
-/// Lets the device through only when it is the one meant, nothing uses it, and it carries nothing (or `overwrite`).
+/// Admits the device only if it is the intended one, nothing uses it, and it carries nothing (or `overwrite` is set).
 fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     let shown = device.path.display();
     refuse_mistaken(host, device, options)?;
@@ -208,7 +208,7 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     }
 }
 
-/// Whether a disk that was let through is still the one meant, and carries nothing.
+/// Checks that an admitted disk is still the intended one and carries nothing.
 pub(super) fn still_meant(host: &Host, options: &Options) -> Result<()> {
     let device = find(options)?;
     refuse_mistaken(host, &device, options)?;
@@ -228,7 +228,7 @@ fn refuse_mistaken(host: &Host, device: &BlockDevice, options: &Options) -> Resu
         .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk reports"))
 }
 
-/// Wipes all signatures, partitions first, so that mkfs needs no force and nothing old is seen at the disk's end.
+/// Wipes all signatures, partitions first, so that mkfs needs no force and no old signature remains at the disk's end.
 fn wipe(host: &Host, device: &BlockDevice) -> Result<()> {
     let partitions = device.node.partitions(host);
     let paths = partitions.iter().filter_map(|node| node.name(host)).map(|name| Path::new("/dev").join(name));

@@ -1,8 +1,8 @@
 //! Drives that a plan wants in their steady state before its stacks are built on them.
 //!
-//! Owns which those are, by what a run knows them again, and how one stands alone, without what the plan builds on it. What is
-//! written to it is not here. While a stack stands on such a drive the kernel sends it no discards: mkfs would empty it again
-//! ([ADR 37](../../docs/adr/0037-drives-in-their-steady-state.md)).
+//! Owns which drives those are, how a run recognizes them, and how one stands alone, without the layers of the plan on
+//! it. The writes to it are not here. While a stack stands on such a drive the kernel sends it no discards: mkfs would
+//! discard its contents ([ADR 37](../../docs/adr/0037-drives-in-their-steady-state.md)).
 
 use super::identity::{BlockDevice, Identity};
 use super::precondition::{KEY, ROUND, asked};
@@ -17,15 +17,14 @@ use crate::units::{Bytes, Micros};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A drive that a stack wants in its steady state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WantedDrive {
-    /// By this a run knows it again.
+    /// Identifies the drive for the run.
     pub key: String,
     pub node: String,
     pub round: Micros,
     pub is_image: bool,
-    /// It, and what lies below it.
+    /// The drive and everything below it.
     alone: StackSpec,
 }
 
@@ -52,11 +51,12 @@ pub fn of_stack(spec: &StackSpec) -> Result<Vec<WantedDrive>> {
     Ok(all)
 }
 
-/// What is to be preconditioned on one drive: keys, and rounds of so long.
+/// Preconditioning requested for one drive: keys and round lengths.
 pub type AskedOfOne = BTreeMap<String, Micros>;
 
-/// What a stack asks of each drive that it stands on, in whole or in part, and nothing where it asks nothing. Drives are named
-/// as this machine resolves them: two names of one disk, or two of its partitions, are one drive.
+/// Preconditioning that a stack requests for each drive below it, whole or partitioned; drives without a request are
+/// left out. Drives are named as this machine resolves them: two names of one disk, or two of its partitions, are one
+/// drive.
 pub fn asked_of_each(host: &Host, spec: &StackSpec) -> BTreeMap<String, AskedOfOne> {
     let mut all: BTreeMap<String, AskedOfOne> = BTreeMap::new();
     for node in &spec.nodes {
@@ -72,7 +72,7 @@ pub fn asked_of_each(host: &Host, spec: &StackSpec) -> BTreeMap<String, AskedOfO
     all
 }
 
-/// The drive that a node is: an image, or the disk that a path leads to.
+/// The drive of a node: an image, or the disk that its path leads to.
 fn drive_of(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<String> {
     if node.layer == disk::NAME {
         disk::whole(host, &node.options)
@@ -81,7 +81,7 @@ fn drive_of(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<String> {
     }
 }
 
-/// By what a run knows the device of a node again; `None` where it does not outlive a trial.
+/// Key by which a run recognizes the device of a node; `None` if the device does not outlive a trial.
 pub(crate) fn key(spec: &StackSpec, node: &NodeSpec) -> Option<String> {
     if let Some(image) = images::of_stack(spec).into_iter().find(|image| image.node == node.name) {
         let kept = if spec.reuse { format!(", kept for {}", spec.name) } else { String::new() };
@@ -91,7 +91,7 @@ pub(crate) fn key(spec: &StackSpec, node: &NodeSpec) -> Option<String> {
     layer(&node.layer)?.lasting(&node.options, &below.collect::<Option<Vec<_>>>()?)
 }
 
-/// A node with what lies below it. What was asked of it is taken out: on its own a drive must take discards.
+/// A node with everything below it. The request to precondition it is removed: on its own a drive must accept discards.
 fn alone(spec: &StackSpec, node: &NodeSpec) -> StackSpec {
     let mut alone = StackSpec { data: GroundName(node.name.clone()), ..spec.clone() }.data_alone();
     for node in &mut alone.nodes {
@@ -101,14 +101,13 @@ fn alone(spec: &StackSpec, node: &NodeSpec) -> StackSpec {
     alone
 }
 
-/// A drive that stands alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingDrive {
     pub path: PathBuf,
     pub model: Option<String>,
     pub bytes: u64,
     node: DeviceNumber,
-    /// The kernel's number for this very attachment (`diskseq`).
+    /// The kernel's number for this attachment of the device (`diskseq`).
     sequence: Option<String>,
 }
 
@@ -121,8 +120,8 @@ impl StandingDrive {
         Ok(StandingDrive { path: path.to_owned(), model, bytes, node, sequence })
     }
 
-    /// Looks again, now that this file holds the drive and nobody else can take it: whether it is still the one that stood
-    /// there, and the disks of the plan below it still carry nothing.
+    /// Checks again, now that this file holds the drive exclusively: it must still be the one that stood there, and the
+    /// plan's disks below it must still carry nothing.
     ///
     /// # Errors
     /// With what has changed.
@@ -138,7 +137,7 @@ impl StandingDrive {
 }
 
 impl WantedDrive {
-    /// The same, known by the very image where that is a stack's own: another variant of the stack has another.
+    /// The same drive, identified by its image if the stack has its own: another variant of the stack has another.
     #[must_use]
     pub fn on(mut self, images: &BTreeMap<String, PathBuf>) -> WantedDrive {
         let own = self.alone.nodes.iter().filter(|_| self.alone.reuse).filter_map(|node| images.get(&node.name));
@@ -146,8 +145,8 @@ impl WantedDrive {
         self
     }
 
-    /// Has the drive stand alone, behind the same checks as for a stack. What was made for that is in the ledger: the caller
-    /// undoes it.
+    /// Stands the drive up alone, with the same checks as for a stack. Everything made for that is in the ledger: the
+    /// caller undoes it.
     ///
     /// # Errors
     /// The layers' own: another disk than the plan means, one in use, one that holds data.
@@ -161,7 +160,7 @@ impl WantedDrive {
         Ok(StandingDrive { model: model.or_else(|| standing.model.clone()), ..standing })
     }
 
-    /// Whether a drive of an earlier sitting is still as this run has left it.
+    /// True if a drive of an earlier session is unchanged since this run used it.
     pub fn is_still_of(&self, host: &Host, run: &str) -> bool {
         !self.is_image
             && self
@@ -172,7 +171,7 @@ impl WantedDrive {
                 .all(|node| disk::is_left_by(host, &node.options, run))
     }
 
-    /// Its size, as far as that is known before it stands.
+    /// Size in bytes, if it is known before the drive stands.
     pub fn bytes(&self, host: &Host) -> Option<Bytes> {
         stack::size(host, &self.alone, self.alone.node(&self.node)?)
     }

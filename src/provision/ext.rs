@@ -29,8 +29,8 @@ pub static EXT4: Recipe = recipe("ext4", "ext4: the default on Debian.", &["ext4
 const JOURNAL: Take =
     Take { role: Role::Log, key: "journal", least: 0, doc: "Separate device for the journal.", ..Take::ONE_DEVICE };
 
-/// Block size of a filesystem whose journal lies elsewhere, where the plan gives none: both must have the same
-/// (mke2fs(8), `-J device=`), and mke2fs chooses by the size of each.
+/// Default block size of a filesystem with an external journal: both must use the same (mke2fs(8), `-J device=`), and
+/// mke2fs chooses by the size of each.
 const BLOCK_BYTES: &str = "4096";
 
 const fn recipe(
@@ -58,12 +58,12 @@ const fn recipe(
     }
 }
 
-/// Extended options by which mke2fs zeroes inode tables and journal itself. By default the kernel zeroes the tables in the
-/// background after the first mount, which would be measured.
+/// Extended options that make mke2fs zero inode tables and journal itself. By default the kernel zeroes the tables in
+/// the background after the first mount, which would be measured.
 const ZEROED: [&str; 2] = ["lazy_itable_init=0", "lazy_journal_init=0"];
 
-/// Arguments that zero what the plan's arguments do not decide themselves. mke2fs heeds the last `-E` alone, so the plan's is
-/// said again.
+/// Arguments that zero whatever the plan's arguments leave open. mke2fs honors only the last `-E`, so the plan's is
+/// repeated.
 fn zeroed(arguments: &[String]) -> Vec<String> {
     let given = last_value(arguments, "-E").unwrap_or_default();
     let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
@@ -83,7 +83,7 @@ fn last_value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
     inside.or_else(|| arguments.get(at + 1).map(String::as_str))
 }
 
-/// Makes a journal device, known again by a UUID of its own. Returns further arguments of mkfs.
+/// Makes a journal device with a UUID of its own. Returns further arguments of mkfs.
 fn make_journal(
     site: &Site<'_>,
     devices: &FilesystemDevices<'_>,
@@ -109,23 +109,22 @@ fn make_journal(
     Ok(further)
 }
 
-/// The value of `-b` among the arguments of mke2fs.
 fn block_bytes(arguments: &[String]) -> Option<&str> {
     last_value(arguments, "-b")
 }
 
-/// The journal's device number in the superblock may be another one's by now.
+/// The journal's device number in the superblock may belong to another device by now.
 fn members(devices: &FilesystemDevices<'_>) -> Vec<String> {
     devices.log.iter().map(|journal| format!("journal_path={}", journal.display())).collect()
 }
 
-/// Mount options that people set for a database.
+/// Mount options commonly set for a database.
 const USUAL: &str = "barrier nobarrier commit data delalloc nodelalloc discard nodiscard journal_checksum \
     journal_async_commit journal_ioprio dioread_lock dioread_nolock auto_da_alloc noauto_da_alloc stripe \
     max_batch_time min_batch_time inode_readahead_blks";
 
-/// fs/ext4/super.c, `ext4_mount_opts` and `_ext4_show_options`. Most defaults need no line: the kernel prints them, too,
-/// in `/proc/fs/ext4/<device>/options`.
+/// From fs/ext4/super.c, `ext4_mount_opts` and `_ext4_show_options`. Most defaults need no line: the kernel prints them
+/// too, in `/proc/fs/ext4/<device>/options`.
 const RULES: &[KeepRule] = &[
     ("barrier", Unless(&["nobarrier"])),
     ("barrier=1", Unless(&["nobarrier"])),
@@ -134,7 +133,7 @@ const RULES: &[KeepRule] = &[
     ("auto_da_alloc=0", Shown(&["noauto_da_alloc"])),
     ("noload", Shown(&["norecovery"])),
     ("dioread_lock", Shown(&["nodioread_nolock"])),
-    // Always on since Linux 6.1, and not shown where mount(8) uses the newer calls.
+    // Always on since Linux 6.1, and not shown if mount(8) uses the newer calls.
     ("iversion", Unless(&["noiversion"])),
     ("journal_async_commit", Shown(&["journal_async_commit"])),
     ("bsdgroups", Shown(&["grpid"])),
@@ -143,7 +142,7 @@ const RULES: &[KeepRule] = &[
     ("delalloc", Unless(&["nodelalloc"])),
 ];
 
-/// The driver lists all options in force, defaults included, by the kernel's name of the device.
+/// The driver lists all active options, defaults included, under the kernel's name of the device.
 fn in_force(host: &Host, device: &str) -> Vec<String> {
     let real = paths::resolved(Path::new(device));
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();

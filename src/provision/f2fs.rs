@@ -1,4 +1,4 @@
-//! `f2fs`: log-structured, made for flash.
+//! `f2fs`: a log-structured filesystem for flash.
 
 use super::filesystem::{Recipe, on_one_device};
 use super::options_kept::KeepRule;
@@ -14,7 +14,7 @@ pub static F2FS: Recipe = Recipe {
     modules: &["f2fs"],
     // MAX_VOLUME_NAME is 512 UTF-16 units.
     label_bytes: 255,
-    // Not -q, which hides why it fails.
+    // Not -q, which hides the reason of a failure.
     label_and_uuid: |label, uuid| ["-l", label, "-U", uuid].map(str::to_owned).to_vec(),
     usual: USUAL,
     rules: RULES,
@@ -22,12 +22,12 @@ pub static F2FS: Recipe = Recipe {
     ..Recipe::defaults()
 };
 
-/// Mount options that people set for a database.
+/// Mount options commonly set for a database.
 const USUAL: &str = "active_logs alloc_mode background_gc barrier checkpoint checkpoint_merge compress_algorithm \
     data_flush discard nodiscard discard_unit extent_cache noextent_cache fastboot flush_merge noflush_merge \
     fsync_mode gc_merge inline_data noinline_data memory mode nobarrier reserve_root";
 
-/// fs/f2fs/super.c, `f2fs_show_options`: it prints nearly every option in force, defaults included.
+/// fs/f2fs/super.c, `f2fs_show_options`: it prints nearly every active option, defaults included.
 const RULES: &[KeepRule] = &[
     ("checkpoint=disable", Shown(&["checkpoint=disable:"])),
     ("checkpoint=disable:", Shown(&["checkpoint=disable:"])),
@@ -40,7 +40,8 @@ const RULES: &[KeepRule] = &[
     ("nocheckpoint_merge", Unless(&["checkpoint_merge"])),
 ];
 
-/// What `/sys/fs/f2fs/<device>` tells of the superblock and of how the driver writes (Documentation/ABI/testing/sysfs-fs-f2fs).
+/// Files of `/sys/fs/f2fs/<device>` about the superblock and the driver's writes
+/// (Documentation/ABI/testing/sysfs-fs-f2fs).
 const FACTS: &str = "features, main_blkaddr, reserved_segments, ovp_segments, cp_interval, discard_granularity, \
     gc_min_sleep_time, ipu_policy, min_fsync_blocks, min_ipu_util, max_small_discards, unusable";
 

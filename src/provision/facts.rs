@@ -1,4 +1,4 @@
-//! What is there once a stack stands: a graph of its nodes and of the devices below them that were there already.
+//! Facts of a standing stack: a graph of its nodes and of the existing devices below them.
 
 use super::devices::{DeviceWalk, DevicesBelow, Tops};
 use super::identity::BlockDevice;
@@ -12,7 +12,7 @@ use crate::record::stack::{End, GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Reads back a stack that stands.
+/// Reads back a standing stack.
 ///
 /// # Errors
 /// When a device or folder that was built cannot be found.
@@ -53,7 +53,7 @@ pub(super) fn read_back(
     Ok(with_depths(stack))
 }
 
-/// Gives each device its depth below the folder of the database that it is nearest to.
+/// Sets each device's depth below the nearest folder of the database.
 fn with_depths(mut stack: StackFacts) -> StackFacts {
     let mut depths: BTreeMap<GroundName, u32> = BTreeMap::new();
     for end in stack.data.iter().chain(&stack.wal).chain(stack.tablespaces.values()) {
@@ -73,14 +73,14 @@ fn with_depths(mut stack: StackFacts) -> StackFacts {
     stack
 }
 
-/// The devices that a walk down from every ground has found, each with the name that it goes by.
+/// The devices found by walking down from every ground, each with its name in the graph.
 struct Found<'a> {
     below: &'a DevicesBelow,
-    /// The device that a ground is, or those that it stands on where it is a folder.
+    /// The device of a ground, or those below it if it is a folder.
     sights: &'a BTreeMap<&'a GroundName, Tops>,
-    /// By place in `below`; devices that the stack has built bear their ground's name.
+    /// By index in `below`; devices built by the stack have their ground's name.
     names: Vec<GroundName>,
-    /// By place in `below`: whether the stack has built it.
+    /// By index in `below`: true if the stack built it.
     built: Vec<bool>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Found<'a> {
         };
         let taken = |name: &str| spec.node(name).is_some();
         let named = below.devices.iter().enumerate().map(|(place, device)| {
-            // A kernel name may be the name of a node as well: `vda` of the host below a node `vda`.
+            // A kernel name may also be the name of a node: `vda` of the host below a node `vda`.
             let free = if taken(&device.name) { format!("{}-below", device.name) } else { device.name.clone() };
             owner(place).map_or((GroundName(free), false), |name| (name, true))
         });
@@ -106,7 +106,7 @@ impl<'a> Found<'a> {
         Found { below, sights, names, built }
     }
 
-    /// What a node stands on beside what the plan says: what was found below its devices and folders.
+    /// Inputs of a node: those of the plan, plus those found below its devices and folders.
     fn inputs_of(&self, ground: &GroundName, is_device: bool, known: &[Input]) -> Vec<Input> {
         let tops = self.sights.get(ground).map_or(&[][..], |tops| &tops.devices);
         let below: Vec<usize> = match is_device {
@@ -119,7 +119,7 @@ impl<'a> Found<'a> {
         new.map(|(name, of_pool)| Input { from: name.clone(), role: role(of_pool), group: None }).collect()
     }
 
-    /// The device that a ground is.
+    /// The device of a ground.
     fn device(&self, ground: &GroundName) -> Option<usize> {
         self.sights.get(ground)?.devices.first().copied()
     }
@@ -128,7 +128,7 @@ impl<'a> Found<'a> {
         self.below.ends.iter().filter(move |end| end.under == Some(place)).map(|end| end.promise.clone())
     }
 
-    /// Devices that were there already.
+    /// Devices that existed before the stack.
     fn nodes(&self) -> Vec<NodeFacts> {
         let found = (0..self.names.len()).filter(|place| !self.built[*place]);
         let node = |place: usize| {
@@ -152,8 +152,8 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
     for (name, ground) in own {
         let mut facts = GroundFacts { name: name.ground().to_owned(), ..GroundFacts::default() };
         let is_device = matches!(ground, Ground::Device(_));
-        // A node that stands on nodes of the plan is seen through these; what the kernel shows below a folder then are
-        // the same devices, or, for a pool, none.
+        // A node on nodes of the plan is seen through these; the kernel then shows the same devices below a folder, or,
+        // for a pool, none.
         if node.inputs.is_empty() || is_device {
             inputs.extend(found.inputs_of(name, is_device, &inputs));
         }
@@ -189,5 +189,5 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
     })
 }
 
-/// What the nodes of a stack offer, by name.
+/// Grounds that the nodes of a stack offer, by name.
 pub type Grounds = BTreeMap<GroundName, Ground>;

@@ -1,8 +1,8 @@
-//! What every filesystem on a block device has in common: mkfs, the mark by which ours is known again, mount, facts.
+//! Common code of filesystems on block devices: mkfs, the mark that identifies ours, mount, facts.
 //!
-//! A filesystem is a [`Recipe`] in a file of its own. The filesystem gets a UUID of our choice, in the ledger
-//! before mkfs runs; undoing wipes its signature from the device only if that UUID is found there, so that the next
-//! trial finds a disk blank and no foreign data are ever touched.
+//! A filesystem is a [`Recipe`] in a file of its own. It gets a UUID that we choose and enter into the ledger before
+//! mkfs runs. Undoing wipes its signature only if the device has that UUID, so the next trial finds a blank disk and
+//! foreign data are never touched.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -52,7 +52,7 @@ impl Layer for Recipe {
         let devices = FilesystemDevices::of(inputs, self)?;
         make(site, &devices, options, self)?;
         site.interrupt.check()?;
-        // Before the mount: nobody else writes to them now.
+        // Before the mount, while nobody else writes to the images.
         let refilled = images::refill_below(site, devices.data.iter().chain(&devices.log))?;
         let mut built = open(site, &devices, options, self)?;
         if refilled.ranges > 0 {
@@ -102,14 +102,13 @@ impl Layer for Recipe {
     }
 }
 
-/// Kind in the ledger of a log on a device of its own.
+/// Ledger kind of a log on a device of its own.
 pub(super) const LOG: &str = "log";
 
-/// The devices of one filesystem.
 pub(super) struct FilesystemDevices<'a> {
-    /// Where its data lie; at least one.
+    /// Devices for data; at least one.
     pub data: Vec<&'a Path>,
-    /// Its journal or log, where that is another device.
+    /// Device of its journal or log, if that is separate.
     pub log: Option<&'a Path>,
 }
 
@@ -123,7 +122,7 @@ impl<'a> FilesystemDevices<'a> {
     }
 }
 
-/// What a filesystem on one device, with options for mkfs and mount alone, says of itself.
+/// Layer info of a filesystem on one device whose only options are those of mkfs and mount.
 pub(super) const fn on_one_device(name: &'static str, doc: &'static str) -> LayerInfo {
     LayerInfo::folder(name, doc, &[MKFS, MOUNT]).on(&[Take::ONE_DEVICE])
 }
@@ -134,41 +133,41 @@ pub struct Recipe {
     pub(super) info: LayerInfo,
     /// Further programs that read it back.
     pub(super) programs: &'static [&'static str],
-    /// Debian package of these.
+    /// Debian package of the programs.
     pub(super) package: &'static str,
-    /// Kernel modules that bring it.
+    /// Kernel modules that provide it.
     pub(super) modules: &'static [&'static str],
-    /// What it offers on devices of these capacities.
+    /// Capacity offered on devices of these capacities.
     pub(super) capacity: fn(&Options, &[Bytes]) -> Bytes,
-    /// Bytes that a label may have.
+    /// Maximum label length in bytes.
     pub(super) label_bytes: usize,
-    /// By which options mkfs copies files of the machine into the filesystem.
+    /// mkfs options that copy files of the machine into the filesystem.
     pub(super) copies: CopyOptions,
-    /// Arguments of mkfs that give label and UUID.
+    /// Arguments of mkfs for label and UUID.
     pub(super) label_and_uuid: fn(&str, &str) -> Vec<String>,
-    /// Sets the UUID of a filesystem whose mkfs takes none: of a device and the UUID.
+    /// Sets the UUID if mkfs cannot; given the device and the UUID.
     pub(super) set_uuid: Option<fn(&Path, &str) -> Command>,
-    /// Makes what must be there before mkfs (a journal device), entered into the ledger first, and returns further
-    /// arguments of mkfs. Of a site, the devices, the options and the filesystem's UUID.
+    /// Makes what mkfs needs (a journal device), after entering it into the ledger, and returns further arguments of
+    /// mkfs. Given the site, the devices, the options and the filesystem's UUID.
     pub(super) prepare: fn(&Site<'_>, &FilesystemDevices<'_>, &Options, &str) -> Result<Vec<String>>,
-    /// Wipes a log of its own from a device, if it is the one with this UUID.
+    /// Wipes a separate log from its device if it has this UUID.
     pub(super) wipe_log: fn(&Host, &Path, &str) -> Result<()>,
     /// Mount options that name its further devices.
     pub(super) members: fn(&FilesystemDevices<'_>) -> Vec<String>,
-    /// Mount options that people set for a database: only to name the one that was meant.
+    /// Mount options commonly set for a database: only used to suggest the intended name.
     pub(super) usual: &'static str,
     /// How the kernel prints its mount options.
     pub(super) rules: &'static [KeepRule],
-    /// Further evidence of options in force: of a host and a device.
+    /// Further evidence of active options; given the host and the device.
     pub(super) in_force: fn(&Host, &str) -> Vec<String>,
-    /// What an option of its own asks of the mounted filesystem, done and read back: of a host, the mount point and the
-    /// options.
+    /// Applies options of its own to the mounted filesystem and reads them back; given the host, the mount point and
+    /// the options.
     pub(super) after_mount: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
-    /// How snapshots are made while it is mounted there.
+    /// How snapshots are taken while it is mounted there.
     pub(super) snapshots: Option<fn(&Path) -> SnapshotWay>,
-    /// Deletes one of the ledger.
+    /// Deletes a snapshot in the ledger.
     pub(super) delete_snapshot: fn(&Host, &Thing) -> Result<()>,
-    /// Superblock facts: of a host, the first data device and the mount point.
+    /// Superblock facts; given the host, the first data device and the mount point.
     pub(super) facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
 }
 
@@ -177,8 +176,8 @@ impl Recipe {
         format!("mkfs.{}", self.name())
     }
 
-    /// What holds for a filesystem on one device, without a journal elsewhere, whose mkfs copies no files and whose kernel
-    /// prints each mount option as it was given. Name, label and facts are its own.
+    /// Defaults for a filesystem on one device, without an external journal, whose mkfs copies no files and whose
+    /// kernel driver prints each mount option as given. Name, label and facts are its own.
     pub(super) const fn defaults() -> Recipe {
         Recipe {
             info: on_one_device("", ""),
@@ -204,13 +203,12 @@ impl Recipe {
     }
 }
 
-/// Options of a mkfs that name a folder or file of the machine, which a plan must not reach.
+/// mkfs options that name a folder or file of the machine, which a plan must not reach.
 pub(super) struct CopyOptions {
-    /// Short options of this mkfs that take no value, behind which another may stand in the same argument.
+    /// Short options of this mkfs without a value; another may follow in the same argument.
     pub bare: &'static str,
-    /// The short option.
     pub short: char,
-    /// The long option, without its dashes; empty where there is none. It may be shortened.
+    /// The long option, without its dashes; empty if there is none. It may be abbreviated.
     pub long: &'static str,
 }
 
@@ -228,26 +226,24 @@ impl CopyOptions {
     }
 }
 
-/// The option `mkfs` of every filesystem.
 pub(super) const MKFS: OptionSpec = OptionSpec::with_default("mkfs", OptionKind::TextList, "none")
     .doc("mkfs arguments, one string each: [\"-E\", \"lazy_itable_init=0\"].");
 
-/// The option `mount` of every filesystem.
 pub(super) const MOUNT: OptionSpec = OptionSpec::with_default("mount", OptionKind::TextList, "none")
     .doc("Mount options, one string each: [\"noatime\", \"discard\"].");
 
-/// What a filesystem on one device offers.
+/// Capacity of a filesystem that offers everything below it.
 pub(super) fn all_of_it(_options: &Options, data: &[Bytes]) -> Bytes {
     Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum)))
 }
 
-/// Starts of mkfs arguments that pgstrata sets itself.
+/// Prefixes of mkfs arguments that pgstrata sets itself.
 const OWN_ARGUMENTS: &[&str] = &["-L", "--label", "-U", "--uuid", "uuid="];
 
 /// Ways to name a device other than by its path (mke2fs(8) `-J device=`, mkfs.xfs(8) `logdev=`, libblkid's tags).
 const OTHER_DEVICES: &[&str] = &["device=", "dev=", "label=", "uuid=", "partuuid=", "partlabel=", "id="];
 
-/// Checks what holds for every filesystem.
+/// Checks that apply to every filesystem.
 fn check(options: &Options, recipe: &Recipe) -> Result<(), OptionProblem> {
     for argument in options.texts("mkfs") {
         let problem = |why: &str| Err(OptionProblem::at("mkfs", format!("the mkfs argument `{argument}` {why}")));
@@ -270,18 +266,17 @@ fn check(options: &Options, recipe: &Recipe) -> Result<(), OptionProblem> {
     mount::check(options, &[])
 }
 
-/// What the machine lacks for it.
 fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
     let mkfs = recipe.mkfs();
     let tools = recipe.programs.iter().copied().chain([mkfs.as_str()]).map(|name| (name, recipe.package));
     let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
     let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
     let kernel = needs::kernel_filesystem(host, recipe.name(), recipe.modules);
-    // Without the driver the programs help nobody.
+    // Without the driver the programs are useless.
     needs::root().into_iter().chain(kernel).chain(programs).collect()
 }
 
-/// A UUID of the kernel's making.
+/// A new UUID from the kernel.
 pub(super) fn new_uuid(host: &Host) -> Result<String> {
     Ok(host.read("/proc/sys/kernel/random/uuid")?.trim().to_owned())
 }
@@ -292,11 +287,11 @@ fn make(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     let label = shortened(&site.name, recipe.label_bytes);
     for device in &devices.data {
         let thing = Thing::new(recipe.name(), "filesystem").with_path("device", device)?.with("uuid", &uuid);
-        // Between mkfs and its UUID a filesystem is ours by its label.
+        // Between mkfs and setting its UUID, our filesystem is identified by its label.
         let labeled = recipe.set_uuid.map(|_| label);
         site.ledger.enter(labeled.into_iter().fold(thing, |thing, label| thing.with("label", label)))?;
     }
-    // mkfs runs in the run's private folder, so that a stray word among its arguments names nothing of the machine.
+    // mkfs runs in the run's private folder, so a stray word among its arguments cannot name a file of the machine.
     let command = Command::new(recipe.mkfs())
         .args(options.texts("mkfs"))
         .args(further)
@@ -333,8 +328,8 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
     Ok(Built::one(Ground::Folder(target), details))
 }
 
-/// The sizes that the filesystem writes whole or not at all, where this kernel tells them (Linux 6.11). It tells them of a
-/// file alone.
+/// Sizes that the filesystem writes atomically, if this kernel reports them (Linux 6.11). It reports them only for a
+/// file.
 fn atomic_writes(target: &Path) -> Result<Option<String>> {
     let path = target.join(".pgstrata-atomic-writes");
     drop(files::create(&path)?);
@@ -350,13 +345,13 @@ fn text(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))
 }
 
-/// Wipes the signature of the filesystem with this UUID. Does nothing where the device carries none or a foreign one:
-/// a device's name may be another's by now.
+/// Wipes the signature of the filesystem with this UUID. Does nothing if the device carries none or a foreign one: a
+/// device's name may be another's by now.
 pub(super) fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     wipe_ours(host, path, uuid, None)
 }
 
-/// Same, for one that is known by its label, too.
+/// As [`wipe`], but also accepts a filesystem with this label.
 fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Result<()> {
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
@@ -381,17 +376,17 @@ fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Resul
     wipe_all(host, path)
 }
 
-/// Wipes every signature from a device, which somebody may still hold open for a moment.
+/// Wipes every signature from a device, retrying while somebody else holds it open.
 pub(super) fn wipe_all(host: &Host, path: &Path) -> Result<()> {
     mount_table::again(|| wipe_once(host, path))
 }
 
-/// Same, where the caller tries again.
+/// As [`wipe_all`], without retries.
 pub(super) fn wipe_once(host: &Host, path: &Path) -> Result<()> {
     host.run(&Command::new("wipefs").arg("--all").arg(path)).map(drop)
 }
 
-/// Runs mkfs. Where it fails, the error has mkfs's reason: mkfs.xfs says it first and then prints its whole usage.
+/// Runs mkfs. On failure the error contains mkfs's reason: mkfs.xfs prints it first, followed by its whole usage.
 pub(super) fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
     let (Output { stdout, stderr }, code) = host.run_to_end(command)?;
     if code == Some(0) {
@@ -411,13 +406,13 @@ pub(super) fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
     })
 }
 
-/// The longest start of `name` that has at most `bytes`.
+/// The longest prefix of `name` with at most `bytes`.
 pub(super) fn shortened(name: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
     &name[..end]
 }
 
-/// Picks facts by the names that the tool gives them; those that it does not print are left out.
+/// Selects facts by the tool's names; missing ones are left out.
 pub(super) fn chosen(fields: &BTreeMap<String, String>, names: &str) -> BTreeMap<String, String> {
     names.split(", ").filter_map(|name| Some((name.to_owned(), fields.get(name)?.clone()))).collect()
 }

@@ -1,7 +1,7 @@
 //! Folders that a run makes: its private one, mount points, data folders of `directory` stacks.
 //!
-//! Owns the rule of what may be removed: a real folder, named `pgstrata-...`, listed in the ledger, with nothing
-//! mounted in or below it.
+//! Enforces what may be removed: a real folder, named `pgstrata-...`, listed in the ledger, with nothing mounted in or
+//! below it.
 
 use super::ledger::{Ledger, Thing};
 use super::mount_table;
@@ -9,20 +9,20 @@ use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths, users};
 use std::path::{Path, PathBuf};
 
-/// The owner of folders in the ledger that belong to no layer.
+/// Ledger owner of folders that belong to no layer.
 pub const OWNER: &str = "folder";
 
-/// Begins the name of everything that pgstrata makes.
+/// Prefix of the name of everything that pgstrata makes.
 pub const PREFIX: &str = "pgstrata-";
 
-/// Others may pass through to what they were given, but not look around.
+/// Others may traverse the folder to reach what they were given, but not list it.
 const PASSABLE: u32 = 0o711;
 
-/// Makes the private folder of a run, for mount points, sockets and the like: `/run/pgstrata-<run id>` for root, else in
-/// the temporary folder. Others may pass through it, not list it.
+/// Makes the private folder of a run, for mount points, sockets and the like: `/run/pgstrata-<run id>` for root, else
+/// in the temporary folder. Others may traverse it, but not list it.
 ///
 /// # Errors
-/// When it is there already, or cannot be entered into the ledger or made.
+/// When it already exists, or cannot be entered into the ledger or made.
 pub fn make_for_run(ledger: &Ledger, run_id: &str) -> Result<PathBuf> {
     let base = if users::is_root() { PathBuf::from("/run") } else { std::env::temp_dir() };
     let path = base.join(format!("{PREFIX}{run_id}"));
@@ -30,13 +30,13 @@ pub fn make_for_run(ledger: &Ledger, run_id: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Enters a folder into the ledger and makes it. Its parent must be there and its name begin with [`PREFIX`].
+/// Enters a folder into the ledger and makes it. Its parent must exist, and its name must begin with [`PREFIX`].
 ///
 /// # Errors
-/// When the name is not ours, the folder is there already, or it cannot be made.
+/// When the name is not ours, the folder already exists, or it cannot be made.
 pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
     check_name(path)?;
-    // What is there already is somebody else's: an entry would have it removed.
+    // An existing folder is somebody else's: an entry would have it removed.
     if paths::exists(path) {
         return Err(Error::host(format!("the folder {} already exists", path.display()))
             .hint("if a killed run left it: `pgstrata clean`, with the --state folder of that run, removes it"));
@@ -46,7 +46,7 @@ pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
     Ok(entry)
 }
 
-/// Removes a folder of the ledger with all that is in it. Does nothing when it is gone.
+/// Removes a folder of the ledger with all its contents. Does nothing if it is gone.
 ///
 /// # Errors
 /// When it is not a folder named like ours, or something is mounted in or below it.
@@ -65,7 +65,7 @@ pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
     folders::remove_all(path)
 }
 
-/// Whether a path, without `..`, has a part named `pgstrata-...`: everything that pgstrata makes has one.
+/// True if a path, without `..`, has a component named `pgstrata-...`: everything that pgstrata makes has one.
 pub fn has_our_name(path: &Path) -> bool {
     path.is_absolute()
         && path.components().all(|part| part.as_os_str() != "..")

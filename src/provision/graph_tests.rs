@@ -1,4 +1,4 @@
-//! Stacks of several devices, built for real; and stacks opened again. Need root, and say so where it lacks.
+//! Builds stacks of several devices for real, and opens stacks again. Tests need root, and report if they lack it.
 
 use super::facts::Grounds;
 use super::ledger::Ledger;
@@ -41,7 +41,7 @@ fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
         let devices: Vec<(String, Role)> =
             built.facts.devices_below(built.facts.data.as_ref()).iter().map(|b| (b.name().0, b.role)).take(2).collect();
         assert_eq!(devices, [("a".to_owned(), Role::Data), ("b".to_owned(), Role::Log)], "{layer}");
-        // The file systems go first, the images stay: what is on the devices then must be blank.
+        // Undo the filesystems and keep the images: the devices must then be blank.
         let things = place.ledger().open_things();
         let first_wiped = things.iter().find(|(_, thing)| thing.owner == "ext4" || thing.owner == layer).unwrap().0;
         assert!(undo_from(place.ledger(), first_wiped, &Undoers::new(), &place.host).is_empty());
@@ -67,7 +67,8 @@ fn a_btrfs_over_two_devices_has_the_profiles_asked_for_and_both_members() {
 
 #[test]
 fn a_stack_of_several_devices_that_dies_at_any_entry_is_undone() {
-    // Entry 0 is the run's folder; two images (twice, once with the inode) and two loops, journal, filesystem, mount point and mount follow.
+    // Entry 0 is the run's folder; then two images (twice, once with the inode) and two loops, journal, filesystem,
+    // mount point and mount.
     at_every_entry(10, |death| {
         let mut place = TestPlace::new()?;
         let spec = on_two(&place, "ext4", Options::default(), "64MiB", [Role::Data, Role::Log]);

@@ -1,6 +1,6 @@
-//! The guard before real devices: is it the device that the plan means, does it carry anything, does anything use it?
+//! The guard of real devices: is it the device that the plan means, does it carry anything, does anything use it?
 //!
-//! Owns the checks alone; [`super::disk`] decides by them. Everything here only reads.
+//! Only makes the checks; [`super::disk`] acts on them. Nearly everything here only reads.
 
 use super::identity::{BlockDevice, Identity};
 use super::mount_table;
@@ -16,8 +16,8 @@ use sha2::{Digest as _, Sha256};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// What does not fit between the device and the serial or WWN that a plan gives; `None` when all that is given fits.
-/// A device that does not tell its serial never fits one.
+/// Describes the mismatch between the device and the serial or WWN in the plan; `None` if every given one matches. A
+/// device that reports no serial never matches one.
 pub(super) fn mistaken(identity: &Identity, serial: Option<&str>, wwn: Option<&str>) -> Option<String> {
     let compare = |what: &str, wanted: Option<&str>, found: &Option<String>| match (wanted, found) {
         (None, _) => None,
@@ -32,7 +32,7 @@ pub(super) fn mistaken(identity: &Identity, serial: Option<&str>, wwn: Option<&s
     }
 }
 
-/// What the device carries: filesystem, RAID and LVM signatures, a partition table, in words.
+/// Signatures on the device, as text: filesystem, RAID, LVM, and partition table.
 ///
 /// # Errors
 /// When wipefs fails, for instance without root.
@@ -41,7 +41,7 @@ pub(super) fn signatures(host: &Host, device: &BlockDevice) -> Result<Vec<Signat
     wipefs::parse(&listed.stdout)
 }
 
-/// What the device carries, in words: its signatures and the partitions that the kernel sees on it.
+/// Contents of the device, as text: its signatures and the partitions that the kernel sees on it.
 ///
 /// # Errors
 /// When wipefs fails, for instance without root.
@@ -52,18 +52,18 @@ pub(super) fn contents(host: &Host, device: &BlockDevice) -> Result<Vec<String>>
     Ok(found)
 }
 
-/// Places all over a device that are looked at for bytes, and bytes at each: 16 MiB of reads, a second on a slow disk.
+/// Number of spots read across the device, and bytes at each: 16 MiB of reads, a second on a slow disk.
 const SPOTS: u64 = 256;
 const SPOT_BYTES: u64 = 64 << 10;
 
-/// Stands at the start of a disk that a run has used.
+/// Written at the start of a disk that a run has used.
 const FREE: &[u8] = b"pgstrata used this disk: its bytes are nobody's data\n";
 
-/// Where this machine keeps what runs have left on its disks, whatever their folder of state: a mark on a disk is worth no more
-/// than what is known of the rest of it.
+/// Where this machine keeps checksums of what runs left on its disks, whatever their state folder: a mark on a disk is
+/// only as good as the knowledge of the rest of it.
 const LEFT: &str = "/var/lib/pgstrata/disks";
 
-/// What a run has left on a disk: the bytes of its places, as a sum.
+/// Checksum of the spots of a disk as a run left it.
 struct Left {
     run: String,
     seed: String,
@@ -77,7 +77,7 @@ impl Left {
         host.path(LEFT).join(sum_of(format!("{serial:?} {wwn:?} {partition:?}").as_bytes()))
     }
 
-    /// What is known of a disk; nothing where others could have written it.
+    /// The record of a disk; `None` if others could have written it.
     fn known(host: &Host, device: &BlockDevice) -> Option<Left> {
         folders::open_trusted(&host.path(LEFT)).ok()?;
         let text = files::read_text(&Left::path(host, device)).ok()?;
@@ -85,7 +85,7 @@ impl Left {
         Some(Left { run: words.next()?, seed: words.next()?, sum: words.next()? })
     }
 
-    /// Whether all its places are as they were left.
+    /// True if all spots are unchanged.
     fn is_as_left(&self, host: &Host, device: &BlockDevice) -> Result<bool> {
         Ok(sum_of(&places(host, device, &self.seed).read()?.concat()) == self.sum)
     }
@@ -95,8 +95,8 @@ fn sum_of(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Places of a device, its start and end among them. The others lie each anywhere in its share of the device, by the seed: no
-/// layout of data escapes each look.
+/// Spots of a device, including its start and end. Each of the others is at a random position within its share of the
+/// device, by the seed, so that no data layout can escape every check.
 struct Places<'d> {
     device: &'d BlockDevice,
     length: u64,
@@ -126,8 +126,8 @@ impl Places<'_> {
     }
 }
 
-/// In words, where a device without any signature holds something other than zeroes at one of [`SPOTS`] places all over it;
-/// `None` for a blank one and for one that is as a run of this machine has left it.
+/// Describes bytes other than zero at one of [`SPOTS`] spots across a device without any signature; `None` for a blank
+/// device, and for one that is unchanged since a run on this machine.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -153,7 +153,7 @@ pub(super) fn unknown_bytes(host: &Host, device: &BlockDevice) -> Result<Option<
     Ok(None)
 }
 
-/// Whether this run was the last to use a device, and nothing was written to its places since.
+/// True if this run was the last to use a device, and its spots have not been written since.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -161,7 +161,7 @@ pub(super) fn is_left_by(host: &Host, device: &BlockDevice, run: &str) -> Result
     Left::known(host, device).filter(|left| left.run == run).map_or(Ok(false), |left| left.is_as_left(host, device))
 }
 
-/// Writes at the start of a device that its bytes are nobody's data, and keeps what the run has left on it.
+/// Marks at the start of a device that its bytes are nobody's data, and records what the run left on it.
 ///
 /// # Errors
 /// When one of both cannot be written.
@@ -183,8 +183,8 @@ fn described(signature: &Signature) -> String {
     format!("{}{label}{uuid}", signature.kind)
 }
 
-/// What uses the device or a partition of it now, in words: mounts, holders, swap, loop devices, an exclusive opener.
-/// Empty when nothing does. A write-protected device counts as used.
+/// Current users of the device or one of its partitions, as text: mounts, holders, swap, loop devices, an exclusive
+/// opener. Empty if there are none. A write-protected device counts as used.
 ///
 /// # Errors
 /// When the mount table or the swap table cannot be read.
@@ -200,7 +200,8 @@ pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
     Ok(uses)
 }
 
-/// Other names of the device: a second path to a LUN, a second loop device on its file. In words, by what they are the same.
+/// Other names of the device, such as a second path to a LUN or a second loop device on its file, each with the
+/// evidence.
 fn twins(host: &Host, device: &BlockDevice) -> Vec<(BlockDevice, String)> {
     let whole = device.node.whole_disk(host).unwrap_or(device.node);
     let (own, own_file, below) = (Identity::of(host, whole), file_behind(host, whole), whole.slaves(host));
@@ -246,8 +247,8 @@ fn uses_of(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
             uses.push(format!("{} uses it as its backing file", node.name(host).unwrap_or_default()));
         }
     }
-    // O_EXCL on a block device fails while the kernel or anybody else holds it exclusively (open(2)): this also finds
-    // what leaves no trace above, as the further members of a btrfs.
+    // O_EXCL on a block device fails while the kernel or anybody else holds it exclusively (open(2)). This also detects
+    // users that leave no trace above, such as the further members of a btrfs.
     if let Err(e) = files::open_exclusively(&device.path) {
         uses.push(format!("it cannot be opened exclusively: {e}"));
     }
@@ -264,7 +265,7 @@ fn mounts(host: &Host, device: &BlockDevice, nodes: &[DeviceNumber]) -> Result<V
     Ok(table.iter().filter(holds).map(|mount| format!("{} is mounted on {}", mount.source, mount.target)).collect())
 }
 
-/// Whether the device is mounted.
+/// True if the device is mounted.
 ///
 /// # Errors
 /// When the mount table cannot be read.

@@ -1,8 +1,9 @@
-//! `guest_disk`: a disk of a guest's own, attached by virtio-blk, NVMe or SCSI; the file behind it is the host's.
+//! `guest_disk`: a disk of a guest, attached by virtio-blk, NVMe or SCSI and backed by a file on the host.
 //!
-//! The host lists what a plan's stacks need at once, and gives it to the guest ([ADR 36](../../docs/adr/0036-disks-of-a-guest.md)).
-//! Inside, each node takes a disk of its bus and size that no other holds, finds it by its serial number and empties it. The
-//! only thing in the ledger is the `used` disk, by that number. Absent on purpose: making files, QEMU.
+//! The host lists the disks that a plan's stacks need at the same time, and gives them to the guest ([ADR
+//! 36](../../docs/adr/0036-disks-of-a-guest.md)). In the guest, each node takes a free disk of its bus and size, finds
+//! it by its serial number and empties it. The only ledger entry is the `used` disk, by that number. Absent on purpose:
+//! making files, QEMU.
 
 use super::identity::{BlockDevice, Identity};
 use super::ledger::Thing;
@@ -21,25 +22,23 @@ use std::path::Path;
 
 pub struct OwnDisk;
 
-/// Its name in plans.
 pub(crate) const NAME: &str = "guest_disk";
 const BUS: &str = "bus";
 const MIB: u64 = 1 << 20;
 
-/// The kind in the ledger.
 const USED: &str = "used";
 
 /// The fact by which a disk is found again after its guest was killed.
 pub(crate) const SERIAL: &str = "serial";
 
-/// What a node asks for.
+/// Bus and size that a node asks for.
 fn kind(options: &Options) -> Option<DiskKind> {
     let bus = options.text(BUS).map_or(Some(Bus::Virtio), Bus::named)?;
     Some(DiskKind { bus, size: options.size(NAME)? })
 }
 
-/// The disks that a guest needs so that each of these stacks can stand in it: those of the largest one, and those of every
-/// stack that is kept for all its trials.
+/// Disks that a guest needs so that each of these stacks can stand in it: those of the largest stack, plus those of
+/// every stack that is kept for all its trials.
 pub fn needed<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<GuestDisk> {
     let (mut most, mut kept) = (BTreeMap::new(), BTreeMap::new());
     let mut seen: Vec<&StackSpec> = Vec::new();
@@ -132,7 +131,7 @@ impl Layer for OwnDisk {
         Ok(Built::one(Ground::Device(device.path.clone()), facts(site.host, &device, &disk)))
     }
 
-    /// What is on it goes when it is claimed again, or with the guest.
+    /// The contents are erased when the disk is claimed again, or go with the guest.
     fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             USED => Ok(()),
@@ -146,7 +145,7 @@ fn list(host: &Host) -> Option<Vec<GuestDisk>> {
     host.read_optional(guest_disk::LIST).map(|text| guest_disk::listed(&text))
 }
 
-/// Serial numbers of the disks that stacks of this run stand on. What it held before its guest was killed, it holds no more.
+/// Serial numbers of the disks in use by stacks of this run. Disks held before the guest was killed do not count.
 fn taken(site: &Site<'_>) -> Vec<String> {
     let boot = knobs::boot(site.host);
     let things = site.ledger.open_things().into_iter().map(|(_, thing)| thing);
@@ -154,7 +153,7 @@ fn taken(site: &Site<'_>) -> Vec<String> {
     ours.filter_map(|thing| thing.mark(SERIAL).ok().map(str::to_owned)).collect()
 }
 
-/// The disk on the machine, which must be what the host lists and in nobody's use; entered into the ledger.
+/// Finds the disk, which must match the host's list and be unused, and enters it into the ledger.
 fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
     let (host, serial) = (site.host, &disk.serial);
     let device = await_device(site, serial)?;
@@ -178,7 +177,7 @@ fn claim(site: &Site<'_>, disk: &GuestDisk) -> Result<BlockDevice> {
     Ok(device)
 }
 
-/// The device with this serial number, for which a driver may take a moment after boot.
+/// The device with this serial number; a driver may take a moment to show it after boot.
 fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
     for _ in 0..mount_table::BUSY_TRIES {
         site.interrupt.check()?;
@@ -199,18 +198,18 @@ fn await_device(site: &Site<'_>, serial: &str) -> Result<BlockDevice> {
     Err(Error::host(format!("the kernel shows no disk with the serial {serial}")))
 }
 
-/// The bus, as the kernel has sorted the device.
+/// Bus of the device according to the kernel.
 fn bus(host: &Host, node: DeviceNumber) -> Option<Bus> {
     let subsystem = paths::resolved(&host.path(node.path_of("device/subsystem")));
     match subsystem.file_name()?.to_str()? {
-        // A controller of its own, or one that several could share.
+        // The controller may belong to one namespace, or be shared by several.
         "nvme" | "nvme-subsystem" => Some(Bus::Nvme),
         name => Bus::named(name),
     }
 }
 
-/// Empties the disk: by a discard, which gives the host its space back; by writing zeros where that fails, or where a signature or
-/// bytes other than zero are found after it, of which places spread over the disk are read.
+/// Empties the disk with a discard, which also frees the host's space. Writes zeros if that fails, or if a signature or
+/// nonzero bytes remain at spots across the disk.
 fn empty(host: &Host, device: &BlockDevice) -> Result<()> {
     let carries = || Ok::<_, Error>((guard::contents(host, device)?, guard::unknown_bytes(host, device)?));
     let discarded = host.run(&Command::new("blkdiscard").arg(&device.path)).is_ok();

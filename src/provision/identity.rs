@@ -1,11 +1,11 @@
-//! Block devices: where a path leads, and what a device tells of itself.
+//! Block devices: where a path leads, and how a device identifies itself.
 
 use super::sysfs::DeviceNumber;
 use crate::error::{Error, Result};
 use crate::host::{Host, paths};
 use std::path::{Path, PathBuf};
 
-/// What a device says it is. A partition has its disk's model, serial and WWN, and a size of its own.
+/// Identity of a device. A partition has its disk's model, serial and WWN, and a size of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub model: Option<String>,
@@ -15,41 +15,41 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Reads it where the drivers put it: NVMe, SCSI and SATA, virtio, MMC, and udev's database for the rest.
+    /// Reads the identity where drivers publish it: NVMe, SCSI and SATA, virtio, MMC, and udev's database for the rest.
     pub fn of(host: &Host, node: DeviceNumber) -> Identity {
         let disk = node.whole_disk(host).unwrap_or(node);
         let first = |names: &[&str]| names.iter().find_map(|name| disk.attribute(host, name));
         let udev = host.read_optional(format!("/run/udev/data/b{}:{}", disk.major, disk.minor)).unwrap_or_default();
         let from_udev = |key: &str| udev.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
         Identity {
-            // A mapping of the device mapper has a name and no model.
+            // A device mapper mapping has a name and no model.
             model: first(&["device/model", "device/name"]),
             serial: first(&["device/serial", "serial"])
                 .or_else(|| disk.bytes(host, "device/vpd_pg80").and_then(|page| unit_serial(&page)))
                 .or_else(|| from_udev("E:ID_SERIAL_SHORT=")),
             wwn: first(&["wwid", "device/wwid"]).or_else(|| from_udev("E:ID_WWN=")),
-            // The kernel counts 512-byte sectors here whatever the device's own are (block/genhd.c).
+            // The kernel counts 512-byte sectors here whatever the device's own size of sectors (block/genhd.c).
             size_bytes: node.number::<u64>(host, "size").map(|sectors| sectors.saturating_mul(512)),
         }
     }
 }
 
-/// SCSI's vital product data page 0xb1: bytes 4 and 5 are the turns per minute, 0 for "not told" and 1 for "does not
-/// rotate" (SBC, Block Device Characteristics).
+/// SCSI's vital product data page 0xb1: bytes 4 and 5 are the revolutions per minute, 0 for "not reported" and 1 for
+/// "does not rotate" (SBC, Block Device Characteristics).
 pub(crate) fn turns_per_minute(page: &[u8]) -> Option<u32> {
     let rate = u16::from_be_bytes([*page.get(4)?, *page.get(5)?]);
-    // Reserved below 401, and 0xffff.
+    // Values below 401 and 0xffff are reserved.
     (page.get(1) == Some(&0xb1) && (0x0401..0xffff).contains(&rate)).then_some(u32::from(rate))
 }
 
-/// SCSI's vital product data page 0x80: four bytes of header, the last two the length, then the serial in ASCII.
+/// SCSI's vital product data page 0x80: a header of four bytes, the last two the length, then the serial in ASCII.
 pub(super) fn unit_serial(page: &[u8]) -> Option<String> {
     let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let text = String::from_utf8_lossy(page.get(4..4 + length)?).trim().to_owned();
     (page.get(1) == Some(&0x80) && !text.is_empty()).then_some(text)
 }
 
-/// A block device that is there.
+/// An existing block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlockDevice {
     /// Path without symlinks: `/dev/nvme0n1`.
@@ -61,7 +61,7 @@ impl BlockDevice {
     /// The block device that a path leads to.
     ///
     /// # Errors
-    /// When there is nothing, or it is no block device.
+    /// When nothing is there, or it is not a block device.
     pub fn find(path: &Path) -> Result<BlockDevice> {
         let real = paths::resolve(path)?;
         let found = paths::look_at(&real)?;
@@ -72,7 +72,7 @@ impl BlockDevice {
         Ok(BlockDevice { path: real, node: DeviceNumber { major, minor } })
     }
 
-    /// It and its partitions.
+    /// The device and its partitions.
     pub(super) fn nodes(&self, host: &Host) -> Vec<DeviceNumber> {
         std::iter::once(self.node).chain(self.node.partitions(host)).collect()
     }

@@ -1,7 +1,8 @@
 //! Image files that are written in full, so that no write to the device above makes the filesystem below allocate.
 //!
-//! An image is open from when it is made to when it goes: whoever may rename things in its folder gets nothing else written.
-//! What is written can neither be compressed nor shared ([`Noise`]). One write is a [`CHUNK`]: an interrupt waits for one at most.
+//! An image stays open from creation to removal: nobody who can rename things in its folder can redirect the writes.
+//! The bytes written can be neither compressed nor deduplicated ([`Noise`]). Each write is a [`CHUNK`]: an interrupt
+//! waits for one at most.
 
 use super::ledger::{Ledger, Thing};
 use super::sysfs::{self, DeviceNumber};
@@ -19,18 +20,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Without direct writes, dirty pages are written back after so many bytes: an interrupt waits for that at most.
+/// Without direct writes, dirty pages are written back after this many bytes: an interrupt waits for that at most.
 const WRITE_BACK_EVERY: u64 = 32 << 20;
-/// How often whoever watches is told.
+/// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(500);
-/// Longest test of a place's speed, in bytes and in time.
+/// Limits of a speed test, in bytes and in time.
 const TRY_BYTES: u64 = 256 << 20;
 const TRY_TIME: Duration = Duration::from_millis(700);
-/// Starts of block groups of ext4 and places of btrfs' further superblocks (64 MiB, 256 GiB) are multiples of it.
+/// ext4 block groups and btrfs superblock copies (64 MiB, 256 GiB) start at multiples of it.
 const BLANK_EVERY: u64 = 64 << 20;
 
-/// An image that is there: open since this process made it, else the regular file of that name (a recorded disk, or an image
-/// that a guest had before it was killed).
+/// An existing image: the file held open since this process made it, else the regular file of that name (a recorded
+/// disk, or an image that a guest had before it was killed).
 ///
 /// # Errors
 /// With the path.
@@ -38,13 +39,13 @@ pub(super) fn opened(ledger: &Ledger, path: &Path) -> Result<Arc<File>> {
     ledger.held(path).map_or_else(|| files::open_regular(path).map(Arc::new), Ok)
 }
 
-/// How often an image is looked for under the name that it has by now.
+/// Maximum number of attempts to open an image under its current name.
 const LOOKS: u32 = 10;
 
-/// The file behind a loop device, and its path by now.
+/// The file behind a loop device, and its current path.
 ///
 /// # Errors
-/// When it has no name any more, or another file has it.
+/// When it no longer has a name, or another file has it.
 pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)> {
     let device = Path::new("/dev").join(node.name(host).unwrap_or_default());
     let identity = loops::file_of(&device).or_host(|| format!("query the file behind {}", device.display()))?;
@@ -52,7 +53,7 @@ pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)>
         let path = PathBuf::from(node.backing_file(host).unwrap_or_default());
         match files::open_regular(&path).and_then(|file| Ok((paths::look_at_open(&file, &path)?, file))) {
             Ok((found, file)) if (found.filesystem, found.inode) == identity => return Ok((file, path)),
-            // It may have got another name between the two looks.
+            // It may have been renamed between the two lookups.
             _ if attempt < LOOKS => sleep(mount_table::BUSY_PAUSE),
             other => {
                 let replaced =
@@ -64,10 +65,10 @@ pub(super) fn behind(host: &Host, node: DeviceNumber) -> Result<(File, PathBuf)>
     Err(Error::bug("an endless loop has ended"))
 }
 
-/// Told how many bytes are written of an image.
+/// Reports how many bytes of an image are written.
 pub(super) type Tell<'a> = &'a dyn Fn(Bytes) -> Result<()>;
 
-/// Writes an image that was just made, and is empty, in full. What is written is on the device when this returns.
+/// Writes a new, empty image in full. The data are on the device when this returns.
 ///
 /// # Errors
 /// With the path; interrupted, at once.
@@ -78,14 +79,14 @@ pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt,
         let error = Error::host(e.to_string()).while_doing(writing());
         if storage_full { error.hint("use a smaller image or another folder, or free some space") } else { error }
     };
-    // Whole extents first, where the filesystem can: pieces that grow one by one lie scattered.
+    // Allocate whole extents first, if the filesystem can: a file that grows piece by piece is scattered.
     match files::reserve(file, size.0) {
         Err(e) if e.kind() == ErrorKind::StorageFull => return Err(full(e)),
         _ => file.set_len(size.0).map_err(full)?,
     }
     let mut noise = Noise::new(paths::look_at_open(file, path)?.inode);
     let direct = files::direct(file).ok();
-    // Some filesystems take the flag and refuse the write.
+    // Some filesystems accept the flag and refuse the write.
     let direct = direct.filter(|direct| files::write_all_at(direct, noise.at(0, CHUNK), 0).is_ok());
     let (mut at, mut told, mut dirty) = (0, now(), 0);
     while at < size.0 {
@@ -113,7 +114,7 @@ pub(super) fn fill(file: &File, path: &Path, size: Bytes, interrupt: &Interrupt,
     tell(size)
 }
 
-/// Overwrites, in place, where a filesystem of an earlier trial has its superblocks: nothing takes it for one any more.
+/// Overwrites, in place, the superblocks of a filesystem from an earlier trial, so that it is no longer recognized.
 ///
 /// # Errors
 /// With the path.
@@ -133,18 +134,18 @@ pub(super) fn blank(file: &File, path: &Path) -> Result<()> {
     file.sync_data().and_then(|()| files::drop_cache(file)).or_host(blanking)
 }
 
-/// How often ranges without a written block are looked for and written.
+/// Maximum number of passes that find and write unwritten ranges.
 const ROUNDS: u32 = 3;
 
-/// What was written again of an image.
+/// Ranges and bytes of an image that were rewritten.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Refilled {
     pub ranges: usize,
     pub bytes: u64,
 }
 
-/// Writes the ranges of an image that have no written block again, with the bytes that they read as. Nobody may write to the
-/// image meanwhile.
+/// Rewrites the ranges of an image that have no written block, with the bytes that they read as. Nobody may write to
+/// the image meanwhile.
 ///
 /// # Errors
 /// With the path; interrupted.
@@ -176,7 +177,7 @@ pub(super) fn refill(file: &File, path: &Path, interrupt: &Interrupt) -> Result<
     Ok(refilled)
 }
 
-/// The ranges of an image without a written block; `None` where its filesystem does not tell.
+/// The ranges of an image without a written block; `None` if its filesystem does not report them.
 ///
 /// # Errors
 /// With the path.
@@ -185,8 +186,8 @@ pub(super) fn unwritten(file: &File, path: &Path) -> Result<Option<Vec<FileRange
     extents::unwritten(file, bytes).or_host(|| format!("query the extents of {}", path.display()))
 }
 
-/// Bytes a second at which a folder takes an image, by writing some into a file without a name; `None` where that cannot
-/// be told without leaving a trace: another user's folder, or a filesystem without such files or without direct writes.
+/// Write speed of a folder for an image, in bytes per second, measured with an unnamed file; `None` if that cannot be
+/// measured without leaving a trace: another user's folder, or a filesystem without unnamed files or direct writes.
 pub(super) fn try_speed(folder: &Path) -> Option<f64> {
     let free = files::free_bytes(folder).ok()?;
     let file = files::nameless(folder).ok()?;
@@ -200,27 +201,27 @@ pub(super) fn try_speed(folder: &Path) -> Option<f64> {
     (at > 0).then(|| at as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// Marks of the image by which it and its loop device are known.
+/// Ledger marks of the image, which also identify its loop device.
 const FILESYSTEM: &str = "filesystem";
 
 pub(crate) const INODE: &str = "inode";
 
-/// A thing with the marks by which its image is known.
+/// Adds the marks that identify the image to a thing.
 pub(crate) fn known_by(thing: Thing, found: &paths::PathFacts) -> Thing {
     thing.with(FILESYSTEM, found.filesystem.to_string()).with(INODE, found.inode.to_string())
 }
 
-/// Filesystem and inode of the image of a thing.
+/// Filesystem and inode of a thing's image.
 pub(crate) fn known(thing: &Thing) -> Option<(u64, u64)> {
     let number = |mark: &str| thing.marks.get(mark)?.parse().ok();
     Some((number(FILESYSTEM)?, number(INODE)?))
 }
 
-/// Mark in the ledger of an image that is written in full.
+/// Ledger mark of an image that is written in full.
 pub(crate) const WRITTEN: &str = "written";
 
-/// Makes an empty image file, which is going to be written in full or not, entered into the ledger first and again once its
-/// inode is known: by that it is removed, and its folder is found by a handle whatever it is called by then.
+/// Makes an empty image file, to be written in full or not. It is entered into the ledger first, and again once its
+/// inode is known. The inode identifies it for removal, and a handle finds its folder even after a rename.
 pub(crate) fn make_file(site: &Site<'_>, place: &Path, name: &str, written: bool) -> Result<PathBuf> {
     if place == Path::new(DEFAULT_FOLDER) {
         folders::make_passable(place)?;
@@ -234,7 +235,7 @@ pub(crate) fn make_file(site: &Site<'_>, place: &Path, name: &str, written: bool
     if written {
         thing = thing.with(WRITTEN, "in full");
     }
-    // Some filesystems have no handles: then it is looked for by its path.
+    // Some filesystems have no handles: then it is found by its path.
     if let Ok(handle) = handles::of(&folder) {
         thing = thing.with(MOUNT, mount::mount_of(site.host, &real)?.target).with(FOLDER, handle);
     }
@@ -255,10 +256,10 @@ const FOLDER: &str = "folder";
 
 const HANDLE: &str = "handle";
 
-/// Removes an image of the ledger, whatever it and its folder are called by now. Does nothing when it is gone.
+/// Removes an image of the ledger, even if it or its folder was renamed. Does nothing if it is gone.
 ///
 /// # Errors
-/// When something else has its name, or it was moved to where it is not found.
+/// When something else has its name, or it was moved and cannot be found.
 pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     let image = Path::new(thing.mark("path")?);
     let (above, name) = (image.parent().unwrap_or(Path::new("/")), image.file_name().and_then(|name| name.to_str()));
@@ -289,7 +290,7 @@ pub(crate) fn remove(host: &Host, thing: &Thing) -> Result<()> {
     }
 }
 
-/// Where images lie when the plan does not say.
+/// Default folder of images.
 pub(crate) const DEFAULT_FOLDER: &str = "/var/lib/pgstrata";
 
 #[cfg(test)]
@@ -298,7 +299,7 @@ mod tests {
     use std::cell::RefCell;
     use std::fs;
 
-    /// An empty file on a disk, where /tmp may be memory.
+    /// An empty file on a disk, since /tmp may be memory.
     fn empty() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("pgstrata-x.img");
@@ -340,7 +341,7 @@ mod tests {
         let interrupt = Interrupt::never();
         interrupt.raise();
         let error = fill(&open(&path), &path, Bytes(1 << 40), &interrupt, &|_| Ok(()));
-        // A terabyte may be more than there is room for: then that is said, before anything is written.
+        // A terabyte may exceed the free space: then an error is reported before anything is written.
         assert!(error.is_err());
         let error = fill(&open(&path), &path, Bytes(64 << 20), &interrupt, &|_| Ok(())).unwrap_err();
         assert_eq!(error.kind(), crate::error::Kind::Interrupted);

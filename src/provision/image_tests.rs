@@ -1,4 +1,4 @@
-//! Images written in full and used again, on real loop devices. Need root, and say so where it lacks.
+//! Writes images in full and reuses them, on real loop devices. Tests need root, and report if they lack it.
 
 use super::identity::BlockDevice;
 use super::images::{self, Images};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 const FILESYSTEMS: &[(&str, &str)] = &[("ext4", "160MiB"), ("xfs", "320MiB"), ("btrfs", "256MiB")];
 
-/// Whether the filesystem of the tests tells where a file lies; says so where it does not.
+/// True if the filesystem of the tests reports file extents; prints a note otherwise.
 fn tells_extents(place: &TestPlace) -> bool {
     let file = place.path().join("extents");
     fs::write(&file, vec![1; 1 << 16]).unwrap();
@@ -37,7 +37,7 @@ fn unwritten(path: &Path) -> Result<Option<Vec<FileRange>>> {
     image_file::unwritten(&files::open_regular(path)?, path)
 }
 
-/// As a run does: what is missing of the images is made, then the stack is built on them.
+/// Makes missing images, then builds the stack on them, like a run.
 fn on_images(place: &TestPlace, images: &mut Images, spec: &StackSpec) -> Result<(u64, BuiltStack)> {
     images.make(&place.site(""), spec, &|_, _| Ok(()))?;
     let mark = place.ledger().mark();
@@ -64,7 +64,7 @@ fn no_filesystem_starts_with_a_hole_or_an_unwritten_range_below_it() {
         assert_eq!((fact("allocation"), fact("holes and unwritten ranges")), ("written", "0"), "{name}");
         assert_eq!(fact("discards"), "off", "{name}: this kernel has queue/discard_max_bytes");
         let image = PathBuf::from(fact("image"));
-        // Neither data, nor trimming, nor the filesystem's own zeroing takes a block away.
+        // Data, trimming and the filesystem's own zeroing must not deallocate a block.
         fs::write(built.folder().join("file"), vec![1u8; 8 << 20]).unwrap();
         fs::File::open(built.folder().join("file")).unwrap().sync_all().unwrap();
         fs::remove_file(built.folder().join("file")).unwrap();
@@ -100,7 +100,7 @@ fn what_mkfs_punches_out_of_the_image_is_written_again_before_the_mount() {
         let spec = place.on_written(name, size);
         images.make(&place.site(""), &spec, &|_, _| Ok(())).unwrap();
         let image = images.by_node(&spec)["loop"].clone();
-        // A device of a kernel that cannot be kept from discards.
+        // A device whose discards this kernel cannot disable.
         let wish = LoopWish { direct_io: true, discards: true, sector: None };
         let device = attach(&place.site("x"), &image, &wish).unwrap();
         let given = GivenGround { role: Role::Data, group: None, ground: Ground::Device(device) };
@@ -126,7 +126,7 @@ fn trials_use_the_same_image_one_after_another_and_find_nothing_of_the_one_befor
         let image = images.by_node(&spec)["loop"].clone();
         inodes.push(fs::metadata(&image).unwrap().ino());
         undo(&place, mark);
-        // As if the walk had not wiped it: what the next trial does by itself must be enough.
+        // As if the walk had not wiped it: the checks of the next trial must be enough.
         image_file::blank(&files::open_regular(&image).unwrap(), &image).unwrap();
         let wish = LoopWish { direct_io: false, discards: true, sector: None };
         let again = place.ledger().mark();
@@ -230,10 +230,10 @@ fn a_host_filesystem_that_tells_no_extents_is_named() {
     place.clean();
 }
 
-/// What somebody does to an image between two trials, with its folder, its path and a file of theirs.
+/// Tampering with an image between two trials, given its folder, its path and a foreign file.
 type Deed = fn(&Path, &Path, &Path);
 
-/// Has the image another name, and lets something else take the one that it had.
+/// Renames the image, and puts something else in its place.
 fn swapped(image: &Path, put: impl FnOnce(&Path) -> std::io::Result<()>) {
     fs::rename(image, image.with_file_name("stolen")).unwrap();
     put(image).unwrap();
@@ -283,9 +283,9 @@ fn whatever_takes_the_name_of_an_image_is_not_written_and_the_image_goes_all_the
         undo(&place, mark);
         deed(&folder, &path, &file);
         let built = on_images(&place, &mut images, &spec);
-        // Without a name it has no path by which its filesystem would be known.
+        // Without a name it has no path that identifies its filesystem.
         assert_eq!(built.is_ok(), what != "removed", "{what}: {:?}", built.err());
-        // As after a kill: nothing is open any more.
+        // As after a kill: nothing is held open any more.
         let (mut place, host) = (place, Host::this());
         drop(place.ledger.take());
         place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
@@ -320,7 +320,7 @@ fn an_image_that_was_moved_away_is_an_incomplete_cleanup_and_a_truncated_one_is_
     place.clean();
 }
 
-/// Numbers of the loop devices that there are.
+/// Numbers of the existing loop devices.
 fn loop_devices() -> BTreeMap<String, u64> {
     let names = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let discards = |name: &str| fs::read_to_string(format!("/sys/block/{name}/queue/discard_max_bytes"));
@@ -334,7 +334,7 @@ fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
     let built = place.build(&place.on_written("ext2", "4MiB")).unwrap();
     let name = built.facts.devices()[0].1.name.clone();
     assert_eq!(loop_devices()[&name], 0);
-    // The number of the ledger may be another one's by the time of the walk.
+    // The number in the ledger may belong to another device when the walk runs.
     let theirs = place.path().join("theirs.img");
     fs::write(&theirs, vec![0u8; 1 << 20]).unwrap();
     let attached = place.host.run(&Command::new("losetup").args(["--show", "-f"]).arg(&theirs)).unwrap();
@@ -357,7 +357,7 @@ fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
 
 #[test]
 fn a_run_that_dies_at_any_entry_of_a_written_image_leaves_nothing() {
-    // Entry 0 is the run's folder; image, the same with its inode, device, filesystem, mount point and mount follow.
+    // Entry 0 is the run's folder; then image, image with its inode, device, filesystem, mount point and mount.
     at_every_entry(6, |death| {
         let mut place = TestPlace::new()?;
         let spec = place.on_written("ext2", "4MiB");
@@ -388,7 +388,7 @@ fn an_ext4_on_a_written_image_has_nothing_left_to_zero_after_the_mount() {
     let groups: Vec<&str> =
         groups.lines().filter(|line| line.starts_with("Group ") && line.contains("Blocks")).collect();
     assert!(groups.len() >= 4 && groups.iter().all(|line| line.contains("ITABLE_ZEROED")), "{groups:#?}");
-    // The kernel's thread would begin within 5 s of the mount and write 8 MiB. A commit of the journal may still come.
+    // The kernel's thread would start within 5 s of the mount and write 8 MiB. A journal commit may still come.
     crate::host::time::sleep(std::time::Duration::from_secs(8));
     let idle_bytes = (sectors_written(&looped.name) - before) * 512;
     assert!(idle_bytes <= 256 << 10, "{idle_bytes} bytes");

@@ -1,8 +1,9 @@
 //! The images of a run: written in full once, before the first trial that needs them, and used by all trials in turn.
 //!
-//! Each is known by its folder, its size and its place among those alike in a stack, so that two images of one stack stay
-//! two. A stack that is kept for all its trials has images of its own. They lie in the ledger below everything of a
-//! trial and go with the run; a run that goes on makes them again ([ADR 18](../../docs/adr/0018-images-written-in-full.md)).
+//! An image is identified by its folder, its size and its position among identical ones in a stack, so that two images
+//! of one stack stay distinct. A stack that is kept for all its trials has images of its own. Images precede everything
+//! of a trial in the ledger and are removed with the run; a resumed run makes them again ([ADR
+//! 18](../../docs/adr/0018-images-written-in-full.md)).
 
 use super::devices::DeviceWalk;
 use super::identity::BlockDevice;
@@ -17,38 +18,37 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// An image that a stack needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedImage {
     /// The node that stands on it.
     pub node: String,
     pub folder: PathBuf,
     pub size: Bytes,
-    /// How many of its folder and size the stack has before it.
+    /// Number of earlier images of the stack with the same folder and size.
     slot: usize,
 }
 
 impl WantedImage {
-    /// Which it is among those of its folder.
+    /// Slot and size: its name among the images of its folder.
     pub(super) fn place(&self) -> String {
         format!("image {} of {}", self.slot + 1, self.size)
     }
 }
 
-/// An image that is there.
+/// An existing image.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct MadeImage {
     wanted: WantedImage,
-    /// The stack that keeps it, where one does.
+    /// The stack that keeps it, if one does.
     kept: Option<StackSpec>,
     path: PathBuf,
 }
 
-/// The images of a run that are there.
+/// The existing images of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Images(Vec<MadeImage>);
 
-/// Images written in full that a stack stands on.
+/// Fully written images that a stack stands on.
 pub fn of_stack(spec: &StackSpec) -> Vec<WantedImage> {
     let mut all: Vec<WantedImage> = Vec::new();
     for node in &spec.nodes {
@@ -81,22 +81,23 @@ impl Images {
         self.0.iter().find(alike)
     }
 
-    /// The images that a stack needs and that are not there.
+    /// Images that a stack needs and that do not exist yet.
     pub fn lacking(&self, spec: &StackSpec) -> Vec<WantedImage> {
         of_stack(spec).into_iter().filter(|wanted| self.find(spec, wanted).is_none()).collect()
     }
 
-    /// The images of a stack that are there, by node.
+    /// Existing images of a stack, by node.
     pub fn by_node(&self, spec: &StackSpec) -> BTreeMap<String, PathBuf> {
         let of = |wanted: WantedImage| self.find(spec, &wanted).map(|made| (wanted.node, made.path.clone()));
         of_stack(spec).into_iter().filter_map(of).collect()
     }
 
-    /// Makes what a stack lacks, each entered into the ledger first. `tell` hears how much of all is written.
+    /// Makes the missing images of a stack, each entered into the ledger first. `tell` receives the bytes written and
+    /// the total.
     ///
     /// # Errors
-    /// Before anything is written, when there is too little space; interrupted. Then nothing of it counts as there: the
-    /// caller undoes the ledger down to where it was.
+    /// Before anything is written, when there is too little space; interrupted. Then none of them counts as made: the
+    /// caller undoes the ledger back to where it was.
     pub fn make(&mut self, site: &Site<'_>, spec: &StackSpec, tell: &dyn Fn(Bytes, Bytes) -> Result<()>) -> Result<()> {
         let lacking = self.lacking(spec);
         let of = Bytes(lacking.iter().fold(0, |sum, image| image.size.0.saturating_add(sum)));
@@ -121,18 +122,18 @@ impl Images {
     }
 }
 
-/// Writes again what mkfs has left without a written block in the run's own written images below some devices. Nobody
-/// may write to them meanwhile.
+/// Rewrites the ranges that mkfs left without a written block in the run's own fully written images below these
+/// devices. Nobody may write to them meanwhile.
 ///
 /// # Errors
-/// When a device cannot be found or an image not be written; interrupted.
+/// When a device cannot be found or an image cannot be written; interrupted.
 pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &'d Path>) -> Result<Refilled> {
     let things = site.ledger.open_things().into_iter().map(|(_, thing)| thing);
     let written = things.filter(|thing| thing.kind == "image" && thing.marks.contains_key(WRITTEN));
     let written: BTreeSet<(u64, u64)> = written.filter_map(|thing| image_file::known(&thing)).collect();
     let mut walk = DeviceWalk::new(site.host)?;
     for top in tops {
-        // What mkfs wrote must be in the image before that is read.
+        // mkfs's writes must reach the image before it is read.
         files::open(top)?.sync_all().or_host(|| format!("sync {}", top.display()))?;
         walk.node(BlockDevice::find(top)?.node);
     }
@@ -149,7 +150,7 @@ pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &
     Ok(all)
 }
 
-/// Bytes a second at which a folder takes an image; `None` where that cannot be tried without leaving a trace.
+/// Write speed of a folder for an image, in bytes per second; `None` if measuring it would leave a trace.
 pub fn try_speed(folder: &Path) -> Option<f64> {
     image_file::try_speed(&files::nearest_existing(folder))
 }

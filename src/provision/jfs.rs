@@ -1,4 +1,4 @@
-//! `jfs`: IBM's. Its UUID is set after mkfs, which takes none.
+//! `jfs`: IBM's filesystem. Its mkfs takes no UUID, so that is set afterwards.
 
 use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;

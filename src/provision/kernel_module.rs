@@ -1,6 +1,6 @@
-//! Drivers of the kernel that may be built in, loaded, or lie in a module on disk; and loading one.
+//! Kernel drivers that may be built in, loaded, or available as a module on disk; and loading one.
 //!
-//! A module that was loaded stays loaded: it is no thing of a run, but for one whose parameters are a plan's
+//! A loaded module stays loaded: it is not in the ledger, unless its parameters come from a plan
 //! ([`super::scsi_debug`]).
 
 use super::{Unmet, needs};
@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
 
-/// A driver that the kernel has neither built in nor as a module. `built_in` looks for signs of it that are there
-/// without a module.
+/// Unmet if the kernel has the driver neither built in nor as a module. `built_in` looks for signs of a built-in
+/// driver.
 pub(super) fn unmet(host: &Host, what: &str, module: &str, built_in: impl Fn(&Host) -> bool) -> Option<Unmet> {
     let there = is_loaded(host, module) || needs::has_module(host, module) || built_in(host);
     (!there).then(|| Unmet {
@@ -18,25 +18,25 @@ pub(super) fn unmet(host: &Host, what: &str, module: &str, built_in: impl Fn(&Ho
     })
 }
 
-/// A target of the device mapper; `module` brings it.
+/// Unmet if the kernel lacks a device mapper target; `module` provides it.
 pub(super) fn unmet_target(host: &Host, target: &str, module: &str) -> Option<Unmet> {
     unmet(host, &format!("the device mapper target {target}"), module, |host| {
-        // Lists what is there and loads nothing; fails where there is no device mapper, or without root.
+        // Lists the loaded targets and loads nothing; fails without a device mapper or root.
         let listed = host.run(&Command::new("dmsetup").arg("targets")).map(|output| output.stdout).unwrap_or_default();
         listed.lines().any(|line| line.split_whitespace().next() == Some(target))
     })
 }
 
-/// Whether the module is loaded, or built in with parameters.
+/// True if the module is loaded, or built in with parameters.
 pub(super) fn is_loaded(host: &Host, module: &str) -> bool {
-    // The kernel names modules with underscores, whatever their files are named.
+    // The kernel spells module names with underscores, whatever their files are named.
     host.exists(format!("/sys/module/{}", module.replace('-', "_")))
 }
 
-/// Loads a module that lies on disk and is not loaded yet.
+/// Loads a module from disk unless it is loaded.
 ///
 /// # Errors
-/// With what modprobe says.
+/// With modprobe's message.
 pub(super) fn load(host: &Host, module: &str, parameters: &[String]) -> Result<()> {
     if is_loaded(host, module) || !needs::has_module(host, module) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Knobs of the kernel: values that hold for a block device or for the whole machine, set for a trial and put back.
+//! Kernel knobs: values of a block device or of the whole machine, set for a trial and restored afterwards.
 //!
-//! Owns which knobs there are, as options of a plan, and what is in force. How one is set and put back is
-//! [`setting`]'s. The list is short on purpose: what people tune for PostgreSQL.
+//! Defines the available knobs, as options of a plan, and reads the values in force. [`setting`] sets and restores
+//! them. The list is short on purpose: knobs commonly tuned for PostgreSQL.
 
 pub(super) mod modules;
 mod parameter;
@@ -24,24 +24,24 @@ use crate::units::Bytes;
 use setting::{KnobOwner, set};
 use std::collections::BTreeMap;
 
-/// The key of a device's knobs, and of those of the machine that hold for every device.
+/// Key of a device's knobs, and of the machine's knobs that apply to every device.
 const QUEUE_KEY: &str = "queue";
 
-/// What writing a knob does to another one.
+/// Side effect of writing a knob on another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Drags {
     Nothing,
-    /// The kernel keeps the last one written of the two and shows 0 for the other.
+    /// The kernel keeps only the last one written of the two and shows 0 for the other.
     Rival(&'static str),
-    /// The kernel gives the other one its default (seen with Linux 6.18).
+    /// The kernel resets the other one to its default (seen with Linux 6.18).
     Reset(&'static str),
 }
 
 #[derive(Debug)]
 struct Knob {
-    /// Its name in a plan, within its table.
+    /// Its name in its table of a plan.
     name: &'static str,
-    /// Its file; for a device's knob the name below the device's folder of sysfs.
+    /// Its file; for a device's knob, relative to the device's folder in sysfs.
     file: &'static str,
     drags: Drags,
 }
@@ -70,7 +70,7 @@ static OF_MACHINE: [Knob; 9] = [
     knob("transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled", Drags::Nothing),
 ];
 
-/// In the order in which they are set: what one resets comes after it.
+/// In the order of setting: a knob follows any that resets it.
 static OF_DEVICE: [Knob; 4] = [
     knob(WRITE_CACHE, "queue/write_cache", Drags::Reset(READ_AHEAD)),
     knob("scheduler", "queue/scheduler", Drags::Reset(NR_REQUESTS)),
@@ -78,7 +78,7 @@ static OF_DEVICE: [Knob; 4] = [
     knob(READ_AHEAD, "queue/read_ahead_kb", Drags::Nothing),
 ];
 
-/// Set by what a plan asks for otherwise: 0 keeps the kernel from sending a device any discards.
+/// Set indirectly by the plan: 0 keeps the kernel from sending discards to a device.
 static DISCARDS: Knob = knob("discards", "queue/discard_max_bytes", Drags::Nothing);
 
 const fn option(key: &'static str, kind: &'static OptionKind, doc: &'static str) -> OptionSpec {
@@ -88,7 +88,7 @@ const fn option(key: &'static str, kind: &'static OptionKind, doc: &'static str)
 /// Knobs of a block device, as an option of every layer that offers one.
 pub const QUEUE: OptionSpec = OptionSpec::optional(QUEUE_KEY, OptionKind::Table(&[
         option("scheduler", &OptionKind::Text, "I/O scheduler: none, mq-deadline, kyber, bfq."),
-        // The kernel makes 4 of anything less (BLKDEV_MIN_RQ).
+        // The kernel raises any lower value to 4 (BLKDEV_MIN_RQ).
         option(NR_REQUESTS, &OptionKind::Integer { min: 4 }, "Maximum number of requests in the queue."),
         option(READ_AHEAD, &OptionKind::Integer { min: 0 }, "Read-ahead in KiB, a multiple of the page size."),
         option(
@@ -98,7 +98,7 @@ pub const QUEUE: OptionSpec = OptionSpec::optional(QUEUE_KEY, OptionKind::Table(
         ),
     ])).doc("Kernel knobs of the device queue, set for the trial and restored afterwards.");
 
-/// What the table `[machine]` of a plan can hold.
+/// Options of a plan's table `[machine]`.
 pub const MACHINE: &[OptionSpec] = &[
     option(DIRTY_BYTES, &OptionKind::Size, "Dirty bytes above which a writing process must do writeback itself."),
     option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as a percentage of available memory."),
@@ -124,7 +124,7 @@ pub const MACHINE: &[OptionSpec] = &[
     OptionSpec { doc: "Queue knobs of every device in a stack, unless the device sets its own.", ..QUEUE },
 ];
 
-/// The most that the kernel takes of knobs that have an end (the tables of kernel/sysctl.c and mm/page-writeback.c).
+/// Maximum that the kernel accepts for bounded knobs (the tables of kernel/sysctl.c and mm/page-writeback.c).
 const MOST: [(&str, i64); 3] = [(DIRTY_RATIO, 100), (BACKGROUND_RATIO, 100), ("vm.swappiness", 200)];
 
 fn of_machine(name: &str) -> Option<&'static Knob> {
@@ -135,7 +135,7 @@ fn of_device(name: &str) -> Option<&'static Knob> {
     OF_DEVICE.iter().chain([&DISCARDS]).find(|knob| knob.name == name)
 }
 
-/// What is asked of a knob, as the kernel takes it; `None` where it is to be left as it is.
+/// Requested value of a knob, in the kernel's format; `None` leaves it unchanged.
 fn wanted(value: &OptionValue) -> Option<String> {
     match value {
         OptionValue::Text(text) if text == LEAVE => None,
@@ -150,14 +150,14 @@ fn asked(options: &Options) -> impl Iterator<Item = (&str, String)> {
     options.0.iter().filter_map(|(name, value)| Some((name.as_str(), wanted(value)?)))
 }
 
-/// Checks knobs of the machine: that there are such, and that no two exclude each other.
+/// Checks the machine's knobs: each must exist, and no two may exclude each other.
 ///
 /// # Errors
 /// The key and what is wrong with it.
 pub fn check(machine: &Options) -> Result<(), OptionProblem> {
     for (name, _) in asked(machine) {
         let Some(knob) = of_machine(name) else {
-            // The plan has taken the devices' knobs out.
+            // The plan has already removed the devices' knobs.
             return match name {
                 QUEUE_KEY => Ok(()),
                 _ => Err(OptionProblem::at(name, "this knob does not exist")),
@@ -180,7 +180,7 @@ pub fn check(machine: &Options) -> Result<(), OptionProblem> {
     Ok(())
 }
 
-/// What this machine lacks for knobs of its own. Reads, never changes.
+/// What this machine lacks for its knobs. Reads, never changes.
 pub fn unmet(host: &Host, machine: &Options) -> Vec<Unmet> {
     let mut unmet: Vec<Unmet> = Vec::new();
     for (name, _) in asked(machine) {
@@ -208,7 +208,7 @@ pub fn set_machine(host: &Host, ledger: &Ledger, machine: &Options) -> Result<()
     Ok(())
 }
 
-/// The devices among what a node offers, with the knobs that are asked of each, in the order of setting.
+/// The devices among a node's grounds, with the knobs requested of each, in the order of setting.
 fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(KnobOwner, &'static Knob, String)>> {
     let queue = options.table(QUEUE_KEY);
     if let Some((name, _)) = asked(&queue).find(|(name, _)| of_device(name).is_none()) {
@@ -224,11 +224,11 @@ fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(K
     Ok(all)
 }
 
-/// Sets the knobs that a node's options ask of the devices that it offers, each entered into the ledger first. Returns
-/// what follows for flushes: a device that said `write back` until the plan said otherwise declares nothing itself.
+/// Sets the knobs that a node's options request for the devices it offers, each entered into the ledger first. Returns
+/// the consequences for flushes: a device that reported `write back` until the plan changed it declares nothing itself.
 ///
 /// # Errors
-/// When a device lacks one, or refuses a value: then with what it offers.
+/// When a device lacks one or refuses a value; the error lists the values it offers.
 pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], options: &Options) -> Result<Vec<Promise>> {
     let mut promises = Vec::new();
     for (device, knob, value) in of_queue(host, grounds, options)? {
@@ -244,8 +244,8 @@ pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], option
     Ok(promises)
 }
 
-/// Has the kernel send these devices no discards until the ledger is undone. Whether it shows that for all of them: a kernel
-/// without the knob shows nothing.
+/// Keeps the kernel from sending these devices discards until the ledger is undone. True if the kernel confirms that
+/// for all of them: one without the knob shows nothing.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -263,7 +263,7 @@ pub(super) fn without_discards(host: &Host, ledger: &Ledger, grounds: &[Ground])
     Ok(is_shown)
 }
 
-/// Whether the kernel still sends these devices no discards.
+/// Checks that the kernel still sends these devices no discards.
 ///
 /// # Errors
 /// With the limit that it shows.
@@ -279,7 +279,7 @@ pub(super) fn still_without_discards(host: &Host, grounds: &[Ground]) -> Result<
     Ok(())
 }
 
-/// Whether the devices of a node still have what was asked, once everything stands on them.
+/// Checks that a node's devices still have the requested values, once everything stands on them.
 ///
 /// # Errors
 /// With the knob that shows another value.
@@ -296,7 +296,7 @@ pub(super) fn still_set(host: &Host, grounds: &[Ground], options: &Options) -> R
     Ok(())
 }
 
-/// Every knob of the machine that the kernel has, with the value in force; of two rivals only the one that counts.
+/// Every machine knob of this kernel, with its current value; of two rivals only the effective one.
 pub fn in_force(host: &Host) -> BTreeMap<String, String> {
     let shown = |knob: &Knob| setting::shown(host, knob.file).map(|value| (knob.name.to_owned(), value));
     let mut all: BTreeMap<String, String> = OF_MACHINE.iter().filter_map(shown).collect();

@@ -1,9 +1,9 @@
-//! The ledger: everything that a run makes on the machine, written down before it is made.
+//! The ledger: everything that a run makes on the machine, recorded before it is made.
 //!
-//! One file a run, `<ledger folder>/<run id>.jsonl`, append-only, each line synced before the deed. The first line is
-//! `{"ledger": FORMAT}`; every other is `{"made": N, "thing": {...}}` or `{"undone": N}`. Whoever holds the file's lock
-//! (flock) owns the run; `clean` takes only ledgers that nobody holds. A last line that is cut off was never followed
-//! by its deed and is ignored. Absent on purpose: how a thing is undone (see [`super::undo`]).
+//! One file per run, `<ledger folder>/<run id>.jsonl`, append-only; each line is synced before the action. The first
+//! line is `{"ledger": FORMAT}`; every other is `{"made": N, "thing": {...}}` or `{"undone": N}`. The holder of the
+//! file's lock (flock) owns the run; `clean` takes only ledgers that nobody holds. A truncated last line was never
+//! followed by its action and is ignored. Absent on purpose: how a thing is undone (see [`super::undo`]).
 
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, File, sync_folder};
@@ -15,17 +15,17 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Version of a ledger's lines. 1: the first.
+/// Version of the line format. 1: the first.
 pub const FORMAT: u32 = 1;
 
-/// One thing that a run makes: enough to find it again, to be sure that it is ours, and to undo it.
+/// A thing that a run makes: enough to find it again, to verify that it is ours, and to undo it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thing {
-    /// Who knows how to undo it: a layer's name, `folder`, `server`, `processes`.
+    /// Component that can undo it: a layer's name, `folder`, `server`, `processes`.
     pub owner: String,
-    /// What it is: `image`, `loop`, `mount`, `folder`, ...
+    /// Kind of thing: `image`, `loop`, `mount`, `folder`, ...
     pub kind: String,
-    /// How to find it and know it: `path`, `device`, `target`, ...
+    /// How to find and recognize it: `path`, `device`, `target`, ...
     pub marks: BTreeMap<String, String>,
 }
 
@@ -44,7 +44,7 @@ impl Thing {
     /// Adds a path as a mark.
     ///
     /// # Errors
-    /// When the path is not UTF-8: it could not be written down so that it is found again.
+    /// When the path is not UTF-8: the ledger could not represent it.
     pub fn with_path(self, mark: &str, path: &Path) -> Result<Thing> {
         let text = path.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))?;
         Ok(self.with(mark, text))
@@ -64,7 +64,7 @@ impl Thing {
 }
 
 impl std::fmt::Display for Thing {
-    /// `the mount /run/pgstrata-1/x of ext4`: kind, the mark that best finds it, owner.
+    /// Formats kind, best identifying mark and owner: `the mount /run/pgstrata-1/x of ext4`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let finds = ["path", "target", "image", "device", "data"].iter().find_map(|mark| self.marks.get(*mark));
         let which = finds.or_else(|| self.marks.values().next()).map_or("", String::as_str);
@@ -83,16 +83,16 @@ pub struct Ledger {
 #[derive(Debug)]
 struct Book {
     file: File,
-    /// Length of the file's whole lines.
+    /// Length of the file's complete lines.
     bytes: u64,
     replayed: Replayed,
-    /// Files of this process that stay open until they are undone, by entry.
+    /// Files that this process keeps open until they are undone, by entry.
     held: BTreeMap<u64, Arc<File>>,
     #[cfg(test)]
     dies: Option<Death>,
 }
 
-/// Where a test lets a run die: before or after the line of an entry is written; in both cases its deed is not done.
+/// Where a test makes a run die: before or after the line of an entry is written; in both cases its action is skipped.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Death {
@@ -100,19 +100,18 @@ pub(super) enum Death {
     After(u64),
 }
 
-/// What the lines of a ledger add up to.
+/// State that the lines of a ledger add up to.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Replayed {
     next: u64,
     open: BTreeMap<u64, Thing>,
 }
 
-/// A ledger that lies in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// The run that made it.
     pub run_id: String,
-    /// Whether a live process owns it.
+    /// True if a live process owns it.
     pub held: bool,
 }
 
@@ -129,8 +128,8 @@ struct LedgerLine {
     undone: Option<u64>,
 }
 
-/// The folder of what runs keep on the machine while they go on: `$PGSTRATA_STATE`; else `/var/lib/pgstrata` for root and
-/// `$XDG_STATE_HOME/pgstrata` or `~/.local/state/pgstrata` for others. Ledgers lie below it in `ledger`.
+/// The folder for the state of running runs: `$PGSTRATA_STATE`; else `/var/lib/pgstrata` for root and
+/// `$XDG_STATE_HOME/pgstrata` or `~/.local/state/pgstrata` for others. Ledgers are in its subfolder `ledger`.
 ///
 /// # Errors
 /// When none of these is known, or `$PGSTRATA_STATE` is a relative path.
@@ -156,24 +155,24 @@ fn state_by(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Result
 }
 
 impl Ledger {
-    /// Makes the ledger of a new run and locks it. It appears under its name whole and locked.
+    /// Makes the ledger of a new run and locks it. It appears under its name complete and locked.
     ///
     /// # Errors
-    /// When there is one already, or the folder cannot be written.
+    /// When it already exists, or the folder cannot be written.
     pub fn create(folder: &Path, run_id: &str) -> Result<Ledger> {
         let path = file_of(folder, run_id)?;
         make_private(folder)?;
         let part = folder.join(format!(".{run_id}.{}.part", std::process::id()));
         let made = create_at(&part, &path);
-        // Left over only when the steps above failed, or the link worked and the name is not needed any more.
+        // Left over only if the steps above failed, or the link worked and the name is no longer needed.
         drop(files::remove(&part));
         let (file, bytes) = made?;
         sync_folder(folder)?;
         Ok(Ledger::of(path, file, bytes, Replayed::default()))
     }
 
-    /// The ledger of a run that goes on: locks the one that is there, or makes one. What it still lists is to be undone
-    /// by the caller before anything else is built.
+    /// The ledger of a resumed run: locks the existing one, or makes one. The caller must undo everything it still
+    /// lists before building anything else.
     ///
     /// # Errors
     /// When a live run holds it, or it cannot be read.
@@ -185,17 +184,17 @@ impl Ledger {
         }
     }
 
-    /// Takes over the ledger of a run that is no more.
+    /// Takes over the ledger of a dead run.
     ///
     /// # Errors
-    /// When there is none, a live run holds it, or it holds anything but whole lines of a ledger.
+    /// When there is none, a live run holds it, or it holds anything but complete ledger lines.
     pub fn take(folder: &Path, run_id: &str) -> Result<Ledger> {
         let path = file_of(folder, run_id)?;
         let gone = || Error::user(format!("no ledger for the run {run_id} in {}", folder.display()));
         let mut file = files::open_to_change(&path)?.ok_or_else(gone)?;
         let ours = believable(&file, &path)?.inode;
         lock_soon(&file, run_id)?;
-        // Its owner may have finished, and removed it, between our open and our lock.
+        // Its owner may have finished and removed it between our open and our lock.
         if paths::look_at(&path).map(|now| now.inode).ok() != Some(ours) {
             return Err(gone());
         }
@@ -226,18 +225,16 @@ impl Ledger {
         self.book().dies = Some(death);
     }
 
-    /// Id of the run whose ledger it is.
     pub fn run_id(&self) -> &str {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 
-    /// Where the ledger lies.
     #[cfg(test)]
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes down, durably, what is about to be made. Returns the entry's number.
+    /// Durably records a thing that is about to be made. Returns the entry's number.
     ///
     /// # Errors
     /// When the line cannot be written or synced: then the thing must not be made.
@@ -259,7 +256,7 @@ impl Ledger {
         Ok(number)
     }
 
-    /// Writes down that a thing is no more. Not synced: a lost line makes a later walk try once more, which does no harm.
+    /// Records that a thing is undone. Not synced: a lost line makes a later walk try again, which is harmless.
     ///
     /// # Errors
     /// When the line cannot be written.
@@ -275,12 +272,11 @@ impl Ledger {
         Ok(())
     }
 
-    /// Keeps the file of an entry open until it is undone.
     pub(super) fn hold(&self, number: u64, file: File) {
         self.book().held.insert(number, Arc::new(file));
     }
 
-    /// The file that was made at a path, if this process has kept it open: whatever the path leads to by now.
+    /// The open file made at a path, if this process kept it, regardless of what the path leads to by now.
     pub(super) fn held(&self, path: &Path) -> Option<Arc<File>> {
         let book = self.book();
         let of_path =
@@ -288,17 +284,17 @@ impl Ledger {
         book.held.keys().find(of_path).and_then(|number| book.held.get(number).cloned())
     }
 
-    /// The number of the next entry: what is entered from now on lies at or above it.
+    /// The number of the next entry: later entries have this number or a higher one.
     pub fn mark(&self) -> u64 {
         self.book().replayed.next
     }
 
-    /// What is made and not undone, in the order in which it was made.
+    /// Things made and not undone, in the order in which they were made.
     pub fn open_things(&self) -> Vec<(u64, Thing)> {
         self.book().replayed.open.iter().map(|(number, thing)| (*number, thing.clone())).collect()
     }
 
-    /// Ends the run's hold. The file is removed when all is undone, else left for `clean`.
+    /// Releases the run's lock. Removes the file if everything is undone, else leaves it for `clean`.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -307,13 +303,13 @@ impl Ledger {
             return Ok(());
         }
         if !files::remove(&self.path)? {
-            // Somebody has removed the whole folder of state; there is nothing left to say in it.
+            // Somebody has removed the whole state folder; there is nothing to record any more.
             return Ok(());
         }
         sync_folder(self.path.parent().unwrap_or(Path::new("/")))
     }
 
-    /// A panic of another thread cannot leave the book half changed: memory follows the file, line by line.
+    /// A panic of another thread cannot leave the book inconsistent: memory follows the file, line by line.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -323,13 +319,13 @@ impl Drop for Ledger {
     /// Closing alone would leave the lock with a child that another thread has forked and that has not yet executed its
     /// program.
     fn drop(&mut self) {
-        // Nothing can be done about a failure, and closing the file comes next.
+        // A failure cannot be handled, and the file is closed next.
         files::unlock(&self.book().file).unwrap_or_default();
     }
 }
 
 impl Book {
-    /// Appends a line whole or not at all, so that a full disk cannot leave half a line before the next one.
+    /// Appends a line completely or not at all, so that a full disk cannot leave half a line before the next one.
     fn append(&mut self, line: &LedgerLine, sync: bool) -> Result<()> {
         let text = text_of(line)?;
         let written = self.file.write_all(&text).and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
@@ -345,7 +341,7 @@ impl Book {
     }
 }
 
-/// The ledgers in `folder`, by run id. Empty where there is no such folder.
+/// The ledgers in `folder`, by run id. Empty if the folder does not exist.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -366,10 +362,10 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>> {
     Ok(listed)
 }
 
-/// Removes what was left by processes that were killed before their ledger had its name.
+/// Removes files left by processes that were killed before their ledger had its name.
 ///
 /// # Errors
-/// When the folder cannot be read or a file not be removed.
+/// When the folder cannot be read or a file cannot be removed.
 pub fn sweep(host: &Host, folder: &Path) -> Result<()> {
     if paths::look_for(folder)?.is_none() {
         return Ok(());
@@ -398,7 +394,7 @@ fn file_of(folder: &Path, run_id: &str) -> Result<PathBuf> {
     }
 }
 
-/// Refuses a ledger that others could have written: `clean` does, as root, what it says.
+/// Rejects a ledger that others could have written: `clean` acts on it as root.
 fn believable(file: &File, path: &Path) -> Result<paths::PathFacts> {
     let found = paths::look_at_open(file, path)?;
     let ours = rustix::process::geteuid().as_raw();
@@ -409,7 +405,7 @@ fn believable(file: &File, path: &Path) -> Result<paths::PathFacts> {
         .hint("inspect it; if it is genuine, chown it to yourself and chmod it to 600"))
 }
 
-/// Only its owner may write there: `clean` does, as root, what the ledgers in it say.
+/// Only its owner may write there: `clean` acts on the ledgers in it as root.
 fn make_private(folder: &Path) -> Result<()> {
     if paths::is_folder(folder) {
         return Ok(());
@@ -431,7 +427,7 @@ fn create_at(part: &Path, path: &Path) -> Result<(File, u64)> {
     Ok((file, header.len() as u64))
 }
 
-/// Locks, waiting a little: somebody who lists ledgers holds each for an instant.
+/// Locks, waiting a little: a process that lists ledgers holds each for an instant.
 fn lock_soon(file: &File, run_id: &str) -> Result<()> {
     if files::soon(|| files::lock(file)).is_ok() {
         return Ok(());
@@ -447,7 +443,7 @@ fn text_of(line: &LedgerLine) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Adds up the whole lines of a ledger; returns with them the bytes that they take.
+/// Adds up the complete lines of a ledger; also returns their length in bytes.
 fn replay(content: &[u8], path: &Path) -> Result<(Replayed, u64)> {
     let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let mut replayed = Replayed::default();

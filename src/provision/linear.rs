@@ -1,7 +1,7 @@
 //! `linear`: a part of one device by the device mapper, such as the outer or the inner zone of a disk.
 //!
-//! The only thing in the ledger is the `mapping`, by its name and UUID. Nothing is written to the device below, so that it can be
-//! opened again by making the same mapping.
+//! The only ledger entry is the `mapping`, by its name and UUID. Nothing is written to the device below, so it can be
+//! reopened by creating the same mapping.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -22,13 +22,13 @@ pub struct Linear;
 
 const MODULE: &str = "dm-mod";
 const SECTOR: u64 = 512;
-/// Where parts begin and end: a multiple of any device's block.
+/// Alignment of parts: a multiple of any device's block size.
 const STEP: u64 = 1 << 20;
 
 const START: &str = "start";
 const SIZE: &str = "size";
 
-/// The part that is asked for: start and size.
+/// Start and size of the requested part.
 fn part(options: &Options) -> Result<(Size, Size), OptionProblem> {
     let of = |key, default| {
         let text = options.text(key).unwrap_or(default);
@@ -39,20 +39,20 @@ fn part(options: &Options) -> Result<(Size, Size), OptionProblem> {
     Ok((of(START, "0%")?, of(SIZE, "")?))
 }
 
-/// First byte and bytes of the part of a device; `None` where it is empty or ends beyond the device.
+/// Offset and length of the part on a device, in bytes; `None` if it is empty or ends beyond the device.
 fn range(options: &Options, device: u64) -> Option<(u64, u64)> {
     let (start, size) = part(options).ok()?;
     let (start, size) = (start.bytes(device), size.bytes(device));
     (size > 0 && start.checked_add(size)? <= device).then_some((start, size))
 }
 
-/// The part in the plan's words.
+/// The part in the plan's notation.
 fn described(options: &Options) -> String {
     let asked = |key| options.text(key).unwrap_or("0%");
     format!("{} from {}", asked(SIZE), asked(START))
 }
 
-/// What to do about a part beyond its device.
+/// Hint for a part beyond the end of its device.
 const SMALLER: &str = "reduce `start` or `size` of `linear`, or enlarge the device";
 
 const INFO: LayerInfo = LayerInfo::device(

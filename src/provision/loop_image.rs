@@ -1,11 +1,11 @@
 //! `loop`: a loop device on an image file.
 //!
-//! Things in the ledger: the `image`, and the `device` by its number. Both are known by the inode of the image, whatever that
-//! is called by then; a number may be somebody else's after a restart.
+//! Ledger entries: the `image`, and the `device` by its number. Both are identified by the inode of the image, which
+//! survives renames; a number may belong to another device after a restart.
 //!
-//! Each image stands below a device of our own making, which goes with the trial. Below a written one it takes no discards: what
-//! would punch a hole into the file is refused by the driver, zeroing included (drivers/block/loop.c, `lo_fallocate`). The
-//! kernel takes no other value for the rest of the device's life.
+//! Each image gets a device of our own making, which is removed with the trial. A device on a fully written image takes
+//! no discards: the driver refuses everything that would punch a hole into the file, zeroing included
+//! (drivers/block/loop.c, `lo_fallocate`). The kernel accepts no other value for the rest of the device's life.
 
 use super::identity::BlockDevice;
 use super::image_file::{self, DEFAULT_FOLDER, known, known_by};
@@ -116,7 +116,7 @@ impl Layer for LoopImage {
         stand(site, &image, options)
     }
 
-    /// Attaches the image that is there.
+    /// Attaches the existing image.
     fn reopen(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let image = site.image.ok_or_else(|| Error::user("the layer loop cannot be opened again without its image"))?;
         if recorded::is_device(image) {
@@ -125,7 +125,7 @@ impl Layer for LoopImage {
         stand(site, image, options)
     }
 
-    /// What the filesystem made of the image and of the device.
+    /// Reads back how the filesystem treated the image and the device.
     fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
         let Some((_, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };
         let node = BlockDevice::find(Path::new(device))?.node;
@@ -160,7 +160,7 @@ impl Layer for LoopImage {
     }
 }
 
-/// The loop device of an image that is written as far as it will be.
+/// Attaches a loop device to an image that needs no more writing.
 fn stand(site: &Site<'_>, image: &Path, options: &Options) -> Result<Built> {
     let (direct_io, sparse) = (options.boolean("direct_io").unwrap_or(true), is_sparse(options));
     let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site, image) };
@@ -169,7 +169,7 @@ fn stand(site: &Site<'_>, image: &Path, options: &Options) -> Result<Built> {
     Ok(Built::one(Ground::Device(device), facts))
 }
 
-/// Why no image is put into a folder.
+/// Reason why a folder gets no image.
 fn not_trusted(why: &Error) -> Unmet {
     Unmet {
         what: format!("a folder for the image that others cannot change ({why})"),
@@ -177,7 +177,7 @@ fn not_trusted(why: &Error) -> Unmet {
     }
 }
 
-/// An image for this stack alone: a sparse one, or one that nobody has written before.
+/// Makes an image for this stack alone: a sparse one, or one written in full that is not shared by trials.
 fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Result<PathBuf> {
     let free = Bytes(files::free_bytes(&files::nearest_existing(place))?);
     if size > free {
@@ -195,7 +195,7 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Resul
     Ok(image)
 }
 
-/// Makes sure that nobody uses an image, and that nothing of the trial before can be taken for a filesystem.
+/// Checks that nobody uses an image, and erases whatever could be taken for a filesystem of the previous trial.
 fn free_for_reuse(site: &Site<'_>, image: &Path, size: Bytes) -> Result<()> {
     let file = image_file::opened(site.ledger, image)?;
     let found = paths::look_at_open(&file, image)?;
@@ -210,10 +210,10 @@ fn free_for_reuse(site: &Site<'_>, image: &Path, size: Bytes) -> Result<()> {
     image_file::blank(&file, image)
 }
 
-/// Largest sector that a loop device may have: the kernel takes none above a page.
+/// Maximum sector size of a loop device: the kernel accepts none above a page.
 const LARGEST_SECTOR: u32 = 4096;
 
-/// The physical sector of the disk below: mkfs chooses by it. A loop device has one size for both kinds of sectors.
+/// Physical sector size of the disk below: mkfs chooses by it. A loop device has one size for both kinds of sectors.
 fn sector_below(site: &Site<'_>, image: &Path) -> Option<u32> {
     let image = paths::path_now(&*image_file::opened(site.ledger, image).ok()?).ok()?;
     let below = devices::below(site.host, &image).ok()?.devices;
@@ -221,16 +221,16 @@ fn sector_below(site: &Site<'_>, image: &Path) -> Option<u32> {
     sectors.max().map(|bytes| bytes.clamp(512, LARGEST_SECTOR))
 }
 
-/// How a loop device is to be.
+/// Requested properties of a loop device.
 pub(super) struct LoopWish {
     pub direct_io: bool,
-    /// Whether it passes discards on, as holes.
+    /// True to pass discards on as holes.
     pub discards: bool,
-    /// Size of its sectors; the kernel's choice where it is `None`.
+    /// Sector size; `None` leaves it to the kernel.
     pub sector: Option<u32>,
 }
 
-/// Puts a loop device on an image, which is open: nothing looks at its name.
+/// Attaches a loop device to an open image: its name is not looked up again.
 pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<PathBuf> {
     let file = image_file::opened(site.ledger, image)?;
     let refused = |e: Error| match wish.direct_io {
@@ -240,8 +240,8 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
     let (device, is_own) = configured(site, image, &file, wish).map_err(refused)?;
     let node = BlockDevice::find(&device)?.node;
     let discards = node.path_of("queue/discard_max_bytes");
-    // It would stay so after this run on a device that is not of our own making, until the machine boots. What came of it is
-    // read back once the stack stands.
+    // On a device not of our own making the setting would outlast the run until the machine reboots. The result is read
+    // back once the stack stands.
     if is_own && !wish.discards && site.host.exists(&discards) {
         drop(site.host.write(&discards, "0"));
     }
@@ -257,14 +257,14 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
     }
 }
 
-/// Loop devices that may be tried before it is said that none can be had.
+/// Maximum number of loop devices to try.
 const MOST_TRIES: u32 = 64;
-/// Mark of a loop device that we make and remove.
+/// Ledger mark of a loop device that we make and remove.
 const MADE: &str = "made";
 
-/// A loop device on an image, entered into the ledger first, and whether it is of our own making: one beyond all others, so
-/// that whoever looks for a free one finds another. Where this machine makes none (a container with a `/dev` of its own), one
-/// that is there is taken.
+/// Attaches a loop device to an image, entered into the ledger first; returns true if we made the device. It gets a
+/// number beyond all others, so that a program looking for a free one finds another. If this machine cannot make one (a
+/// container with a `/dev` of its own), an existing one is used.
 fn configured(site: &Site<'_>, image: &Path, file: &File, wish: &LoopWish) -> Result<(PathBuf, bool)> {
     let names = site.host.names_in("/sys/block");
     let mut there: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("loop")?.parse().ok()).collect();
@@ -285,7 +285,7 @@ fn configured(site: &Site<'_>, image: &Path, file: &File, wish: &LoopWish) -> Re
         if made.is_ok() && paths::exists(&device) {
             match loops::configure(&device, file, wish.direct_io, wish.sector) {
                 Ok(()) => return Ok((device, is_new)),
-                // Somebody else was faster. One that we have made is looked at again by the walk through the ledger.
+                // Another program was faster. The walk through the ledger checks a device that we made again.
                 Err(e) if e.kind() == ErrorKind::ResourceBusy && is_new => continue,
                 Err(e) if e.kind() == ErrorKind::ResourceBusy => {}
                 Err(e) => return Err(e).or_host(|| format!("put {} behind {}", image.display(), device.display())),
@@ -303,7 +303,7 @@ fn configured(site: &Site<'_>, image: &Path, file: &File, wish: &LoopWish) -> Re
         .hint("in a container, share the /dev of the host: `--privileged --volume /dev:/dev`"))
 }
 
-/// Has a loop device let its image go, and removes it if we made it. Leaves it alone when it is another one's by now.
+/// Detaches a loop device from its image, and removes it if we made it. Leaves it alone if it has another image by now.
 fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
     let number: u32 = thing.mark("number")?.parse().map_err(|_| Error::bug("a loop device without a number"))?;
     if thing.mark("boot")? != knobs::boot(host) {
@@ -317,7 +317,7 @@ fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
                 if let Some(user) = in_use(host, &BlockDevice { path: path.clone(), node })? {
                     return Err(Error::host(format!("{} on {file} is in use: {user}", path.display())));
                 }
-                // Its file goes with the last one that has it open: look again.
+                // The file is released by the last process that has it open: check again.
                 loops::clear(&path).and_then(|()| Err(ErrorKind::ResourceBusy.into()))
             }
             None if thing.mark(MADE)? == "true" => loops::remove(number),
@@ -330,32 +330,31 @@ fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
                     .hint(format!("`fuser -v {}` shows who has it open", path.display())));
             }
             Err(_) if attempt == 0 => {}
-            // Somebody looks at it: udev does, after each change.
+            // Another program has it open: udev does so after each change.
             Err(_) => sleep(mount_table::BUSY_PAUSE),
         }
     }
     Ok(())
 }
 
-/// Whether the file behind a loop device is the image of the ledger. A recorded disk whose server is dead cannot be asked for its
-/// inode: it is known by its path, in a folder that is ours alone.
+/// True if the file behind a loop device is the image of the ledger. A recorded disk whose server is dead cannot report
+/// its inode: it is identified by its path, in a folder that is ours alone.
 fn is_on(device: &Path, file: &str, thing: &Thing) -> Result<bool> {
     match loops::file_of(device) {
         Ok(found) => Ok(Some(found) == known(thing)),
-        // It is letting its file go.
+        // It is releasing its file.
         Err(e) if e.raw_os_error() == Some(NO_DEVICE) => Ok(true),
         Err(_) => Ok(file == thing.mark("image")?),
     }
 }
 
-/// ENXIO.
 const NO_DEVICE: i32 = 6;
 
 fn on(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
 }
 
-/// Filesystems that write each block to a new place, or may do so: a written image keeps no write from allocating.
+/// Filesystems that write each block to a new place, or may do so: even on a fully written image writes allocate.
 const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
 
 fn facts(host: &Host, device: &Path, sparse: bool) -> Result<BTreeMap<String, String>> {

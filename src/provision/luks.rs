@@ -1,8 +1,8 @@
 //! `luks`: dm-crypt with a LUKS2 header.
 //!
-//! Things in the ledger: the `header`, by its UUID, which is of our choice; then the `mapping`, by its name. The passphrase
-//! follows from the UUID and reaches cryptsetup by standard input. It guards nothing, which is the point: what is measured is
-//! the cost of encryption, and whoever has the devices can open them again.
+//! Ledger entries: the `header`, by its UUID, which we choose; then the `mapping`, by its name. The passphrase is
+//! derived from the UUID and reaches cryptsetup by standard input. It protects nothing, on purpose: the cost of
+//! encryption is measured, and anybody with the devices can reopen them.
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub struct Luks;
 
 const PERF: [&str; 4] = ["no_read_workqueue", "no_write_workqueue", "same_cpu_crypt", "submit_from_crypt_cpus"];
 const CIPHER: &str = "aes-xts-plain64";
-/// What a LUKS2 header takes of the device (cryptsetup(8), `--offset`).
+/// Space that a LUKS2 header takes on the device (cryptsetup(8), `--offset`).
 const HEADER: u64 = 16 << 20;
 
 const INFO: LayerInfo = LayerInfo::device(
@@ -88,7 +88,7 @@ impl Layer for Luks {
         site.ledger.enter(Thing::new("luks", HEADER_KIND).with_path("device", device)?.with("uuid", &uuid))?;
         let mut format = Command::new("cryptsetup")
             .args(["luksFormat", "--batch-mode", "--type=luks2", "--key-file=-", &format!("--uuid={uuid}")])
-            // A key that guards nothing needs no slow derivation; 1000 is the least that cryptsetup takes.
+            // A key that protects nothing needs no slow derivation; 1000 is the minimum that cryptsetup accepts.
             .args(["--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000"])
             .arg(format!("--cipher={}", options.text("cipher").unwrap_or(CIPHER)))
             .arg(format!("--key-size={}", options.integer("key_bits").unwrap_or(512)));
@@ -119,7 +119,6 @@ impl Layer for Luks {
     }
 }
 
-/// Kinds in the ledger.
 const HEADER_KIND: &str = "header";
 const MAPPING: &str = "mapping";
 
@@ -127,7 +126,7 @@ fn passphrase(uuid: &str) -> String {
     format!("pgstrata throw-away {uuid}")
 }
 
-/// How cryptsetup begins the UUID of its mapping.
+/// Prefix of the UUID that cryptsetup gives its mapping.
 fn mapped_uuid(uuid: &str) -> String {
     format!("CRYPT-LUKS2-{}-", uuid.replace('-', ""))
 }
@@ -146,7 +145,7 @@ fn open(site: &Site<'_>, device: &Path, uuid: &str, options: &Options) -> Result
     Ok(Built::one(Ground::Device(mapping.path()), details))
 }
 
-/// What the kernel's table says of the mapping, compared with what was asked.
+/// Reads the mapping back from the kernel's table and compares it with the options.
 fn read_back(host: &Host, name: &str, options: &Options) -> Result<BTreeMap<String, String>> {
     let table = mapper::table(host, name)?;
     let [target] = table.as_slice() else {
@@ -179,7 +178,7 @@ fn read_back(host: &Host, name: &str, options: &Options) -> Result<BTreeMap<Stri
     Ok(details)
 }
 
-/// Length of the key as the table shows it: as zeroes, or as `:BYTES:TYPE:NAME` in the kernel's keyring.
+/// Length of the key in the table: as zeroes, or as `:BYTES:TYPE:NAME` in the kernel's keyring.
 fn key_bits(key: &str) -> String {
     let bytes = match key.strip_prefix(':').and_then(|rest| rest.split(':').next()) {
         Some(bytes) => bytes.parse::<usize>().unwrap_or(0),

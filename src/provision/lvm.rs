@@ -1,9 +1,9 @@
 //! `lvm`: logical volumes, linear, striped or thin, of a volume group of their own.
 //!
-//! Things in the ledger: each `physical` volume, by its UUID, which is of our choice; then the `group`, whose name bears
-//! the run's id. Every command names our devices alone (`--devices`), so that LVM neither scans nor activates others; it
-//! keeps no backup of the metadata in `/etc`. Undoing removes the group, or, where its devices are gone, the mappings that
-//! are left of it, and wipes the labels.
+//! Ledger entries: each `physical` volume, by its UUID, which we choose; then the `group`, whose name contains the
+//! run's id. Every command names only our devices (`--devices`), so that LVM neither scans nor activates others; it
+//! keeps no backup of the metadata in `/etc`. Undoing removes the group, or, if its devices are gone, its remaining
+//! mappings, and wipes the labels.
 
 mod options;
 mod snapshots;
@@ -67,7 +67,7 @@ impl Layer for Lvm {
 
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
         let all = data.iter().fold(0, |sum: u64, bytes| bytes.0.saturating_add(sum));
-        // What one of several has is not told apart: the largest.
+        // Several volumes are not distinguished: the largest counts.
         let sizes = options::volumes(options).into_iter().filter_map(|volume| volume.size);
         let largest = sizes.map(|amount| amount.of(all)).max()?;
         Some(Bytes(largest.min(all)))
@@ -128,7 +128,7 @@ impl Layer for Lvm {
         if !options::is_thin(options) {
             return Ok(None);
         }
-        // Its devices carry this group alone.
+        // Its devices carry only this group.
         let rows = report(host, "lv", options::ROOM, &devices_for(inputs, Role::Data), None)?;
         Ok(rows.iter().filter(|row| row["segtype"] == "thin-pool").find_map(options::full))
     }
@@ -144,29 +144,29 @@ impl Layer for Lvm {
     }
 }
 
-/// Kinds in the ledger: a device with a label of ours, our group, and a group that was there and is activated.
+/// Ledger kinds: a device with our label, our group, and an existing group that is activated.
 const PHYSICAL: &str = "physical volume";
 const GROUP: &str = "volume group";
 const ACTIVE: &str = "active volume group";
 
-/// What a pool does with writes that it has no room for: its column, and how the facts call it.
+/// Behavior of a full pool on writes: the column of lvs, and its name among the facts.
 const WHEN_FULL: (&str, &str) = ("lv_when_full", "when full");
 
-/// There where the kernel has the device mapper.
+/// Exists if the kernel has the device mapper.
 const MAPPER: &str = "/sys/class/misc/device-mapper";
 
-/// Nothing but what we ask: no backups of metadata, no monitoring, no list of devices of the machine.
+/// Disables everything that we do not request: backups of metadata, monitoring, the machine's list of devices.
 const CONFIG: &str =
     "backup { backup=0 archive=0 } activation { monitoring=0 } devices { use_devicesfile=0 hints=\"none\" }";
 
-/// A command of LVM that sees these devices and no other.
+/// An LVM command that sees only these devices.
 fn command(program: &str, devices: &[&Path]) -> Command {
     let named: Vec<String> = devices.iter().map(|device| device.display().to_string()).collect();
     let quiet = Command::new("lvm").arg(program).env("LVM_SUPPRESS_FD_WARNINGS", "1");
     quiet.args(["--config", CONFIG, "--devices", &named.join(",")])
 }
 
-/// A report in sizes of bytes; of a group, or of all that the devices hold.
+/// A report with sizes in bytes, for a group or for everything on the devices.
 fn report(
     host: &Host,
     table: &str,
@@ -180,7 +180,7 @@ fn report(
     lvm::parse_report(&host.run(&list)?.stdout, table)
 }
 
-/// A UUID as LVM groups its characters.
+/// Formats a UUID in LVM's groups of characters.
 fn physical_uuid(uuid: &str) -> String {
     let mut digits = uuid.chars().filter(char::is_ascii_hexdigit);
     let groups = [6, 4, 4, 4, 4, 4, 6].map(|length| digits.by_ref().take(length).collect::<String>());
@@ -200,7 +200,7 @@ fn devices_of(thing: &Thing) -> Result<Vec<&Path>> {
     Ok(devices.map(|(_, path)| Path::new(path)).collect())
 }
 
-/// Makes the pool, where volumes are thin, and the volumes, sized in whole extents.
+/// Makes the pool, if volumes are thin, and the volumes, sized in whole extents.
 fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Options) -> Result<()> {
     let rows = report(site.host, "vg", "vg_extent_size,vg_free_count", devices, Some(group))?;
     let number = |name: &str| rows.first().and_then(|row| row.get(name)?.parse::<u64>().ok());
@@ -272,12 +272,12 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
     Ok(Built { grounds, details, promises: Vec::new() })
 }
 
-/// Name of a volume's mapping: hyphens of its parts are doubled.
+/// Name of a volume's mapping: hyphens in the parts are doubled.
 fn mapped_name(group: &str, volume: &str) -> String {
     format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
 }
 
-/// Removes a group with its volumes. Does nothing where the devices do not carry it; then its mappings alone go.
+/// Removes a group with its volumes. If the devices do not carry it, removes only its mappings.
 fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
     if !group.starts_with(super::folder::PREFIX) {
         return Err(Error::host(format!("the volume group {group} is not one of pgstrata")));
@@ -302,10 +302,10 @@ fn has_group(host: &Host, group: &str, devices: &[&Path]) -> Result<bool> {
     Ok(rows.iter().any(|row| row["vg_name"] == group))
 }
 
-/// Removes the mappings of a group, those first that no other stands on.
+/// Removes the mappings of a group, starting with those that no other stands on.
 fn remove_mappings(host: &Host, group: &str) -> Result<()> {
     let start = mapped_name(group, "");
-    // A volume's own mapping continues with its name; one hyphen more would be another group's.
+    // A mapping of this group continues with the volume's name; another hyphen would mean another group.
     let is_ours = |name: &str| name.strip_prefix(&start).is_some_and(|rest| !rest.starts_with('-'));
     for attempt in 0.. {
         let left: Vec<mapper::Mapping> = mapper::all(host).into_iter().filter(|it| is_ours(&it.name)).collect();

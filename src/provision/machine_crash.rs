@@ -1,11 +1,12 @@
-//! The end of a machine, played on a stack that stands: its filesystems are stopped without writing anything back, then
-//! unmounted and mounted again, which replays their journals.
+//! Simulates a machine crash on a standing stack: stops its filesystems without writing anything back, then unmounts
+//! and remounts them, which replays their journals.
 //!
-//! A filesystem with a shutdown ioctl is stopped by that. Below one without (btrfs before Linux 6.19) its image files stop: each
-//! loop device ends after its first sector, so that no further request reaches the image, until the filesystem is unmounted.
+//! A filesystem with a shutdown ioctl is stopped by that. For one without (btrfs before Linux 6.19) its image files are
+//! stopped: each loop device is truncated to its first sector, so that no further request reaches the image until the
+//! filesystem is unmounted.
 //!
-//! What a filesystem had handed to its device stays there, as in a device whose cache survives; a power cut may lose that
-//! too. Mounts stay what the ledger says they are.
+//! Data already handed to the device survive, as in a device whose cache survives; a power cut may lose those too. The
+//! ledger's entries for the mounts stay valid.
 
 use super::stack::BuiltStack;
 use super::sysfs::DeviceNumber;
@@ -19,7 +20,7 @@ use crate::record::stack::StackSpec;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What a loop device keeps that takes no more requests: none would be as large as its file.
+/// Size of a stopped loop device: 0 would mean the size of its file.
 const ONE_SECTOR: u64 = 512;
 
 /// A stack whose filesystems can be stopped.
@@ -29,22 +30,21 @@ pub struct MachineCrash {
     mounts: Vec<Mounted>,
     /// Devices below the stack whose files the page cache may hold.
     images: Vec<DeviceNumber>,
-    /// Loop devices that take no more requests, with the bytes after which each ended before.
+    /// Stopped loop devices, with their size limit before, in bytes.
     stopped: Mutex<Vec<(PathBuf, u64)>>,
 }
 
-/// A filesystem of the stack.
 #[derive(Debug)]
 struct Mounted {
     target: String,
-    /// The mount options that the plan asked for.
+    /// Mount options from the plan.
     asked: Vec<String>,
     /// The devices that it stands on.
     devices: Vec<PathBuf>,
 }
 
 impl MachineCrash {
-    /// Of a stack that stands.
+    /// The crash of a standing stack.
     pub fn of(host: &Host, spec: &StackSpec, built: &BuiltStack) -> MachineCrash {
         let folders = built.grounds.iter().filter_map(|(name, ground)| match ground {
             Ground::Folder(path) => {
@@ -69,7 +69,7 @@ impl MachineCrash {
     /// Stops every filesystem of the stack.
     ///
     /// # Errors
-    /// When one cannot be stopped: its type has no such call and its devices are no image files, or it was there before
+    /// When one cannot be stopped: its type has no such call and its devices are not image files, or it existed before
     /// the run.
     pub fn stop(&self) -> Result<()> {
         for filesystem in &self.mounts {
@@ -86,7 +86,7 @@ impl MachineCrash {
         Ok(())
     }
 
-    /// Has the loop devices take no more requests; `false` where one is none.
+    /// Stops the loop devices; `false` if one of the devices is not a loop device.
     fn stop_devices(&self, devices: &[PathBuf]) -> bool {
         let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         let all = devices.iter().all(|device| {
@@ -96,7 +96,7 @@ impl MachineCrash {
         all && !devices.is_empty()
     }
 
-    /// Has them take requests again.
+    /// Restores the size limits of the stopped loop devices.
     fn restart_devices(&self) -> Result<()> {
         for (device, before) in self.stopped.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             let done = loops::end_after(&device, before);
@@ -105,22 +105,22 @@ impl MachineCrash {
         Ok(())
     }
 
-    /// Unmounts every filesystem, drops what the page cache has of the images below, and mounts each again as it was. How
-    /// long the mounts took, microseconds.
+    /// Unmounts every filesystem, drops the images below from the page cache, and mounts each again as before. Returns
+    /// the duration of the mounts in microseconds.
     ///
     /// # Errors
-    /// With the words of umount(8) or mount(8).
+    /// With the message of umount(8) or mount(8).
     pub fn open(&self) -> Result<u64> {
         let mounts: Vec<Mount> = self.mounts.iter().map(|it| self.mounted(&it.target)).collect::<Result<_>>()?;
         mounts.iter().try_for_each(|found| self.unmount(found))?;
         self.restart_devices()?;
         for image in &self.images {
-            // Where the filesystem below does not do that, reads are from memory, as they were before.
+            // If the filesystem below cannot drop them, reads come from memory, as before.
             drop(image_file::behind(&self.host, *image).map(|(file, _)| files::drop_cache(&file)));
         }
         let begun = now();
         for (found, Mounted { asked, .. }) in mounts.iter().zip(&self.mounts) {
-            // A log on a device of its own is named at each mount.
+            // A separate log device must be named at each mount.
             let log = found.super_options.iter().filter(|option| option.starts_with("logdev="));
             let options: Vec<&str> = asked.iter().chain(log).map(String::as_str).collect();
             let mut command = Command::new("mount").args(["-t", found.fstype.as_str()]);
@@ -172,7 +172,7 @@ mod tests {
             let crash = MachineCrash::of(&place.host, &spec, &built);
             let before = crash.mounted(folder.to_str().unwrap()).unwrap();
             crash.stop().unwrap();
-            // Where its device has stopped, the filesystem still takes a write and cannot keep it.
+            // With its device stopped, the filesystem still accepts a write but cannot keep it.
             let later = fs::File::create(folder.join("later")).and_then(|file| file.sync_all());
             assert!(later.is_err(), "{layer}");
             assert!(crash.open().unwrap() > 0);

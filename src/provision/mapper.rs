@@ -1,6 +1,6 @@
-//! Devices of the device mapper, by name: found in sysfs, read back by their table, removed if they are ours.
+//! Device mapper devices by name: found in sysfs, read back from their table, removed if they are ours.
 //!
-//! A mapping is known by its name, which bears the run's id, and by its UUID, whose beginning says who made it.
+//! A mapping is identified by its name, which contains the run's id, and by its UUID, whose prefix shows who made it.
 
 use super::ledger::Thing;
 use super::sysfs::DeviceNumber;
@@ -11,17 +11,17 @@ use crate::host::command::Command;
 use crate::parse::dmsetup::{self, Target};
 use std::path::{Path, PathBuf};
 
-/// A name for something that takes no long one: `pgstrata-<run id>-<number in the ledger>`; unique within the machine.
+/// A short name, unique within the machine: `pgstrata-<run id>-<number in the ledger>`.
 pub(super) fn short_name(site: &Site<'_>) -> String {
     format!("{}{}-{}", super::folder::PREFIX, site.ledger.run_id(), site.ledger.mark())
 }
 
-/// What every user of the device mapper needs.
+/// Requirements of every layer that uses the device mapper.
 pub(super) fn unmet(host: &Host) -> impl Iterator<Item = Unmet> {
     needs::root().into_iter().chain(needs::program(host, "dmsetup", "dmsetup"))
 }
 
-/// A mapping that is there.
+/// An existing mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub name: String,
@@ -47,7 +47,7 @@ pub(super) fn all(host: &Host) -> Vec<Mapping> {
     devices.filter_map(read).collect()
 }
 
-/// The mapping of a name.
+/// The mapping with this name.
 ///
 /// # Errors
 /// When there is none.
@@ -56,7 +56,7 @@ pub(super) fn find(host: &Host, name: &str) -> Result<Mapping> {
     found.ok_or_else(|| Error::tool(format!("the mapping {name} was created, but the kernel does not show it")))
 }
 
-/// The targets of a mapping, as the kernel has them.
+/// The targets of a mapping, as the kernel reports them.
 ///
 /// # Errors
 /// When dmsetup fails or prints something else.
@@ -73,13 +73,13 @@ pub(super) fn sectors(host: &Host, node: DeviceNumber) -> Result<u64> {
     node.number(host, "size").ok_or_else(missing)
 }
 
-/// Kind of what [`create`] makes in the ledger.
+/// Ledger kind of the mappings of [`create`].
 const MAPPING: &str = "mapping";
-/// Begins the UUIDs of mappings that are made by dmsetup.
+/// Prefix of the UUIDs of mappings made by dmsetup.
 const UUID: &str = "PGSTRATA-";
 
-/// Makes a mapping of one target for the layer of its name, over so many sectors; it is in the ledger first. `shows` says whether
-/// what the kernel shows is what was wanted. Its name, and what it offers.
+/// Makes a mapping of one target for the layer of that name, of the given number of sectors, entered into the ledger
+/// first. `shows` compares the kernel's table with the request. Returns the name and what the mapping offers.
 ///
 /// # Errors
 /// When dmsetup fails, or the kernel shows something else.
@@ -117,10 +117,10 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     }
 }
 
-/// Removes the mapping of a name whose UUID starts with this; does nothing where there is none.
+/// Removes the mapping with this name and UUID prefix; does nothing if there is none.
 ///
 /// # Errors
-/// When the mapping of that name is another one, or stays busy.
+/// When the mapping with that name has another UUID, or stays busy.
 pub(super) fn remove(host: &Host, name: &str, uuid: &str) -> Result<()> {
     mount_table::until_gone(host, || {
         let Some(found) = all(host).into_iter().find(|mapping| mapping.name == name) else { return Ok(None) };

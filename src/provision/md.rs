@@ -1,10 +1,10 @@
 //! `md`: Linux software RAID, with or without a write journal.
 //!
-//! Things in the ledger: each `member`, by the array's UUID, which is of our choice; then the `array`. Undoing stops
-//! whatever array has that UUID and wipes the superblock of that UUID from each device. The metadata are of version 1.2.
+//! Ledger entries: each `member`, by the array's UUID, which we choose; then the `array`. Undoing stops any array with
+//! that UUID and wipes the superblock with that UUID from each device. The metadata format is 1.2.
 //!
-//! The build waits for the first resync: until it is done, parity is not what a later write takes it for, and the resync
-//! would be measured. `assume_clean` leaves it out: speed is the same, but the redundancy is not there.
+//! The build waits for the first resync: until it is complete, parity is not yet consistent for later writes, and the
+//! resync would be measured. `assume_clean` skips it: the speed is the same, but there is no redundancy.
 
 mod options;
 #[cfg(test)]
@@ -58,7 +58,7 @@ impl Layer for Md {
     }
 
     fn keeps_pages(&self, options: &Options) -> bool {
-        // The others write parity.
+        // The other levels write parity.
         matches!(options.integer("level"), Some(0 | 1 | 10))
     }
 
@@ -110,7 +110,8 @@ impl Layer for Md {
         if !options.boolean("assume_clean").unwrap_or(false) {
             wait_for_resync(site, array, options)?;
         }
-        // The journal is only written back to where no member is missing, as one is until the first resync of level 5.
+        // The journal is written back only if no member is missing, and one is missing until the first resync of level
+        // 5.
         options::set(site.host, array, options)?;
         let details = facts(site.host, array)?;
         options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
@@ -123,7 +124,7 @@ impl Layer for Md {
         kernel_module::load(site.host, level.module, &[])?;
         let uuid = uuid_on(site.host, data[0])?;
         let name = enter_array(site, &uuid)?;
-        // udev may have put it together by itself, under a name of its own.
+        // udev may have assembled it already, under a name of its own.
         stop(site.host, &uuid)?;
         let assemble = Command::new("mdadm").arg("--assemble").arg(format!("/dev/md/{name}")).arg("--run");
         site.host.run(&assemble.args(&data).args(&journal))?;
@@ -134,7 +135,7 @@ impl Layer for Md {
         Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
     }
 
-    /// Whether all members are still there.
+    /// Checks that no member is missing.
     fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
         let Some(uuid) = details.get("uuid") else { return Ok(()) };
         let array = find(host, uuid)?;
@@ -152,7 +153,7 @@ impl Layer for Md {
             ARRAY => stop(host, thing.mark("uuid")?),
             MEMBER => {
                 let (device, uuid) = (Path::new(thing.mark("device")?), thing.mark("uuid")?);
-                // udev may have put the array together again, or a build have died before its array had a UUID.
+                // udev may have reassembled the array, or a build may have died before its array had a UUID.
                 stop_on(host, device, uuid)?;
                 filesystem::wipe(host, device, uuid)
             }
@@ -161,12 +162,12 @@ impl Layer for Md {
     }
 }
 
-/// Levels that the kernel knows now, and arrays.
+/// RAID levels of the running kernel, and arrays.
 const MDSTAT: &str = "/proc/mdstat";
 
-/// Kind in the ledger of a device with a superblock of ours.
+/// Ledger kind of a device with our superblock.
 const MEMBER: &str = "member";
-/// Kind in the ledger of an array that runs.
+/// Ledger kind of a running array.
 const ARRAY: &str = "array";
 
 /// Enters an array into the ledger; returns its name.
@@ -187,12 +188,12 @@ fn path_of(host: &Host, array: DeviceNumber) -> Result<PathBuf> {
     Ok(Path::new("/dev").join(array.name(host).ok_or_else(gone)?))
 }
 
-/// Hexadecimal digits of a UUID, however they are grouped.
+/// Hexadecimal digits of a UUID, regardless of grouping.
 fn digits(uuid: &str) -> String {
     uuid.chars().filter(char::is_ascii_hexdigit).collect()
 }
 
-/// Whether an array has this UUID. One that is not running does not tell.
+/// True if an array has this UUID. One that is not running does not report it.
 fn has_uuid(host: &Host, array: DeviceNumber, uuid: &str) -> bool {
     let told = path_of(host, array)
         .and_then(|path| host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(path)))
@@ -205,7 +206,7 @@ fn find(host: &Host, uuid: &str) -> Result<DeviceNumber> {
     found.ok_or_else(|| Error::tool(format!("no array has the UUID {uuid} after mdadm")))
 }
 
-/// The UUID of the array that a device is a member of.
+/// UUID of the array that a device is a member of.
 fn uuid_on(host: &Host, path: &Path) -> Result<String> {
     let signatures = guard::signatures(host, &BlockDevice::find(path)?)?;
     let member = signatures.into_iter().find(|signature| signature.kind == "linux_raid_member");
@@ -213,12 +214,11 @@ fn uuid_on(host: &Host, path: &Path) -> Result<String> {
     member.and_then(|signature| signature.uuid).ok_or_else(missing)
 }
 
-/// Stops the array of this UUID.
 fn stop(host: &Host, uuid: &str) -> Result<()> {
     stop_all(host, || arrays(host).into_iter().filter(|array| has_uuid(host, *array, uuid)).collect())
 }
 
-/// Stops the array on a device that bears a superblock with this UUID.
+/// Stops the array on a device that has a superblock with this UUID.
 fn stop_on(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     if uuid_on(host, path).is_ok_and(|found| digits(&found) == digits(uuid)) {
@@ -240,14 +240,14 @@ fn stop_all(host: &Host, left: impl Fn() -> Vec<DeviceNumber>) -> Result<()> {
     })
 }
 
-/// Pause between two looks at a resync.
+/// Pause between two checks of a resync.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Looks at an array that neither resyncs nor is in sync, before this is an error: 30 s.
+/// Number of checks that find an array neither resyncing nor in sync before that is an error: 30 s.
 const IDLE_LOOKS: u32 = 300;
-/// KiB/s, more than any device has: nothing else uses the array yet.
+/// KiB/s, more than any device reaches: nothing else uses the array yet.
 const FULL_SPEED: &str = "100000000";
 
-/// Waits until every member holds what it should.
+/// Waits until every member is in sync.
 fn wait_for_resync(site: &Site<'_>, array: DeviceNumber, options: &Options) -> Result<()> {
     let level = Level::of(options).map_or(0, |level| level.number);
     if level == 0 {
@@ -276,7 +276,7 @@ fn wait_for_resync(site: &Site<'_>, array: DeviceNumber, options: &Options) -> R
         .hint("look at /proc/mdstat and the kernel's log; a member may have failed"))
 }
 
-/// Files below `md/` of an array and what they are called among the facts.
+/// Files below `md/` of an array and their names among the facts.
 const FACTS: &[(&str, &str)] = &[
     ("level", "level"),
     ("raid_disks", "members"),

@@ -1,5 +1,5 @@
-//! Filesystems in memory: `tmpfs`, with a limit and swappable; `ramfs`, the page cache without a limit; `hugetlbfs`, huge pages for
-//! mmap(2) alone, which is here so that a plan shows why no cluster lies on it.
+//! Filesystems in memory: `tmpfs`, with a limit and swappable; `ramfs`, the page cache without a limit; `hugetlbfs`,
+//! huge pages for mmap(2) only, included so that a plan shows why it cannot hold a cluster.
 
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
@@ -13,14 +13,14 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One of them.
+/// A filesystem in memory.
 pub struct Memory {
     info: LayerInfo,
     usual_mount_options: &'static str,
-    /// Mount options that are keys of their own.
+    /// Mount options that have keys of their own.
     own: &'static [(&'static str, &'static str)],
     rules: &'static [KeepRule],
-    /// Facts of what is mounted, where it is what was asked for.
+    /// Facts of the mounted filesystem, if they match the request.
     facts: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
 }
 
@@ -37,7 +37,7 @@ pub static TMPFS: Memory = Memory {
     own: &[("size=", "give the size as `size`"), ("nr_blocks=", "give the size as `size`")],
     // mm/shmem.c, `shmem_show_options`.
     rules: &[
-        // Its value is compared apart, as the kernel rounds it.
+        // Its value is compared separately, since the kernel rounds it.
         ("size=", Shown(&["size="])),
         ("huge=never", Unless(&["huge="])),
         ("mode=1777", Unless(&["mode="])),
@@ -62,7 +62,7 @@ pub static RAMFS: Memory = Memory {
     ),
     usual_mount_options: "",
     own: &[],
-    // fs/ramfs/inode.c, `ramfs_show_options`: the mode is all that it knows.
+    // fs/ramfs/inode.c, `ramfs_show_options`: it knows only the mode.
     rules: &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))],
     facts: |_, _, _| Ok(BTreeMap::new()),
 };
@@ -94,7 +94,7 @@ impl Layer for Memory {
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         let has_size = self.info.options.iter().any(|option| option.key == "size");
-        // The kernel takes 0 as "no limit".
+        // The kernel interprets 0 as "no limit".
         if has_size && options.size("size").unwrap_or_default() == Bytes(0) {
             let missing = format!("the size of the {} is missing or 0", self.name());
             return Err(OptionProblem::at("size", missing).help("write it as 4GiB"));
@@ -134,7 +134,7 @@ impl Layer for Memory {
     }
 }
 
-/// The largest page of any architecture that PostgreSQL runs on: the kernel rounds the limit up to whole pages.
+/// Largest page size of any architecture that PostgreSQL runs on: the kernel rounds the limit up to whole pages.
 const LARGEST_PAGE_BYTES: u64 = 64 << 10;
 
 fn limit_in_force(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {

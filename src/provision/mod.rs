@@ -1,39 +1,39 @@
-//! Building a stack bottom-up, reading back what is really there, undoing it top-down; the ledger of what exists.
+//! Builds a stack bottom-up, reads back what is really there, and undoes it top-down; keeps the ledger of what exists.
 //!
-//! A layer is one file and one line in `layers!`. Whatever a layer makes, it enters into the [`ledger`] first; tearing
-//! down, and `pgstrata clean` after a crash, are the same walk through the ledger in reverse. Absent on purpose:
+//! A layer is one file and one line in `layers!`. A layer enters everything it makes into the [`ledger`] first;
+//! teardown and `pgstrata clean` after a crash are the same walk through the ledger in reverse. Absent on purpose:
 //! PostgreSQL, workloads, results.
 //!
 //! # Add a layer
 //!
-//! A type that implements [`Layer`] in a file of its own, and its line in `layers!` (`mod md; Md;`), which brings both
-//! the module and the entry. Plan, schema, example, drawing, facts, telemetry and durability take the rest from what
-//! the layer says of itself. `takes` gives what it stands on, with the plan's key and how many (`Take::ONE_DEVICE`; two
-//! members or more; a journal); `offers` and `grounds` what stands on it. `build` gets its inputs with their roles and
-//! returns its grounds, its facts and its promises (a driver that passes flushes on uncounted says so). Whatever it
-//! makes is entered into the ledger (`site.ledger`) *before* it is made; `undo` copes with "not there", "half there"
-//! and "not ours": a device's number may be another's by then, so a mark is read from the thing itself (a UUID, the
-//! path of an image). Each option is read back from the kernel, and what is not as asked fails. `reopen` opens it on
-//! devices that carry it. `capacity` is the sum of what it stands on unless it says other.
+//! Add a type that implements [`Layer`] in a file of its own, and a line in `layers!` (`mod md; Md;`), which declares
+//! the module and registers the layer. Plan, schema, example, drawing, facts, telemetry and durability derive the rest
+//! from the layer's own description. `takes` lists the inputs, with the plan's key and their number
+//! (`Take::ONE_DEVICE`; two members or more; a journal); `offers` and `grounds` describe what it provides to layers
+//! above. `build` gets its inputs with their roles and returns its grounds, facts and promises (for instance that a
+//! driver passes flushes on uncounted). It enters everything it makes into the ledger (`site.ledger`) *before* making
+//! it. `undo` handles "absent", "half there" and "not ours": a device's number may be another's by then, so it checks a
+//! mark on the thing itself (a UUID, the path of an image). Each option is read back from the kernel, and a mismatch
+//! fails. `reopen` opens the layer on devices that carry it. `capacity` is the sum of the inputs by default.
 //!
 //! Helpers: `needs` (programs, root, kernel), `kernel_module`, `mapper`, `guard` (what a device is and carries),
 //! `sysfs`, `mount`. A filesystem on block devices is a `Recipe`; `filesystem` does the rest, and `real_tests` builds
-//! it, kills the run at each entry of its ledger and undoes it. Other layers use `test_site::stands_and_dies` and
+//! it, kills the run at each ledger entry and undoes it. Other layers use `test_site::stands_and_dies` and
 //! `opens_again`. `test_volumes` has stand-ins for machines that lack volumes (their undo takes every slice of a
 //! device, which a real layer must not); `tests/plans/graphs.toml` has every shape of stack.
 //!
-//! A device from outside of a guest is `guest_disk`: `cli::run` counts what the plan needs, `guest::disks` makes the
-//! files and QEMU's arguments, and the list in `record::guest_disk` is all that both sides share
-//! (`docs/adr/0036-disks-of-a-guest.md`).
+//! `guest_disk` is a device that the host gives to a guest: `cli::run` counts the disks that the plan needs,
+//! `guest::disks` makes the files and QEMU's arguments, and the list in `record::guest_disk` is the only thing both
+//! sides share (`docs/adr/0036-disks-of-a-guest.md`).
 //!
 //! # Add to a layer
 //!
-//! Snapshots: [`Layer::snapshots`] returns the commands and what one snapshot holds (two folders with the same `whole`
-//! are in one); a reflink-only filesystem makes a folder that the workload fills between the server's backup calls. A
-//! steady state of its drive: [`Layer::lasting`] says by what its device is known again after a trial, and both options
-//! of `drives` go into its list (`docs/adr/0037-drives-in-their-steady-state.md`). A knob of the kernel is a line in
-//! `knobs`; a layer that offers a device lists `knobs::QUEUE`. Parameters of a module are knobs without a list; where
-//! one does not show what is in force, the ledger notes both.
+//! Snapshots: [`Layer::snapshots`] returns the commands and the extent of a snapshot (two folders with the same `whole`
+//! are in one); a reflink-only filesystem makes a folder that the workload fills between the server's backup calls.
+//! Steady state of its drive: [`Layer::lasting`] returns a lasting identifier of its device, and both options of
+//! `precondition` go into its list (`docs/adr/0037-drives-in-their-steady-state.md`). A knob of the kernel is a line in
+//! `knobs`; a layer that offers a device lists `knobs::QUEUE`. Parameters of a module are knobs without a list; if one
+//! does not show the value in force, the ledger records both.
 
 pub(crate) mod devices;
 pub mod drives;
@@ -88,7 +88,7 @@ use snapshots::SnapshotWay;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Makes of `mod FILE; LAYER, ...;` both the module and the entries of [`ALL`], so that a layer is added by one line.
+/// Expands `mod FILE; LAYER, ...;` to both the module and its entries of [`ALL`], so that one line adds a layer.
 macro_rules! layers {
     (
         $(mod $module:ident; $($layer:ident),+;)*
@@ -97,10 +97,10 @@ macro_rules! layers {
         $(pub mod $module;)*
         $(#[cfg(test)] mod $test;)*
 
-        /// Every layer, in the order in which the manual lists them.
+        /// Every layer, in the order of the manual.
         #[cfg(not(test))]
         pub const ALL: &[&dyn Layer] = &[$($(&$module::$layer),+),*];
-        /// Every layer, stand-ins of the tests among them.
+        /// Every layer, including the stand-ins of the tests.
         #[cfg(test)]
         pub const ALL: &[&dyn Layer] = &[$($(&$module::$layer),+),*, $($(&$test::$stand_in),+),*];
     };
@@ -137,17 +137,16 @@ layers! {
     #[cfg(test)] mod test_pool; POOL, DATASET;
 }
 
-/// The layer that a plan calls `name`.
 pub fn layer(name: &str) -> Option<&'static dyn Layer> {
     ALL.iter().copied().find(|layer| layer.name() == name)
 }
 
-/// What a node offers to those that stand on it: where a plan's storage can be reached.
+/// Storage that a node offers to the nodes above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ground {
     /// A block device, by path.
     Device(PathBuf),
-    /// A folder that data can be put in.
+    /// A folder for data.
     Folder(PathBuf),
     /// A storage pool, by name.
     Pool(String),
@@ -163,16 +162,16 @@ impl Ground {
     }
 }
 
-/// Something that a layer is given to build on.
+/// An input of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenGround {
     pub role: Role,
-    /// The group that it is in: `mirror-0`.
+    /// Its group: `mirror-0`.
     pub group: Option<String>,
     pub ground: Ground,
 }
 
-/// The block devices among what a layer is given, in one role.
+/// The block devices among a layer's inputs in one role.
 pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
     inputs
         .iter()
@@ -184,70 +183,70 @@ pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
         .collect()
 }
 
-/// Something that must be there for a layer to be built, and is not.
+/// A missing requirement of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unmet {
-    /// What is missing: `the program mkfs.xfs`.
+    /// Missing item: `the program mkfs.xfs`.
     pub what: String,
-    /// What would bring it: `apt-get install xfsprogs`.
+    /// How to get it: `apt-get install xfsprogs`.
     pub hint: String,
 }
 
-/// Space that a stack takes on something that others use too, for the check before anything is built.
+/// Shared space that a stack takes, for the check before anything is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Space {
-    /// Bytes on the filesystem that holds this folder, for one trial (a sparse image).
+    /// Bytes for one trial on the filesystem that holds this folder (a sparse image).
     Disk(PathBuf, Bytes),
-    /// Same, for the whole run: an image that is written in full and used by one trial after another.
+    /// Bytes for the whole run on that filesystem: an image that is written in full and reused by the trials.
     Image(PathBuf, Bytes),
-    /// Bytes of the machine's memory (tmpfs, ramfs: the most it may take).
+    /// Bytes of memory (for tmpfs and ramfs, their maximum).
     Memory(Bytes),
 }
 
-/// What a layer is given to build with.
+/// Environment in which a layer is built.
 pub struct Site<'a> {
     pub host: &'a Host,
-    /// Where everything made is entered first.
+    /// Receives an entry for everything before it is made.
     pub ledger: &'a Ledger,
-    /// Name for what is made: `pgstrata-<run id>-<trial>-<stack>-<node>`; unique within the machine, fit for a label.
+    /// Name for things of this node, unique within the machine and short enough for a label: `pgstrata-<run
+    /// id>-<trial>-<stack>-<node>`.
     pub name: String,
-    /// Private folder of the run for mount points and the like; made and in the ledger.
+    /// Private folder of the run for mount points and the like; it exists and is in the ledger.
     pub folder: PathBuf,
-    /// Images that are there for the stack, by node.
+    /// Existing images for the stack, by node.
     pub images: &'a BTreeMap<String, PathBuf>,
-    /// The one for the node that is built.
+    /// The image for the node being built.
     pub image: Option<&'a Path>,
-    /// Whether somebody asked to stop.
     pub interrupt: &'a Interrupt,
 }
 
-/// What a layer has built.
+/// Result of building a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
-    /// What stands ready for the nodes above, in the order of [`Layer::grounds`].
+    /// Grounds for the nodes above, in the order of [`Layer::grounds`].
     pub grounds: Vec<Ground>,
     /// Facts by name, as read back.
     pub details: BTreeMap<String, String>,
-    /// What the layer says of flushes and caches, beside what its mount and its device say.
+    /// Promises of the layer about flushes and caches, in addition to those of its mount and its device.
     pub promises: Vec<Promise>,
 }
 
 impl Built {
-    /// One ground with its facts; promises nothing of its own.
+    /// One ground with its facts and no promises of its own.
     pub fn one(ground: Ground, details: BTreeMap<String, String>) -> Built {
         Built { grounds: vec![ground], details, promises: Vec::new() }
     }
 }
 
-/// What a layer says of itself, for the plan and the manual.
+/// Description of a layer, for the plan and the manual.
 pub struct LayerInfo {
     /// Its name in plans: `ext4`.
     pub name: &'static str,
     /// One sentence.
     pub doc: &'static str,
-    /// What it stands on; empty for one that needs nothing below.
+    /// Its inputs; empty for a layer that needs nothing below.
     pub takes: &'static [Take],
-    /// What each of its grounds is.
+    /// Kind of each of its grounds.
     pub offers: GroundKind,
     /// Its options. The first may be given as the value of the layer's own key: `{ loop = "6GiB" }`.
     pub options: &'static [OptionSpec],
@@ -267,7 +266,6 @@ impl LayerInfo {
     }
 }
 
-/// One kind of layer.
 pub trait Layer: Sync {
     fn info(&self) -> &LayerInfo;
     /// Its name in plans.
@@ -278,79 +276,82 @@ pub trait Layer: Sync {
     fn grounds(&self, _options: &Options) -> Vec<String> {
         vec![String::new()]
     }
-    /// Names of mount options of its own that people set for a database, in one text: only to name the one that was meant.
+    /// Mount options of its own that are commonly set for a database, separated by spaces: only used to suggest the
+    /// intended name.
     fn usual_mount_options(&self) -> &'static str {
         ""
     }
-    /// Checks what the specs cannot say. Pure.
+    /// Checks constraints that the specs cannot express. Pure.
     ///
     /// # Errors
     /// The key and what is wrong with it.
     fn check(&self, _options: &Options) -> Result<(), OptionProblem> {
         Ok(())
     }
-    /// What this machine lacks for it. Reads, never changes. An option that is not given is not looked at: without any,
-    /// it tells what the layer lacks as such.
+    /// What this machine lacks for it. Reads, never changes. Options that are not given are not checked: without any,
+    /// it returns what the layer itself needs.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
-    /// What it offers at most, where that is known before it is built: an image's size, tmpfs's limit, a folder's free
-    /// space. `data` are the capacities of what it stores data on; by default it offers all of it, and one that stands on
-    /// nothing the size that its first option gives.
+    /// Maximum capacity, if it is known before the build: an image's size, tmpfs's limit, a folder's free space. `data`
+    /// are the capacities of its data inputs; by default it offers all of them, and a layer without inputs the size
+    /// given by its first option.
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
         if let ([], [main, ..]) = (self.info().takes, self.info().options) {
             return options.size(main.key);
         }
         (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
-    /// What it lacks of what it stores data on, whose capacities are `data`.
+    /// A requirement that its data inputs, whose capacities are `data`, do not meet.
     fn lacks_below(&self, _options: &Options, _data: &[Bytes]) -> Option<Unmet> {
         None
     }
-    /// The space it takes from something shared.
+    /// Shared space that it takes.
     fn space(&self, _options: &Options) -> Option<Space> {
         None
     }
-    /// What no two nodes can have at the same time: a disk by its path.
+    /// A resource that no two nodes can use at the same time: a disk by its path.
     fn claims(&self, _options: &Options) -> Option<String> {
         None
     }
-    /// By what its device is known again after a trial, where it outlives that; `below` is the same of what it stands on.
+    /// Lasting identifier of its device, if that outlives a trial; `below` are the identifiers of its inputs.
     fn lasting(&self, _options: &Options, _below: &[String]) -> Option<String> {
         None
     }
-    /// Whether pages of a database reach what lies below unchanged and as wholes, so that they are known there by their headers.
+    /// True if pages of a database reach the devices below unchanged and whole, so that their headers identify them
+    /// there.
     fn keeps_pages(&self, _options: &Options) -> bool {
         false
     }
-    /// Builds it on its inputs, which are what [`LayerInfo::takes`] asks for; reads back what is there, and fails when that is
-    /// not what was asked (an option that the kernel dropped).
+    /// Builds it on its inputs, which match [`LayerInfo::takes`]; reads back the result, and fails if that differs from
+    /// the options (an option that the kernel dropped).
     ///
     /// # Errors
-    /// What failed, with the tool's own words. What was made up to there is in the ledger and is undone by the caller.
+    /// The failed step, with the tool's own message. Everything made so far is in the ledger and is undone by the
+    /// caller.
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built>;
-    /// Opens it again on devices that carry it already (a mount without mkfs, an import without create): after a crash,
-    /// or on a copy of its devices. What it makes goes into the ledger as in [`Layer::build`].
+    /// Reopens it on devices that already carry it (a mount without mkfs, an import without create): after a crash, or
+    /// on a copy of its devices. Uses the ledger like [`Layer::build`].
     ///
     /// # Errors
-    /// As [`Layer::build`]; and where a layer has nothing that could be opened again.
+    /// As [`Layer::build`]; also if the layer cannot be reopened.
     fn reopen(&self, _site: &Site<'_>, _inputs: &[GivenGround], _options: &Options) -> Result<Built> {
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
     }
-    /// Its mount options, where opening it again with these options is nothing but a mount of its one device.
+    /// Its mount options, if reopening it with these options only mounts its one device.
     fn only_mounts(&self, _options: &Options) -> Option<Vec<String>> {
         None
     }
-    /// Why bytes that it holds already may not be written again, where these options ask for that.
+    /// Reason why it may skip rewriting bytes that it already holds, if these options cause that.
     fn skips_same_bytes(&self, _options: &Options) -> Option<String> {
         None
     }
-    /// Whether it has snapshots, as far as that is known before it is built.
+    /// True if it has snapshots, as far as that is known before the build.
     fn has_snapshots(&self) -> bool {
         false
     }
-    /// How snapshots of one of its grounds are made, while it is used; `None` where it has none.
+    /// How to take snapshots of one of its grounds while it is in use; `None` if it has none.
     ///
     /// # Errors
-    /// When what is needed for them cannot be read back.
+    /// When their prerequisites cannot be read back.
     fn snapshots(
         &self,
         _host: &Host,
@@ -360,25 +361,25 @@ pub trait Layer: Sync {
     ) -> Result<Option<SnapshotWay>> {
         Ok(None)
     }
-    /// Why it takes nothing more, where what stands on it cannot know that: a thin pool that is full.
+    /// Reason why it accepts no more writes, if the layers above cannot know: a full thin pool.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     fn full(&self, _host: &Host, _inputs: &[GivenGround], _options: &Options) -> Result<Option<String>> {
         Ok(None)
     }
-    /// Called once the whole stack stands, the lowest layer first: restores what the layers above undid and reads back
-    /// again what they changed.
+    /// Called once the whole stack stands, lowest layer first: restores settings that the layers above reset, and reads
+    /// back again what they changed.
     ///
     /// # Errors
-    /// When what was asked of this layer does not hold any more.
+    /// When an option of this layer is no longer in force.
     fn finish(&self, _host: &Host, _options: &Options, _details: &mut BTreeMap<String, String>) -> Result<()> {
         Ok(())
     }
-    /// Undoes one thing that this layer entered into the ledger. Does nothing when it is not there (any more), and
-    /// refuses when what is there is not what the ledger describes.
+    /// Undoes one thing that this layer entered into the ledger. Does nothing if it is absent or gone, and refuses if
+    /// it does not match the ledger's description.
     ///
     /// # Errors
-    /// When it is there and cannot be undone.
+    /// When it exists and cannot be undone.
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()>;
 }

@@ -1,7 +1,7 @@
 //! Mounting, unmounting, and the mount table.
 //!
-//! Owns the mount of a stack: its entry in the ledger, the check that what is mounted there is ours, and which mount
-//! options a plan may not use because they tell mount(8) to do something that the ledger would not know.
+//! Handles a stack's mount: its ledger entry, the check that the mount on the target is ours, and the mount options
+//! that a plan may not use because they make mount(8) do something unknown to the ledger.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -19,7 +19,7 @@ use crate::record::options::{OptionProblem, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Options that are instructions to mount(8) or to other tools, or that defeat the purpose; by start of the option.
+/// Prefixes of options that are instructions to mount(8) or to other tools, or that defeat the purpose.
 const REFUSED: &[(&str, &str)] = &[
     ("ro", "PostgreSQL could not write"),
     ("loop loop=", "use the layer `loop`, which cleans up its loop devices"),
@@ -32,33 +32,33 @@ const REFUSED: &[(&str, &str)] = &[
     ("device= logdev= rtdev= journal_dev= journal_path=", "it accesses a device that is not in the stack"),
 ];
 
-/// What is to be mounted.
+/// A mount to make.
 pub(super) struct WantedMount<'a> {
-    /// The layer, which is the owner in the ledger.
+    /// Layer that owns the ledger entry.
     pub owner: &'static str,
-    /// Type of the filesystem.
+    /// Filesystem type.
     pub fstype: &'static str,
     /// Device, or a name for filesystems without one.
     pub source: &'a str,
     /// Its further devices, any of which the kernel may show as the source (btrfs).
     pub others: Vec<&'a str>,
-    /// Mount options, one each.
+    /// One mount option each.
     pub options: &'a [String],
-    /// Mount options of ours that name its further devices; the kernel need not show them.
+    /// Mount options that we add to name its further devices; the kernel need not show them.
     pub members: Vec<String>,
-    /// How the kernel prints those that it does not print as they were asked.
+    /// How the kernel prints options that it does not print as given.
     pub rules: &'static [KeepRule],
-    /// Further evidence of options in force, beside the mount table.
+    /// Further evidence of active options, besides the mount table.
     pub in_force: fn(&Host, &str) -> Vec<String>,
 }
 
-/// The single mount options of the key `mount`: items of the list may themselves hold several, separated by commas.
+/// The single mount options of the key `mount`: items of the list may hold several, separated by commas.
 pub(super) fn asked(options: &Options) -> Vec<String> {
     let texts = options.texts("mount");
     texts.iter().flat_map(|text| text.split(',')).map(|option| option.trim().to_owned()).collect()
 }
 
-/// Refuses mount options that a plan may not give; `own` are further ones that the layer sets itself, by start.
+/// Rejects mount options that a plan may not give; `own` are prefixes of further ones that the layer sets itself.
 pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), OptionProblem> {
     for option in asked(options) {
         let begins = |start: &str| {
@@ -79,10 +79,10 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
     Ok(())
 }
 
-/// Makes the mount point, mounts, reads the mount back and compares it with what was asked. Returns the mount point.
+/// Makes the mount point, mounts, reads the mount back and compares it with the options. Returns the mount point.
 ///
 /// # Errors
-/// With mount's words and the kernel's; or when an option was silently dropped.
+/// With the messages of mount(8) and the kernel; or when an option was silently dropped.
 pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf> {
     // The mount table shows paths without symlinks.
     let target = paths::resolve(&site.folder)?.join(&site.name);
@@ -120,7 +120,7 @@ pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf
     }
 }
 
-/// Unmounts a mount of the ledger. Does nothing when nothing is mounted there.
+/// Unmounts a mount of the ledger. Does nothing if nothing is mounted there.
 ///
 /// # Errors
 /// When something else is mounted there, or it stays busy.
@@ -130,7 +130,7 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         return Err(Error::host(format!("{target} is not a mount point of pgstrata")));
     }
     for attempt in 0.. {
-        // The topmost mount on the target is the last in the table.
+        // The topmost mount on the target comes last in the table.
         let table = table(host)?;
         let Some(found) = table.iter().rev().find(|mount| mount.target == target) else { return Ok(()) };
         let mut sources = std::iter::once(thing.mark("source")?)
@@ -152,13 +152,13 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     Ok(())
 }
 
-/// Whether two sources of mounts are one thing: by name, or, as a volume has several names, by the device's number.
+/// True if two mount sources are the same: by name, or, since a volume has several names, by device number.
 fn is_same_source(one: &str, other: &str) -> bool {
     let node = |path: &str| BlockDevice::find(Path::new(path)).ok().map(|device| device.node);
     one == other || (one.starts_with('/') && node(one).is_some_and(|node_of_one| Some(node_of_one) == node(other)))
 }
 
-/// Who keeps a mount busy, as advice.
+/// Hint that names the processes that keep a mount busy.
 fn who_uses(host: &Host, target: &Path) -> String {
     let users = processes::using_folder(host, target).unwrap_or_default();
     let named: Vec<String> = users.iter().map(|process| format!("{} {}", process.pid, process.comm)).collect();
@@ -168,7 +168,6 @@ fn who_uses(host: &Host, target: &Path) -> String {
     }
 }
 
-/// What is known of a mount of the table.
 pub(super) fn facts(host: &Host, mount: &Mount) -> MountFacts {
     MountFacts {
         target: mount.target.clone(),
@@ -182,7 +181,7 @@ pub(super) fn facts(host: &Host, mount: &Mount) -> MountFacts {
     }
 }
 
-/// Whether an ext4 has a journal: its driver names the thread that writes it, `<none>` without one.
+/// True if an ext4 has a journal: its driver names the journal's thread, or `<none>` without one.
 fn has_journal(host: &Host, mount: &Mount) -> Option<bool> {
     let number = DeviceNumber { major: mount.major, minor: mount.minor };
     let name = number.name(host).filter(|_| mount.fstype.starts_with("ext"))?;
@@ -194,7 +193,7 @@ fn uptime_s(host: &Host) -> Option<f64> {
     host.read_optional("/proc/uptime")?.split(' ').next()?.parse().ok()
 }
 
-/// mount(8) says "wrong fs type, bad option, bad superblock" to everything; the reason stands in the kernel's log.
+/// Adds the reason from the kernel's log: mount(8) reports "wrong fs type, bad option, bad superblock" for everything.
 fn with_kernel_words(host: &Host, error: Error, wanted: &WantedMount<'_>, begun_s: Option<f64>) -> Error {
     let log = host.run(&Command::new("dmesg"));
     let (Ok(log), Some(begun_s)) = (log, begun_s) else { return error };
@@ -206,8 +205,8 @@ fn with_kernel_words(host: &Host, error: Error, wanted: &WantedMount<'_>, begun_
     Error::tool(format!("{error}\n  the kernel says: {}", words.join("; ")))
 }
 
-/// The lines of dmesg since `begun_s` (seconds of uptime) that speak of the device or the filesystem type. The kernel's
-/// log has a clock of its own, some milliseconds off.
+/// Lines of dmesg since `begun_s` (seconds of uptime) that mention the device or the filesystem type. The kernel's log
+/// has its own clock, some milliseconds off.
 fn kernel_lines<'a>(log: &'a str, begun_s: f64, device: &str, fstype: &str) -> Vec<&'a str> {
     const CLOCKS_DIFFER_S: f64 = 0.05;
     let line = |line: &'a str| {

@@ -1,4 +1,4 @@
-//! The mount options of a stack, each shown to the kernel before anything is built.
+//! Tries each mount option of a stack on the kernel before anything is built.
 
 use super::{Layer, layer, mount};
 use crate::host::mount_options::{Answer, ask};
@@ -10,32 +10,31 @@ const GENERAL: &str = "defaults rw atime noatime relatime norelatime strictatime
     nodiratime lazytime nolazytime sync async dirsync suid nosuid dev nodev exec noexec mand nomand silent loud \
     iversion noiversion symfollow nosymfollow";
 
-/// What is known of one mount option of a stack.
+/// Finding about one mount option of a stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountOption {
-    /// As the plan has it.
+    /// As given in the plan.
     pub option: String,
-    /// The filesystem, which is the layer.
+    /// Filesystem, which is the layer.
     pub filesystem: String,
     pub finding: MountFinding,
 }
 
-/// What the kernel said.
+/// Answer of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MountFinding {
     Good,
-    /// With the kernel's words.
+    /// With the kernel's message.
     Refused(String),
     /// With the reason why the kernel could not be asked.
     Unchecked(String),
 }
 
-/// Remembers what the kernel said, so that it is asked once for each option of a plan.
+/// Caches the kernel's answers, so that each option of a plan is tried once.
 #[derive(Debug, Default)]
 pub struct MountOptions(BTreeMap<(String, String), MountFinding>);
 
 impl MountOptions {
-    /// Every mount option of a stack.
     pub fn of(&mut self, stack: &StackSpec) -> Vec<MountOption> {
         let mut all = Vec::new();
         for node in &stack.nodes {
@@ -62,7 +61,7 @@ fn finding(filesystem: &str, option: &str) -> MountFinding {
     }
 }
 
-/// The mount options that people write for a filesystem, by name.
+/// Mount options commonly used with a filesystem, by name.
 pub fn usual(filesystem: &str) -> Vec<&'static str> {
     let own = layer(filesystem).map_or("", Layer::usual_mount_options);
     GENERAL.split(' ').chain(own.split_whitespace()).collect()

@@ -1,4 +1,4 @@
-//! The mount table of this process, and how long what is busy is waited for.
+//! The mount table of this process, and the limits of waiting for a busy mount or device.
 
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -8,19 +8,18 @@ use crate::parse::mountinfo::{self, Mount};
 use std::path::Path;
 use std::time::Duration;
 
-/// The mounts that this process sees, proc(5).
+/// Mounts visible to this process, proc(5).
 pub(crate) const TABLE: &str = "/proc/self/mountinfo";
 
-/// How long a mount or a device may stay busy after the last process that used it has ended.
+/// Number of attempts while a mount or a device is busy after its last user has ended.
 pub(crate) const BUSY_TRIES: u32 = 50;
 
-/// Pause between two tries.
 pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Tries again while somebody else looks at the thing: udev does, after each change.
+/// Retries while another program has the thing open: udev does so after each change.
 ///
 /// # Errors
-/// Of the last try.
+/// Of the last attempt.
 pub(crate) fn again(act: impl Fn() -> Result<()>) -> Result<()> {
     for _ in 0..BUSY_TRIES {
         if act().is_ok() {
@@ -31,7 +30,7 @@ pub(crate) fn again(act: impl Fn() -> Result<()>) -> Result<()> {
     act()
 }
 
-/// Runs what `next` gives until it gives nothing more; a command that fails is given again after a pause.
+/// Runs the commands that `next` returns until it returns none; after a failure, `next` is asked again after a pause.
 ///
 /// # Errors
 /// Of `next`, at once; of a command that keeps failing.

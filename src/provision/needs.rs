@@ -1,6 +1,6 @@
-//! What layers need of a machine: root, programs, filesystems of the kernel, free space.
+//! Requirements that layers have of a machine: root, programs, kernel filesystems, free space.
 //!
-//! Reads, never changes: a missing kernel module is not loaded here, mount(8) has the kernel do that.
+//! Reads, never changes: a missing kernel module is not loaded here, since mount(8) has the kernel do that.
 
 use super::{Space, Unmet};
 use crate::host::{Host, files, paths, users};
@@ -9,34 +9,33 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Root, where we are not.
+/// Unmet unless running as root.
 pub(super) fn root() -> Option<Unmet> {
     root_to("to create devices, filesystems and mounts", "or use a `directory` stack")
 }
 
-/// Same, with what for and how to do without.
+/// As [`root`], with the purpose and a way to do without.
 pub(super) fn root_to(purpose: &str, without: &str) -> Option<Unmet> {
     (!users::is_root())
         .then(|| Unmet { what: format!("root, {purpose}"), hint: format!("run it with sudo, {without}") })
 }
 
-/// A program, with the Debian package that brings it.
+/// Unmet if a program is missing; the Debian package provides it.
 pub(super) fn program(host: &Host, name: &str, package: &str) -> Option<Unmet> {
     (!host.has_program(name))
         .then(|| Unmet { what: format!("the program {name}"), hint: format!("apt-get install {package}") })
 }
 
-/// Programs, each with its package.
+/// The missing programs, each with its package.
 pub(super) fn programs<'a>(host: &Host, wanted: &[(&'a str, &'a str)]) -> Vec<Unmet> {
     wanted.iter().filter_map(|(name, package)| program(host, name, package)).collect()
 }
 
-/// What to do where the kernel lacks a driver.
+/// Hint for a kernel that lacks a driver.
 pub(super) const LACKING_KERNEL: &str =
     "run the plan with --guest, boot a kernel that has it, or install the package with this kernel's modules";
 
-/// A filesystem type of the kernel: registered, or in one of these modules, which the kernel loads when it is asked for
-/// the type.
+/// Unmet unless the kernel has the filesystem type: registered, or in one of these modules, which it loads on demand.
 pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> Option<Unmet> {
     let registered = host.read_optional("/proc/filesystems").unwrap_or_default();
     let known = registered.lines().any(|line| line.split_whitespace().next_back() == Some(fstype));
@@ -53,7 +52,7 @@ pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
     })
 }
 
-/// Whether depmod's list, or that of what is built in, has the module.
+/// True if the module is on depmod's list, or on that of built-in modules.
 pub(super) fn has_module(host: &Host, module: &str) -> bool {
     let Some(release) = release(host) else { return false };
     let listed = |list: &str| {
@@ -67,12 +66,12 @@ pub(super) fn has_module(host: &Host, module: &str) -> bool {
     listed("modules.dep") || listed("modules.builtin")
 }
 
-/// Of the kernel that runs.
+/// Release of the running kernel.
 pub(super) fn release(host: &Host) -> Option<String> {
     host.read_optional("/proc/sys/kernel/osrelease")
 }
 
-/// What the space of stacks that stand at the same time lacks, together: on each filesystem, and in memory.
+/// Space missing for stacks that stand at the same time, in total: on each filesystem, and in memory.
 pub fn lacking_space(host: &Host, spaces: &[Space]) -> Vec<Unmet> {
     let mut disks: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
     let mut memory = 0u64;
@@ -101,7 +100,7 @@ fn too_little(needed: u64, free: u64, place: &str) -> Unmet {
     }
 }
 
-/// What programs can still get without swapping; `None` where the kernel does not say it.
+/// Memory available to programs without swapping, bytes; `None` if the kernel does not report it.
 fn available_memory(host: &Host) -> Option<u64> {
     meminfo::parse(&host.read("/proc/meminfo").ok()?).ok()?.available_bytes
 }

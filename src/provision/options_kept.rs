@@ -5,16 +5,16 @@
 //! the rule's words, or with an equal value) or if it is a default whose opposite is not printed. Everything else counts
 //! as dropped: ramfs, and others in part, accept any word and ignore it.
 
-/// What tells that the kernel kept an option.
+/// Evidence that the kernel kept an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     /// The kernel prints one of these.
     Shown(&'static [&'static str]),
-    /// It is the default, of which the kernel prints nothing: none of these is printed.
+    /// The option is the default, which the kernel does not print, and none of these is printed.
     Unless(&'static [&'static str]),
 }
 
-/// How the kernel prints one option. A pattern that ends in `=` or `:` stands for all that begin with it.
+/// How the kernel prints one option. A pattern that ends in `=` or `:` matches by prefix.
 pub(super) type KeepRule = (&'static str, Kept);
 
 /// Options of the mount point, the same for every filesystem (mount(8), "filesystem-independent mount options").
@@ -31,7 +31,7 @@ const COMMON: &[KeepRule] = &[
     ("nolazytime", Kept::Unless(&["lazytime"])),
 ];
 
-/// The options of `asked` that are not in force, judging by `shown`.
+/// The options of `asked` that are not in force according to `shown`.
 pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[KeepRule]) -> Vec<&'a str> {
     let kept = |option: &&str| {
         let by_rule = |(pattern, kept): &KeepRule| matches(pattern, option) && satisfied(*kept, shown);
@@ -52,7 +52,8 @@ fn matches(pattern: &str, option: &str) -> bool {
     if pattern.ends_with(['=', ':']) { option.starts_with(pattern) } else { option == pattern }
 }
 
-/// Same text, or same key and equal value: `allocsize=1m` is printed as `allocsize=1024k`, `mode=0700` as `mode=700`.
+/// True for the same text, or the same key with an equal value: `allocsize=1m` is printed as `allocsize=1024k`,
+/// `mode=0700` as `mode=700`.
 fn same(asked: &str, shown: &str) -> bool {
     asked == shown
         || match (asked.split_once('='), shown.split_once('=')) {
@@ -63,7 +64,7 @@ fn same(asked: &str, shown: &str) -> bool {
         }
 }
 
-/// The number that the kernel's memparse() makes of it: `64k` = 65536.
+/// The value according to the kernel's memparse(): `64k` = 65536.
 pub(super) fn amount(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor: u64 = match &text[digits.len()..] {

@@ -1,4 +1,4 @@
-//! The options of a disk that is brought to its steady state before trials.
+//! Options of a disk that is brought to its steady state before the trials.
 
 use super::{Ground, Site, knobs};
 use crate::error::Result;
@@ -11,24 +11,23 @@ pub(crate) const KEY: &str = "precondition";
 
 pub(crate) const ROUND: &str = "precondition_round";
 
-/// Whether a device is to be brought to its steady state; an option of layers whose device outlives a trial.
+/// Requests that a device is brought to its steady state; for layers whose device outlives a trial.
 pub const PRECONDITION: OptionSpec = OptionSpec::with_default(KEY, OptionKind::Boolean, "false").doc(
     "Bring the device to its steady state once per run, before stacks are built on it: purge, 2 x its size in 128 KiB \
      sequential writes, then up to 25 rounds of 4 KiB random writes until SNIA's rule holds. HOURS ON A LARGE DRIVE, \
      and it wears.",
 );
 
-/// Length of a round.
 pub const PRECONDITION_ROUND: OptionSpec = OptionSpec::with_default(ROUND, OptionKind::Span, "60s")
     .doc("Length of a round of `precondition`. Shorter ones are not SNIA's, and reports say so.");
 
-/// What is asked of the drive of a node; `None` where nothing is.
+/// Length of the rounds requested for a node's drive; `None` without preconditioning.
 pub(crate) fn asked(options: &Options) -> Option<Micros> {
     let round = || options.span(ROUND).unwrap_or(Micros(SNIA_ROUND_US));
     (options.boolean(KEY) == Some(true)).then(round)
 }
 
-/// Whether a node's drive is to be brought to its steady state.
+/// True if a node's drive is to be brought to its steady state.
 pub(crate) fn is_asked(options: &Options) -> bool {
     asked(options).is_some()
 }
@@ -45,7 +44,7 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionProblem> {
     }
 }
 
-/// Keeps discards away from what a node offers, where its drive was brought to its steady state. Returns how that is seen.
+/// Disables discards on a node's devices if its drive was brought to its steady state. Returns how that was verified.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -57,7 +56,7 @@ pub(crate) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) 
     Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
 }
 
-/// Whether discards are still kept away, once everything stands on the drive.
+/// Checks that discards are still disabled once everything stands on the drive.
 ///
 /// # Errors
 /// With what the kernel shows instead.

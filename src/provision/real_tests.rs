@@ -1,4 +1,4 @@
-//! Stacks built for real: loop devices, filesystems, mounts. Need root, and say so where it lacks.
+//! Builds stacks for real: loop devices, filesystems, mounts. Tests need root, and report if they lack it.
 
 use super::images::Images;
 use super::ledger::Ledger;
@@ -18,7 +18,7 @@ use std::fs;
 /// Large enough for every mkfs; the images are sparse.
 const SIZE: &str = "320MiB";
 
-/// Each filesystem on a device that can be built here, with a place for it.
+/// Each filesystem on a device that this machine can build, with a place for it.
 fn on_device() -> impl Iterator<Item = (&'static str, TestPlace)> {
     let stands = |layer: &&dyn Layer| layer.info().takes.iter().any(|take| take.kind == GroundKind::Device);
     let layers = ALL.iter().copied().filter(|layer| layer.info().offers == GroundKind::Folder).filter(stands);
@@ -109,7 +109,7 @@ fn a_run_that_dies_at_any_entry_leaves_nothing_that_clean_does_not_undo() {
 }
 
 fn dies_at_any_entry(name: &str) {
-    // Entry 0 is the run's folder; image, the same with its inode, loop, filesystem, mount point and mount follow.
+    // Entry 0 is the run's folder; then image, image with its inode, loop, filesystem, mount point and mount.
     at_every_entry(6, |death| {
         let mut place = TestPlace::new()?;
         let spec = place.on_loop(name, SIZE, Options::default());
@@ -120,7 +120,7 @@ fn dies_at_any_entry(name: &str) {
         let before = fs::read(&path).unwrap();
         place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
         place.undo_all();
-        // A clean that was itself killed before it wrote anything down: all entries are open again.
+        // As if `clean` was killed before it recorded anything: all entries are open again.
         drop(place.ledger.take());
         fs::write(&path, before).unwrap();
         place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
@@ -237,7 +237,7 @@ fn device_of(built: &BuiltStack) -> &DeviceFacts {
     built.facts.devices()[0].1
 }
 
-/// A small filesystem in memory below the place, in the ledger like all else.
+/// A small filesystem in memory below the place, also in the ledger.
 fn small(place: &TestPlace, kind: &str) -> std::path::PathBuf {
     let options = if kind == "tmpfs" { options_of(&[("size", text("48MiB"))]) } else { Options::default() };
     place.build(&stack("small", vec![(kind, options)])).unwrap().folder().clone()
@@ -271,7 +271,7 @@ fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
 fn direct_io_that_the_filesystem_below_refuses_is_an_error_that_says_what_to_do() {
     let Some(place) = TestPlace::new() else { return };
     let folder = small(&place, "ramfs");
-    // ramfs tells of no free space at all, so the image is checked against nothing but its own refusal.
+    // ramfs reports no free space, so only the image's own check can refuse it.
     fs::write(folder.join("image"), vec![0u8; 1 << 20]).unwrap();
     let wish = super::loop_image::LoopWish { direct_io: true, discards: true, sector: None };
     let error = super::loop_image::attach(&place.site("x"), &folder.join("image"), &wish).unwrap_err();

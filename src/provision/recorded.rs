@@ -1,8 +1,8 @@
-//! Recorded disks on the machine: the mount point at which they are shown as files, the kernel's NBD devices on them, and
-//! the undoing of both.
+//! Recorded disks on the machine: the mount point that shows them as files, the kernel's NBD devices on them, and the
+//! undoing of both.
 //!
-//! Whoever shows them enters it here first. After a kill the kernel answers every request below them with an error, so that
-//! what stands on them can still be unmounted and detached. A device is known as ours by its backend's identifier, since its
+//! Whoever shows them enters them here first. After a kill the kernel fails every request to them, so that whatever
+//! stands on them can still be unmounted and detached. A device is recognized by its backend's identifier, since its
 //! number may be another's by then.
 
 use super::identity::BlockDevice;
@@ -16,22 +16,21 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-/// Its owner in the ledger.
 pub(super) const OWNER: &str = "recorded disks";
 
-/// The source that the mount table shows.
+/// Source shown in the mount table.
 pub(crate) const SOURCE: &str = "pgstrata-disks";
 
-/// The type that it shows.
+/// Type shown in the mount table.
 const TYPE: &str = "fuse";
 
-/// Block size of NBD devices, as loop devices have it.
+/// Block size of NBD devices, the same as of loop devices.
 const BLOCK: u64 = 512;
 
-/// Makes the mount point below `parent` and enters it and the mount that is to come.
+/// Makes the mount point below `parent`, and enters it and the future mount into the ledger.
 ///
 /// # Errors
-/// When it is there already, or cannot be entered or made.
+/// When it already exists, or cannot be entered or made.
 pub fn prepare(ledger: &Ledger, parent: &Path) -> Result<PathBuf> {
     // The mount table shows paths without symlinks.
     let target = paths::resolve(parent)?.join(format!("{}disks", folder::PREFIX));
@@ -41,15 +40,16 @@ pub fn prepare(ledger: &Ledger, parent: &Path) -> Result<PathBuf> {
     Ok(target)
 }
 
-/// What the kernel lacks to attach disks by NBD.
+/// Unmet if the kernel cannot attach disks by NBD.
 pub fn unmet_nbd(host: &Host) -> Option<Unmet> {
     kernel_module::unmet(host, "NBD", "nbd", |host| DeviceNumber::named(host, "nbd0").is_some())
 }
 
-/// Hands an NBD connection to the kernel, entered into the ledger first; its block device, which takes flushes and FUA.
+/// Hands an NBD connection to the kernel, entered into the ledger first; returns its block device, which supports
+/// flushes and FUA.
 ///
 /// # Errors
-/// When the kernel has no such driver or refuses, or the device takes no FUA.
+/// When the kernel has no such driver or refuses, or the device does not support FUA.
 pub fn attach_nbd(
     host: &Host,
     ledger: &Ledger,
@@ -64,7 +64,7 @@ pub fn attach_nbd(
     let number = nbd::connect(connection, &wish).or_host(doing)?;
     let device = PathBuf::from(format!("/dev/nbd{number}"));
     if found(host, &identifier) != Some(number) {
-        // Nothing by which it could be found again: it goes at once.
+        // The device could not be found again later, so it is disconnected at once.
         nbd::disconnect(number).or_host(doing)?;
         return Err(Error::host(format!("the kernel does not report what {} is connected to", device.display()))
             .hint("Linux 5.14 or newer does"));
@@ -78,7 +78,7 @@ pub fn attach_nbd(
     Ok(device)
 }
 
-/// Whether an image is such a device: a stack then stands on it as it is.
+/// True if an image is such a device, which a stack uses directly.
 pub(super) fn is_device(image: &Path) -> bool {
     paths::stat(image).is_ok_and(|found| found.kind == paths::Kind::BlockDevice)
 }
@@ -105,8 +105,8 @@ fn found(host: &Host, identifier: &str) -> Option<u32> {
     })
 }
 
-/// A mounted filesystem on a loop device whose file nobody serves any more, as a killed run leaves it: target and file. Tools
-/// that look at every mount fail as long as it is there, mkfs.btrfs(8) among them.
+/// A mounted filesystem on a loop device whose file has lost its server, left by a killed run: target and file. Tools
+/// that inspect every mount fail while it exists, including mkfs.btrfs(8).
 pub(crate) fn abandoned(host: &Host) -> Option<(String, String)> {
     let mounts = mount_table::table(host).unwrap_or_default();
     mounts.into_iter().filter(|mount| mount.source.starts_with("/dev/loop")).find_map(|mount| {
@@ -116,7 +116,7 @@ pub(crate) fn abandoned(host: &Host) -> Option<(String, String)> {
     })
 }
 
-/// Unmounts the files, or has the kernel let a device go.
+/// Unmounts the files, or disconnects a device.
 pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     match thing.kind.as_str() {
         "nbd" => detach_nbd(host, thing.mark("backend")?),
@@ -161,7 +161,7 @@ mod tests {
         }
         assert_eq!(found(&host, "pgstrata-1"), Some(3));
         assert_eq!((found(&host, "pgstrata"), found(&host, "pgstrata-2")), (None, None));
-        // What is not there any more needs no undoing.
+        // An absent thing needs no undoing.
         undo(&host, &Thing::new(OWNER, "nbd").with("backend", "pgstrata-9")).unwrap();
     }
 }

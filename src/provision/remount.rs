@@ -1,8 +1,8 @@
-//! A stack's filesystems mounted again and again on the same devices, for a check of many states of them.
+//! A stack's filesystems remounted repeatedly on the same devices, to check many states of them.
 //!
-//! A stack that [`super::stack::reopen_stack`] opened once shows how mount(8) mounts it. From then on mount(2) does, in the
-//! same places, without a process and without reading back facts, and the kernel must show the same options. Folders and
-//! mounts are entered into the ledger once, for as long as this lives: a mount that is not there needs no undoing.
+//! A stack opened once by [`super::stack::reopen_stack`] shows how mount(8) mounts it. From then on mount(2) is used in
+//! the same places, without a process and without reading back facts, and the kernel must show the same options.
+//! Folders and mounts are entered into the ledger once: an absent mount needs no undoing.
 
 use super::facts::Grounds;
 use super::ledger::Thing;
@@ -19,15 +19,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a mount may stay busy: whoever used it is gone, but the kernel may not be done with it.
+/// How long a mount may stay busy: its last user is gone, but the kernel may not be done with it.
 const BUSY: Duration = Duration::from_secs(5);
-/// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The filesystems of one stack and how they are mounted.
 pub struct Remounts {
     mounts: Vec<Remount>,
-    /// What of the database lies in which folder, while they are mounted.
+    /// Mounted folder of each part of the database.
     pub folders: BTreeMap<End, PathBuf>,
 }
 
@@ -36,27 +35,27 @@ struct Remount {
     source: String,
     target: PathBuf,
     options: MountOptions,
-    /// What mount(8) made of them.
+    /// Mount facts after mount(8).
     shown: MountFacts,
 }
 
 impl Remounts {
-    /// From a stack that was opened on the devices in `there`; `None` where one of its nodes is more than a filesystem on
-    /// one device, with nothing but options for its mount.
+    /// Learns from a stack opened on the devices in `there`; `None` unless each node is a filesystem on one device
+    /// whose options only affect its mount.
     pub fn of(spec: &StackSpec, opened: &BuiltStack, there: &Grounds) -> Option<Remounts> {
         let above = spec.nodes.iter().filter(|node| there.keys().all(|ground| ground.node() != node.name));
         let below = spec.nodes.iter().filter(|node| there.keys().any(|ground| ground.node() == node.name));
-        // A knob of a device is set anew for each opening.
+        // A device's knob is set anew for each opening.
         let has_knobs = below.into_iter().any(|node| node.options.get("queue").is_some());
         let mounts: Option<Vec<Remount>> = above.map(|node| remount(node, opened, there)).collect();
         mounts.filter(|_| !has_knobs).map(|mounts| Remounts { mounts, folders: opened.folders.clone() })
     }
 
-    /// Enters folders and mounts into the ledger, and makes the folders. The stack that it was learned from is undone by
-    /// now. What is entered lies at or above the ledger's mark of before.
+    /// Enters folders and mounts into the ledger, and makes the folders. The stack it was learned from is undone by
+    /// now. The new entries lie at or above the ledger's previous mark.
     ///
     /// # Errors
-    /// When a folder is there already, or cannot be made or entered.
+    /// When a folder already exists, or cannot be made or entered.
     pub fn prepare(&self, site: &Site<'_>) -> Result<()> {
         for one in &self.mounts {
             folder::make(site.ledger, folder::OWNER, &one.target)?;
@@ -66,11 +65,11 @@ impl Remounts {
         Ok(())
     }
 
-    /// Mounts all. `false` where the kernel refuses one or shows other options than it did for mount(8): then nothing of
-    /// it is mounted any more, but the devices may have changed.
+    /// Mounts all. `false` if the kernel refuses one or shows other options than after mount(8): then all are unmounted
+    /// again, but the devices may have changed.
     ///
     /// # Errors
-    /// When what was mounted cannot be unmounted, or the mount table cannot be read.
+    /// When a mount cannot be undone, or the mount table cannot be read.
     pub fn mount(&self, site: &Site<'_>) -> Result<bool> {
         for one in &self.mounts {
             if mounts::mount(&one.source, &one.target, &one.shown.fstype, &one.options).is_err() {
@@ -90,7 +89,7 @@ impl Remounts {
         }
     }
 
-    /// Unmounts whatever of it is mounted.
+    /// Unmounts those that are mounted.
     ///
     /// # Errors
     /// When one stays busy.
@@ -98,7 +97,7 @@ impl Remounts {
         self.mounts.iter().rev().try_for_each(|one| unmounted(&one.target))
     }
 
-    /// Unmounts, and removes folders and entries again, down to the ledger's mark of before.
+    /// Unmounts, and removes folders and entries, down to the ledger's previous mark.
     ///
     /// # Errors
     /// What could not be undone.

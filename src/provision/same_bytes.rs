@@ -1,12 +1,12 @@
-//! Stacks that do not write bytes again that are there already, as far as their layers tell before they are built.
+//! Stacks that skip rewriting identical bytes, as far as their layers know before the build.
 
 use super::stack::known;
 use crate::record::stack::{End, GroundName, StackSpec};
 
-/// What to do about such a stack: what would be written, and by what else pages get new places.
+/// Hint for such a stack: how to make it write, and what else moves pages.
 pub const INSTEAD: &str = "set checksum = \"fletcher4\" and dedup = \"off\", or age by `pgbench`";
 
-/// Why pages that are written back unchanged would not be written; `None` where they are. `pg_wal` has none of them.
+/// Reason why pages written back unchanged would be skipped; `None` if they are written. `pg_wal` is not considered.
 pub fn skipped(spec: &StackSpec) -> Option<String> {
     let of_pages = spec.ends().into_iter().filter(|(end, _)| *end != End::Wal);
     of_pages.into_iter().find_map(|(_, ground)| below(spec, ground))

@@ -1,7 +1,7 @@
-//! `scsi_debug`: a SCSI disk of the kernel's in memory, with the latency, sectors and atomic writes of choice.
+//! `scsi_debug`: a kernel SCSI disk in memory, with configurable latency, sectors and atomic writes.
 //!
-//! The disk comes and goes with the module, whose parameters it is made by, so that there can be one on a machine at a
-//! time. The only thing in the ledger is the `module`; its vendor's name is the run's id, by which it is known to be ours.
+//! The disk exists while the module is loaded, and the module's parameters define it, so a machine can have one at a
+//! time. The only ledger entry is the `module`; its vendor name is the run's id, which identifies it as ours.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -22,7 +22,7 @@ pub struct ScsiDebug;
 const MIB: u64 = 1 << 20;
 const MODULE: &str = "scsi_debug";
 const PARAMETERS: &str = "/sys/module/scsi_debug/parameters";
-/// Characters that a SCSI vendor has.
+/// Length of a SCSI vendor name.
 const VENDOR_BYTES: usize = 8;
 
 const INFO: LayerInfo = LayerInfo::device(
@@ -57,7 +57,7 @@ impl Layer for ScsiDebug {
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let programs = ["modprobe", "rmmod"].into_iter().filter_map(|name| needs::program(host, name, "kmod"));
-        // Built in, it has been made by the kernel's command line and cannot be removed.
+        // A built-in driver has its disk from the kernel's command line, and cannot remove it.
         let driver = kernel_module::unmet(host, MODULE, MODULE, |_| false);
         let taken = kernel_module::is_loaded(host, MODULE).then(|| Unmet {
             what: "the module scsi_debug, which is loaded already".to_owned(),
@@ -93,7 +93,7 @@ impl Layer for ScsiDebug {
             format!("dev_size_mb={}", size.0 / MIB),
             format!("sector_size={sector}"),
             format!("inq_vendor={vendor}"),
-            // A delay in nanoseconds takes the place of the one in ticks, of which 0 is at once.
+            // A delay in nanoseconds replaces the one in ticks, where 0 means none.
             "delay=0".to_owned(),
             format!("ndelay={}", latency * 1000),
         ];
@@ -135,7 +135,7 @@ impl Layer for ScsiDebug {
 
 const LOADED: &str = "module";
 
-/// What a SCSI disk may be called after a run.
+/// SCSI vendor name of a run.
 fn vendor(run_id: &str) -> String {
     run_id.chars().filter(char::is_ascii_alphanumeric).take(VENDOR_BYTES).collect()
 }
@@ -144,7 +144,7 @@ fn parameter(host: &Host, name: &str) -> String {
     host.read_optional(format!("{PARAMETERS}/{name}")).unwrap_or_default()
 }
 
-/// The disk of this vendor, for which the kernel takes a moment.
+/// The disk with this vendor name, which the kernel takes a moment to show.
 fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
     for _ in 0..mount_table::BUSY_TRIES {
         site.interrupt.check()?;
@@ -162,7 +162,7 @@ fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
         .hint("it also needs the driver for SCSI disks (module sd_mod)"))
 }
 
-/// Unloads the module if its disk is the one of this vendor.
+/// Unloads the module if its disk has this vendor name.
 fn unload(host: &Host, vendor: &str) -> Result<()> {
     mount_table::until_gone(host, || {
         if !kernel_module::is_loaded(host, MODULE) || parameter(host, "inq_vendor") != vendor {
@@ -179,7 +179,7 @@ fn unload(host: &Host, vendor: &str) -> Result<()> {
     })
 }
 
-/// Whether the kernel's module has the parameter. An unknown one is ignored, with a line in the kernel's log.
+/// True if the module has the parameter. The kernel ignores an unknown one, with a line in its log.
 fn takes_atomic_writes(host: &Host) -> bool {
     let listed = host.run(&Command::new("modinfo").args(["-F", "parm", MODULE]));
     listed.is_ok_and(|listed| listed.stdout.lines().any(|line| line.starts_with("atomic_wr:")))

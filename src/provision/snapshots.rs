@@ -1,7 +1,8 @@
-//! Snapshots of a stack while it is used. How they are made is the layer's; here is which layer, and the order of deeds: a
-//! snapshot is in the ledger before it is made, and leaves it when it is deleted.
+//! Snapshots of a stack in use. The layer defines how they are taken; this module finds the layer and keeps the order:
+//! a snapshot is entered into the ledger before it is taken, and leaves it when deleted.
 //!
-//! Data, WAL and tablespaces are in one snapshot or there is none: parts of different moments are no copy of a database.
+//! Data, WAL and tablespaces are in one snapshot, or there is none: parts from different moments are not a copy of a
+//! database.
 
 use super::facts::Grounds;
 use super::ledger::{Ledger, Thing};
@@ -15,63 +16,63 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Kind of a snapshot in the ledger.
+/// Ledger kind of a snapshot.
 pub(super) const SNAPSHOT: &str = "snapshot";
 
-/// Name of the copy.
 pub(super) const COPY: &str = "pgstrata-copy";
 
-/// Start of the names of snapshots.
+/// Prefix of the names of snapshots.
 const PREFIX: &str = "pgstrata-s";
 
-/// The same of those that age a stack: a workload may make its own beside them.
+/// Prefix for snapshots that age a stack: a workload may take its own besides.
 const AGEING: &str = "pgstrata-a";
 
-/// What to do about a stack that has none.
+/// Hint for a stack without snapshots.
 pub const WHO_HAS: &str = "btrfs, xfs (reflinks), lvm and zfs have them";
 
-/// Of the name of a snapshot.
+/// A function of a snapshot's name.
 pub type ByName<T> = Box<dyn Fn(&str) -> T + Send + Sync>;
 
-/// Asks a layer for the bytes in use.
+/// Queries the bytes in use from a layer.
 pub type UsedBytes = Box<dyn Fn(&Host) -> Result<u64> + Send + Sync>;
 
-/// Of the name of a snapshot: asks a layer whether it is of no use any more.
+/// Queries from a layer if the snapshot with this name has become useless.
 pub type IsLost = Box<dyn Fn(&Host, &str) -> Result<bool> + Send + Sync>;
 
-/// Of the names of a snapshot and of its copy: makes the copy, and the folder that it stands for with its own.
+/// Given the names of a snapshot and its copy, returns the command that makes the copy, the original folder, and the
+/// copy's.
 pub type CopyWay = Box<dyn Fn(&str, &str) -> (Command, PathBuf, PathBuf) + Send + Sync>;
 
-/// How snapshots of a ground are made.
+/// How to take snapshots of a ground.
 pub struct SnapshotWay {
-    /// What is in one snapshot: a mount, a volume, a pool. Two folders with the same are in the same snapshot.
+    /// Extent of a snapshot: a mount, a volume, a pool. Two folders with the same extent are in the same snapshot.
     pub whole: String,
-    /// Of a name: makes it, and deletes it.
+    /// Commands that take and delete a snapshot, by its name.
     pub make: ByName<Command>,
     pub delete: ByName<Command>,
-    /// Of a name: how the ledger describes it.
+    /// Ledger description of a snapshot, by its name.
     pub thing: ByName<Result<Thing>>,
-    /// The folder of a snapshot that is made of reflinks, file by file, and so does not show a single moment; `None` for a
-    /// snapshot that the filesystem or volume takes at once.
+    /// Folder of a snapshot made of reflinks, file by file, which does not show a single moment; `None` if the
+    /// filesystem or volume takes it atomically.
     pub filled: Option<ByName<PathBuf>>,
-    /// Of a snapshot and a name: makes a copy of it that can be written. Its folder, and the one that it is a copy of.
+    /// Makes a writable copy of a snapshot.
     pub copy: Option<CopyWay>,
-    /// Where a snapshot has room of its own, which may fill up: whether that has happened, so that it holds nothing any more.
+    /// For snapshots with limited room of their own: checks if it has overflowed, so that the snapshot is lost.
     pub is_lost: Option<IsLost>,
-    /// Bytes in use of what the snapshots share with their origin.
+    /// Bytes in use in the space that the snapshots share with their origin.
     pub used: UsedBytes,
 }
 
-/// The snapshots of a stack that stands.
+/// Snapshots of a standing stack.
 pub struct Snapshots<'s> {
     host: &'s Host,
     ledger: &'s Ledger,
     way: SnapshotWay,
-    /// Start of their names.
+    /// Prefix of their names.
     prefix: &'static str,
-    /// Whether they hold space of the filesystem, not of a volume below it.
+    /// True if they hold space of the filesystem, not of a volume below it.
     pub of_filesystem: bool,
-    /// Number in the ledger of each that is there, by its own number.
+    /// Ledger entry of each existing snapshot, by its number.
     there: Mutex<BTreeMap<u64, u64>>,
 }
 
@@ -96,13 +97,13 @@ impl<'s> Snapshots<'s> {
         Ok(Snapshots { host, ledger, way, prefix: PREFIX, of_filesystem, there: Mutex::default() })
     }
 
-    /// Those that age the stack.
+    /// Switches to the names of snapshots that age the stack.
     #[must_use]
     pub fn for_ageing(self) -> Snapshots<'s> {
         Snapshots { prefix: AGEING, ..self }
     }
 
-    /// Makes the snapshot of this number.
+    /// Takes the snapshot with this number.
     ///
     /// # Errors
     /// With the tool's own words: a pool that is full says so.
@@ -113,10 +114,10 @@ impl<'s> Snapshots<'s> {
         self.host.run(&(self.way.make)(&name)).map(drop)
     }
 
-    /// Deletes it.
+    /// Deletes the snapshot with this number.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub fn delete(&self, number: u64) -> Result<()> {
         let Some(entry) = self.lock().get(&number).copied() else { return Ok(()) };
         self.host.run(&(self.way.delete)(&self.name(number)))?;
@@ -124,16 +125,16 @@ impl<'s> Snapshots<'s> {
         self.ledger.undone(entry)
     }
 
-    /// The folder of a snapshot that is to be filled with reflinks once it is made.
+    /// The folder of a new snapshot that must still be filled with reflinks.
     pub fn filled(&self, number: u64) -> Option<PathBuf> {
         self.way.filled.as_ref().map(|folder| folder(&self.name(number)))
     }
 
-    /// Makes a copy of a snapshot that can be written: the folder of the origin, and of the copy. It goes with the stack;
-    /// `None` where the layer has no such copies.
+    /// Makes a writable copy of a snapshot; returns the folders of the origin and of the copy. The copy is removed with
+    /// the stack; `None` if the layer cannot make one.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub fn copy(&self, number: u64) -> Result<Option<(PathBuf, PathBuf)>> {
         let Some(copy) = &self.way.copy else { return Ok(None) };
         self.ledger.enter((self.way.thing)(COPY)?)?;
@@ -142,7 +143,7 @@ impl<'s> Snapshots<'s> {
         Ok(Some((origin, target)))
     }
 
-    /// Whether the snapshot of this number has become useless because its own room was full.
+    /// True if the snapshot with this number has become useless because its own room was full.
     ///
     /// # Errors
     /// When the layer cannot be asked.
@@ -151,7 +152,7 @@ impl<'s> Snapshots<'s> {
         self.way.is_lost.as_ref().map_or(Ok(false), |is_lost| is_lost(self.host, &name))
     }
 
-    /// Bytes in use, those that snapshots hold included.
+    /// Bytes in use, including those held by snapshots.
     ///
     /// # Errors
     /// When the layer cannot be asked.
@@ -172,25 +173,25 @@ fn lacks(end: &End, stack: &str) -> String {
     format!("no layer below the {end} of the stack {stack} has snapshots")
 }
 
-/// Why a stack can have no snapshots, as far as its layers tell before it is built.
+/// Reason why a stack cannot have snapshots, as far as its layers know before the build.
 pub fn lacking(spec: &StackSpec) -> Option<String> {
     let has_none = |(_, ground): &(End, &GroundName)| !can_have(spec, ground);
     spec.ends().into_iter().find(has_none).map(|(end, _)| lacks(&end, &spec.name))
 }
 
-/// Whether [`way_of`] may find a layer.
+/// True if [`way_of`] may find a layer.
 fn can_have(spec: &StackSpec, name: &GroundName) -> bool {
     let Some(node) = spec.node(name.node()) else { return false };
     known(node).is_ok_and(Layer::has_snapshots) || only_data(node).is_some_and(|below| can_have(spec, below))
 }
 
-/// What a node stores its data on, where that is one thing: of several each would have a snapshot of its own moment.
+/// The only data input of a node; `None` for several: each would have a snapshot from a different moment.
 fn only_data(node: &NodeSpec) -> Option<&GroundName> {
     let mut data = node.inputs.iter().filter(|input| input.role == Role::Data).map(|input| &input.from);
     data.next().filter(|_| data.next().is_none())
 }
 
-/// The uppermost layer with snapshots below a ground, and whether it is the one that offers the ground.
+/// The uppermost layer with snapshots below a ground; true if it is the one that offers the ground.
 fn way_of(host: &Host, spec: &StackSpec, grounds: &Grounds, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
     let (Some(node), Some(ground)) = (spec.node(name.node()), grounds.get(name)) else { return Ok(None) };
     let below: Vec<GivenGround> = inputs(node, grounds)?;
@@ -203,7 +204,7 @@ fn way_of(host: &Host, spec: &StackSpec, grounds: &Grounds, name: &GroundName) -
     }
 }
 
-/// Snapshots as folders beside the data, to be filled with reflinks.
+/// Snapshots as folders next to the data, to be filled with reflinks.
 pub(super) fn reflinks(target: &Path) -> SnapshotWay {
     let of = |target: &Path| {
         let target = target.to_owned();
@@ -222,7 +223,7 @@ pub(super) fn reflinks(target: &Path) -> SnapshotWay {
     }
 }
 
-/// Removes such a folder; does nothing where there is none.
+/// Removes a reflink folder; does nothing if there is none.
 pub(super) fn delete_reflinks(_host: &Host, thing: &Thing) -> Result<()> {
     let path = Path::new(thing.mark("path")?);
     if !folder::has_our_name(path) || !paths::exists(path) {
@@ -231,12 +232,12 @@ pub(super) fn delete_reflinks(_host: &Host, thing: &Thing) -> Result<()> {
     folders::remove_all(path)
 }
 
-/// What a folder's filesystem has in use.
+/// Bytes in use on a folder's filesystem.
 pub(super) fn used_of(folder: &Path) -> Result<u64> {
     Ok(files::room(folder)?.map_or(0, |room| room.used))
 }
 
-/// The device or pool among what a layer offers, as text.
+/// The device or pool that a layer offers, as text.
 pub(super) fn text_of(ground: &Ground) -> String {
     match ground {
         Ground::Device(path) | Ground::Folder(path) => path.display().to_string(),
@@ -276,7 +277,7 @@ mod tests {
         snapshots.delete(1).unwrap();
         snapshots.delete(1).unwrap();
         assert_eq!((entries(), shows(&built, "pgstrata-s1")), (1, None));
-        // The second goes with the stack.
+        // The second is removed with the stack.
         place.clean();
     }
 
@@ -323,7 +324,7 @@ mod tests {
         ] {
             let Some(place) = TestPlace::new() else { return };
             let spec = place.on_volume("lvm", options, 1, "256MiB");
-            // What a snapshot holds is seen by mounting it alone.
+            // The contents of a snapshot are checked by mounting it alone.
             snapshots_are_kept_and_go(place, &spec, |_, _| None);
         }
     }

@@ -1,6 +1,6 @@
-//! A whole stack: its nodes built each on its inputs, and what is there in the end.
+//! Builds a whole stack, each node on its inputs, and reads back the result.
 //!
-//! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
+//! Teardown is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
 use super::facts::{self, Grounds};
@@ -18,40 +18,38 @@ use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A stack that stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BuiltStack {
-    /// What of the database goes into which folder; the data always, further ones where the plan says so. Others than
-    /// root may enter them; their owner is root, or us.
+    /// Folders for the parts of the database: always the data, others if the plan says so. Users other than root may
+    /// traverse them; their owner is root, or us.
     pub folders: BTreeMap<End, PathBuf>,
-    /// What each node offers.
+    /// Grounds offered by each node.
     pub grounds: Grounds,
-    /// What is really there.
+    /// Facts as read back.
     pub facts: StackFacts,
-    /// Everything of it lies at or above this number in the ledger.
+    /// All its ledger entries have this number or a higher one.
     pub mark: u64,
 }
 
 impl BuiltStack {
-    /// The folder for the data.
     pub fn folder(&self) -> &PathBuf {
         // Building fails without one.
         &self.folders[&End::Data]
     }
 
-    /// What the ZFS pool below the data says of its room; `None` without one.
+    /// Free and used space of the ZFS pool below the data; `None` without one.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub fn pool_room(&self, host: &Host) -> Result<Option<PoolRoom>> {
         self.pool_of_data().map(|pool| zfs_tools::room(host, pool)).transpose()
     }
 
-    /// The size that the cache of the data's files may reach, where the filesystem has one of its own: the ARC, for a dataset,
-    /// nothing where its `primarycache` leaves them out. `None` where the page cache serves them.
+    /// Maximum size of the filesystem's own cache of the data files: the ARC for a dataset, 0 if its `primarycache`
+    /// excludes them. `None` where the page cache serves them.
     ///
     /// # Errors
-    /// When ZFS says what cannot be read.
+    /// When the output of ZFS cannot be parsed.
     pub fn cache_bytes_max(&self, host: &Host) -> Result<Option<u64>> {
         match self.facts.mount().filter(|mount| mount.fstype == "zfs") {
             Some(mount) if mount.is_kept_by_arc() => zfs_tools::arc_bytes_max(host),
@@ -60,32 +58,33 @@ impl BuiltStack {
         }
     }
 
-    /// In how many pieces a file of the data lies, on a filesystem that does not tell it by itself; `None` where there is no
-    /// other way, either.
+    /// Number of pieces of a data file on a filesystem that does not report extents; `None` if no other method is
+    /// available.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub(crate) fn pieces(&self, host: &Host, file: &Path) -> Result<Option<Pieces>> {
         let dataset = self.facts.mount().filter(|mount| mount.fstype == "zfs").map(|mount| &mount.source);
         dataset.map(|dataset| zfs_places::pieces(host, dataset, file)).transpose()
     }
 
-    /// The pool that the data stand on; `None` where they stand on several, or on none.
+    /// The pool below the data; `None` if there are several, or none.
     fn pool_of_data(&self) -> Option<&str> {
-        // A folder of the machine's own has no node for its pool.
+        // An existing folder of the machine has no node for its pool.
         let mount = self.facts.mount().filter(|mount| mount.fstype == "zfs");
         let of_mount = mount.and_then(|mount| mount.source.split('/').next());
-        // A filesystem on a volume of a pool does not name it.
+        // A filesystem on a volume of a pool does not name the pool.
         let way = self.facts.way_down(self.facts.data.as_ref()).into_iter().filter(|(_, role, _)| *role == Role::Data);
         let grounds = way.flat_map(|(_, _, node)| node.grounds.iter().map(|of| GroundName::of(&node.name, &of.name)));
         let below: BTreeSet<&str> = grounds.filter_map(|name| self.grounds.get(&name).and_then(pool_name)).collect();
         of_mount.or_else(|| below.first().copied().filter(|_| below.len() == 1))
     }
 
-    /// Why a layer below the filesystems takes nothing more, such as a thin pool that is full; `None` where all have room.
+    /// Reason why a layer below the filesystems accepts no more writes, such as a full thin pool; `None` if all have
+    /// room.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     pub(crate) fn full_below(&self, host: &Host, spec: &StackSpec) -> Result<Option<String>> {
         for node in &spec.nodes {
             if let Some(why) = known(node)?.full(host, &inputs(node, &self.grounds)?, &node.options)? {
@@ -95,14 +94,14 @@ impl BuiltStack {
         Ok(None)
     }
 
-    /// Whether a text names this stack: a folder of it, or a pool that it has built.
+    /// True if a text names this stack: one of its folders, or a pool that it has built.
     pub fn is_named_in(&self, text: &str) -> bool {
         let folders = self.folders.values().map(|folder| folder.display().to_string());
         let pools = self.grounds.values().filter_map(pool_name).map(str::to_owned);
         folders.chain(pools).any(|name| text.contains(&name))
     }
 
-    /// Names of the ZFS pools that it stands on: those that it has built, and those of the datasets that its folders lie on.
+    /// Names of the ZFS pools below it: those it has built, and those of the datasets that hold its folders.
     pub fn pools(&self) -> Vec<String> {
         let built = self.grounds.values().filter_map(pool_name);
         let mounts = self.facts.nodes.iter().flat_map(|node| &node.grounds).filter_map(|ground| ground.mount.as_ref());
@@ -122,14 +121,14 @@ fn pool_name(ground: &Ground) -> Option<&str> {
 /// Builds a stack bottom-up and reads back what is there.
 ///
 /// # Errors
-/// The layer's own, with the stack and node in front. What was made up to there is in the ledger: the caller takes
+/// The layer's own, with the stack and node in front. Everything made so far is in the ledger: the caller takes
 /// [`super::ledger::Ledger::mark`] before and undoes down to it.
 pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
     stand_up(site, spec, Grounds::new(), "build", |layer, site, inputs, node| layer.build(site, inputs, &node.options))
 }
 
-/// Opens a stack again: the grounds in `there` are taken as they are (the devices that survived a crash, or copies of
-/// them), and every node above is opened on them without being made anew.
+/// Reopens a stack: the grounds in `there` are used as they are (devices that survived a crash, or copies of them), and
+/// every node above is opened on them without being made anew.
 ///
 /// # Errors
 /// As [`build_stack`].
@@ -137,7 +136,7 @@ pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result
     stand_up(site, spec, there, "reopen", |layer, site, inputs, node| layer.reopen(site, inputs, &node.options))
 }
 
-/// Builds nodes on which no database is to lie, such as a drive by itself: what they offer, and the facts of each.
+/// Builds nodes that hold no database, such as a drive by itself; returns their grounds and facts.
 ///
 /// # Errors
 /// As [`build_stack`].
@@ -169,7 +168,7 @@ fn stand_up(
     Ok(BuiltStack { folders, grounds, facts, mark })
 }
 
-/// The nodes of a stack, each on its inputs, with what they offer.
+/// Builds or opens the nodes of a stack, each on its inputs; returns their grounds.
 fn raise<'n>(
     site: &Site<'_>,
     spec: &'n StackSpec,
@@ -216,7 +215,6 @@ fn raise<'n>(
     Ok((grounds, nodes))
 }
 
-/// What a node stands on.
 pub(super) fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
     let given = node.inputs.iter().map(|input| {
         let missing = || Error::bug(format!("`{}` uses `{}`, which does not exist", node.name, input.from));
@@ -247,8 +245,8 @@ pub(super) fn known(node: &NodeSpec) -> Result<&'static dyn Layer> {
     layer(&node.layer).ok_or_else(|| Error::user(format!("no such layer: `{}`", node.layer)))
 }
 
-/// What this machine lacks for a stack, free space included, where these images are there already. Reads, never changes;
-/// the same thing is reported once.
+/// Everything this machine lacks for a stack, including free space, given the existing images. Reads, never changes;
+/// each item is reported once.
 pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
     let mut all: Vec<Unmet> = Vec::new();
     let layers = spec.nodes.iter().filter_map(|node| Some((layer(&node.layer)?, &node.options)));
@@ -268,13 +266,13 @@ pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
     all
 }
 
-/// What layers lack of devices whose size is known before anything is built.
+/// Requirements of layers that the known sizes of the devices below do not meet.
 fn lacking_below(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
     let of = |node: &NodeSpec| layer(&node.layer)?.lacks_below(&node.options, &sizes_below(host, spec, node)?);
     spec.nodes.iter().filter_map(of).collect()
 }
 
-/// Disks that two nodes of a stack want: the second would format what the first has made.
+/// Disks claimed by two nodes of a stack: the second would format what the first has made.
 fn claimed_twice(spec: &StackSpec) -> Vec<Unmet> {
     let mut claimed: BTreeMap<String, &str> = BTreeMap::new();
     let mut twice = Vec::new();
@@ -289,19 +287,19 @@ fn claimed_twice(spec: &StackSpec) -> Vec<Unmet> {
     twice
 }
 
-/// The space that a stack takes from what others use, too. Needs of stacks that stand at the same time add up: see
+/// Shared space that a stack takes. Needs of stacks that stand at the same time add up: see
 /// [`super::needs::lacking_space`].
 pub fn spaces(spec: &StackSpec) -> Vec<Space> {
     spec.nodes.iter().filter_map(|node| layer(&node.layer)?.space(&node.options)).collect()
 }
 
-/// What a ground of a stack offers at most, as far as that is known before anything is built.
+/// Maximum capacity of a ground, if it is known before the build.
 pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
     let node = spec.node(ground.node())?;
     layer(&node.layer)?.capacity(&node.options, &data_below(spec, node)?)
 }
 
-/// What a node offers, where the machine tells: as [`capacity`], on disks of the size that they have here.
+/// As [`capacity`] for a node, using this machine's disk sizes.
 pub(super) fn size(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Bytes> {
     if node.layer == disk::NAME {
         return disk::size(host, &node.options);
@@ -314,7 +312,7 @@ fn sizes_below(host: &Host, spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Byt
     data.map(|input| size(host, spec, spec.node(input.from.node())?)).collect()
 }
 
-/// The capacities of what a node stores data on, where all are known.
+/// Capacities of a node's data inputs, if all are known.
 fn data_below(spec: &StackSpec, node: &NodeSpec) -> Option<Vec<Bytes>> {
     let data = node.inputs.iter().filter(|input| input.role == Role::Data);
     data.map(|input| capacity(spec, &input.from)).collect()

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(900);
 /// The pieces of a file on a dataset, once what is dirty is in the pool.
 ///
 /// # Errors
-/// With the tool's own words.
+/// With the tool's own message.
 pub(super) fn pieces(host: &Host, dataset: &str, file: &Path) -> Result<Pieces> {
     let pool = dataset.split('/').next().unwrap_or(dataset);
     host.run(&call("zpool", &["sync", pool]))?;

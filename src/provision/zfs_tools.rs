@@ -208,7 +208,7 @@ pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String,
 /// What a pool says of its room once all that was written and freed so far is in it.
 ///
 /// # Errors
-/// With the tool's own words.
+/// With the tool's own message.
 pub fn room(host: &Host, pool: &str) -> Result<PoolRoom> {
     host.run(&call("zpool", &["sync", pool]))?;
     let shown = host.run(&call("zpool", &["list", "-Hp", "-o", zpool_list::ROOM_COLUMNS, pool]))?.stdout;

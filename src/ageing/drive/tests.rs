@@ -1,4 +1,5 @@
-//! On files, which take direct writes as devices do; with root, on a loop device that ends early.
+//! Runs on files, which accept direct writes like devices; with root, also on a loop device that is shorter than
+//! announced.
 
 use super::*;
 use crate::error::Kind;
@@ -9,7 +10,7 @@ use std::cell::RefCell;
 const MIB: u64 = 1 << 20;
 const BYTES: u64 = 8 * MIB + (64 << 10);
 
-/// A file in place of a device; `None` where the folder for temporary files takes no direct writes.
+/// A file in place of a device; `None` if the temporary folder does not support direct writes.
 fn device(folder: &tempfile::TempDir) -> Option<std::path::PathBuf> {
     let path = folder.path().join("device");
     std::fs::write(&path, vec![0; BYTES as usize]).unwrap();
@@ -20,7 +21,7 @@ fn device(folder: &tempfile::TempDir) -> Option<std::path::PathBuf> {
     Some(path)
 }
 
-/// Prepares a device of so many bytes, with rounds of 20 ms. `tell` hears how far it is.
+/// Preconditions a device of this size with rounds of 20 ms. `tell` receives the progress.
 fn run(
     (path, bytes): (&Path, u64),
     interrupt: &Interrupt,
@@ -78,7 +79,7 @@ fn each_chunk_is_written_in_order_and_once_more_when_all_are() {
     assert_eq!(places, [0, 1, 2, 0, 1, 2].map(|chunk| chunk * FILL_BLOCK));
 }
 
-/// Blocks of a device of two blocks' places, after so many writes by one writer.
+/// Contents of a two-block device after this many writes by one writer.
 fn written(writes: u64, salt: u64) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("device");
@@ -100,7 +101,7 @@ fn no_write_to_a_place_has_the_bytes_of_the_one_before() {
     assert_eq!(written(2, 7), written(2, 7));
 }
 
-/// A loop device on a sparse file, which takes discards whatever was done to others; `None` without root.
+/// A loop device on a sparse file, which supports discards regardless of other devices; `None` without root.
 fn loop_device(folder: &tempfile::TempDir, bytes: u64) -> Option<OwnLoop> {
     if !users::is_root() {
         println!("skipped: a loop device needs root");
@@ -111,7 +112,6 @@ fn loop_device(folder: &tempfile::TempDir, bytes: u64) -> Option<OwnLoop> {
     OwnLoop::on(&file)
 }
 
-/// A drive of a test, with one round.
 fn drive<'a>(path: &'a Path, interrupt: &'a Interrupt, held: &'a dyn Fn(&File) -> Result<()>) -> Drive<'a> {
     Drive {
         path,
@@ -207,7 +207,7 @@ fn what_a_device_refuses_is_told_with_its_offset() {
     let folder = tempfile::tempdir().unwrap();
     let Some(own) = loop_device(&folder, 8 * MIB) else { return };
     let device = own.0.clone();
-    // It is said to be larger than it is.
+    // The size given is larger than the device.
     let error = run((&device, 12 * MIB), &Interrupt::never(), 1, &|_| Ok(())).unwrap_err();
     drop(own);
     let text = error.chain();

@@ -1,11 +1,10 @@
-//! A bcache made for real, where the kernel has it; and what is refused before.
+//! Builds a real bcache if the kernel supports it, and checks what is refused before.
 
 use super::*;
 use crate::provision::mount_table;
 use crate::provision::test_site::{TestPlace, options_of, stands_and_dies, text};
 use crate::record::stack::StackSpec;
 
-/// On `d1`, cached on `d2`.
 fn cached(place: &TestPlace, options: Options) -> StackSpec {
     let mut spec = place.on_volume("bcache", options, 2, "64MiB");
     spec.nodes.iter_mut().find(|node| node.name == "bcache").unwrap().inputs[1].role = Role::Cache;
@@ -89,7 +88,7 @@ fn what_somebody_puts_on_a_busy_device_is_not_wiped() {
         sleep(2 * mount_table::BUSY_PAUSE);
         let file = std::fs::File::options().write(true).open(device).unwrap();
         files::write_all_at(&file, &superblock, 1024).unwrap();
-        // Longer than between two tries.
+        // Longer than the pause between two attempts.
         sleep(10 * mount_table::BUSY_PAUSE);
         drop((file, held));
     });

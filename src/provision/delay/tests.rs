@@ -1,4 +1,4 @@
-//! Slow and failing devices made for real, where the kernel has their targets; and what is refused before.
+//! Builds real slow and failing devices if the kernel has the targets, and checks what is refused before.
 
 use super::*;
 use crate::host::command::Command;
@@ -81,11 +81,11 @@ fn a_disk_that_fails_altogether_gives_errors_and_its_stack_is_still_undone() {
     let mapping = things.iter().find(|(_, thing)| thing.kind == "mapping").unwrap().1.mark("name").unwrap();
     let dmsetup = |args: &[&str]| place.host.run(&Command::new("dmsetup").args(args)).unwrap().stdout;
     let sectors = dmsetup(&["table", mapping]).split_whitespace().nth(1).unwrap().to_owned();
-    // The target `error` refuses every request.
+    // The target `error` rejects every request.
     dmsetup(&["load", mapping, "--table", &format!("0 {sectors} error")]);
     dmsetup(&["resume", mapping]);
-    // EIO of the sync, or EROFS where the journal's own thread met the errors first (ext4_sync_file, fs/ext4/fsync.c); then the
-    // write itself may be refused (ext4_journal_check_start, fs/ext4/ext4_jbd2.c).
+    // EIO from the sync, or EROFS if the journal thread hit the errors first (ext4_sync_file, fs/ext4/fsync.c); then
+    // the write itself may fail (ext4_journal_check_start, fs/ext4/ext4_jbd2.c).
     let refused = std::io::Write::write_all(&mut file, &[1; 8192]).and_then(|()| file.sync_all()).unwrap_err();
     let refused = Errno::from_io_error(&refused);
     assert!(matches!(refused, Some(Errno::IO | Errno::ROFS)), "{refused:?}");

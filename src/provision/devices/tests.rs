@@ -1,4 +1,4 @@
-//! Tests of the way down from a folder to its devices, on fake trees as the kernel lays them out.
+//! Tests of the walk from a folder to its devices, on fake trees in the kernel's layout.
 
 use super::{DeviceWalk, DevicesBelow, WayEnd};
 use crate::host::Host;
@@ -113,7 +113,7 @@ fn a_loop_on_a_partition_leads_to_the_whole_disk() {
     assert_eq!(below.on, [vec![1], vec![2], vec![]]);
 }
 
-/// What the kernel shows of a multipath NVMe: the device in front counts nothing and has no queue, its paths are hidden.
+/// A multipath NVMe as the kernel shows it: the device in front counts nothing and has no queue, its paths are hidden.
 fn multipath(tree: &Tree) {
     let zeroes = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
     let wwid = ("wwid", "eui.01");
@@ -236,7 +236,7 @@ fn a_mount_below_an_image_that_sends_no_flushes_is_named_at_its_device() {
     ] {
         assert_eq!(of_mount(inner, outer, "/data", device), wanted, "{inner}, {outer}, {device}");
     }
-    // What the folder itself is mounted with is said by its own node.
+    // The options of the folder's own mount are recorded with its own node.
     assert_eq!(of_mount("ext4 /dev/loop0 rw,nobarrier", xfs, "/mnt", "7:1"), []);
 }
 

@@ -7,38 +7,36 @@ use crate::provision::sysfs::{self, DeviceNumber};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// A disk of this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundDisk {
     /// Path without symlinks: `/dev/nvme0n1`.
     pub path: PathBuf,
-    /// Path that does not change with the order of discovery; `None` where udev made none.
+    /// Path that does not depend on the order of discovery; `None` if udev made none.
     pub by_id: Option<PathBuf>,
-    /// Model as the device tells it.
+    /// Model reported by the device.
     pub model: Option<String>,
-    /// Serial as the device tells it.
+    /// Serial reported by the device.
     pub serial: Option<String>,
-    /// World wide name as the device tells it.
+    /// World wide name reported by the device.
     pub wwn: Option<String>,
-    /// Size in bytes.
     pub size_bytes: Option<u64>,
-    /// `write back` or `write through`, as the kernel has it.
+    /// `write back` or `write through`, as the kernel shows it.
     pub write_cache: Option<String>,
-    /// The I/O scheduler in force.
+    /// The active I/O scheduler.
     pub scheduler: Option<String>,
-    /// Whether it rotates, as it says.
+    /// True if the device reports that it rotates.
     pub rotational: Option<bool>,
-    /// What uses it now, in words; empty when nothing does.
+    /// Current users of the device, as text; empty if there are none.
     pub in_use: Vec<String>,
 }
 
-/// Kernel names of block devices that are no disks: loop devices, memory, optical and floppy drives.
+/// Kernel names of block devices that are not disks: loop devices, memory, optical and floppy drives.
 const NO_DISKS: [&str; 5] = ["loop", "ram", "zram", "sr", "fd"];
 
-/// Starts of names below `/dev/disk/by-id` that tell neither model nor serial.
+/// Prefixes of names below `/dev/disk/by-id` that contain neither model nor serial.
 const OPAQUE: [&str; 3] = ["wwn-", "nvme-eui.", "nvme-nvme."];
 
-/// Every disk with a size, by name. Reads, never changes.
+/// Every disk with a size, sorted by name. Reads, never changes.
 pub fn found(host: &Host) -> Vec<FoundDisk> {
     let links: Vec<PathBuf> = folders::list(Path::new("/dev/disk/by-id")).unwrap_or_default();
     let names = host.names_in("/sys/block").into_iter();
@@ -52,7 +50,7 @@ fn look_at(host: &Host, name: &str, links: &[PathBuf]) -> Option<FoundDisk> {
     let node = DeviceNumber::named(host, name)?;
     let identity = Identity::of(host, node);
     identity.size_bytes.filter(|bytes| *bytes > 0)?;
-    // A slash in a kernel name stands as `!` in sysfs (cciss!c0d0).
+    // A slash in a kernel name is `!` in sysfs (cciss!c0d0).
     let path = Path::new("/dev").join(name.replace('!', "/"));
     let of_it = |link: &&PathBuf| paths::resolved(link) == path;
     let is_opaque = |link: &&PathBuf| {
@@ -71,7 +69,7 @@ fn look_at(host: &Host, name: &str, links: &[PathBuf]) -> Option<FoundDisk> {
         write_cache: node.attribute(host, "queue/write_cache"),
         scheduler: node.attribute(host, "queue/scheduler").map(|text| sysfs::chosen(&text).to_owned()),
         rotational: node.flag(host, "queue/rotational"),
-        // Without root nobody may open a disk, which does not mean that something uses it.
+        // Without root opening a disk fails, which does not mean that it is in use.
         in_use: uses.into_iter().filter(|used| !used.contains("Permission denied")).collect(),
         path,
     })

@@ -1,4 +1,4 @@
-//! Tests of the guard before disks, on real loop devices that a fake sysfs gives a serial.
+//! Tests of the guard on real loop devices, to which a fake sysfs gives a serial.
 
 use super::{Disk, contents};
 use crate::host::Host;
@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::Path;
 
-/// A blank loop device, and a host whose sysfs says that it has a serial.
+/// A blank loop device, and a host whose sysfs gives it a serial.
 struct Bench {
     place: TestPlace,
     device: BlockDevice,
@@ -25,7 +25,7 @@ impl Bench {
     fn new() -> Option<Bench> {
         let place = TestPlace::new()?;
         let mut image = options_of(&[("loop", text("64MiB")), ("in", text(place.path().to_str().unwrap()))]);
-        // Which reads as zeros, as a blank disk.
+        // It reads as zeros, like a blank disk.
         image.set("sparse", OptionValue::Boolean(true));
         let built = crate::provision::layer("loop").unwrap().build(&place.site("disk"), &[], &image).unwrap();
         let Ground::Device(path) = built.grounds[0].clone() else { panic!() };
@@ -109,7 +109,7 @@ fn a_blank_disk_with_the_right_serial_is_taken_and_blank_again_after() {
 #[test]
 fn a_disk_with_bytes_but_no_signature_is_not_taken_for_blank() {
     let Some(bench) = Bench::new() else { return };
-    // At its very end, where only the last look of all comes.
+    // At the very end, which only the last check of all reads.
     let file = fs::OpenOptions::new().write(true).open(bench.path()).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, b"precious", (64 << 20) - 8).unwrap();
     file.sync_all().unwrap();
@@ -133,7 +133,7 @@ fn what_is_written_behind_the_mark_of_a_run_is_somebodys_data() {
     };
     used().unwrap();
     used().unwrap();
-    // A device whose records are gone, or were never here, is known by nothing.
+    // A device whose records are missing is unknown.
     let (records, away) = (bench.root.path().join("var/lib/pgstrata/disks"), bench.root.path().join("away"));
     fs::rename(&records, &away).unwrap();
     let error = bench.error(&bench.options("S5GX", false));

@@ -1,4 +1,4 @@
-//! What a plan needs of a guest, and how its disks are known in a kernel's files that are made up. That they work is seen in a
+//! Disks that a plan needs from a guest, and their recognition in fake kernel files. That they work is tested in a
 //! guest: `tests/guest/disks.rs`.
 
 use super::*;
@@ -89,7 +89,7 @@ fn what_was_held_before_the_guest_was_killed_is_free_again() {
     assert_eq!(taken(&place.site("x")), ["pgstrata-2"]);
     assert!(OwnDisk.undo(&place.host, &used("pgstrata-2", "now")).is_ok());
     assert!(OwnDisk.undo(&place.host, &Thing::new(NAME, "image")).is_err());
-    // The thing of another layer cannot be undone: it was never made.
+    // A ledger entry of another layer cannot be undone: that thing was never made.
     let things = place.ledger().open_things();
     place.ledger().undone(things.last().unwrap().0).unwrap();
     place.clean();

@@ -1,7 +1,7 @@
-//! Parameters of the modules of ZFS, by name: an option of the layer that loads them.
+//! Parameters of the ZFS modules, by name: an option of the layer that loads them.
 //!
-//! There are hundreds, and each version has others, so that there is no list of them here. A parameter is a knob like
-//! others: noted in the ledger, read back, put back.
+//! There are hundreds, and they change with the version, so there is no list of them here. A parameter is a knob like
+//! others: entered into the ledger, read back, restored.
 
 use super::parameter::{MODULES, PARAMETER, folder, is_name};
 use super::setting::KnobOwner;
@@ -13,26 +13,23 @@ use crate::provision::ledger::Ledger;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::BTreeMap;
 
-/// Key of the parameters.
 pub const KEY: &str = "module";
 
-/// Parameters as an option of a layer.
 pub const PARAMETERS: OptionSpec = OptionSpec::optional(KEY, OptionKind::Properties).doc(
     "Parameters of the ZFS module by name, set for the trial and restored afterwards: { zfs_arc_max = \"2GiB\" }.",
 );
 
-/// The file of a parameter.
 fn path_of(host: &Host, name: &str) -> Option<String> {
     let mut paths = MODULES.iter().map(|module| format!("{}{name}", folder(module)));
     paths.find(|path| is_name(name) && host.exists(path))
 }
 
-/// What a parameter shows.
+/// The value that a parameter shows.
 pub fn shown(host: &Host, name: &str) -> Option<String> {
     setting::shown(host, &path_of(host, name)?)
 }
 
-/// What is asked of parameters, as the kernel takes it.
+/// Requested values of parameters, in the kernel's format.
 fn asked(parameters: &Options) -> impl Iterator<Item = (&str, String)> {
     parameters.0.iter().filter_map(|(name, value)| {
         let text = match value {
@@ -43,10 +40,10 @@ fn asked(parameters: &Options) -> impl Iterator<Item = (&str, String)> {
     })
 }
 
-/// Checks their names. Which there are, the machine's module says.
+/// Checks the syntax of their names. The machine's module determines which exist.
 ///
 /// # Errors
-/// The name that is none.
+/// The invalid name.
 pub fn check(parameters: &Options) -> Result<(), OptionProblem> {
     match parameters.0.keys().find(|name| !is_name(name)) {
         Some(name) => Err(OptionProblem::at(KEY, format!("`{name}` is not the name of a parameter"))),
@@ -57,11 +54,11 @@ pub fn check(parameters: &Options) -> Result<(), OptionProblem> {
 /// Statistics of the ARC.
 pub const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
-/// Limits of the ARC, each with the counter that shows what is in force. The parameter may show something else: a limit out
-/// of bounds is shown and not followed, and 0, which stands for the default at first, changes nothing later.
+/// Limits of the ARC, each with the counter that shows the value in force. The parameter may differ: an out-of-range
+/// limit is shown but ignored, and 0, which means the default at first, changes nothing later.
 const LIMITS: [(&str, &str); 2] = [("zfs_arc_max", "c_max"), ("zfs_arc_min", "c_min")];
 
-/// The limit in force that a parameter sets; `None` for parameters that set none.
+/// The limit in force that a parameter sets; `None` for other parameters.
 fn limit(host: &Host, name: &str) -> Result<Option<u64>> {
     let Some((_, counter)) = LIMITS.iter().find(|(limit, _)| *limit == name) else { return Ok(None) };
     Ok(kstat::named(ARCSTATS, &host.read(ARCSTATS)?)?.get(*counter).copied())
@@ -79,8 +76,8 @@ fn check_limit(host: &Host, name: &str, asked: &str) -> Result<()> {
     }
 }
 
-/// What is asked of parameters, in an order in which each limit of the ARC lies within the other one when it is set. The
-/// ledger's walk puts them back the other way round, where the same holds.
+/// The requested parameters, in an order that keeps each ARC limit within the other one while they are set. The
+/// ledger's walk restores them in reverse, where the same holds.
 fn ordered<'p>(host: &Host, parameters: &'p Options) -> Result<Vec<(&'p str, String)>> {
     let mut all: Vec<(&str, String)> = asked(parameters).collect();
     let most = limit_if_shown(host)?;
@@ -91,12 +88,12 @@ fn ordered<'p>(host: &Host, parameters: &'p Options) -> Result<Vec<(&'p str, Str
     Ok(all)
 }
 
-/// The most that the ARC takes now; `None` where the modules do not tell.
+/// Current maximum of the ARC; `None` if the modules do not report it.
 fn limit_if_shown(host: &Host) -> Result<Option<u64>> {
     if host.exists(ARCSTATS) { limit(host, LIMITS[0].0) } else { Ok(None) }
 }
 
-/// Sets parameters, each entered into the ledger first, and returns what they show.
+/// Sets parameters, each entered into the ledger first, and returns the values they show.
 ///
 /// # Errors
 /// When the modules have no such parameter, or the kernel refuses the value or shows another one after it.
@@ -177,7 +174,7 @@ mod tests {
                 ordered(&host, &asked).unwrap().into_iter().map(|(name, _)| name.to_owned()).collect();
             names
         };
-        // 2 GiB are in force as the upper one.
+        // The upper limit in force is 2 GiB.
         assert_eq!(order("32MiB", "64MiB"), ["zfs_arc_min", "zfs_arc_max"]);
         assert_eq!(order("3GiB", "4GiB"), ["zfs_arc_max", "zfs_arc_min"]);
     }

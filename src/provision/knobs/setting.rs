@@ -1,8 +1,8 @@
-//! One knob: set, with the ledger before it, and put back.
+//! Sets one knob, after entering it into the ledger, and restores it.
 //!
-//! A knob's entry holds its file, the value before and ours. What the kernel shows decides on undoing: ours is put back;
-//! anything else was set by somebody meanwhile, is newer than our wish, and stays. So is what a kernel shows that was
-//! booted since, or a device that is not the same any more: neither holds anything of ours.
+//! A knob's entry holds its file, the previous value and ours. The value that the kernel shows decides on undoing: ours
+//! is replaced by the previous one; any other was set by somebody meanwhile, is newer, and stays. A kernel booted
+//! since, or a device that has been replaced, is left alone too: neither holds anything of ours.
 
 use super::parameter::{PARAMETER, is_parameter};
 use super::{Drags, Knob, of_device, of_machine};
@@ -11,31 +11,30 @@ use crate::host::Host;
 use crate::provision::ledger::{Ledger, Thing};
 use crate::provision::sysfs::{self, DeviceNumber};
 
-/// Owner of knobs in the ledger.
+/// Ledger owner of knobs.
 pub const OWNER: &str = "knob";
 
-/// Mark of what was in force where the knob showed something else.
+/// Ledger mark of the value in force if the knob showed another.
 const IN_FORCE: &str = "in force";
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const SYSFS: &str = "/sys/dev/block/";
 
-/// Whose knob it is, and by what that is known later.
+/// Owner of a knob, and how to recognize it later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KnobOwner {
     /// The device; `None` for the machine.
     node: Option<DeviceNumber>,
-    /// The kernel's number for this very attachment of the device (`diskseq`, since Linux 5.15).
+    /// The kernel's number for this attachment of the device (`diskseq`, since Linux 5.15).
     sequence: Option<String>,
     /// Id of this boot.
     boot: String,
-    /// The file of a module's parameter.
+    /// File of a module's parameter.
     file: Option<String>,
-    /// What is in force, where the parameter does not show it: writing what it shows would not bring it back.
+    /// The value in force, if the parameter does not show it: writing the shown value would not restore it.
     in_force: Option<String>,
 }
 
-/// Id of this boot.
 pub(in crate::provision) fn boot(host: &Host) -> String {
     host.read_optional(BOOT_ID).unwrap_or_default()
 }
@@ -45,7 +44,6 @@ impl KnobOwner {
         KnobOwner { node: None, sequence: None, boot: boot(host), file: None, in_force: None }
     }
 
-    /// A parameter of a module of the kernel.
     pub fn parameter(host: &Host, file: String, in_force: Option<String>) -> KnobOwner {
         KnobOwner { file: Some(file), in_force, ..KnobOwner::machine(host) }
     }
@@ -64,20 +62,20 @@ impl KnobOwner {
     }
 }
 
-/// What a knob shows: the word in brackets where it lists what it could be.
+/// Value that a knob shows: the word in brackets if it lists alternatives.
 pub(super) fn shown(host: &Host, path: &str) -> Option<String> {
     Some(sysfs::chosen(&host.read_optional(path)?).to_owned())
 }
 
-/// The knob that another one drags along, with its file beside the first one's.
+/// The knob that another one affects, with its file next to the first one's.
 fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
     let (Drags::Rival(name) | Drags::Reset(name)) = knob.drags else { return None };
     let other = of_machine(name).or_else(|| of_device(name))?;
     Some((other, format!("{}{}", path.strip_suffix(knob.file)?, other.file)))
 }
 
-/// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
-/// Returns whether it had another one.
+/// Sets a knob: enters its value into the ledger, writes, reads back. Does nothing if the value is already set. Returns
+/// true if it changed.
 pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
     let path = &of.path_of(knob);
     let lacks =
@@ -111,7 +109,7 @@ pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOw
         Some(now) if now == ours => Ok(true),
         now => {
             let now = now.unwrap_or_default();
-            // A value that the kernel has bent is not ours to the eye of `undo`.
+            // `undo` would not recognize a value that the kernel adjusted as ours.
             if now != old {
                 put_back(host, knob, &thing)?;
             }
@@ -120,7 +118,7 @@ pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOw
     }
 }
 
-/// The kernel rounds read-ahead to whole pages; what it then shows would not be known as ours after a crash.
+/// The kernel rounds read-ahead to whole pages; the value it then shows would not be recognized as ours after a crash.
 fn refuse_rounded(knob: &Knob, ours: &str) -> Result<()> {
     let page_kb = rustix::param::page_size() as u64 / 1024;
     match ours.parse::<u64>() {
@@ -131,19 +129,19 @@ fn refuse_rounded(knob: &Knob, ours: &str) -> Result<()> {
     }
 }
 
-/// Undoes one knob of the ledger. Does nothing where it shows neither our value nor, half put back, the old one.
+/// Undoes one knob of the ledger. Does nothing unless it shows our value or, half restored, the old one.
 ///
 /// # Errors
-/// When it shows our value and cannot be put back, or the entry names a file that is no knob's.
+/// When it shows our value and cannot be restored, or the entry names a file that is not a knob's.
 pub(in crate::provision) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     let knob = known(thing)?;
     let Some(now) = still_there(host, thing)? else { return Ok(()) };
-    // A walk that was killed between the two writes has left what the first one reset.
+    // A walk killed between the two writes leaves the other knob reset.
     let half_back = now == thing.mark("old")? && matches!(knob.drags, Drags::Reset(_));
     if now == thing.mark("ours")? || half_back { put_back(host, knob, thing) } else { Ok(()) }
 }
 
-/// The knobs of the ledger from a mark on that do not show our value (any more): undoing leaves them. In words.
+/// Describes the knobs entered since a mark that do not show our value (any more): undoing leaves them.
 pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
     let things = ledger.open_things().into_iter().filter(|(number, thing)| *number >= mark && thing.owner == OWNER);
     let stray = |thing: &Thing| {
@@ -163,7 +161,7 @@ pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
     things.filter_map(|(_, thing)| stray(&thing)).collect()
 }
 
-/// The knob of an entry, if its file is one of that knob's: a ledger must not make root write elsewhere.
+/// The knob of an entry, if the file is one of that knob's: a ledger must not make root write elsewhere.
 fn known(thing: &Thing) -> Result<&'static Knob> {
     let path = thing.mark("path")?;
     let of_machine = of_machine(&thing.kind).filter(|knob| knob.file == path);
@@ -178,7 +176,7 @@ fn known(thing: &Thing) -> Result<&'static Knob> {
         .ok_or_else(|| Error::host(format!("{path} is not a knob that pgstrata sets")))
 }
 
-/// What the knob of an entry shows; `None` where it is gone, or another boot's or device's by now.
+/// Current value of an entry's knob; `None` if it is gone, or belongs to another boot or device by now.
 fn still_there(host: &Host, thing: &Thing) -> Result<Option<String>> {
     let path = thing.mark("path")?;
     let node = path.strip_prefix(SYSFS).and_then(|rest| DeviceNumber::parse(rest.split('/').next()?));
@@ -187,16 +185,16 @@ fn still_there(host: &Host, thing: &Thing) -> Result<Option<String>> {
     Ok(shown(host, path).filter(|_| same))
 }
 
-/// Writes what was there before, and what that drags along.
+/// Writes the previous value, and that of the affected knob.
 fn put_back(host: &Host, knob: &Knob, thing: &Thing) -> Result<()> {
     let (path, old) = (thing.mark("path")?, thing.mark("old")?);
     let other = dragged(knob, path);
     let noted = thing.marks.get("dragged").map_or("", String::as_str);
     match (&knob.drags, &other) {
-        // 0 means that the rival was in force, and is not taken; writing the rival brings it about.
+        // 0 means that the rival was in force, and the kernel rejects 0; writing the rival has the same effect.
         (Drags::Rival(_), Some((_, rival))) if old == "0" => {
             if noted == "0" {
-                // The kernel forgets the other one only when this one changes.
+                // The kernel resets the other one only when this one changes.
                 host.write(rival, "1")?;
             }
             host.write(rival, noted)?;
@@ -225,34 +223,34 @@ fn put_back(host: &Host, knob: &Knob, thing: &Thing) -> Result<()> {
     Ok(())
 }
 
-/// The file beside a limit of discards that says of what each discard is a multiple.
+/// The file next to a discard limit that holds the granularity of discards.
 fn granularity(host: &Host, limit: &str) -> Option<u64> {
     shown(host, &limit.replace("discard_max_bytes", "discard_granularity"))?.parse().ok()
 }
 
-/// Whether a device takes no limit of discards other than 0. Where the limit is 0, newer kernels make the granularity 0, too
-/// (seen with Linux 6.18), and take only its multiples.
+/// True if a device accepts no discard limit other than 0. While the limit is 0, newer kernels set the granularity to 0
+/// too (seen with Linux 6.18), and accept only multiples of it.
 fn takes_no_limit(host: &Host, path: &str) -> bool {
     granularity(host, path) == Some(0)
 }
 
-/// Whether a device is made anew for each trial, by the device mapper or on an image.
+/// True if a device is made anew for each trial, by the device mapper or on an image.
 fn goes_with_the_trial(host: &Host, path: &str) -> bool {
     let device = path.strip_suffix(super::DISCARDS.file).unwrap_or(path);
     ["dm", "loop"].iter().any(|kind| host.exists(format!("{device}{kind}")))
 }
 
-/// What a limit of discards is tried to be put back to, in this order. The kernel shows limits that it does not take
-/// (`queue_discard_max_store`): those that are no multiple of the granularity, and those beyond 32 bits. It lowers what is more
-/// than the device can.
+/// Candidates for restoring a discard limit, in order. The kernel shows limits that it rejects
+/// (`queue_discard_max_store`): those that are not a multiple of the granularity, and those beyond 32 bits. It lowers
+/// any that exceed the device's capability.
 fn limits_like(old: u64, granularity: u64) -> [u64; 3] {
-    // What the kernel looks at are the low bits.
+    // The kernel checks only the low bits.
     let step = granularity.max(1).next_power_of_two();
     [old, old.checked_next_multiple_of(step).unwrap_or(old), old.min(u64::from(u32::MAX)) / step * step]
 }
 
-/// Lets the kernel send discards again, in pieces as large as it takes. Where it takes no limit any more, it stays as it is:
-/// [`strayed`] has told that.
+/// Re-enables discards, with the largest limit that the kernel accepts. If it accepts none, discards stay off:
+/// [`strayed`] has reported that.
 fn discards_back(host: &Host, path: &str, old: &str) -> Result<()> {
     let limit: u64 = old.parse().map_err(|_| Error::bug(format!("`{old}` is no limit of discards")))?;
     let mut refused = None;

@@ -13,7 +13,6 @@ const BOOT: &str = "proc/sys/kernel/random/boot_id";
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";
 const SCHEDULER: &str = "sys/dev/block/7:1/queue/scheduler";
 
-/// A fake machine with a ledger.
 struct Fake {
     root: tempfile::TempDir,
     host: Host,
@@ -59,7 +58,7 @@ impl Fake {
         set(&self.host, &self.ledger, of_device("scheduler").unwrap(), &device, value).unwrap();
     }
 
-    /// Undoes everything; the ledger holds nothing after it.
+    /// Undoes everything and checks that the ledger is empty.
     fn undo(&self) {
         let failures = undo_from(&self.ledger, 0, &Undoers::new(), &self.host);
         assert!(failures.is_empty() && self.ledger.open_things().is_empty(), "{failures:?}");
@@ -189,7 +188,6 @@ fn a_knob_that_the_kernel_lacks_is_unmet() {
     assert_eq!(unmet(&fake.host, &options_of(&[("vm.dirty_bytes", text("default"))])), []);
 }
 
-/// A loop device of a test.
 fn device_of(place: &TestPlace) -> Ground {
     let image = options_of(&[("loop", text("8MiB")), ("in", text(place.path().to_str().unwrap()))]);
     super::super::layer("loop").unwrap().build(&place.site("q"), &[], &image).unwrap().grounds[0].clone()
@@ -202,7 +200,7 @@ fn path_of(device: &Ground) -> &std::path::Path {
     }
 }
 
-/// What its four knobs show.
+/// Values of its four knobs.
 fn queue_of(host: &Host, device: &Ground) -> Vec<String> {
     let of = KnobOwner::device(host, BlockDevice::find(path_of(device)).unwrap().node);
     OF_DEVICE.iter().map(|knob| shown(host, &of.path_of(knob)).unwrap()).collect()
@@ -256,7 +254,7 @@ fn a_stacks_device_has_the_knobs_of_the_plan_and_its_own_ones_back_after_it() {
 fn a_run_that_dies_at_any_knob_gives_the_device_back_as_it_was() {
     let Some(place) = TestPlace::new() else { return };
     let device = device_of(&place);
-    // Not the kernel's own defaults: these come back by themselves when a scheduler changes.
+    // Not the kernel's own defaults: these return by themselves when a scheduler changes.
     let host = &place.host;
     let node = KnobOwner::device(host, BlockDevice::find(path_of(&device)).unwrap().node);
     let first = shown(host, &node.path_of(of_device("nr_requests").unwrap())).unwrap();
@@ -273,7 +271,7 @@ fn a_run_that_dies_at_any_knob_gives_the_device_back_as_it_was() {
             assert_eq!(queue_of(host, &device), before, "at entry {entry}");
         }
     }
-    // A walk that dies between a knob and what the kernel reset with it.
+    // A walk that dies between a knob and the one that the kernel reset with it.
     place.ledger().die(Death::Before(u64::MAX));
     let mark = place.ledger().mark();
     set_queue(host, place.ledger(), std::slice::from_ref(&device), &queue(&[("scheduler", text("mq-deadline"))]))
@@ -293,7 +291,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
     let before = queue_of(&place.host, &device);
     for (knob, value, words) in [
         ("scheduler", text("no-such"), "valid values: none"),
-        // Below the fewest that the kernel has: it takes the value and makes another one of it.
+        // Below the kernel's minimum, which it silently raises.
         ("nr_requests", OptionValue::Integer(2), "the kernel then reports `4`"),
         ("nr_requests", OptionValue::Integer(1 << 30), "Invalid argument"),
         ("read_ahead_kb", OptionValue::Integer(130), "not a multiple of the page size"),
@@ -307,7 +305,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
     place.clean();
 }
 
-/// One test for all of them: they are the machine's, and there is only one.
+/// One test for all of them: they belong to the machine, and there is only one.
 #[test]
 fn knobs_of_this_machine_are_set_read_back_and_put_back() {
     let Some(place) = TestPlace::new() else { return };
@@ -334,7 +332,7 @@ fn knobs_of_this_machine_are_set_read_back_and_put_back() {
         assert!(undo_from(place.ledger(), mark, &Undoers::new(), host).is_empty());
         assert_eq!(in_force(host), before, "{death:?}");
     }
-    // Bytes were in force before, and a ratio is asked for.
+    // The bytes knob was in force, and the plan requests a ratio.
     place.ledger().die(Death::Before(u64::MAX));
     set_machine(host, place.ledger(), &options_of(&[("vm.dirty_bytes", text("512MiB"))])).unwrap();
     let inner = place.ledger().mark();
@@ -365,14 +363,14 @@ fn a_kernel_that_takes_no_discards_back_is_told_and_nothing_is_stuck() {
     assert_eq!(fake.get(&format!("{queue}/discard_max_bytes")), "8192");
 }
 
-/// Of a kind that shows a limit which it does not take back: no multiple of its granularity.
+/// On a device whose shown limit the kernel rejects: not a multiple of its granularity.
 #[test]
 fn discards_of_a_real_device_are_off_for_a_stack_and_back_as_far_as_the_kernel_takes_that() {
     let Some(place) = TestPlace::new() else { return };
     let file = place.path().join("sparse");
     fs::File::create(&file).unwrap().set_len(8 << 20).unwrap();
     let host = &place.host;
-    // One of our own: a kernel may take no discards on it for the rest of its life.
+    // On a device of our own: the kernel may refuse to re-enable its discards for the rest of its life.
     let Some(own) = loops::OwnLoop::on(&file) else { return };
     let path = own.0.clone();
     let owner = KnobOwner::device(host, BlockDevice::find(&path).unwrap().node);

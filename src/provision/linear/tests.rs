@@ -1,4 +1,4 @@
-//! Parts of devices made for real, where the kernel has the device mapper; and what is refused before.
+//! Builds real parts of devices if the kernel has the device mapper, and checks what is refused before.
 
 use super::*;
 use crate::host::command::Command;
@@ -33,7 +33,7 @@ fn a_part_stands_and_a_build_that_dies_anywhere_leaves_nothing() {
     let spec = |place: &TestPlace| place.on_volume("linear", asked("50%", "64MiB"), 1, "192MiB");
     stands_and_dies("linear", spec, |place, built| {
         assert_eq!(built.facts.node("linear").unwrap().details["start"], "96 MiB");
-        // What is written to the part lies in the image from its start on.
+        // Data written to the part are in the image from the part's start on.
         fs::write(built.folder().join("there"), [0xA5; 1 << 20]).unwrap();
         place.host.run(&Command::new("sync")).unwrap();
         let image = fs::read_dir(place.path()).unwrap().filter_map(|entry| fs::read(entry.ok()?.path()).ok());

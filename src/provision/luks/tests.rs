@@ -1,4 +1,4 @@
-//! Encrypted devices made for real, where the kernel has dm-crypt; and what is refused before.
+//! Builds real encrypted devices if the kernel has dm-crypt, and checks what is refused before.
 
 use super::*;
 use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text, texts};

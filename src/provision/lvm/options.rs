@@ -1,4 +1,4 @@
-//! The options of a volume group and its volumes: sizes, arguments of lvcreate, and whether LVM has it so.
+//! Options of a volume group and its volumes: sizes, arguments of lvcreate, and the comparison with LVM's report.
 
 use crate::error::{Error, Result};
 use crate::provision::knobs;
@@ -6,16 +6,16 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 
-/// How large a volume is to be.
+/// Requested size of a volume.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
     Bytes(u64),
-    /// Of the group, or of the pool where volumes are thin.
+    /// Percentage of the group, or of the pool if volumes are thin.
     Percent(f64),
 }
 
 impl Amount {
-    /// Reads `20GiB` or `80%`.
+    /// Parses `20GiB` or `80%`.
     fn parse(text: &str) -> Option<Amount> {
         match text.trim().strip_suffix('%') {
             Some(share) => {
@@ -34,14 +34,13 @@ impl Amount {
     }
 }
 
-/// One volume.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Volume {
     /// Its name in the group.
     pub name: String,
-    /// Its name among the grounds of the node; empty for the only one.
+    /// Its name among the node's grounds; empty for the only one.
     pub ground: String,
-    /// `None` where it cannot be read.
+    /// `None` if it cannot be parsed.
     pub size: Option<Amount>,
 }
 
@@ -64,14 +63,13 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
     knobs::QUEUE,
 ];
 
-/// Name of the thin pool.
 pub(super) const POOL: &str = "pool";
 /// Name of the only volume.
 const ONLY: &str = "data";
-/// Extents are 4 MiB unless asked otherwise (vgcreate(8)).
+/// Default extent size, 4 MiB (vgcreate(8)).
 const EXTENT: u64 = 4 << 20;
 
-/// The volumes in the order of the grounds.
+/// The volumes, in the order of the grounds.
 pub(super) fn volumes(options: &Options) -> Vec<Volume> {
     let size = |text: &str| Amount::parse(text);
     let named = options.table("volumes").0;
@@ -148,7 +146,7 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
     }
 }
 
-/// Checks what depends on the devices below.
+/// Checks the options against the devices below.
 ///
 /// # Errors
 /// When they are fewer than the stripes.
@@ -160,7 +158,7 @@ pub(super) fn check_devices(options: &Options, devices: usize) -> Result<()> {
     Err(Error::user(format!("{stripes} stripes need as many devices, but the group has {devices}")))
 }
 
-/// Extents that make whole stripes.
+/// Rounds a number of extents to whole stripes.
 pub(super) fn whole_stripes(options: &Options, extents: u64) -> u64 {
     if is_thin(options) { extents } else { extents - extents % stripes(options) }
 }
@@ -175,7 +173,6 @@ fn striping(options: &Options) -> Vec<String> {
     }
 }
 
-/// Arguments that make the thin pool.
 pub(super) fn pool_arguments(options: &Options, group: &str) -> Vec<String> {
     let mut arguments = vec![
         "--type=thin-pool".to_owned(),
@@ -190,13 +187,13 @@ pub(super) fn pool_arguments(options: &Options, group: &str) -> Vec<String> {
     arguments
 }
 
-/// Arguments with which a pool fails writes when it is full; lvcreate does not take them for thin pools. It else holds writes back for
-/// a minute (`no_space_timeout` of dm_thin_pool), and then fails them as if the device had failed: that would be measured as a stall.
+/// Arguments that make a full pool fail writes; lvcreate does not accept them for thin pools. By default a full pool
+/// holds writes back for a minute (`no_space_timeout` of dm_thin_pool) and then fails them as if the device had failed,
+/// which would be measured as a stall.
 pub(super) fn when_full_arguments(group: &str) -> Vec<String> {
     vec!["--errorwhenfull=y".to_owned(), format!("{group}/{POOL}")]
 }
 
-/// Arguments that make a volume.
 pub(super) fn volume_arguments(options: &Options, name: &str, extents: u64, extent: u64, group: &str) -> Vec<String> {
     let name = format!("--name={name}");
     if is_thin(options) {
@@ -210,7 +207,7 @@ pub(super) fn volume_arguments(options: &Options, name: &str, extents: u64, exte
     arguments
 }
 
-/// Compares a row of lvs with what was asked.
+/// Compares a row of lvs with the options.
 ///
 /// # Errors
 /// With the first column that differs.
@@ -234,7 +231,7 @@ pub(super) fn verify(options: &Options, volume: &Volume, row: &BTreeMap<String, 
     same(&volume.name, &wanted, row)
 }
 
-/// Same for the thin pool.
+/// As [`verify`], for the thin pool.
 ///
 /// # Errors
 /// With the first column that differs.
@@ -247,13 +244,14 @@ pub(super) fn verify_pool(options: &Options, row: &BTreeMap<String, String>) -> 
     same(POOL, &wanted, row)
 }
 
-/// Columns that tell how full a pool is.
+/// Columns that show how full a pool is.
 pub(super) const ROOM: &str = "lv_name,segtype,data_percent,metadata_percent,lv_health_status";
 
-/// The kernel keeps a tenth of a pool's metadata back, at most 16 MiB (`__set_metadata_reserve`), and takes a pool that needs it for full.
+/// The kernel reserves a tenth of a pool's metadata, at most 16 MiB (`__set_metadata_reserve`), and treats a pool that
+/// needs it as full.
 const METADATA_FULL_PERCENT: f64 = 90.0;
 
-/// Why a pool takes nothing more, by its row of lvs; `None` where it has room.
+/// Reason why a pool accepts no more writes, from its row of lvs; `None` if it has room.
 pub(super) fn full(row: &BTreeMap<String, String>) -> Option<String> {
     let column = |name: &str| row.get(name).map_or("", String::as_str);
     let percent = |name: &str| column(name).parse::<f64>().ok();
@@ -262,7 +260,7 @@ pub(super) fn full(row: &BTreeMap<String, String>) -> Option<String> {
     if health == "out_of_data" || percent("data_percent").is_some_and(|percent| percent >= 100.0) {
         return Some(of("data space", "data_percent"));
     }
-    // Read-only alone is also a pool whose metadata device fails.
+    // A pool is also read-only if its metadata device fails.
     let metadata = percent("metadata_percent")?;
     let is_full = metadata >= 100.0 || (health == "metadata_read_only" && metadata >= METADATA_FULL_PERCENT);
     is_full.then(|| of("metadata space", "metadata_percent"))

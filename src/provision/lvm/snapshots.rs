@@ -1,4 +1,4 @@
-//! Snapshots of a logical volume: thin ones share the pool, thick ones take an equal part of what is free in the group.
+//! Snapshots of a logical volume: thin ones share the pool, each thick one takes a part of the group's free space.
 
 use super::{command, has_group, mapped_name, options, report};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Part of the group's free space that each thick snapshot gets.
 const THICK_SHARE: &str = "20%FREE";
 
-/// How snapshots of the volume behind a ground are made.
+/// How to take snapshots of the volume behind a ground.
 pub(super) fn way(host: &Host, devices: &[&Path], ground: &Ground, asked: &Options) -> Result<SnapshotWay> {
     let rows = report(host, "pv", "vg_name", devices, None)?;
     let group = rows.into_iter().find_map(|mut row| row.remove("vg_name"));
@@ -52,7 +52,7 @@ pub(super) fn way(host: &Host, devices: &[&Path], ground: &Ground, asked: &Optio
         }),
         filled: None,
         copy: None,
-        // Thin ones have the room of their pool.
+        // Thin snapshots use the space of their pool.
         is_lost: (!options::is_thin(asked)).then_some(is_lost),
         used: Box::new(move |host| used(host, &borrowed(&used_on), &used_in, &counted)),
     })
@@ -62,7 +62,7 @@ fn borrowed(devices: &[PathBuf]) -> Vec<&Path> {
     devices.iter().map(PathBuf::as_path).collect()
 }
 
-/// Bytes of the thin pool in use; of a thick volume its size and what its snapshots hold.
+/// Bytes of the thin pool in use; for a thick volume, its size and what its snapshots hold.
 fn used(host: &Host, devices: &[&Path], group: &str, counted: &str) -> Result<u64> {
     let rows = report(host, "lv", "lv_name,origin,lv_size,data_percent", devices, Some(group))?;
     let ours = rows.iter().filter(|row| row["lv_name"] == counted || row["origin"] == counted);
@@ -74,13 +74,13 @@ fn used(host: &Host, devices: &[&Path], group: &str, counted: &str) -> Result<u6
     Ok(bytes.sum::<f64>() as u64)
 }
 
-/// Whether the kernel has given a thick snapshot up: a chunk was to be kept for which its volume had no room.
+/// True if the kernel has invalidated a thick snapshot: its volume had no room for another chunk.
 fn is_lost(host: &Host, devices: &[&Path], group: &str, name: &str) -> Result<bool> {
     let rows = report(host, "lv", "lv_name,lv_snapshot_invalid", devices, Some(group))?;
     Ok(rows.iter().any(|row| row["lv_name"] == name && row["lv_snapshot_invalid"].contains("invalid")))
 }
 
-/// Deletes a snapshot of a group of ours; does nothing where there is none.
+/// Deletes a snapshot of our group; does nothing if there is none.
 pub(super) fn delete(host: &Host, name: &str, devices: &[&Path]) -> Result<()> {
     let Some((group, snapshot)) = name.split_once('/').filter(|(group, _)| group.starts_with(folder::PREFIX)) else {
         return Err(Error::host(format!("{name} is not a snapshot of pgstrata")));

@@ -1,4 +1,4 @@
-//! Volume groups made for real, where the kernel has the device mapper; and what is refused before.
+//! Builds real volume groups if the kernel has the device mapper, and checks what is refused before.
 
 use super::*;
 use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text};
@@ -30,10 +30,10 @@ fn names_of_mappings_and_uuids_are_as_lvm_writes_them() {
     assert_eq!(physical_uuid("01234567-89ab-cdef-0123-456789abcdef"), "012345-6789-abcd-ef01-2345-6789-abcdef");
 }
 
-/// What lvs 2.03.31 prints of a fresh pool.
+/// Output of lvs 2.03.31 for a fresh pool.
 const THIN: &str = include_str!("../../../tests/fixtures/lvm/2.03.31-thin.json");
 
-/// The pool's row of it, with other columns.
+/// The pool's row of it, with some columns changed.
 fn pool(changed: &[(&str, &str)]) -> BTreeMap<String, String> {
     let rows = lvm::parse_report(THIN, "lv").unwrap();
     let mut row = rows.into_iter().find(|row| row["segtype"] == "thin-pool").unwrap();

@@ -1,4 +1,4 @@
-//! The options of an array: what mdadm is told, what is set once it runs, and whether the kernel has it so.
+//! Options of an array: arguments of mdadm, settings of the running array, and the comparison with the kernel's values.
 
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -8,15 +8,14 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 
-/// A RAID level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Level {
     pub number: i64,
-    /// What the kernel calls it in `md/level`.
+    /// Kernel's name for it in `md/level`.
     pub name: &'static str,
-    /// Kernel module that brings it.
+    /// Kernel module that provides it.
     pub module: &'static str,
-    /// Fewest members.
+    /// Minimum number of members.
     pub least: usize,
 }
 
@@ -38,7 +37,6 @@ impl Level {
         LEVELS.into_iter().find(|level| level.number == asked)
     }
 
-    /// Whether it keeps parity.
     fn has_parity(self) -> bool {
         self.module == "raid456"
     }
@@ -92,10 +90,10 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
     Ok(())
 }
 
-/// Checks what depends on the devices below.
+/// Checks the options against the devices below.
 ///
 /// # Errors
-/// With what does not fit.
+/// With the option that does not fit.
 pub(super) fn check_members(level: Level, options: &Options, members: usize, journal: bool) -> Result<()> {
     let refuse = |why: String| Err(Error::user(why));
     if members < level.least {
@@ -116,7 +114,7 @@ pub(super) fn check_members(level: Level, options: &Options, members: usize, jou
     Ok(())
 }
 
-/// Arguments of `mdadm --create`, the devices left out.
+/// Arguments of `mdadm --create`, without the devices.
 pub(super) fn arguments(level: Level, options: &Options, members: usize) -> Vec<String> {
     let mut arguments = vec![format!("--level={}", level.number), format!("--raid-devices={members}")];
     if let Some(Bytes(chunk)) = options.size("chunk") {
@@ -133,7 +131,7 @@ pub(super) fn arguments(level: Level, options: &Options, members: usize) -> Vec<
     arguments
 }
 
-/// Sets what is set on an array that runs; it goes with the array.
+/// Applies the settings of a running array; they are lost with the array.
 pub(super) fn set(host: &Host, array: DeviceNumber, options: &Options) -> Result<()> {
     let stripes = options.integer("stripe_cache").map(|stripes| stripes.to_string());
     let mode = options.text("journal_mode").map(str::to_owned);
@@ -145,7 +143,7 @@ pub(super) fn set(host: &Host, array: DeviceNumber, options: &Options) -> Result
     Ok(())
 }
 
-/// Compares what was asked with what the kernel shows.
+/// Compares the options with the kernel's values.
 ///
 /// # Errors
 /// With the first that differs.

@@ -1,4 +1,4 @@
-//! Arrays made for real, where the kernel has md; and what is refused before.
+//! Builds real arrays if the kernel has md, and checks what is refused before.
 
 use super::*;
 use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text};
