@@ -1,9 +1,9 @@
-//! Settings and their values, each shown to the server that will run, before there is a cluster.
+//! Validates settings with the server that will use them, before there is a cluster.
 //!
-//! `postgres -C NAME -c NAME=VALUE` reads its command line as a start would, prints and leaves: it knows names, units,
-//! ranges and enums of this very build. An empty configuration file is named, so no data folder is needed. One call with
-//! all settings answers for the usual plan; only after a refusal each half is shown alone (about 3 ms). Not seen there:
-//! settings of extensions, and what two settings say of each other.
+//! `postgres -C NAME -c NAME=VALUE` parses its command line as a start would, prints and exits: it knows names, units,
+//! ranges and enums of this very build. It is given an empty configuration file, so it needs no data folder. One call
+//! with all settings covers the usual plan; only after a rejection each half is tried alone (about 3 ms). Not covered:
+//! settings of extensions, and conflicts between two settings.
 
 use super::install::Installation;
 use crate::error::{Error, Result};
@@ -13,36 +13,36 @@ use crate::host::users::User;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The server answers in milliseconds; more than this means that it hangs.
+/// The server answers in milliseconds; beyond this it hangs.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// Refusals that are looked for: as many as a person is shown.
+/// Rejections to look for: as many as are shown.
 const MOST_REFUSED: usize = 20;
 
-/// A folder that has no configuration of a server.
+/// A folder without a server's configuration.
 const NO_CLUSTER: &str = "/proc";
 
 /// Settings with all the values that a plan gives them.
 pub type Values = BTreeMap<String, BTreeSet<String>>;
 
-/// What the server refuses.
+/// A setting that the server rejects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedSetting {
     pub name: String,
-    /// The value that is refused; `None` where the server has no such setting.
+    /// The rejected value; `None` if the server has no such setting.
     pub value: Option<String>,
-    /// In the server's words.
+    /// The server's message.
     pub message: String,
-    /// What the server advises.
+    /// The server's hint.
     pub hint: Option<String>,
 }
 
-/// Whether the server can judge the setting: it takes anything for one of an extension, whose name has a dot.
+/// True if the setting belongs to an extension (its name has a dot): the server accepts anything for it.
 pub fn is_extension(name: &str) -> bool {
     name.contains('.')
 }
 
-/// The settings among `values` that the server refuses.
+/// The settings among `values` that the server rejects.
 ///
 /// # Errors
 /// When the server cannot be asked.
@@ -54,10 +54,10 @@ pub fn refused(host: &Host, install: &Installation, user: &User, values: &Values
         .collect();
     let mut refused = Vec::new();
     if pairs.is_empty() || ask(host, install, user, &pairs).is_ok() {
-        // A name that was given twice counts with its last value, but each is read.
+        // The last value of a repeated name wins, but each is checked.
         return Ok(refused);
     }
-    // Whether it can be asked at all: what is refused from here on is the setting's own.
+    // Checks that the server can be asked at all: any later rejection is the setting's fault.
     ask(host, install, user, &[])?;
     let mut halves = vec![pairs.as_slice()];
     while let Some(part) = halves.pop().filter(|_| refused.len() < MOST_REFUSED) {
@@ -73,7 +73,6 @@ pub fn refused(host: &Host, install: &Installation, user: &User, values: &Values
     Ok(refused)
 }
 
-/// The names of the server's settings.
 ///
 /// # Errors
 /// When the server cannot be asked.
@@ -84,7 +83,7 @@ pub fn names(host: &Host, install: &Installation, user: &User) -> Result<Vec<Str
     Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
-/// Bytes of a page of the data, as this server was built.
+/// Page size of this server build, bytes.
 ///
 /// # Errors
 /// When the server cannot be asked.
@@ -97,7 +96,7 @@ fn ask(host: &Host, install: &Installation, user: &User, pairs: &[(&str, &str)])
     value(host, install, user, "max_connections", pairs).map(drop)
 }
 
-/// The value that a setting has with these settings.
+/// The value that a setting has, given these settings.
 fn value(host: &Host, install: &Installation, user: &User, name: &str, pairs: &[(&str, &str)]) -> Result<String> {
     let settings = pairs.iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]);
     let command = Command::new(install.bin.join("postgres"))
@@ -109,7 +108,7 @@ fn value(host: &Host, install: &Installation, user: &User, name: &str, pairs: &[
     Ok(output.stdout.trim().to_owned())
 }
 
-/// Takes the server's lines apart: `FATAL:  ...`, `DETAIL:  ...`, `HINT:  ...`.
+/// Splits the server's lines: `FATAL:  ...`, `DETAIL:  ...`, `HINT:  ...`.
 fn described(name: &str, value: &str, said: &str) -> RefusedSetting {
     let line = |label: &str| {
         let line = said.lines().find_map(|line| Some(line.split_once(label)?.1.trim()));

@@ -1,7 +1,7 @@
-//! A small client: one connection over a Unix socket, simple queries, rows of text. No pool, no TLS, no passwords.
+//! A small client: one connection over a Unix socket, simple queries, text rows. No pool, no TLS, no passwords.
 //!
-//! Every answer has a limit, so that a server that hangs does not hang its watchers; a connection whose answer did not
-//! come in time is out of step and refuses further queries.
+//! Every answer has a time limit, so that a hanging server does not hang its watchers; after a timeout a connection is
+//! out of step and refuses further queries.
 
 use crate::error::{Context, Error, Result};
 use crate::host::signals::Interrupt;
@@ -16,13 +16,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a server may take for the next piece of an answer, unless [`Client::set_limit`] says otherwise.
+/// Default limit for the next piece of an answer; see [`Client::set_limit`].
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-/// How often a client that waits looks whether somebody asks to stop.
+/// How often a waiting client checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Where a server listens, and on which data folder it runs.
+/// Where a server listens, and its data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
     /// The socket file: `<private folder>/.s.PGSQL.5432`.
@@ -33,8 +33,8 @@ pub struct ServerAddress {
 }
 
 impl ServerAddress {
-    /// The kernel knows who listens on a socket, the data folder knows its postmaster (`postmaster.pid`, first line): before
-    /// anything is said to it, both must be the same process.
+    /// The kernel knows who listens on a socket, and the data folder names its postmaster (`postmaster.pid`, first
+    /// line): before anything is sent, check that both are the same process.
     fn check_peer(&self, stream: &UnixStream) -> Result<()> {
         let listens = linux::peer(stream);
         let lock = files::read(&self.data.join("postmaster.pid"))?;
@@ -58,14 +58,14 @@ pub struct Client {
     interrupt: Interrupt,
 }
 
-/// One row: a text, or NULL, for each column.
+/// One row: text or NULL for each column.
 pub type TextRow = Vec<Option<String>>;
 
 impl Client {
-    /// Connects, with the time that the server may take for each piece of its answers.
+    /// Connects, with a limit for each piece of the server's answers.
     ///
     /// # Errors
-    /// When another process listens there than the server on this data folder; with the server's own words.
+    /// When a process other than the server on this data folder listens there; with the server's own message.
     pub fn connect(to: &ServerAddress, limit: Duration) -> Result<Client> {
         let doing = || format!("connect to the server at {}", to.socket.display());
         let stream = UnixStream::connect(&to.socket).or_host(doing)?;
@@ -77,7 +77,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Sets how long the server may take for the next piece of an answer: a CHECKPOINT takes its time.
+    /// Sets the limit for the next piece of an answer: a CHECKPOINT takes a while.
     ///
     /// # Errors
     /// When the limit is zero.
@@ -87,17 +87,17 @@ impl Client {
         self.stream.set_write_timeout(Some(limit)).or_host(|| "set the response timeout".to_owned())
     }
 
-    /// Gives up waiting for an answer when somebody asks to stop.
+    /// Makes waiting for an answer stop on an interrupt.
     #[must_use]
     pub(super) fn heeding(mut self, interrupt: &Interrupt) -> Client {
         self.interrupt = interrupt.clone();
         self
     }
 
-    /// Runs one or more statements and returns the rows of the last one that can have rows at all.
+    /// Runs one or more statements and returns the rows of the last one that can return any.
     ///
     /// # Errors
-    /// With the server's own words; the connection can be used further. Without an answer in time it cannot.
+    /// With the server's own message, after which the connection remains usable; after a timeout it does not.
     pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         let doing = || format!("run `{}` on the server", shortened(sql));
         if self.broken {
@@ -105,7 +105,7 @@ impl Client {
         }
         let mut message = BytesMut::new();
         frontend::query(sql, &mut message).or_host(doing)?;
-        // Whatever goes wrong below before ReadyForQuery leaves parts of the answer unread.
+        // Any error before ReadyForQuery leaves parts of the answer unread.
         self.broken = true;
         self.stream.write_all(&message).map_err(|e| self.lost(&e)).map_err(|error| error.while_doing(doing()))?;
         let answer = self.answer().map_err(|error| error.while_doing(doing()))?;
@@ -116,22 +116,22 @@ impl Client {
     /// The first value of the first row.
     ///
     /// # Errors
-    /// As [`Client::query`]; where there is none.
+    /// As [`Client::query`]; when there is no value.
     pub fn value(&mut self, sql: &str) -> Result<String> {
         let value = self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten());
         value.ok_or_else(|| Error::tool(format!("`{sql}` returned no value")))
     }
 
-    /// The first value of the first row, a whole number.
+    /// The first value of the first row, as a whole number.
     ///
     /// # Errors
-    /// As [`Client::value`]; where it is none.
+    /// As [`Client::value`]; when it is not a whole number.
     pub fn number<T: std::str::FromStr>(&mut self, sql: &str) -> Result<T> {
         let text = self.value(sql)?;
         text.parse().map_err(|_| Error::tool(format!("`{sql}`: expected a whole number, found `{text}`")))
     }
 
-    /// Start-up and, the cluster being made with trust, nothing to prove.
+    /// Start-up; the cluster uses trust, so there is no authentication.
     fn greet(&mut self, user: &str, database: &str) -> Result<()> {
         let parameters =
             [("user", user), ("database", database), ("application_name", "pgstrata"), ("client_encoding", "UTF8")];
@@ -151,7 +151,7 @@ impl Client {
         }
     }
 
-    /// Reads one answer to its end. Outer error: the connection is lost; inner: the server says no.
+    /// Reads one answer to its end. Outer error: the connection is lost; inner: the server reports an error.
     fn answer(&mut self) -> Result<Result<Vec<TextRow>>> {
         let mut rows = Vec::new();
         let mut refused = None;
@@ -191,7 +191,7 @@ impl Client {
         }
     }
 
-    /// The error for a connection that failed; a time-out in words.
+    /// The error for a failed connection; timeouts are spelled out.
     fn lost(&self, e: &io::Error) -> Error {
         if is_late(e) {
             return Error::host(format!("no response within {} s", self.limit.as_secs_f64()));
@@ -220,11 +220,11 @@ fn text_row(body: &DataRowBody) -> Result<TextRow> {
     body.ranges().map(cell).collect().or_host(|| "read a row".to_owned())
 }
 
-/// The server's own words: `ERROR: division by zero (22012); detail`.
+/// The server's own message: `ERROR: division by zero (22012); detail`.
 fn server_error(mut fields: ErrorFields<'_>) -> Error {
     let (mut severity, mut code, mut message) = (String::from("ERROR"), String::new(), String::from("no message"));
     let (mut detail, mut hint) = (None, None);
-    // The loop ends at the last field or at one that does not read; what came before it is shown.
+    // Ends at the last field or an unreadable one; the fields before it are shown.
     while let Ok(Some(field)) = fields.next() {
         let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
         match field.type_() {

@@ -1,14 +1,13 @@
-//! The settings file that pgstrata puts beside `postgresql.conf`: which settings, and how a value is quoted.
+//! The settings file that pgstrata adds to `postgresql.conf`: its settings, and how values are quoted.
 
 use super::spec::ServerSpec;
 use crate::error::{Error, Result};
 use crate::host::files;
 use std::path::Path;
 
-/// Name of our file in the data folder.
 const FILE: &str = "pgstrata.conf";
 
-/// Settings that pgstrata needs for itself, each with the reason that a person gets who asks for another value.
+/// Settings that pgstrata needs itself, each with the reason shown to users who ask for another value.
 const OURS: [(&str, &str); 16] = [
     ("listen_addresses", "servers listen on a private socket only"),
     ("port", "the socket name depends on it"),
@@ -28,9 +27,9 @@ const OURS: [(&str, &str); 16] = [
     ("lc_messages", "pgstrata reads checkpoints from the log"),
 ];
 
-/// Why a plan may not set `name`; `None` where it may.
+/// Why a plan may not set `name`; `None` if it may.
 pub fn reserved(name: &str) -> Option<&'static str> {
-    // include, include_if_exists, include_dir: directives of the file, by which any setting could come in.
+    // include, include_if_exists, include_dir: directives of the file, which could bring in any setting.
     if name.to_ascii_lowercase().starts_with("include") {
         return Some(
             "an included file could change settings without the report showing it; put the settings in the plan",
@@ -39,7 +38,7 @@ pub fn reserved(name: &str) -> Option<&'static str> {
     OURS.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name)).map(|(_, reason)| *reason)
 }
 
-/// Arguments of initdb that say what pgstrata itself decides: where the cluster lies, and who gets in.
+/// Arguments of initdb reserved for pgstrata: location of the cluster, and authentication.
 const OUR_ARGUMENTS: [(&str, &str); 14] = [
     ("-D", "the stack determines the data directory"),
     ("--pgdata", "the stack determines the data directory"),
@@ -57,14 +56,14 @@ const OUR_ARGUMENTS: [(&str, &str); 14] = [
     ("--sync-only", "it does not create a cluster"),
 ];
 
-/// Why a plan may not hand `argument` to initdb; `None` where it may.
+/// Why a plan may not pass `argument` to initdb; `None` if it may.
 pub fn reserved_argument(argument: &str) -> Option<&'static str> {
     let set = ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.split_once('='));
     if let Some(reason) = set.and_then(|(name, _)| reserved(name)) {
         return Some(reason);
     }
     let is = |ours: &str| match ours.starts_with("--") {
-        // initdb takes any unambiguous start of a long option, and what follows `=` or `-`: --auth-local.
+        // initdb accepts any unambiguous prefix of a long option, followed by `=` or `-`: --auth-local.
         true => {
             argument.starts_with("--") && {
                 let name = argument.split('=').next().unwrap_or_default();
@@ -76,7 +75,7 @@ pub fn reserved_argument(argument: &str) -> Option<&'static str> {
     OUR_ARGUMENTS.iter().find(|(ours, _)| is(ours)).map(|(_, reason)| *reason)
 }
 
-/// The short options in an argument: several that take no value may stand together, the last with its value (`-kD/x`).
+/// The short options in an argument: several without a value may be combined, the last with its value (`-kD/x`).
 fn short_options(argument: &str) -> impl Iterator<Item = char> {
     const TAKE_NO_VALUE: &str = "dgknNsSW?V";
     let letters = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
@@ -84,7 +83,7 @@ fn short_options(argument: &str) -> impl Iterator<Item = char> {
     letters.chars().take(bare + 1)
 }
 
-/// What the server gets on its command line, where no file, and no ALTER SYSTEM either, can change it.
+/// Settings passed on the server's command line, which neither files nor ALTER SYSTEM can override.
 ///
 /// # Errors
 /// When a path is not UTF-8.
@@ -93,7 +92,7 @@ pub fn command_line(spec: &ServerSpec) -> Result<Vec<String>> {
         let text = path.to_str().map(str::to_owned);
         text.ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))
     };
-    // The value is a list of folders: quoted as an item of it.
+    // The value is a list of folders: quote it as an item.
     let socket_folder = format!("\"{}\"", text(&spec.socket_folder)?.replace('"', "\"\""));
     let ours = [
         ("listen_addresses", String::new()),
@@ -108,7 +107,7 @@ pub fn command_line(spec: &ServerSpec) -> Result<Vec<String>> {
     Ok(ours.into_iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]).collect())
 }
 
-/// Writes the settings of `spec` into its data folder and makes `postgresql.conf` include them, last.
+/// Writes the settings of `spec` into its data folder and makes `postgresql.conf` include them last.
 pub fn write(spec: &ServerSpec) -> Result<()> {
     let text = text(spec)?;
     let file = spec.data.join(FILE);
@@ -130,7 +129,7 @@ fn text(spec: &ServerSpec) -> Result<String> {
         ("log_timezone", "GMT"),
         ("log_checkpoints", "on"),
         ("lc_messages", "C"),
-        // A plan may have it otherwise: what autovacuum took is then told in part.
+        // A plan may override it: then autovacuum is reported only in part.
         ("log_autovacuum_min_duration", "0"),
     ];
     let asked = spec.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -147,8 +146,8 @@ fn text(spec: &ServerSpec) -> Result<String> {
     Ok(text)
 }
 
-/// A value as the lexer of postgresql.conf reads it back: in quotes, quotes doubled, backslashes escaped
-/// (PostgreSQL, "Setting Parameters", and `guc-file.l`).
+/// A value as the lexer of postgresql.conf reads it back: in quotes, quotes doubled, backslashes escaped (PostgreSQL,
+/// "Setting Parameters", and `guc-file.l`).
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
@@ -168,15 +167,15 @@ fn check_value(name: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// The setting that a server's log blames, as it words it since PostgreSQL 9: `unrecognized configuration parameter
-/// "x"`, `invalid value for parameter "x"`, `parameter "x" requires ...`.
+/// The setting that a server's log blames, in the wording used since PostgreSQL 9: `unrecognized configuration
+/// parameter "x"`, `invalid value for parameter "x"`, `parameter "x" requires ...`.
 pub fn blamed_setting(log: &str) -> Option<&str> {
     log.lines()
         .filter(|line| line.contains("LOG:") || line.contains("FATAL:"))
         .find_map(|line| Some(line.split_once("parameter \"")?.1.split_once('"')?.0))
 }
 
-/// A socket's path has at most 107 bytes (`sun_path` of unix(7)); too long a one fails with words that help nobody.
+/// A socket's path has at most 107 bytes (`sun_path` of unix(7)); the server's error for longer ones is unhelpful.
 pub fn check_socket_path(socket: &Path) -> Result<()> {
     const MOST: usize = 107;
     let length = socket.as_os_str().len();

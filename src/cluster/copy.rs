@@ -1,9 +1,9 @@
 //! Copying a cleanly stopped cluster onto a stack.
 //!
-//! Neither the template nor the copy is left in the page cache: memory is for what the trial itself reads.
+//! Neither the template nor the copy stays in the page cache: memory is for what the trial itself reads.
 //!
-//! Plain reads and writes in large blocks: `copy_file_range`, reflinks and holes would give some filesystems another
-//! layout than the same data written by a server, and the comparison would be of copies, not of stacks.
+//! Uses plain reads and writes in large blocks: `copy_file_range`, reflinks and holes would give some filesystems
+//! another layout than a server writing the same data, and would compare copies instead of stacks.
 
 use super::spec::ServerSpec;
 use crate::error::{Context, Error, Result};
@@ -14,14 +14,14 @@ use crate::host::{files, folders};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// One read and one write: large enough that the number of system calls does not matter.
+/// Size of a read and a write: large enough that the number of system calls does not matter.
 const BLOCK: usize = 1 << 20;
 
-/// Makes a cluster in `spec.data` by copying the files of a cleanly stopped one, byte by byte (never by reflink), with
-/// owner and modes, syncs the filesystems and returns the bytes copied. pg_wal goes to `spec.wal` where there is one.
+/// Creates a cluster in `spec.data` by copying the files of a cleanly stopped one, byte by byte (never by reflink),
+/// with owner and modes, syncs the filesystems and returns the bytes copied. pg_wal goes to `spec.wal` if set.
 ///
 /// # Errors
-/// With the path; a full disk says so; interrupted.
+/// With the path; a full disk is reported as such; interrupted.
 pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
     if paths::exists(&template.join("postmaster.pid")) {
         return Err(Error::bug(format!("the template {} is in use by a running server", template.display())));
@@ -39,7 +39,7 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
     copying.forgotten()
 }
 
-/// The way back: copies the files of a cluster that is cleanly stopped to a folder that is not there yet.
+/// The reverse: copies the files of a cleanly stopped cluster to a folder that does not exist yet.
 ///
 /// # Errors
 /// As [`copy`].
@@ -53,7 +53,7 @@ pub fn copy_off(spec: &ServerSpec, to: &Path, interrupt: &Interrupt) -> Result<u
     copying.forgotten()
 }
 
-/// Drops what the page cache holds of a file that is not dirty.
+/// Drops a file's clean pages from the page cache.
 fn forget(path: &Path, file: &files::File) -> Result<()> {
     files::drop_cache(file).or_host(|| format!("drop the cached pages of {}", path.display()))
 }
@@ -63,12 +63,12 @@ struct CopyJob<'a> {
     interrupt: &'a Interrupt,
     block: Vec<u8>,
     bytes: u64,
-    /// The copies.
+    /// Files written so far.
     written: Vec<PathBuf>,
 }
 
 impl CopyJob<'_> {
-    /// Drops the pages of all copies, which are written back by now, from the cache. How many bytes there are.
+    /// Drops the pages of all copies, written back by now, from the cache. Returns their size in bytes.
     fn forgotten(self) -> Result<u64> {
         for path in &self.written {
             forget(path, &files::open(path)?)?;
@@ -76,7 +76,7 @@ impl CopyJob<'_> {
         Ok(self.bytes)
     }
 
-    /// Copies what a folder holds into `to`, which is made, or is there and empty.
+    /// Copies the content of a folder into `to`, which is new or empty.
     fn folder(&mut self, from: &Path, to: &Path, without_wal: bool) -> Result<()> {
         let mode = paths::look_at(from)?.mode;
         match folders::list(to) {
@@ -85,7 +85,7 @@ impl CopyJob<'_> {
             Err(_) => files::make_folder(to, mode).map_err(|e| e.hint("is its filesystem full or read-only?"))?,
         }
         files::give_to(to, self.user)?;
-        // Sorted, the same order for every stack: it decides where files lie.
+        // Sorted, so that every stack gets the same order: it decides where files lie.
         for from in folders::list(from)? {
             self.interrupt.check()?;
             let name = from.file_name().unwrap_or_default();
@@ -124,7 +124,7 @@ impl CopyJob<'_> {
         }
         files::set_mode(to, mode)?;
         files::give_to(to, self.user)?;
-        // The template was made with fsync = off: what is dirty stays in the cache.
+        // The template was made with fsync = off: dirty pages would stay in the cache.
         source.sync_data().or_host(|| format!("sync {}", from.display()))?;
         forget(from, &source)?;
         self.written.push(to.to_path_buf());
@@ -140,7 +140,7 @@ fn write_error(path: &Path, e: &io::Error) -> Error {
     error
 }
 
-/// Writes back everything of the filesystem that holds `folder`; a write that failed later shows up here.
+/// Writes back the whole filesystem of `folder`; this reports writes that failed later.
 fn sync(folder: &Path) -> Result<()> {
     folders::sync_filesystem(folder).map_err(|e| write_error(folder, &e).while_doing("sync the copied data"))
 }
@@ -196,7 +196,7 @@ mod tests {
         assert!(!back.join("pg_wal").is_symlink() && back.join("pg_wal/000000010000000000000001").is_file());
     }
 
-    /// Bytes of the file that the page cache holds (mincore(2)), as `fincore` of util-linux tells it.
+    /// Bytes of the file in the page cache (mincore(2)), as `fincore` of util-linux reports them.
     fn cached_bytes(path: &Path) -> u64 {
         let output = crate::host::command::Command::new("fincore").args(["--bytes", "--noheadings", "--output", "RES"]);
         let printed = crate::host::Host::this().run(&output.arg(path)).unwrap();
@@ -210,7 +210,7 @@ mod tests {
             println!("skipped: needs fincore of util-linux");
             return;
         }
-        // /var/tmp lies on a disk where /tmp is memory, whose files are the cache.
+        // /var/tmp is on a disk even if /tmp is in memory, where files are the cache.
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let template = template_in(folder.path());
         let big = template.join("base/1/2619");

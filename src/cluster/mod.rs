@@ -1,7 +1,7 @@
-//! A PostgreSQL on a folder: find one, make a cluster, set it, start, wait until ready, stop, kill.
+//! A PostgreSQL in a folder: find an installation, create a cluster, configure, start, wait until ready, stop, kill.
 //!
-//! Absent on purpose: which filesystem lies below, what is run on it. Servers listen on a Unix socket in a private
-//! folder only, and never run as root.
+//! Not here: the filesystem below, and the workload. Servers listen only on a Unix socket in a private folder, and
+//! never run as root.
 
 pub mod check;
 pub(crate) mod client;

@@ -1,7 +1,7 @@
 //! One server on one data folder.
 //!
-//! `postgres` is our own child, not `pg_ctl`'s: we see it die, and its log is a file of the run. Whoever starts one
-//! enters it into the ledger first; [`super::undo`] finds it again by its working folder.
+//! `postgres` is our own child, not `pg_ctl`'s: we see it die, and its log is a file of the run. Callers enter it into
+//! the ledger before starting it; [`super::undo`] finds it again by its working folder.
 
 use super::client::{ANSWER_LIMIT, Client, ServerAddress};
 use super::spec::ServerSpec;
@@ -19,16 +19,16 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Database that workloads fill and statistics are read from.
+/// Database for workloads and statistics.
 pub const DATABASE: &str = "postgres";
 
-/// Role that everything connects as: the superuser that initdb makes.
+/// Role of all connections: the superuser created by initdb.
 pub const ROLE: &str = "postgres";
 
 /// Port in the socket's name; no TCP port is opened.
 pub const PORT: u16 = 5432;
 
-/// A start may have to recover a whole `max_wal_size` from a slow stack; beyond this it hangs.
+/// A start may have to recover a whole `max_wal_size` on a slow stack; beyond this it hangs.
 const START_LIMIT: Duration = Duration::from_secs(600);
 
 /// A stop writes all of shared_buffers in a checkpoint, on a slow stack; beyond this it hangs.
@@ -37,17 +37,17 @@ const STOP_LIMIT: Duration = Duration::from_secs(600);
 /// An immediate shutdown writes nothing; the postmaster itself kills backends after 5 s.
 const QUIT_LIMIT: Duration = Duration::from_secs(20);
 
-/// How often a server is asked whether it is ready or gone.
+/// How often to check whether a server is ready or gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The version from which on initdb makes clusters with data checksums, and its argument against that.
+/// First version whose initdb enables data checksums by default, and the argument that disables them.
 pub(crate) const CHECKSUMS_BY_DEFAULT: u32 = 18;
 const NO_CHECKSUMS: &str = "--no-data-checksums";
 
-/// What a server says that is not ready yet: cannot_connect_now (PostgreSQL's errcodes.txt).
+/// Error of a server that is not ready yet: cannot_connect_now (PostgreSQL's errcodes.txt).
 const STARTING_UP: &str = "SQLSTATE 57P03";
 
-/// Lines of the log that a failed start shows.
+/// Lines of the log shown for a failed start.
 const LOG_LINES: usize = 15;
 
 /// Settings that decide what a commit means: [`ServerFacts::key_settings`].
@@ -67,19 +67,18 @@ const KEY_SETTINGS: [&str; 11] = [
 
 #[derive(Debug)]
 pub struct Server {
-    /// What it was made from.
     pub spec: ServerSpec,
-    /// Its postmaster: another one after each restart.
+    /// The postmaster; each restart creates a new one.
     postmaster: Mutex<Postmaster>,
-    /// Heard by all clients.
+    /// Checked by all clients.
     interrupt: Interrupt,
 }
 
 #[derive(Debug)]
 struct Postmaster {
-    /// None as long as it has not been started.
+    /// `None` until it is started.
     child: Option<Child>,
-    /// Bytes of the log that were there before this start.
+    /// Length of the log before this start, bytes.
     log_start: usize,
     ended: bool,
 }
@@ -87,7 +86,7 @@ struct Postmaster {
 /// Makes an empty cluster with initdb in `spec.data`: UTF-8, C locale, trust, superuser `postgres`.
 ///
 /// # Errors
-/// With initdb's own words.
+/// With initdb's own message.
 pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
     let mut command = Command::new(spec.install.bin.join("initdb"))
         .arg("-D")
@@ -97,12 +96,12 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
     if let Some(wal) = &spec.wal {
         command = command.arg("--waldir").arg(wal);
     }
-    // Off is what it does by itself, and it has no word for it.
+    // Older versions default to off and have no such option.
     let unknown = |argument: &&String| *argument == NO_CHECKSUMS && spec.install.major < CHECKSUMS_BY_DEFAULT;
     host.run(&command.args(spec.initdb.iter().filter(|argument| !unknown(argument)))).map(drop)
 }
 
-/// The statement that makes a tablespace in a folder, which is there, empty, and the server user's.
+/// The statement that creates a tablespace in an existing, empty folder of the server's user.
 ///
 /// # Errors
 /// When the path is not UTF-8.
@@ -122,7 +121,7 @@ impl Server {
     /// Writes the settings, starts the server and waits until it answers.
     ///
     /// # Errors
-    /// With the last lines of its log when it does not start; interrupted.
+    /// With the last lines of its log if it does not start; interrupted.
     pub fn start(host: &Host, spec: ServerSpec, interrupt: &Interrupt) -> Result<Server> {
         conf::check_socket_path(&spec.socket())?;
         conf::write(&spec)?;
@@ -137,23 +136,23 @@ impl Server {
         Ok(server)
     }
 
-    /// One that was started before the machine below it crashed, on what that has left: [`Server::restart`] starts it.
+    /// A server started before the machine below it crashed, on whatever the crash left: [`Server::restart`] starts it.
     pub(crate) fn crashed(spec: ServerSpec) -> Server {
         let postmaster = Mutex::new(Postmaster { child: None, log_start: 0, ended: true });
         Server { spec, postmaster, interrupt: Interrupt::never() }
     }
 
-    /// Kills all of its processes at once, as the kernel does when memory runs out, and waits until they are gone. What they
-    /// wrote stays in the page cache.
+    /// Kills all of its processes at once, as the kernel does when out of memory, and waits until they are gone. Their
+    /// writes stay in the page cache.
     ///
     /// # Errors
-    /// When one does not end: it hangs in the kernel.
+    /// When a process does not end: it hangs in the kernel.
     pub(crate) fn kill_all(&self, host: &Host) -> Result<()> {
         undo::kill_all(host, &self.spec.data)?;
         self.wait_until_gone(QUIT_LIMIT).map(drop)
     }
 
-    /// Starts it again where it has ended, with the settings that it has, and waits until it answers.
+    /// Restarts it after it has ended, with its current settings, and waits until it answers.
     ///
     /// # Errors
     /// As [`Server::start`].
@@ -174,49 +173,49 @@ impl Server {
     /// A new connection to `database`.
     ///
     /// # Errors
-    /// With the server's own words.
+    /// With the server's own message.
     pub(crate) fn connect(&self, database: &str) -> Result<Client> {
         Ok(Client::connect(&self.address(database), ANSWER_LIMIT)?.heeding(&self.interrupt))
     }
 
-    /// Where it listens, for a connection to `database`.
+    /// The address for a connection to `database`.
     pub(crate) fn address(&self, database: &str) -> ServerAddress {
         let [database, user] = [database, ROLE].map(str::to_owned);
         ServerAddress { socket: self.spec.socket(), data: self.spec.data.clone(), database, user }
     }
 
-    /// Arguments that lead a client of libpq to it, which is there: nothing of the caller's environment leads elsewhere.
+    /// Arguments that make a libpq client connect to this server, which is running, whatever the caller's environment.
     ///
     /// # Errors
-    /// When it does not answer, or another one does.
+    /// When it does not answer, or another server does.
     pub(crate) fn client_args(&self) -> Result<Vec<String>> {
         self.connect(DATABASE)?;
         let folder = self.spec.socket_folder.display().to_string();
         Ok(["-h", &folder, "-p", &PORT.to_string(), "-U", ROLE].map(str::to_owned).to_vec())
     }
 
-    /// Process id of the postmaster; `None` of one that was not started here.
+    /// Process id of the postmaster; `None` if it was not started here.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.lock().child.as_ref().map(Child::id)
     }
 
-    /// Where in its log file this start begins.
+    /// Offset in its log file where this start begins.
     pub(super) fn log_start(&self) -> u64 {
         self.lock().log_start as u64
     }
 
-    /// The last lines of its log since it was started, indented; empty when it said nothing.
+    /// The last lines of its log since it was started, indented; empty if it logged nothing.
     pub(crate) fn log_tail(&self) -> String {
         last_lines(&self.log_text(), LOG_LINES)
     }
 
-    /// Its settings and version, as they are in force.
+    /// Its settings in force and its version.
     ///
     /// # Errors
-    /// With the server's own words.
+    /// With the server's own message.
     pub fn facts(&self) -> Result<ServerFacts> {
         let mut client = self.connect(DATABASE)?;
-        // 'client' and 'session' are our own connection's, not the server's.
+        // 'client' and 'session' belong to our own connection, not to the server.
         let settings = client.query(
             "select name, current_setting(name) from pg_settings \
              where source not in ('default', 'client', 'session') order by name",
@@ -238,11 +237,11 @@ impl Server {
         })
     }
 
-    /// Settings that decide what a commit means, where they are not what `facts` has: as a new session of the clients'
-    /// role finds them, and those that functions carry.
+    /// Settings that decide what a commit means and differ from `facts`: in a new session of the clients' role, or
+    /// attached to functions.
     ///
     /// # Errors
-    /// The server's words.
+    /// With the server's own message.
     pub fn settings_elsewhere(&self, facts: &ServerFacts) -> Result<Vec<FoundSetting>> {
         let names: Vec<&str> = durability::settings().collect();
         let listed = names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
@@ -265,10 +264,10 @@ impl Server {
         Ok(rows.into_iter().flatten().flatten().collect())
     }
 
-    /// Stops it (fast shutdown, a checkpoint included) and waits; escalates to immediate after a limit.
+    /// Stops it (fast shutdown, with a checkpoint) and waits; escalates to immediate after a limit.
     ///
     /// # Errors
-    /// When it cannot be stopped, or its last checkpoint failed: with the last lines of its log.
+    /// When it cannot be stopped, or its last checkpoint failed, with the last lines of its log.
     pub fn stop(self, host: &Host) -> Result<()> {
         signal(self.lock().child.as_ref(), Signal::INT);
         let ended = self.wait_until_gone(STOP_LIMIT)?;
@@ -289,7 +288,7 @@ impl Server {
         }
     }
 
-    /// Before anything else is done with it: nobody but us may reach a server that trusts its clients.
+    /// Must come first: nobody else may reach a server that trusts its clients.
     fn refuse_listener(&self) -> Result<()> {
         let listens = self.connect(DATABASE)?.value("select current_setting('listen_addresses')")?;
         if listens.is_empty() {
@@ -315,7 +314,7 @@ impl Server {
             }
             match self.connect(DATABASE) {
                 Ok(_) => return Ok(()),
-                // The server's own words, and not that it is still starting up (cannot_connect_now): they will not change.
+                // A server error other than "still starting up" (cannot_connect_now) is final.
                 Err(error) if error.kind() == Kind::Tool && !error.to_string().contains(STARTING_UP) => {
                     return Err(error);
                 }
@@ -338,9 +337,9 @@ impl Server {
         }
     }
 
-    /// What it has logged since it was last started.
+    /// Its log since it was last started.
     pub(crate) fn log_text(&self) -> String {
-        // A log that cannot be read is shown as empty: the error that brought us here matters more.
+        // An unreadable log is shown as empty: the error that brought us here matters more.
         let log = files::read(&self.spec.log).unwrap_or_default();
         String::from_utf8_lossy(log.get(self.lock().log_start..).unwrap_or_default()).into_owned()
     }
@@ -366,17 +365,17 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// The net: whoever can report an error calls [`Server::stop`].
+    /// A safety net: callers that can report an error use [`Server::stop`].
     fn drop(&mut self) {
         let ended = self.lock().ended;
         if !ended {
-            // Nothing can be reported from here; the ledger still lists the server.
+            // Errors cannot be reported from here; the ledger still lists the server.
             drop(self.end_at_once(&Host::this()));
         }
     }
 }
 
-/// Starts `postgres` on a data folder that has its settings; it logs to the end of its log.
+/// Starts `postgres` on a data folder with its settings written; appends to its log.
 fn launched(host: &Host, spec: &ServerSpec) -> Result<Postmaster> {
     let log = files::append_to(&spec.log)?;
     let log_start = usize::try_from(paths::look_at_open(&log, &spec.log)?.bytes).unwrap_or(usize::MAX);
@@ -391,10 +390,10 @@ fn launched(host: &Host, spec: &ServerSpec) -> Result<Postmaster> {
     Ok(Postmaster { child: Some(child), log_start, ended: false })
 }
 
-/// Signals a child that has not been waited for, so that its id is still its own.
+/// Signals a child that has not been waited for, so its id is still its own.
 fn signal(child: Option<&Child>, signal: Signal) {
     if let Some(pid) = child.and_then(|child| i32::try_from(child.id()).ok()).and_then(rustix::process::Pid::from_raw) {
-        // It may have ended by itself; the wait that follows finds out.
+        // It may have ended by itself; the wait that follows will notice.
         rustix::process::kill_process(pid, signal).ok();
     }
 }
@@ -491,7 +490,7 @@ mod tests {
         let main = spec.data.join("postgresql.conf");
         let had = files::read_text(&main).unwrap();
         let open = "listen_addresses = '*'\nhba_file = '/tmp/none'\nunix_socket_permissions = 0777\n";
-        // Behind our own line, as an ALTER SYSTEM would be.
+        // After our own line, as an ALTER SYSTEM would be.
         files::write_for(&main, format!("{had}\ninclude 'pgstrata.conf'\n{open}").as_bytes(), 0o600, &spec.user)
             .unwrap();
         let server = Server::start(&host, spec, &Interrupt::never()).unwrap();

@@ -2,14 +2,14 @@
 
 use crate::units::{Bytes, Micros};
 
-/// Microseconds of a value whose numbers count seconds (`checkpoint_timeout`); `None` for what is no span of time.
+/// Microseconds of a value whose bare numbers are seconds (`checkpoint_timeout`); `None` if it is not a time span.
 pub(crate) fn span_us(value: &str) -> Option<u64> {
     let value = value.trim();
     let seconds = value.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1_000_000));
     seconds.or_else(|| Micros::parse(value).ok().map(|span| span.0))
 }
 
-/// Bytes of a value whose numbers count `unit` bytes (`max_wal_size`: 1 MB); `None` for what is no size.
+/// Bytes of a value whose bare numbers count `unit` bytes (`max_wal_size`: 1 MB); `None` if it is not a size.
 pub(crate) fn bytes(value: &str, unit: u64) -> Option<u64> {
     let value = value.trim();
     let units = value.parse::<u64>().ok().and_then(|units| units.checked_mul(unit));

@@ -1,26 +1,25 @@
-//! What a server is made of.
+//! The definition of a server.
 
 use super::install::Installation;
 use crate::host::users::User;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What is needed to make and run a server.
+/// Everything needed to create and run a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
     pub install: Installation,
-    /// As whom it runs.
+    /// User that it runs as.
     pub user: User,
     /// Data folder; its parent belongs to `user`.
     pub data: PathBuf,
-    /// Folder for pg_wal on another stack, where there is one; not there yet, or empty.
+    /// Folder for pg_wal on another stack, if any; missing or empty.
     pub wal: Option<PathBuf>,
-    /// Private folder for the socket; its path is short (a socket's path has at most 107 bytes). Made when not there.
+    /// Private folder for the socket, with a short path (a socket's path has at most 107 bytes). Created if missing.
     pub socket_folder: PathBuf,
-    /// File that the server logs to; outside the stack.
+    /// The server's log file; outside the stack.
     pub log: PathBuf,
-    /// Settings of the plan, on top of what pgstrata needs.
+    /// Settings of the plan, in addition to what pgstrata needs.
     pub settings: BTreeMap<String, String>,
-    /// Further arguments of initdb.
     pub initdb: Vec<String>,
 }

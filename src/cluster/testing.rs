@@ -9,7 +9,7 @@ use crate::host::{Host, files};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The newest installation; without one, says that the test is skipped.
+/// The newest installation; reports the test as skipped if there is none.
 pub fn some_installation() -> Option<Installation> {
     let found = install::find(&Host::this(), "auto").ok();
     if found.is_none() {
@@ -18,12 +18,11 @@ pub fn some_installation() -> Option<Installation> {
     found
 }
 
-/// The user that servers run as.
 pub fn server_user() -> User {
     users::server_user(&Host::this()).unwrap()
 }
 
-/// A server below `folder`, which is given to the server's user.
+/// A server below `folder`, which is handed to the server's user.
 pub fn spec_in(install: Installation, folder: &Path) -> ServerSpec {
     let user = server_user();
     files::set_mode(folder, 0o755).unwrap();

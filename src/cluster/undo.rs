@@ -1,8 +1,8 @@
-//! Undoing a server that nobody holds any more: after a crash of pgstrata, from the ledger alone.
+//! Undoes an orphaned server after a crash of pgstrata, from the ledger alone.
 //!
-//! A server is known by the working folder of its processes, which is its data folder: PostgreSQL goes there before
-//! anything else. What a killed postmaster leaves in shared memory is removed too, and only what is known to be its
-//! own. Absent on purpose: the data folder and the socket's folder themselves; whoever made them removes them.
+//! A server is identified by the working folder of its processes, its data folder: PostgreSQL changes there before
+//! anything else. Shared memory left by a killed postmaster is removed too, but only what is known to be its own. Not
+//! here: the data folder and the socket's folder, which their creators remove.
 
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
@@ -18,34 +18,34 @@ use std::time::Duration;
 /// An immediate shutdown writes nothing and takes milliseconds; the postmaster kills its own laggards after 5 s.
 const QUIT_LIMIT: Duration = Duration::from_secs(8);
 
-/// A process that does not die within this after SIGKILL hangs in the kernel, in I/O on a dead device.
+/// A process that survives SIGKILL this long hangs in the kernel, in I/O on a dead device.
 const KILL_LIMIT: Duration = Duration::from_secs(30);
 
-/// File in the socket's folder that says which shared memory the server holds.
+/// File in the socket's folder that lists the server's shared memory.
 const NOTE: &str = "shared-memory.json";
 
-/// Where POSIX shared memory lies on Linux (shm_overview(7)).
+/// Location of POSIX shared memory on Linux (shm_overview(7)).
 const SHM_FOLDER: &str = "/dev/shm";
 
-/// Shared memory that a running server holds and that outlives it when it is killed.
+/// Shared memory of a running server, which survives if the server is killed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct SharedMemory {
-    /// Process id of the postmaster, who made the System V segment.
+    /// Process id of the postmaster, which created the System V segment.
     postmaster: u32,
     /// Key of the System V segment that guards the data folder.
     sysv_key: Option<i64>,
-    /// POSIX segment that lists all others (`dsm_control` in PostgreSQL's words): `/dev/shm/PostgreSQL.613940324`.
+    /// POSIX segment that lists all others (`dsm_control` in PostgreSQL): `/dev/shm/PostgreSQL.613940324`.
     control: Option<PathBuf>,
 }
 
-/// Writes down what shared memory a server holds, for [`undo_server`] after a crash.
+/// Records the shared memory of a server, for [`undo_server`] after a crash.
 pub(super) fn note(host: &Host, postmaster: u32, socket_folder: &Path, user: &User) -> Result<()> {
     let text = serde_json::to_vec(&held_by(host, postmaster)).or_host(|| "write a note".to_owned())?;
     files::write_for(&socket_folder.join(NOTE), &text, 0o600, user)
 }
 
-/// Ends every `postgres` whose working folder is `data`, first politely (immediate shutdown), then by force, and removes
-/// the shared memory that they leave. Does nothing where there is none.
+/// Ends every `postgres` whose working folder is `data`, first by immediate shutdown, then by force, and removes the
+/// shared memory they leave. Does nothing if there is none.
 ///
 /// # Errors
 /// When processes remain.
@@ -77,7 +77,7 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
         .hint("they hang in the kernel; check dmesg for device errors"))
 }
 
-/// Kills every `postgres` whose working folder is `data`, those too that are started meanwhile, and waits until they are
+/// Kills every `postgres` whose working folder is `data`, including those started meanwhile, and waits until they are
 /// gone.
 pub(super) fn kill_all(host: &Host, data: &Path) -> Result<()> {
     let data = paths::resolved(data);
@@ -93,15 +93,15 @@ pub(super) fn kill_all(host: &Host, data: &Path) -> Result<()> {
 }
 
 /// The server's processes: their program is a `postgres`, and their working folder is `data`, or was before it was
-/// deleted. Whoever else stands there (a shell) is left alone, and the unmount says that the folder is busy.
+/// deleted. Other processes there (a shell) are left alone, and the unmount reports the folder as busy.
 fn processes_in(host: &Host, data: &Path) -> Vec<Process> {
     let mut standing = processes::standing_in(host, data).unwrap_or_default();
     standing.retain(|process| is_postgres(host, process));
     standing
 }
 
-/// Whether a process runs `postgres`, its program deleted since or not. One that is ending has let go of its program but
-/// not yet of its shared memory: then its name tells.
+/// True if a process runs `postgres`, even if its program was deleted. An exiting process has released its program but
+/// not yet its shared memory: then its name decides.
 fn is_postgres(host: &Host, process: &Process) -> bool {
     match host.link(format!("/proc/{}/exe", process.pid)) {
         Some(program) => {
@@ -112,14 +112,14 @@ fn is_postgres(host: &Host, process: &Process) -> bool {
     }
 }
 
-/// What the note says and what a postmaster that still runs, or its pid file, shows; either may be absent.
+/// Shared memory from the note and from a postmaster that still runs, or its pid file; either may be missing.
 fn memory_of(host: &Host, data: &Path, socket_folder: &Path) -> Vec<SharedMemory> {
     let noted = files::read(&socket_folder.join(NOTE)).ok();
     let noted = noted.and_then(|text| serde_json::from_slice::<SharedMemory>(&text).ok());
     let pid_file = files::read_text(&data.join("postmaster.pid")).ok();
     let shown = pid_file.and_then(|text| {
         let postmaster: u32 = text.lines().next()?.trim().parse().ok()?;
-        // Another server may have got the number since.
+        // Another server may have reused the number since.
         let lives = processes_in(host, data).iter().any(|process| process.pid == postmaster);
         let held =
             if lives { held_by(host, postmaster) } else { SharedMemory { postmaster, ..SharedMemory::default() } };
@@ -133,7 +133,7 @@ fn key_in_pid_file(text: &str) -> Option<i64> {
     text.lines().nth(6)?.split_whitespace().next()?.parse().ok()
 }
 
-/// What a running postmaster has mapped: `/SYSV009ac126 (deleted)`, `/dev/shm/PostgreSQL.613940324`.
+/// Segments mapped by a running postmaster: `/SYSV009ac126 (deleted)`, `/dev/shm/PostgreSQL.613940324`.
 fn held_by(host: &Host, postmaster: u32) -> SharedMemory {
     let maps = host.read(format!("/proc/{postmaster}/maps")).unwrap_or_default();
     let mut memory = SharedMemory { postmaster, ..SharedMemory::default() };
@@ -159,7 +159,7 @@ fn remove(host: &Host, memory: &SharedMemory, socket_folder: &Path) -> Result<()
     }
     let Some(control) = memory.control.as_deref().filter(|path| segment_number(path).is_some()) else { return Ok(()) };
     let owner = |path: &Path| paths::look_at(path).map(|facts| facts.uid).ok();
-    // The note lies in a folder of the server's user, who must not make us remove anybody else's segments.
+    // The note is in a folder of the server's user, who must not be able to make us remove other people's segments.
     let (Some(ours), Ok(listed)) = (owner(socket_folder), files::read(control)) else { return Ok(()) };
     let numbers: BTreeSet<u32> = listed.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
     for path in folders::list(Path::new(SHM_FOLDER)).unwrap_or_default() {
@@ -171,8 +171,8 @@ fn remove(host: &Host, memory: &SharedMemory, socket_folder: &Path) -> Result<()
     Ok(())
 }
 
-/// Id of the System V segment with this key that this postmaster made and that nobody uses (`/proc/sysvipc/shm`:
-/// key, shmid, perms, size, cpid, lpid, nattch, ...).
+/// Id of the System V segment with this key that this postmaster created and nobody uses (`/proc/sysvipc/shm`: key,
+/// shmid, perms, size, cpid, lpid, nattch, ...).
 fn orphaned_sysv(host: &Host, key: i64, postmaster: u32) -> Option<i64> {
     let table = host.read("/proc/sysvipc/shm").ok()?;
     table.lines().skip(1).find_map(|line| {
@@ -193,7 +193,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let Some(server) = server_in(&host, folder.path()) else { return };
         let spec = server.spec.clone();
-        // A backend that is attached to dynamic segments of its own.
+        // A backend attached to dynamic segments of its own.
         let mut client = server.connect("postgres").unwrap();
         client.query("set statement_timeout = 0; create table t as select generate_series(1, 1000) as x").unwrap();
         let memory = held_by(&host, server.pid().unwrap());

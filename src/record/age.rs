@@ -1,38 +1,38 @@
-//! What was done to a stack to age it before it was measured, and how its files then lay.
+//! Ageing of a stack before it was measured, and the resulting file layout.
 
 use serde::{Deserialize, Serialize};
 
-/// The ageing of one trial. There in every trial whose stack has `age`, also where the amounts are 0.
+/// The ageing of one trial. Present in every trial whose stack has `age`, even if all amounts are 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgeRecord {
     /// Size of the files of user relations before, bytes: the unit of "times overwritten".
     pub data_bytes: u64,
-    /// Pages of relation files that were read and written back with the same bytes.
+    /// Pages of relation files read and rewritten unchanged.
     pub pages: Option<PageRewrites>,
-    /// Pages that a server wrote under pgbench.
+    /// Pages written by a server under pgbench.
     pub bloat: Option<Bloat>,
-    /// Files of PostgreSQL's sizes that were created and deleted.
+    /// Files of PostgreSQL's sizes created and deleted.
     pub churn: Option<FileWork>,
     /// Files that fill the filesystem.
     pub fill: Option<FileWork>,
-    /// Snapshots that were made while the filesystem was filled.
+    /// Snapshots made while the filesystem was filled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotWork>,
-    /// The ZFS pool below the data when ageing had ended.
+    /// The ZFS pool below the data at the end of ageing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolRoom>,
-    /// Whether the cluster was then copied to a fresh filesystem on the same devices.
+    /// True if the cluster was then copied to a fresh filesystem on the same devices.
     pub is_fresh: bool,
-    /// How it all lay when the server had started; without a server, what the filesystem held when ageing had ended.
+    /// Layout once the server had started; without a server, the filesystem's content at the end of ageing.
     pub layout: Option<Layout>,
 }
 
-/// Pages that were rewritten with the server stopped.
+/// Pages rewritten with the server stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRewrites {
     /// Bytes written.
     pub written_bytes: u64,
-    /// Pages that were written together, in order, before each file of the batch was synced.
+    /// Pages written per batch, in order, before each file of the batch was synced.
     pub batch_pages: u64,
     /// Batches.
     pub batches: u64,
@@ -40,10 +40,10 @@ pub struct PageRewrites {
     pub elapsed_us: u64,
 }
 
-/// What pgbench made a server write.
+/// Writes by a server under pgbench.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bloat {
-    /// Bytes of data pages that the server wrote, as it counts them.
+    /// Bytes of data pages written, as the server counts them.
     pub written_bytes: u64,
     /// Transactions done.
     pub transactions: u64,
@@ -58,13 +58,13 @@ pub struct Bloat {
 pub struct FileWork {
     /// Files created.
     pub created: u64,
-    /// Of these, deleted again.
+    /// Files deleted again.
     pub deleted: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Bytes of the files that were left.
+    /// Bytes of the remaining files.
     pub left_bytes: u64,
-    /// Size of the files where they have one size, bytes.
+    /// Size of each file if they are all equal, bytes.
     pub file_bytes: Option<u64>,
     /// Wall time, microseconds.
     pub elapsed_us: u64,
@@ -75,26 +75,26 @@ pub struct FileWork {
 pub struct SnapshotWork {
     /// Snapshots made, one after each step of `fill`.
     pub made: u64,
-    /// In use before the first file, as the layer with the snapshots counts it, bytes. Redundancy counts on some (raidz).
+    /// In use before the first file, as the layer with the snapshots counts it, bytes. Some include redundancy (raidz).
     pub used_before_bytes: u64,
     /// In use at the end, synced.
     pub used_after_bytes: u64,
-    /// Whether they are the filesystem's own. Those of a volume below it hold blocks, not files: what is in use beyond the
+    /// True if they are the filesystem's own. Snapshots of a volume below it hold blocks, not files: usage beyond the
     /// files is then not what they hold.
     #[serde(default)]
     pub of_filesystem: bool,
 }
 
-/// What a ZFS pool says of its room (`zpool list`). Parity of raidz counts in all of it.
+/// Space of a ZFS pool (`zpool list`). All figures include raidz parity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolRoom {
     /// Size of the pool, bytes.
     pub size_bytes: u64,
-    /// Of that, allocated, snapshots included, bytes.
+    /// Allocated, snapshots included, bytes.
     pub allocated_bytes: u64,
-    /// Of that, free, bytes.
+    /// Free, bytes.
     pub free_bytes: u64,
-    /// How fragmented the free space is (FRAG), percent; `None` where the pool does not tell.
+    /// Fragmentation of free space (FRAG), percent; `None` if the pool does not report it.
     pub fragmentation_percent: Option<u64>,
     /// Share allocated (CAP), percent.
     pub capacity_percent: u64,
@@ -103,20 +103,20 @@ pub struct PoolRoom {
 /// Relations below this are too small for a number of extents to mean anything, bytes.
 pub const LEAST_RELATION: u64 = 1 << 20;
 
-/// How the files of a cluster lay, and what its filesystem held.
+/// File layout of a cluster, and the content of its filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// The user relations, the largest first.
+    /// User relations, largest first.
     pub relations: Vec<RelationLayout>,
-    /// Why their extents are not known.
+    /// Why their extents are unknown.
     pub not_told: Option<String>,
-    /// Size of the filesystem as df counts it: used and available, bytes; `None` where it has none.
+    /// Size of the filesystem as df counts it: used and available, bytes; `None` if it has none.
     pub size_bytes: Option<u64>,
-    /// Of that, available, bytes.
+    /// Available, bytes.
     pub free_bytes: Option<u64>,
     /// Logical size of all files of the cluster, bytes.
     pub cluster_bytes: u64,
-    /// What the filesystem holds allocated for them (`st_blocks`), bytes.
+    /// Space allocated for them (`st_blocks`), bytes.
     pub cluster_held_bytes: u64,
 }
 
@@ -129,10 +129,10 @@ pub struct RelationLayout {
     pub bytes: u64,
     /// Extents (FIEMAP; records by `zdb` on ZFS), physically adjacent ones merged.
     pub extents: Option<u64>,
-    /// Of `bytes`, shared with another file or snapshot, as FIEMAP tells; 0 on ZFS, which does not.
+    /// Part of `bytes` shared with another file or snapshot, according to FIEMAP; 0 on ZFS, which does not report it.
     pub shared_bytes: u64,
-    /// Of `bytes`, stored compressed or encrypted.
+    /// Part of `bytes` stored compressed or encrypted.
     pub encoded_bytes: u64,
-    /// Of `bytes`, reserved and never written.
+    /// Part of `bytes` reserved and never written.
     pub unwritten_bytes: u64,
 }

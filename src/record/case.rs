@@ -35,8 +35,8 @@ impl PostgresSpec {
         settings.chain(of_initdb).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Whether a server of this major version reserves the space of growing tables instead of writing zeros. btrfs never
-    /// compresses such files.
+    /// True if a server of this major version reserves the space of growing tables instead of writing zeros. btrfs
+    /// never compresses such files.
     #[must_use]
     pub fn reserves_space(&self, major: u32) -> bool {
         major >= RESERVES_SPACE && self.asked("file_extend_method") != Some("write_zeros")
@@ -59,29 +59,29 @@ pub struct WorkloadSpec {
 pub struct CaseSpec {
     /// Short unique name, fit for a folder: lower-case letters, digits, `-`, `.`, `_`.
     pub id: String,
-    /// Suite of the guest that it runs in: the plan's key `guest`, or `run --guest`. `None`: where pgstrata itself runs.
+    /// Suite of the guest it runs in: the plan's key `guest`, or `run --guest`. `None`: where pgstrata itself runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<String>,
     /// The stack that holds the database.
     pub stack: StackSpec,
     /// The server; `None` where the workload needs none.
     pub postgres: Option<PostgresSpec>,
-    /// Kernel knobs of the machine that are set for the trial, by name: `vm.dirty_bytes`. Those of devices are options of
-    /// the stack's nodes.
+    /// Kernel knobs of the machine set for the trial, by name: `vm.dirty_bytes`. Those of devices are options of the
+    /// stack's nodes.
     pub machine: Options,
     /// How the stack is aged before the measurement; empty where it is not.
     #[serde(default, skip_serializing_if = "Options::is_empty")]
     pub age: Options,
     /// What is run.
     pub workload: WorkloadSpec,
-    /// Where the case lies in the matrix: `stack`, `workload`, and each axis with its value. Two cases compare when
-    /// they differ from the baseline only in the baseline's axes.
+    /// Position in the matrix: `stack`, `workload`, and each axis with its value. Two cases compare if they differ from
+    /// the baseline only in the baseline's axes.
     pub axes: BTreeMap<String, String>,
 }
 
 impl CaseSpec {
-    /// Whether an axis is an option of the stack: `ext4.mount`, `loop`. Other stacks do not have it, so that it is
-    /// compared where stacks are.
+    /// True if an axis is an option of the stack: `ext4.mount`, `loop`. Other stacks do not have it, so it is compared
+    /// as part of the stack.
     #[must_use]
     pub(crate) fn is_of_stack(&self, axis: &str) -> bool {
         let node = axis.split('.').next().unwrap_or(axis);
@@ -96,7 +96,7 @@ impl CaseSpec {
     }
 }
 
-/// Cases with a server, those together that share guest, stack and server: a power cut costs them the same, whatever runs on them.
+/// Groups cases with a server by guest, stack and server: a power cut costs them the same, whatever the workload.
 #[must_use]
 pub fn by_stack_and_server(cases: &[CaseSpec]) -> Vec<Vec<&CaseSpec>> {
     let mut found: Vec<Vec<&CaseSpec>> = Vec::new();

@@ -7,25 +7,25 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
-    /// It keeps what is written in memory only.
+    /// Keeps written data in memory only.
     Volatile,
-    /// It acknowledges a sync without sending what was written, or a flush, down.
+    /// Acknowledges a sync without flushing or writing the data to the device.
     HoldsFlushesBack,
-    /// It acknowledges a commit before it asks for the sync, which follows within a known time.
+    /// Acknowledges a commit before requesting the sync, which follows within a known time.
     AcknowledgesEarly,
-    /// It writes pages without a copy from which one that a power cut tore could be repaired.
+    /// Writes pages without a copy from which a page torn by a power cut could be repaired.
     MayTear,
-    /// It declares what it acknowledged stable, so that the kernel sends it no flushes.
+    /// Declares acknowledged data stable, so that the kernel sends it no flushes.
     DeclaredStable,
-    /// Flushes pass it without being counted.
+    /// Passes flushes on without counting them.
     FlushesUncounted,
-    /// What it stands on cannot be seen from here.
+    /// Its lower layers cannot be seen from here.
     HiddenBelow,
-    /// It keeps no journal: a power cut may cost the filesystem itself.
+    /// Keeps no journal: a power cut may cost the filesystem itself.
     Unjournaled,
 }
 
-/// One of them, with what it rests on.
+/// A claim with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
     /// What it says.

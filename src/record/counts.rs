@@ -1,7 +1,7 @@
-//! What a workload counted in one trial, in the same words for every workload.
+//! The counts of a workload in one trial, in the same form for every workload.
 //!
-//! Counts, sums and spans of time only: rates, percentiles and whether two counts agree are computed from these in
-//! `analyse`, so that a better formula applies to every stored run.
+//! Only counts, sums and durations: `analyse` computes rates, percentiles and whether two counts agree, so that a
+//! better formula applies to every stored run.
 
 use super::probe::ProbeRecord;
 use super::recovery::{BeforeCrash, RecoveryCounts};
@@ -15,70 +15,71 @@ use serde::{Deserialize, Serialize};
 pub struct Counts {
     /// Wall time of the measurement, microseconds, from the first operation's start to the last one's end.
     pub elapsed_us: u64,
-    /// One for each thing measured, the main one first. pgbench: `transactions`, then one per script where there are
-    /// several; sync: one per method, as the server writes its WAL.
+    /// One per measured item, the main one first. pgbench: `transactions`, then one per script if there are several;
+    /// sync: one per method, as the server writes its WAL.
     pub measures: Vec<Measure>,
-    /// Operations whose second was complete already (a clock that was set back); they count in the next open one.
+    /// Operations whose second was already complete (the clock was set back); they count in the next open one.
     pub out_of_order: u64,
-    /// Why the load ended before its time, in the tool's words: the stack had no room left.
+    /// Why the load ended early, in the tool's words: the stack ran out of space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// What the tool that drove the load says itself.
+    /// Summary printed by the tool that drove the load.
     pub reported: Option<Reported>,
-    /// The steps of a search for the highest rate; their operations are those of the main measure.
+    /// Steps of a search for the highest rate; their operations are those of the main measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchCounts>,
-    /// What was done once, in order, and how long each took.
+    /// One-time work with durations, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageCounts>,
-    /// The crash of the server, where there was one.
+    /// The crash of the server, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryCounts>,
-    /// What the load before a crash counted, where that crash is still to come. A trial is not stored with it.
+    /// Counts of the load before a crash that is yet to come. A stored trial does not have this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_crash: Option<BeforeCrash>,
-    /// The snapshots that were made and deleted meanwhile, where the workload does that.
+    /// Snapshots made and deleted meanwhile, if the workload does that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotCounts>,
     /// The whole probe behind the measures of `sync`.
     pub probe: Option<Box<ProbeRecord>>,
 }
 
-/// One thing that a workload measured.
+/// One measured item.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// `transactions`, `fdatasync`, ...; also the tag of its intervals in `latency.hist`.
     pub name: String,
-    /// Operations completed; `None` where the measure was not available.
+    /// Operations completed; `None` if the measure was unavailable.
     pub done: Option<u64>,
     /// Failed.
     pub failed: u64,
-    /// Skipped, being already late.
+    /// Skipped because already late.
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
-    /// Time in which these were done, microseconds (a slice of the whole where measures take turns).
+    /// Time spent on these, microseconds (part of the whole if measures take turns).
     pub elapsed_us: u64,
-    /// Sum of the latencies of those done, microseconds.
+    /// Sum of the latencies of completed operations, microseconds.
     pub latency_us_sum: u64,
-    /// Why it was not available.
+    /// Why the measure was unavailable.
     pub unavailable: Option<String>,
-    /// For measures that take turns: its single slices.
+    /// The slices of measures that take turns.
     pub slices: Vec<MeasureSlice>,
-    /// At a fixed rate: operations that fell due and were never sent, since no client was free until the window had ended.
+    /// At a fixed rate: operations that fell due and were never sent, since no client was free before the end of the
+    /// window.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsent: Vec<Unsent>,
 }
 
-/// Operations that fell due, evenly, while all clients of a schedule waited for an answer. Times are microseconds since the
-/// window's beginning.
+/// Operations that fell due, evenly, while all clients of a schedule waited for an answer. Times are microseconds since
+/// the start of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsent {
-    /// About how many, by the rate.
+    /// Approximate number, from the rate.
     pub count: u64,
-    /// When the last operation that was sent fell due.
+    /// When the last sent operation fell due.
     pub from_us: u64,
-    /// The window's end.
+    /// End of the window.
     pub until_us: u64,
     /// When a client was free again.
     pub free_us: u64,
@@ -90,20 +91,20 @@ impl Measure {
         self.unsent.iter().map(|unsent| unsent.count).sum()
     }
 
-    /// Mean latency of those done, and of those never sent until they could have been; `None` where none is known.
+    /// Mean latency of completed operations, and of those never sent until they could have been; `None` if unknown.
     pub fn latency_us_mean(&self) -> Option<f64> {
         let done = self.done.filter(|done| *done > 0 && self.latency_us_sum > 0)?;
         Some((self.latency_us_sum + self.waited_us()) as f64 / (done + self.never_sent()) as f64)
     }
 
-    /// Waits of those never sent together, microseconds.
+    /// Total wait of operations never sent, microseconds.
     pub fn waited_us(&self) -> u64 {
         self.unsent.iter().flat_map(|unsent| unsent.waits_us()).sum()
     }
 }
 
 impl Unsent {
-    /// How long each would have waited at least until it was sent, microseconds.
+    /// Minimum wait of each until it could have been sent, microseconds.
     pub fn waits_us(self) -> impl Iterator<Item = u64> {
         let apart_us = self.until_us.saturating_sub(self.from_us) as f64 / self.count.max(1) as f64;
         let due_us = move |number: u64| self.from_us + ((number as f64 + 0.5) * apart_us) as u64;
@@ -111,16 +112,16 @@ impl Unsent {
     }
 }
 
-/// A short time in which a measure had its turn.
+/// One turn of a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasureSlice {
     /// Operations completed.
     pub operations: u64,
-    /// In how many nanoseconds.
+    /// Duration, nanoseconds.
     pub elapsed_ns: u64,
 }
 
-/// The tool's own summary; its text stays in `raw/`.
+/// The tool's own summary; its text is in `raw/`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
     /// Operations done.
@@ -131,9 +132,9 @@ pub struct Reported {
     pub skipped: Option<u64>,
     /// Slower than the limit, where reported.
     pub late: Option<u64>,
-    /// Operations a second, the set-up of connections left out; `None` where the tool does not print it.
+    /// Operations per second, excluding connection set-up; `None` if the tool does not print it.
     pub tps: Option<f64>,
-    /// Mean latency, milliseconds; `None` where the tool did not measure it.
+    /// Mean latency, milliseconds; `None` if the tool did not measure it.
     pub latency_ms_mean: Option<f64>,
     /// Set-up of the connections, milliseconds; not part of the measurement.
     pub connection_ms: Option<f64>,
@@ -144,7 +145,7 @@ pub struct Reported {
 /// A statement of a script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StatementFigures {
-    /// Which script.
+    /// The script.
     pub script: String,
     /// The statement's text.
     pub statement: String,

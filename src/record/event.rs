@@ -1,4 +1,4 @@
-//! What happened in a run, in order: one event stream, stored as `events.jsonl`, shown as progress, printed by `--json`.
+//! The events of a run, in order: one stream, stored as `events.jsonl`, shown as progress, printed by `--json`.
 
 use super::case::TrialKey;
 use super::drive::{DriveRecord, DriveRound};
@@ -6,42 +6,42 @@ use super::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A step of a trial. Whatever ends one of them, the last two follow.
+/// A step of a trial. The last two run however the trial ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Requirements of the case are checked.
+    /// Checks the requirements of the case.
     Check,
-    /// The data are made once for a PostgreSQL build and a scale.
+    /// Makes the data once for a PostgreSQL build and scale.
     Template,
-    /// Image files of the stack that are not there yet are written in full.
+    /// Fully writes missing image files of the stack.
     Images,
-    /// Drives of the stack that are not in their steady state yet are brought there.
+    /// Brings drives of the stack to their steady state.
     Precondition,
-    /// The stack is built.
+    /// Builds the stack.
     Build,
-    /// The data are copied in.
+    /// Copies the data in.
     Load,
-    /// The stack is aged.
+    /// Ages the stack.
     Age,
-    /// Settings are written and the server is started.
+    /// Writes the settings and starts the server.
     Start,
-    /// The machine is waited for to be quiet.
+    /// Waits for the machine to be quiet.
     Settle,
-    /// The workload runs, unmeasured.
+    /// Runs the workload unmeasured.
     WarmUp,
-    /// The workload runs, measured.
+    /// Runs the workload measured.
     Measure,
-    /// What the measurement left on the stack is read back.
+    /// Reads back what the measurement left on the stack.
     ReadBack,
-    /// Server stopped and stack undone.
+    /// Stops the server and tears down the stack.
     TearDown,
-    /// The trial is written to the run folder.
+    /// Writes the trial to the run folder.
     Store,
 }
 
 impl Step {
-    /// Every step in order: its name, as the manual and the report have it, and what goes on in it.
+    /// Every step in order, with its name in the manual and the report, and a phrase for its activity.
     const WORDS: [(Step, &str, &str); 14] = [
         (Step::Check, "check", "checking requirements"),
         (Step::Template, "template", "creating the data"),
@@ -64,29 +64,29 @@ impl Step {
         Step::WORDS.into_iter().map(|(step, ..)| step)
     }
 
-    /// Its name, as the manual and the report have it.
+    /// Name in the manual and the report.
     #[must_use]
     pub fn name(self) -> &'static str {
         Step::WORDS[self as usize].1
     }
 
-    /// What goes on in it, for progress and for where a trial failed.
+    /// Phrase for progress output and for the step in which a trial failed.
     #[must_use]
     pub(crate) fn doing(self) -> &'static str {
         Step::WORDS[self as usize].2
     }
 }
 
-/// What was left of a case when the run began or went on.
+/// Work left for a case when the run began or resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseLeft {
     /// Trials left.
     pub trials: u32,
-    /// Estimate of one of them, microseconds; data and images that are made once are not in it.
+    /// Estimate for one trial, microseconds, excluding data and images that are made once.
     pub expected_us: u64,
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -94,35 +94,35 @@ pub enum Event {
     RunStarted {
         /// The run's id.
         run: String,
-        /// Number of trials to do.
+        /// Number of trials to run.
         trials: u32,
-        /// Estimate of the whole, microseconds.
+        /// Estimated total, microseconds.
         expected_us: u64,
-        /// Repeats of disturbed trials that may come on top, at most.
+        /// Repeats of disturbed trials that may be added, at most.
         #[serde(default)]
         most_repeats: u32,
-        /// The cases, for the time left.
+        /// Cases, for the time left.
         #[serde(default)]
         cases: BTreeMap<String, CaseLeft>,
     },
-    /// The run went on after a stop.
+    /// The run resumed after a stop.
     RunResumed {
         /// The run's id.
         run: String,
-        /// Trials that were already complete.
+        /// Trials already complete.
         done: u32,
         /// Trials left.
         left: u32,
-        /// Estimate of what is left, microseconds.
+        /// Estimated time left, microseconds.
         expected_us: u64,
-        /// Repeats of disturbed trials that may come on top, at most.
+        /// Repeats of disturbed trials that may be added, at most.
         #[serde(default)]
         most_repeats: u32,
-        /// The cases that have trials left.
+        /// Cases with trials left.
         #[serde(default)]
         cases: BTreeMap<String, CaseLeft>,
-        /// Suite of the guest in which the run goes on by itself: another guest came before it, or one has died. `None`
-        /// where a person resumed it.
+        /// Suite of the guest in which the run continues by itself, after another guest or after a guest died. `None`
+        /// if a person resumed it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next_guest: Option<String>,
     },
@@ -133,12 +133,12 @@ pub enum Event {
         /// Blocks from now on.
         to: u32,
     },
-    /// A case's stack is recorded to find out what a power cut would cost.
+    /// Recording of a case's stack began, to determine what a power cut would cost.
     VerdictStarted {
-        /// Id of the case; others may share the verdict.
+        /// Id of the case; other cases may share the verdict.
         case: String,
     },
-    /// What a power cut would cost is known and stored.
+    /// The verdict on a power cut is stored.
     VerdictReached {
         /// Id of the case.
         case: String,
@@ -147,191 +147,191 @@ pub enum Event {
     },
     /// A trial began.
     TrialStarted {
-        /// Which.
+        /// Its key.
         trial: TrialKey,
     },
-    /// A trial that others disturbed is measured once more; how it begins and ends follows as for any.
+    /// A repeat of a disturbed trial began; its start and end follow as for any trial.
     RepeatStarted {
-        /// Which.
+        /// Its key.
         trial: TrialKey,
     },
     /// A trial entered a step.
     StepStarted {
-        /// Which.
+        /// Its key.
         trial: TrialKey,
         /// The step.
         step: Step,
-        /// How long it should take, microseconds, where that is known.
+        /// Estimated duration, microseconds, if known.
         expected_us: Option<u64>,
     },
-    /// So much of the images of a stack is written. Shown and streamed, not stored.
+    /// Progress of writing a stack's images. Shown and streamed, not stored.
     ImagesWritten {
-        /// Which trial needs them first.
+        /// First trial that needs them.
         trial: TrialKey,
         /// Bytes written so far.
         done_bytes: u64,
-        /// Bytes of all that are missing.
+        /// Total bytes to write.
         of_bytes: u64,
     },
-    /// So much of a drive is written in sequence, before its rounds. Shown and streamed, not stored.
+    /// Progress of filling a drive sequentially, before its rounds. Shown and streamed, not stored.
     DriveFilled {
-        /// Which trial needs it first.
+        /// First trial that needs it.
         trial: TrialKey,
         /// The drive.
         drive: String,
         /// Bytes written so far.
         done_bytes: u64,
-        /// Bytes of all that are written in sequence.
+        /// Total bytes to write.
         of_bytes: u64,
     },
-    /// A round of random writes on a drive has ended.
+    /// A round of random writes on a drive ended.
     DriveRound {
-        /// Which trial needs it first.
+        /// First trial that needs it.
         trial: TrialKey,
         /// The drive.
         drive: String,
         /// Number of the round, from 1.
         number: u32,
-        /// Rounds that there can be.
+        /// Maximum number of rounds.
         most_rounds: u32,
-        /// What was done in it.
+        /// Result of the round.
         round: DriveRound,
     },
-    /// A drive has been prepared: steady, or after its last round. A run that goes on does not repeat it.
+    /// A drive has been prepared: it is steady, or had its last round. A resumed run does not repeat this.
     DrivePreconditioned {
-        /// Which trial needed it first.
+        /// First trial that needed it.
         trial: TrialKey,
-        /// What was done.
+        /// Record of the preparation.
         drive: Box<DriveRecord>,
     },
     /// A second of the measurement is complete. Shown and streamed, not stored: the figures are in `seconds.parquet`.
     Second {
-        /// Which trial.
+        /// Its key.
         trial: TrialKey,
         /// Second of the measurement, from 1.
         second: u64,
         /// Operations done in it.
         done: u64,
-        /// Its 99th percentile, microseconds.
+        /// 99th percentile of latency, microseconds.
         latency_us_p99: Option<u64>,
     },
     /// A trial was measured and stored.
     TrialDone {
-        /// Which.
+        /// Its key.
         trial: TrialKey,
         /// Wall time of the whole trial, microseconds.
         wall_us: u64,
-        /// Wall time of its measurement, microseconds.
+        /// Wall time of the measurement, microseconds.
         measured_us: u64,
-        /// Operations a second, for the live view.
+        /// Operations per second, for the live view.
         rate: Option<f64>,
-        /// When its stack was full, microseconds after the first operation, where it was.
+        /// When its stack filled up, microseconds after the first operation; `None` if it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full_after_us: Option<u64>,
     },
-    /// A trial was not measured; the reason is stored.
+    /// A trial failed to run; the reason is stored.
     TrialNotRun {
-        /// Which.
+        /// Its key.
         trial: TrialKey,
-        /// In which step it ended.
+        /// Step in which it ended.
         step: Step,
-        /// Why.
+        /// Reason.
         reason: String,
-        /// When its stack was full, microseconds after that step began, where that is why: a result.
+        /// When its stack filled up, microseconds after that step began, if that is the reason: a result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         full_after_us: Option<u64>,
     },
-    /// Adaptive blocks: what the trials so far decide, after a whole block.
+    /// Adaptive blocks: decisions from the trials so far, after a whole block.
     Looked {
         /// The block.
         block: u32,
-        /// Pairs that were decided now.
+        /// Pairs newly decided.
         decided: Vec<PairDecided>,
-        /// Cases that have no further trials.
+        /// Cases that get no more trials.
         stopped: Vec<CaseStopped>,
-        /// Cases that go on.
+        /// Cases that continue.
         going_on: Vec<String>,
-        /// Trials left, should no later look stop anything.
+        /// Trials left if no later look stops anything.
         left: u32,
     },
-    /// A trial in a guest has come to the crash of its machine: the guest is killed now, and booted again.
+    /// A trial in a guest has reached its machine crash: the guest is now killed and rebooted.
     CrashAsked {
-        /// Which.
+        /// Its key.
         trial: TrialKey,
-        /// Microseconds from the last answer to the client beside the server to this event.
+        /// Microseconds from the last answer to the client running alongside until this event.
         since_answer_us: u64,
-        /// Longest time between two answers to it, microseconds.
+        /// Longest time between two answers to that client, microseconds.
         answers_apart_us: u64,
     },
-    /// The trial goes on in the guest that was booted again.
+    /// The trial continues in the rebooted guest.
     CrashSurvived {
-        /// Which.
+        /// Its key.
         trial: TrialKey,
-        /// Microseconds from the last answer to the client beside the server until now: kill and boot of the guest.
+        /// Microseconds from the last answer to that client until now: kill and boot of the guest.
         away_us: u64,
     },
-    /// The trials that are due next run in another guest, which is booted now.
+    /// The next trials run in another guest, which now boots.
     HandedOver {
-        /// Its suite.
+        /// Suite of that guest.
         guest: String,
     },
-    /// Something that a person should know about.
+    /// Something the user should know.
     Warning {
-        /// What.
+        /// Text of the warning.
         message: String,
     },
-    /// The person asked to stop.
+    /// The user asked to stop.
     Interrupted,
     /// The run ended.
     RunDone {
         /// Wall time, microseconds.
         wall_us: u64,
-        /// Of that, time in which a workload was measured, microseconds.
+        /// Time spent measuring workloads, microseconds; part of `wall_us`.
         measured_us: u64,
-        /// Trials measured, in this and earlier sittings.
+        /// Trials measured, in this and earlier sessions.
         done: u32,
         /// Trials not run.
         not_run: u32,
     },
 }
 
-/// Two cases that a look has decided.
+/// Two cases decided by a look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairDecided {
     /// Title of the ranking.
     pub ranking: String,
-    /// Id of the better one, or of either.
+    /// Id of the better case, or of either.
     pub case: String,
-    /// Id of the other one.
+    /// Id of the other case.
     pub other: String,
-    /// What was decided.
+    /// The decision.
     pub relation: PairRelation,
 }
 
-/// What a look says of two cases.
+/// Relation between two cases as decided by a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairRelation {
-    /// The first one is better.
+    /// The first case is better.
     Differs,
-    /// They are within 5 % of each other.
+    /// The cases are within 5 % of each other.
     Same,
 }
 
-/// A case that has no further trials.
+/// A case that gets no more trials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaseStopped {
-    /// Its id.
+    /// Id of the case.
     pub case: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
-/// An event with its time.
+/// An event with its timestamp.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stamped {
     /// Wall clock, microseconds since 1970-01-01 UTC.
     pub at_us: u64,
-    /// What happened.
+    /// The event.
     pub what: Event,
 }

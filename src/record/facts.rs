@@ -1,4 +1,4 @@
-//! What was really there: read back from the kernel, the devices and the server, never taken from the plan.
+//! Facts read back from the kernel, the devices and the server, never taken from the plan.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// One line of the kernel's mount table (`/proc/self/mountinfo`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountFacts {
-    /// Where it is mounted.
+    /// Mount point.
     pub target: String,
     /// Filesystem type.
     pub fstype: String,
@@ -19,29 +19,29 @@ pub struct MountFacts {
     pub super_options: Vec<String>,
     /// Device number `major:minor`.
     pub device: String,
-    /// Whether it keeps a journal, where the kernel tells (ext4: `/sys/fs/ext4/<device>/journal_task`).
+    /// True if it keeps a journal, if the kernel reports that (ext4: `/sys/fs/ext4/<device>/journal_task`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<bool>,
-    /// ZFS: the properties of the dataset that say what a sync does, by name, and parameters of the module that do.
+    /// ZFS: properties of the dataset and parameters of the module that affect syncs, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub zfs: BTreeMap<String, String>,
 }
 
 impl MountFacts {
-    /// Whether the ARC keeps the pages of files, and not the page cache nor nobody (property `primarycache`).
+    /// True if the ARC caches file data (property `primarycache`), rather than the page cache or nothing.
     #[must_use]
     pub fn is_kept_by_arc(&self) -> bool {
         self.fstype == "zfs" && self.zfs.get("primarycache").is_none_or(|kept| kept == "all")
     }
 }
 
-/// How a device says it caches writes (`queue/write_cache`).
+/// Write cache mode that a device reports (`queue/write_cache`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteCache {
     /// A volatile cache that needs flushes.
     WriteBack,
-    /// The device says that what it acknowledged is stable; the kernel sends it no flushes.
+    /// The device declares acknowledged writes stable; the kernel sends it no flushes.
     WriteThrough,
 }
 
@@ -59,7 +59,7 @@ impl WriteCache {
 /// One block device as sysfs describes it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {
-    /// Steps below the folder whose devices were looked for: 0 is the device that its filesystem stands on.
+    /// Steps below the folder being examined: 0 is the device its filesystem is on.
     pub depth: u32,
     /// Kernel name: `loop3`, `nvme0n1p2`.
     pub name: String,
@@ -67,29 +67,29 @@ pub struct DeviceFacts {
     pub major: u32,
     /// Device number.
     pub minor: u32,
-    /// Capacity.
+    /// Capacity, bytes.
     pub size_bytes: Option<u64>,
     /// Model as the device reports it.
     pub model: Option<String>,
-    /// Revision of its firmware as it reports it.
+    /// Firmware revision as the device reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
     /// Serial as the device reports it.
     pub serial: Option<String>,
     /// World wide name.
     pub wwn: Option<String>,
-    /// The kernel's belief that it rotates; worth nothing for virtual disks.
+    /// Rotational flag of the kernel; meaningless for virtual disks.
     pub rotational: Option<bool>,
-    /// Turns per minute that the disk itself gives (SCSI VPD page B1, which libata has for SATA).
+    /// Revolutions per minute as the disk reports them (SCSI VPD page B1, which libata provides for SATA).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpm: Option<u32>,
     /// Write cache mode.
     pub write_cache: Option<WriteCache>,
-    /// Whether the device takes forced-unit-access writes.
+    /// True if the device supports forced-unit-access writes.
     pub fua: Option<bool>,
-    /// Logical sector.
+    /// Logical sector size.
     pub logical_block_bytes: Option<u32>,
-    /// Physical sector.
+    /// Physical sector size.
     pub physical_block_bytes: Option<u32>,
     /// I/O scheduler in use.
     pub scheduler: Option<String>,
@@ -97,50 +97,50 @@ pub struct DeviceFacts {
     pub nr_requests: Option<u32>,
     /// `queue/read_ahead_kb`.
     pub read_ahead_kb: Option<u32>,
-    /// Largest discard; 0 where the device takes none.
+    /// Largest discard; 0 if unsupported.
     pub discard_max_bytes: Option<u64>,
-    /// The smallest write that the device does whole or not at all; 0 where it does none. Since Linux 6.11.
+    /// Smallest write that the device performs atomically; 0 if none. Since Linux 6.11.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atomic_write_unit_min_bytes: Option<u64>,
-    /// The largest such write.
+    /// Largest such write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atomic_write_unit_max_bytes: Option<u64>,
     /// File behind a loop device.
     pub backing_file: Option<String>,
-    /// Whether a loop device uses direct I/O on its file.
+    /// True if a loop device uses direct I/O on its file.
     pub direct_io: Option<bool>,
-    /// Whether nothing was found below it: it is a disk, or what is below cannot be seen from here.
+    /// True if nothing was found below it: it is a disk, or what is below cannot be seen from here.
     pub stands_on_nothing: Option<bool>,
-    /// The kernel has counters for it in `/proc/diskstats`, with flush counts (since Linux 5.5).
+    /// True if `/proc/diskstats` has counters for it, flush counts included (since Linux 5.5).
     pub counts_flushes: Option<bool>,
-    /// Whether its driver takes requests through the block layer's queue, where flushes are counted (`mq/` in sysfs).
+    /// True if its driver takes requests through the block layer's queue, where flushes are counted (`mq/` in sysfs).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_queue: Option<bool>,
-    /// Its counter of writes when these facts were read; 0 for one that has counted none since it appeared.
+    /// Its write counter when these facts were read; 0 if it has counted none since it appeared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes_before: Option<u64>,
-    /// Its counter of flushes when these facts were read.
+    /// Its flush counter when these facts were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flushes_before: Option<u64>,
 }
 
-/// Kernel names of disks that someone else's software makes up.
+/// Kernel name prefixes of disks implemented in software.
 const MADE_UP_DISKS: [&str; 11] = ["vd", "xvd", "loop", "dm-", "md", "nbd", "rbd", "bcache", "drbd", "ublk", "zd"];
-/// Models that virtual machines give their disks.
+/// Models that hypervisors give to virtual disks.
 const MADE_UP_MODELS: [&str; 5] = ["QEMU", "VBOX", "VMware", "Virtual", "Msft"];
 
 impl DeviceFacts {
-    /// Its folder in sysfs.
+    /// Its sysfs folder.
     #[must_use]
     pub(crate) fn sysfs_folder(&self) -> String {
-        // Hidden devices have no number. Slashes of a name are `!` in sysfs.
+        // Hidden devices have no number. sysfs writes `/` in a name as `!`.
         match (self.major, self.minor) {
             (0, 0) => format!("/sys/class/block/{}", self.name.replace('/', "!")),
             (major, minor) => format!("/sys/dev/block/{major}:{minor}"),
         }
     }
 
-    /// Whether it is a disk of software.
+    /// True if the disk is implemented in software.
     #[must_use]
     pub(crate) fn is_made_up(&self) -> bool {
         let by_name = MADE_UP_DISKS.iter().any(|prefix| self.name.starts_with(prefix));
@@ -158,9 +158,9 @@ pub struct ServerFacts {
     pub version_num: u32,
     /// Folder of its programs.
     pub bin: String,
-    /// Every setting in force that is not the built-in default, value with its unit as `current_setting` prints it.
+    /// Settings in force that differ from the built-in default, values with units as `current_setting` prints them.
     pub settings: BTreeMap<String, String>,
-    /// Arguments of `configure`, quoted, as the view `pg_config` has them.
+    /// Arguments of `configure`, quoted, from the view `pg_config`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configure: Option<String>,
     /// Settings that decide what a commit means, always present: `fsync`, `synchronous_commit`, `full_page_writes`,
@@ -169,8 +169,8 @@ pub struct ServerFacts {
     pub key_settings: BTreeMap<String, String>,
     /// `shared_buffers` in bytes.
     pub shared_buffers_bytes: u64,
-    /// Settings that decide what a commit means, found otherwise than in `key_settings` after the measurement: by a new
-    /// session of the clients' role, and those that functions carry.
+    /// Settings that decide what a commit means and that differed from `key_settings` after the measurement: in a new
+    /// session of the clients' role, or attached to functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found_after: Vec<FoundSetting>,
     /// Unlogged tables found after the measurement.
@@ -178,24 +178,24 @@ pub struct ServerFacts {
     pub unlogged: Vec<String>,
 }
 
-/// A setting that holds somewhere.
+/// A setting found outside the server's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundSetting {
-    /// Its name.
+    /// Setting name.
     pub name: String,
-    /// Its value; `None` where it cannot be told: a script sets it to a variable.
+    /// Value; `None` if unknown because a script sets it to a variable.
     pub value: Option<String>,
-    /// Where: `line 3 of own.sql`, `function public.f()`, `a new session`.
+    /// Location: `line 3 of own.sql`, `function public.f()`, `a new session`.
     pub place: String,
 }
 
-/// Where the data set of a trial fits.
+/// Which memory the data set of a trial fits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fits {
     /// Smaller than shared_buffers: reads never leave the server.
     SharedBuffers,
-    /// Smaller than the machine's memory, or on ZFS than the ARC may grow: reads come from the page cache or the ARC.
+    /// Smaller than memory, or on ZFS than the ARC's maximum: reads come from the page cache or the ARC.
     Memory,
     /// Larger than that: reads reach the device.
     Neither,
@@ -206,32 +206,32 @@ pub enum Fits {
 pub struct DataFacts {
     /// Size of the workload's database.
     pub database_bytes: u64,
-    /// Where it fits.
+    /// Which memory it fits in.
     pub fits: Fits,
-    /// Which caches were warm when the warm-up began, in words.
+    /// Caches that were warm when the warm-up began.
     pub cache_state: String,
-    /// How the data came: copied from a template or loaded, bytes, seconds.
+    /// How the data got there: copied from a template or loaded, bytes, seconds.
     pub origin: String,
-    /// Seconds that the copy took.
+    /// Duration of the copy, seconds.
     pub copy_s: Option<f64>,
-    /// Seconds that making the template took (once for the run).
+    /// Time to make the template, seconds (once per run).
     pub template_s: Option<f64>,
 }
 
-/// The machine.
+/// Facts about the machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Host name.
     pub hostname: String,
     /// `uname -r`.
     pub kernel: String,
-    /// Distribution as os-release names it.
+    /// Distribution from os-release.
     pub distribution: Option<String>,
     /// CPU model.
     pub cpu_model: Option<String>,
-    /// CPUs that the process may use.
+    /// CPUs available to the process.
     pub cpus: u32,
-    /// Memory.
+    /// Memory size.
     pub memory_bytes: u64,
     /// Swap in use at the start.
     pub swap_used_bytes: Option<u64>,
@@ -239,24 +239,24 @@ pub struct HostFacts {
     pub clocksource: Option<String>,
     /// CPU frequency governor.
     pub governor: Option<String>,
-    /// What the machine says it is (DMI product or hypervisor), where it says so.
+    /// Machine as it reports itself (DMI product or hypervisor).
     pub machine: Option<String>,
-    /// Whether it is a virtual machine, as far as it says so.
+    /// True if it reports being a virtual machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_virtual: Option<bool>,
 }
 
-/// Two readings of one machine's memory differ by less than this part of it: what the kernel takes for itself at boot.
+/// Two readings of one machine's memory may differ by less than this fraction: the kernel reserves some at boot.
 const BOOT_SHARE: u64 = 64;
 
 impl HostFacts {
-    /// Whether its processor is emulated (QEMU's TCG, by the name that it gives its processors).
+    /// True if its processor is emulated (QEMU's TCG, recognized by the CPU model).
     #[must_use]
     pub fn is_emulated(&self) -> bool {
         self.cpu_model.as_deref().is_some_and(|model| model.starts_with("QEMU TCG CPU"))
     }
 
-    /// Whether this is the same machine, whichever kernel it has booted.
+    /// True if both are the same machine, whichever kernel is booted.
     #[must_use]
     pub(crate) fn is_same_machine(&self, other: &HostFacts) -> bool {
         self.hostname == other.hostname
@@ -270,8 +270,7 @@ impl HostFacts {
         one.abs_diff(two) <= one.max(two) / BOOT_SHARE
     }
 
-    /// In what another machine differs from this one, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same
-    /// machine.
+    /// Differences from another machine, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same machine.
     #[must_use]
     pub(crate) fn differences(&self, other: &HostFacts) -> Vec<String> {
         let cpu = |host: &HostFacts| host.cpu_model.clone().unwrap_or_else(|| "not known".to_owned());

@@ -1,4 +1,4 @@
-//! A stack that had no room left while it was aged or measured: a result, with figures up to then where there are some.
+//! A stack that ran out of space during ageing or measurement: a result, with figures up to then if there are any.
 
 use super::event::Step;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 /// How a trial's stack filled up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FullRecord {
-    /// In which step.
+    /// The step.
     pub step: Step,
-    /// Until the first refusal, microseconds: from the first operation of the measurement on where there was one, else from
-    /// the beginning of the step.
+    /// Time to the first refusal, microseconds: from the first operation of the measurement if there was one, else from
+    /// the start of the step.
     pub after_us: u64,
-    /// The first refusal in the words of the server or of the tool.
+    /// Message of the server or tool at the first refusal.
     pub reason: String,
-    /// Size of the filesystem of the data as df counts it, bytes. What a pool below it holds besides (snapshots, other volumes)
-    /// is not in it.
+    /// Size of the data's filesystem as df counts it, bytes. Excludes other content of a pool below it (snapshots,
+    /// other volumes).
     pub size_bytes: Option<u64>,
-    /// Of that, used.
+    /// Used part of that, bytes.
     pub used_bytes: Option<u64>,
     /// Last lines of the server's log; empty without a server.
     pub server_log: String,

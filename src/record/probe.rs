@@ -1,5 +1,5 @@
-//! What a probe of a folder measured: operations, latencies, device counters. No rate, no interval, no judgement: those
-//! are computed from this, and can be computed again.
+//! Raw results of probing a folder: operations, latencies, device counters. No rates, intervals or judgements: those
+//! are computed from this, and can be recomputed.
 
 use super::facts::{DeviceFacts, MountFacts};
 use super::promise;
@@ -20,68 +20,68 @@ pub struct ProbeRecord {
     pub started: String,
     /// Seed of the order of slices.
     pub seed: u64,
-    /// Precision asked for: half an interval over its rate.
+    /// Requested precision: half the width of an interval over its rate.
     pub precision: f64,
     /// Time allowed for measuring, microseconds.
     pub budget_us: u64,
-    /// Time from the first slice to the last sync, microseconds; idle interval and the making of files are not in it.
+    /// Time from the first slice to the last sync, microseconds, excluding the idle interval and the creation of files.
     pub elapsed_us: u64,
-    /// Where it was.
+    /// The folder and the devices below it.
     pub place: PlaceFacts,
-    /// Size of the file of the rows that pg_test_fsync has too; 16 MiB unless the filesystem has little free.
+    /// Size of the file for the rows that pg_test_fsync has too; 16 MiB unless the filesystem has little free space.
     pub file_bytes: u64,
-    /// Size of a WAL segment; 16 MiB unless the filesystem has little free.
+    /// Size of a WAL segment; 16 MiB unless the filesystem has little free space.
     pub segment_bytes: u64,
-    /// The time before any file was made, in which the probe did nothing.
+    /// Device activity before any file was made, while the probe was idle.
     pub idle: Idle,
-    /// What the devices counted while the files were written and synced, as in [`Slice::devices`]: a counter that does
-    /// not move under a write and its sync counts nothing.
+    /// Device counters while the files were written and synced, as in [`Slice::devices`]: a counter that a write and
+    /// its sync do not move is not counting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub test_sync: Vec<Option<DeviceCounts>>,
-    /// What the CPUs let it wait for; `None` where the kernel does not tell.
+    /// Time the probe waited for a CPU; `None` if the kernel does not report it.
     pub cpu: Option<CpuWait>,
-    /// The pauses between the rounds through all rows, added up: what others did meanwhile.
+    /// Device activity of others, in the pauses between rounds of all rows, summed.
     pub pauses: Idle,
-    /// Its rows, in the order of the table.
+    /// Rows in table order.
     pub rows: Vec<RowRecord>,
-    /// How long a sync takes after how much was written.
+    /// Sync time by amount written.
     pub growth: Vec<Growth>,
-    /// How that ended early.
+    /// Why that measurement ended early.
     pub growth_failure: Option<Failure>,
-    /// The probe's own folder, where it could not be removed, with the reason.
+    /// The probe's own folder, if it could not be removed, with the reason.
     pub left_behind: Option<String>,
-    /// What a reader should know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
-/// The folder and what lies below it.
+/// The folder and its storage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceFacts {
     /// The folder, absolute.
     pub folder: String,
     /// The mount that holds it.
     pub mount: Option<MountFacts>,
-    /// Block devices below it that a sync reaches, depth 0 the one that the filesystem stands on.
+    /// Block devices below it that a sync reaches; depth 0 is the device the filesystem is on.
     pub devices: Vec<DeviceFacts>,
-    /// Where the way down ended before a device that stands on nothing: in memory, or where nothing more can be seen.
+    /// Dead ends on the way down other than a physical device: memory, or a place that cannot be inspected.
     pub ends: Vec<Promise>,
-    /// Bytes that the user may still write, before the files were made; `None` where the filesystem does not tell (ramfs).
+    /// Bytes available to the user before the files were made; `None` if the filesystem does not report them (ramfs).
     pub free_bytes: Option<u64>,
     /// `uname -r`.
     pub kernel: String,
-    /// What the machine says it is, where it is a virtual one.
+    /// Hypervisor as the machine reports it, if it is virtual.
     pub hypervisor: Option<String>,
 }
 
 impl PlaceFacts {
-    /// What one of its devices promises.
+    /// The promises of one of its devices.
     #[must_use]
     pub(crate) fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
         promise::of_device_among(device, &self.devices)
     }
 }
 
-/// What the devices did while the probe did nothing.
+/// Device activity while the probe was idle.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     /// How long, microseconds.
@@ -90,14 +90,14 @@ pub struct Idle {
     pub devices: Vec<Option<DeviceCounts>>,
 }
 
-/// What waited for a CPU while the rows ran. A sync that is done waits for one too, and is then no figure of the storage.
+/// Waits for a CPU while the rows ran. A finished sync also waits for a CPU, which is not storage latency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuWait {
-    /// For how long, microseconds.
+    /// Observed time, microseconds.
     pub elapsed_us: u64,
-    /// Time in which the probe's own thread could have run and did not, microseconds (`/proc/thread-self/schedstat`).
+    /// Time in which the probe's own thread was runnable but not running, microseconds (`/proc/thread-self/schedstat`).
     pub own_us: Option<u64>,
-    /// Time in which some process of the machine waited, microseconds (`/proc/pressure/cpu`).
+    /// Time in which any process on the machine waited, microseconds (`/proc/pressure/cpu`).
     pub some_us: Option<u64>,
 }
 
@@ -108,8 +108,8 @@ pub struct DeviceCounts {
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Flushes completed; `None` where the kernel does not count them (partitions, before Linux 5.5). FUA writes are
-    /// counted by no kernel: they are writes.
+    /// Flushes completed; `None` if the kernel does not count them (partitions, before Linux 5.5). No kernel counts FUA
+    /// writes here: they are writes.
     pub flushes: Option<u64>,
     /// Reads completed.
     pub reads: u64,
@@ -127,7 +127,7 @@ impl DeviceCounts {
     }
 }
 
-/// Which part of the table a row belongs to.
+/// The part of the table that a row belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -135,15 +135,15 @@ pub enum Family {
     OneWrite,
     /// pg_test_fsync: two writes and their sync.
     TwoWrites,
-    /// pg_test_fsync: 16 kB by open_sync in pieces.
+    /// pg_test_fsync: 16 kB by open_sync in smaller writes.
     OpenSyncSizes,
-    /// pg_test_fsync: fsync before and after the descriptor is closed.
+    /// pg_test_fsync: fsync before and after closing the descriptor.
     Descriptor,
     /// pg_test_fsync: a write without a sync.
     NotSynced,
-    /// As the server writes its WAL.
+    /// The way the server writes its WAL.
     Wal,
-    /// Ways that PostgreSQL does not have.
+    /// Methods that PostgreSQL does not have.
     Newer,
 }
 
@@ -157,7 +157,7 @@ pub enum Way {
     Fdatasync,
     /// fsync(2).
     Fsync,
-    /// Of macOS and Windows alone.
+    /// macOS and Windows only.
     FsyncWritethrough,
     /// O_SYNC.
     OpenSync,
@@ -167,7 +167,7 @@ pub enum Way {
     IoUring,
     /// A shared mapping and msync(2).
     Msync,
-    /// Not at all.
+    /// Not made durable.
     None,
 }
 
@@ -182,11 +182,11 @@ impl Way {
     ];
 }
 
-/// What the file is that a WAL row walks through.
+/// State of the file that a WAL row writes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Segment {
-    /// Written before, written again (`wal_recycle = on`).
+    /// Overwrites an existing file (`wal_recycle = on`).
     Recycled,
     /// New, zero-filled and synced first (`wal_recycle = off`, `wal_init_zero = on`).
     ZeroFilled,
@@ -194,109 +194,111 @@ pub enum Segment {
     Extended,
 }
 
-/// What a row does.
+/// Definition of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSpec {
-    /// Its name, unique and the same in every probe: `one_write.fdatasync`, `wal.fdatasync.recycled`.
+    /// Unique name, the same in every probe: `one_write.fdatasync`, `wal.fdatasync.recycled`.
     pub id: String,
-    /// Which part of the table.
+    /// Part of the table.
     pub family: Family,
-    /// How it is shown; that of pg_test_fsync where it has the row: `1 * 16kB open_sync write`.
+    /// Displayed label; that of pg_test_fsync if it has the row: `1 * 16kB open_sync write`.
     pub label: String,
     /// How it is made durable.
     pub way: Way,
-    /// Size of one write.
+    /// Size of one write, bytes.
     pub write_bytes: u32,
-    /// Writes in one operation.
+    /// Writes per operation.
     pub writes: u32,
-    /// Whether the writes bypass the page cache (O_DIRECT).
+    /// True if the writes bypass the page cache (O_DIRECT).
     pub direct: bool,
-    /// Threads that write at the same time and share syncs.
+    /// Concurrent writer threads that share syncs.
     pub writers: u32,
-    /// What it walks through; `None` for rows that write the same place again and again.
+    /// State of the file it writes through; `None` for rows that rewrite the same place.
     pub segment: Option<Segment>,
 }
 
-/// What one row measured.
+/// Results of one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowRecord {
-    /// What it does.
+    /// Definition of the row.
     pub spec: RowSpec,
-    /// Why it is not available here, in words; nothing was measured then.
+    /// Why the row is unavailable here; then nothing was measured.
     pub unavailable: Option<String>,
-    /// How it ended early: what it had measured stays, and it was not tried again.
+    /// Why it ended early; earlier results are kept, and it was not retried.
     pub failure: Option<Failure>,
-    /// Its slices in order.
+    /// Slices in order.
     pub slices: Vec<Slice>,
-    /// Latencies by second of the probe, those with an operation only.
+    /// Latencies by second of the probe; only seconds with operations.
     pub seconds: Vec<SecondLatencies>,
-    /// Its slowest operations, the slowest first; at most 16.
+    /// Slowest operations, slowest first; at most 16.
     pub slowest: Vec<Slow>,
-    /// Time to make each new segment that it used up, microseconds; not in any slice.
+    /// Time to make each new segment it consumed, microseconds; not part of any slice.
     pub segments_us: Vec<u64>,
 }
 
 /// A system call that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Which: `write`, `fdatasync`.
+    /// The call: `write`, `fdatasync`.
     pub call: String,
-    /// Error number on the system that was probed; `None` for a write that came out short.
+    /// Error number on the probed system; `None` for a short write.
     pub errno: Option<i32>,
-    /// Its name and words: `EIO: Input/output error`.
+    /// Error name and message: `EIO: Input/output error`.
     pub message: String,
-    /// When, microseconds since the first slice began.
+    /// Time of failure, microseconds since the first slice began.
     pub at_us: u64,
-    /// Operations that the row had completed before.
+    /// Operations that the row had completed by then.
     pub after_operations: u64,
 }
 
-/// A short time in which one row ran alone. One operation before it is not counted: it pays for what the row before left
-/// in the page cache.
+/// A short time in which one row ran alone. One operation before it is not counted: it pays for what the previous row
+/// left in the page cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
-    /// When its first operation began, microseconds since the first slice began.
+    /// Start of its first operation, microseconds since the first slice began.
     pub at_us: u64,
-    /// From there to the end of its last operation, nanoseconds.
+    /// From that start to the end of its last operation, nanoseconds.
     pub elapsed_ns: u64,
-    /// Operations completed; a failed one is none.
+    /// Operations completed, excluding failed ones.
     pub operations: u64,
-    /// Syncs that these took, where it is another number (group commit).
+    /// Syncs for these operations, if the number differs (group commit).
     pub syncs: Option<u64>,
-    /// Operations that the counters cover, where it is another number: those of a group's beginning and end too.
+    /// Operations covered by the device counters, if the number differs: includes those at the start and end of a
+    /// group.
     pub device_operations: Option<u64>,
-    /// Growth of the counters of `place.devices` over these operations, in their order; `None` for one that has none.
+    /// Growth of the counters of `place.devices` over these operations, in the same order; `None` for a device without
+    /// counters.
     pub devices: Vec<Option<DeviceCounts>>,
 }
 
 /// Latencies of one second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondLatencies {
-    /// Second since the first slice began, from 0; operations are counted where they ended.
+    /// Second since the first slice began, from 0; operations count in the second they ended.
     pub second: u32,
-    /// (latency in nanoseconds, how many), ascending; latencies are rounded up by less than 1 %.
+    /// (latency in nanoseconds, count), ascending; latencies are rounded up by less than 1 %.
     pub latencies: Vec<(u64, u64)>,
 }
 
 /// A slow operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slow {
-    /// When it began, microseconds since the first slice began.
+    /// Start, microseconds since the first slice began.
     pub at_us: u64,
-    /// How long it took, nanoseconds, exactly.
+    /// Exact latency, nanoseconds.
     pub latency_ns: u64,
 }
 
-/// One sync after a known amount was written (buffered) into the file.
+/// One sync after a known amount of buffered writes to the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
-    /// Bytes written before.
+    /// Bytes written before the sync.
     pub written_bytes: u64,
     /// Time of the writes, nanoseconds.
     pub write_ns: u64,
     /// Time of the fdatasync, nanoseconds.
     pub sync_ns: u64,
-    /// When the sync began, microseconds since the first slice began.
+    /// Start of the sync, microseconds since the first slice began.
     pub at_us: u64,
     /// Growth of the counters over writes and sync, as in [`Slice::devices`].
     pub devices: Vec<Option<DeviceCounts>>,

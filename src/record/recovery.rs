@@ -52,7 +52,7 @@ pub struct RecoveryCounts {
     pub after: Vec<u64>,
     /// When the first of these seconds began, microseconds after the first answer.
     pub after_begins_us: u64,
-    /// Longest time between two answers to the client beside the server before the crash, microseconds: the outage is known
-    /// no better.
+    /// Longest time between two answers to the client running alongside before the crash, microseconds: the uncertainty
+    /// of the outage.
     pub answers_apart_us: u64,
 }

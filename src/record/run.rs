@@ -133,15 +133,16 @@ impl RunRecord {
         (self.plan_sha256.as_str(), self.seed, self.quick.is_some()) == (sha256, seed, quick)
     }
 
-    /// Whether a trial with this run id may lie at a block: its own, or that of the run which the block was merged from.
+    /// True if a trial with this run id may belong to a block: its own, or that of the run from which the block was
+    /// merged.
     #[must_use]
     pub fn owns(&self, run: &str, block: u32) -> bool {
         let source = |source: &MergedRun| source.id == run && source.blocks.contains(&block);
         if self.merged.is_empty() { self.id == run } else { self.merged.iter().any(source) }
     }
 
-    /// The trials that a run is to have: those of its order, without those of cases that a look has stopped. The look
-    /// at which a run ended before it was extended is taken again.
+    /// Trials that a run should have: those of its order, except those of cases stopped by a look. The look at which a
+    /// run ended before it was extended is taken again.
     #[must_use]
     pub fn due<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Vec<TrialKey> {
         let mut looks: BTreeMap<u32, &Vec<String>> = BTreeMap::new();

@@ -1,13 +1,12 @@
-//! What was counted of a search for the highest rate within a latency limit: one step at each rate that was tried, and whether
-//! it passed.
+//! Counts of a search for the highest rate within a latency limit: one step for each rate tried, and whether it passed.
 
 use serde::{Deserialize, Serialize};
 
 /// The steps of one search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchCounts {
-    /// Operations a second of the warm-up, a closed loop without a limit, as the tool printed it; the search begins at 0.7 of
-    /// it.
+    /// Rate of the warm-up, a closed loop without a limit, operations per second as printed by the tool; the search
+    /// begins at 0.7 of it.
     pub peak_tps: f64,
     /// The steps in the order in which they were taken.
     pub steps: Vec<StepCounts>,
@@ -28,15 +27,16 @@ pub struct StepCounts {
     pub done: u64,
     /// Failed.
     pub failed: u64,
-    /// Skipped, being later than the limit already, or never sent, since no client was free until the step had ended.
+    /// Skipped because already later than the limit, or never sent because no client was free before the end of the
+    /// step.
     pub skipped: u64,
-    /// Done, and later than the limit, from the time at which they were due.
+    /// Completed, but later than the limit, counted from the due time.
     pub late: u64,
-    /// Whole seconds in which operations were due and none was done.
+    /// Whole seconds in which operations were due and none completed.
     pub silent_s: u64,
-    /// Operations that the driver began late by itself (its client was free), by more than a tenth of the limit.
+    /// Operations that the driver itself started late (its client was free), by more than a tenth of the limit.
     pub lagging: u64,
-    /// Sum of the times by which the driver was late by itself, microseconds.
+    /// Sum of the delays caused by the driver itself, microseconds.
     pub driver_lag_us_sum: u64,
     /// Tag of its intervals in `latency.hist`.
     pub tag: String,
@@ -45,11 +45,11 @@ pub struct StepCounts {
 /// Why a step did not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// The driver was late by itself: the client is the bottleneck.
+    /// The driver itself was late: the client is the bottleneck.
     Client,
     /// More than 1 % of the operations due were late, skipped or failed.
     Late,
-    /// Seconds passed in which operations were due and none was done.
+    /// In some seconds operations were due and none completed.
     Silent,
     /// Fewer operations were done than the rate asked for.
     Behind,
@@ -74,7 +74,7 @@ impl StepCounts {
         share(self.late + self.skipped + self.failed, self.due())
     }
 
-    /// Why it did not pass; `None` where it did.
+    /// Why it did not pass; `None` if it did.
     #[must_use]
     pub fn failed_by(&self) -> Option<Failed> {
         // Operations are due at random: their number scatters by its root.

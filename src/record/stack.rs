@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a node offers to those that stand on it, and what it takes from those that it stands on.
+/// What a node provides to nodes on top of it, and requires of nodes below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroundKind {
@@ -59,12 +59,12 @@ impl Role {
     }
 }
 
-/// One kind of input of a layer: how many of what it takes, and the key by which a plan names them.
+/// One kind of input of a layer: how many, of which kind, and the plan's key for them.
 #[derive(Debug, Clone, Copy)]
 pub struct Take {
-    /// What it uses them for.
+    /// Purpose.
     pub role: Role,
-    /// What they must be.
+    /// Required kind.
     pub kind: GroundKind,
     /// Key in the plan: `on`, `journal`, `vdevs`.
     pub key: &'static str,
@@ -72,7 +72,7 @@ pub struct Take {
     pub least: usize,
     /// Most.
     pub most: usize,
-    /// Words for groups of them (`mirror`, `raidz1`); empty where the layer knows no groups.
+    /// Keywords for groups of them (`mirror`, `raidz1`); empty if the layer has no groups.
     pub groups: &'static [&'static str],
     /// One sentence for the manual.
     pub doc: &'static str,
@@ -103,13 +103,13 @@ impl GroundName {
         GroundName(if ground.is_empty() { node.to_owned() } else { format!("{node}.{ground}") })
     }
 
-    /// The node.
+    /// Name of the node.
     #[must_use]
     pub fn node(&self) -> &str {
         self.0.split_once('.').map_or(self.0.as_str(), |(node, _)| node)
     }
 
-    /// Which of the node's grounds; empty where it has one.
+    /// Name of the ground within the node; empty if there is only one.
     #[must_use]
     pub fn ground(&self) -> &str {
         self.0.split_once('.').map_or("", |(_, ground)| ground)
@@ -127,9 +127,9 @@ impl fmt::Display for GroundName {
 pub struct Input {
     /// Which ground.
     pub from: GroundName,
-    /// What for.
+    /// Purpose.
     pub role: Role,
-    /// The group that it is in, numbered within the node: `mirror-0`.
+    /// Its group, numbered within the node: `mirror-0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
@@ -141,9 +141,9 @@ pub struct NodeSpec {
     pub name: String,
     /// Name of the layer: `loop`, `ext4`, `zpool`.
     pub layer: String,
-    /// One value for each option that was given.
+    /// One value for each given option.
     pub options: Options,
-    /// What it stands on, in the order of the plan.
+    /// Inputs, in the order of the plan.
     pub inputs: Vec<Input>,
 }
 
@@ -156,20 +156,20 @@ pub struct StackSpec {
     pub nodes: Vec<NodeSpec>,
     /// The folder that holds the data directory.
     pub data: GroundName,
-    /// The folder that holds `pg_wal`, where that is another one.
+    /// The folder that holds `pg_wal`, if separate.
     pub wal: Option<GroundName>,
     /// The stack of the plan that `pg_wal` was put on (`wal = "NAME"`); its nodes are among `nodes`.
     pub wal_stack: Option<String>,
     /// The folder of each tablespace.
     pub tablespaces: BTreeMap<String, GroundName>,
-    /// Whether trials share one stack that ages (`reuse = true`); else each trial gets a fresh one.
+    /// True if trials share one stack that ages (`reuse = true`); otherwise each trial gets a fresh one.
     pub reuse: bool,
-    /// Of what it is a part, where a workload without a server needs no more of the plan's stack: `pg_wal`.
+    /// The part kept of the plan's stack, if a workload without a server needs no more: `pg_wal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
 }
 
-/// What of the database lies on a ground.
+/// A part of the database that is placed on a ground.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
     /// The data directory.
@@ -192,7 +192,7 @@ impl fmt::Display for End {
 }
 
 impl StackSpec {
-    /// Each of these stacks once. They are known by their text: comparing each with all others takes seconds for thousands.
+    /// Removes duplicate stacks, comparing their text: comparing all pairs takes seconds for thousands.
     pub fn each_once<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> impl Iterator<Item = &'s StackSpec> {
         let mut seen = BTreeSet::new();
         stacks.filter(move |stack| seen.insert(format!("{stack:?}")))
@@ -217,7 +217,7 @@ impl StackSpec {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// What of the database lies where, the data first.
+    /// Each part of the database with its ground, the data first.
     #[must_use]
     pub fn ends(&self) -> Vec<(End, &GroundName)> {
         let tablespaces = self.tablespaces.iter().map(|(name, ground)| (End::Tablespace(name.clone()), ground));
@@ -225,8 +225,8 @@ impl StackSpec {
         std::iter::once((End::Data, &self.data)).chain(wal).chain(tablespaces).collect()
     }
 
-    /// The same with the ground alone that holds `pg_wal`, be it the data's or its own: what a workload without a server
-    /// stands on, whose synced writes are those of a WAL.
+    /// The same stack with only the ground that holds `pg_wal`, shared or separate: used by workloads without a server,
+    /// whose synced writes are like those of a WAL.
     #[must_use]
     pub(crate) fn wal_alone(&self) -> StackSpec {
         let whole = self.wal.is_none() && self.tablespaces.is_empty();

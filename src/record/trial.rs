@@ -1,4 +1,4 @@
-//! `trial.json`: what was asked of one trial, what was really there, how it ended, what was counted.
+//! `trial.json`: the request of one trial, the facts found, its outcome and its counts.
 
 use super::age::AgeRecord;
 use super::built::StackFacts;
@@ -23,16 +23,16 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was measured to its end.
+    /// Measured to its end.
     #[default]
     Measured,
     /// A requirement was not met or a step failed: no figures.
     NotRun {
-        /// In which step.
+        /// Step that failed.
         step: Step,
-        /// Why, with the foreign tool's last lines where one failed.
+        /// Reason, with the last lines of a failed external tool.
         reason: String,
-        /// What would make it go.
+        /// Remedy.
         hint: Option<String>,
     },
 }
@@ -40,9 +40,9 @@ pub enum Outcome {
 /// Wall time of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepTime {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// How long, microseconds.
+    /// Duration, microseconds.
     pub wall_us: u64,
 }
 
@@ -55,100 +55,101 @@ pub struct TrialRecord {
     pub run: String,
     /// Number of the trial within its case (the block it lies in), from 1.
     pub trial: u32,
-    /// What was asked.
+    /// The case as requested.
     pub case: CaseSpec,
-    /// What one operation of its workload is.
+    /// Definition of one operation of its workload.
     pub operation: Operation,
     /// How it ended.
     pub outcome: Outcome,
     /// When it began, RFC 3339.
     pub started: String,
-    /// The machine on which it ran, as it was when the sitting began.
+    /// The machine it ran on, as of the start of the session.
     pub host: HostFacts,
     /// Its steps in order.
     pub steps: Vec<StepTime>,
-    /// Kernel knobs in force when the stack was built, by name; of two that exclude each other (`vm.dirty_bytes`,
-    /// `vm.dirty_ratio`) the one that counts. Those of devices are in the stack's facts.
+    /// Kernel knobs in force when the stack was built, by name; of two mutually exclusive ones (`vm.dirty_bytes`,
+    /// `vm.dirty_ratio`) only the active one. Knobs of devices are in the stack's facts.
     pub knobs: BTreeMap<String, String>,
-    /// The stack, as it was.
+    /// The stack as found.
     pub stack: Option<StackFacts>,
-    /// The server, as it ran.
+    /// The server as it ran.
     pub server: Option<ServerFacts>,
-    /// What the devices below a folder that was there already did while the trial did nothing; `None` without one.
+    /// Activity of the devices below an existing folder while the trial was idle; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<IdleTraffic>,
     /// The data.
     pub data: Option<DataFacts>,
-    /// What was done to drives below its stack, earlier in the run, to bring them to their steady state.
+    /// Preconditioning of the drives below its stack, earlier in the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<DriveRecord>,
-    /// How its stack was aged, and how the files lay; of a stack with `age`.
+    /// Ageing of its stack, and the resulting file layout; only for a stack with `age`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age: Option<AgeRecord>,
-    /// How it waited for a quiet machine.
+    /// Waiting for a quiet machine.
     pub settle: Option<SettleRecord>,
-    /// Its checkpoints, and how its measurement began and ended; of a trial with a server.
+    /// Checkpoints, and start and end of the measurement; only for a trial with a server.
     pub window: Option<WindowRecord>,
-    /// What the workload counted; there in every trial that was measured.
+    /// Counts of the workload; present in every measured trial.
     pub counts: Option<Counts>,
-    /// How its stack filled up, where it did: a result, whether or not there are figures up to then.
+    /// How its stack filled up, if it did: a result, whether or not there are figures up to then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<FullRecord>,
-    /// What the clients' backends waited for.
+    /// Waits of the clients' backends.
     pub waits: Option<WaitFigures>,
     /// The columns of `seconds.parquet`.
     pub columns: Vec<Column>,
-    /// Holes in the telemetry, each with its reason.
+    /// Gaps in the telemetry, each with its reason.
     pub gaps: Vec<Gap>,
-    /// Growth of the counters of WAL syncs, WAL records, transactions that wrote, and flushes, by column, from before the client was
-    /// started until its backends had ended: only then they have told all.
+    /// Growth of the counters of WAL syncs, WAL records, writing transactions and flushes, by column, from before the
+    /// client started until its backends had exited: only then have they reported everything.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub load_counts: BTreeMap<String, u64>,
-    /// How far the wall clock was set during the measurement, microseconds: its advance less that of the monotonic clock.
+    /// How far the wall clock was set during the measurement, microseconds: its advance minus that of the monotonic
+    /// clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_us: Option<i64>,
     /// CPU time that telemetry cost, microseconds, over the measurement.
     pub telemetry_cpu_us: Option<u64>,
-    /// Of that, what each part cost: the samplers by name, `waits`, `rows` (joining and writing them), `latencies`.
+    /// Breakdown of that: the samplers by name, `waits`, `rows` (joining and writing them), `latencies`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub telemetry_cpu_us_by: BTreeMap<String, u64>,
-    /// What others took of the CPUs during the measurement; `None` where it was not counted.
+    /// CPU time taken by others during the measurement; `None` if not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_taken: Option<CpuTaken>,
-    /// Whether it repeats a trial that was disturbed, at the end of its block.
+    /// True if it repeats a disturbed trial, at the end of its block.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repeat: bool,
-    /// Options of the workload that the plan left open, as they were decided for all cases with the same workload.
+    /// Workload options left open by the plan, as decided for all cases with the same workload.
     pub decided: Options,
-    /// What a reader should know of this trial.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
-    /// The files beside `trial.json` that analysis reads, by name; entered when the trial is stored. One that is not as
-    /// it says is damaged, or another trial's.
+    /// Files beside `trial.json` that analysis reads, by name; recorded when the trial is stored. A file that does not
+    /// match is damaged, or another trial's.
     pub files: BTreeMap<String, FileMark>,
 }
 
 impl TrialRecord {
-    /// Whether it needs no further try: it was measured, or its stack filled up, as it would again.
+    /// True if it needs no retry: it was measured, or its stack filled up, as it would again.
     #[must_use]
     pub fn is_result(&self) -> bool {
         self.outcome == Outcome::Measured || self.full.is_some()
     }
 }
 
-/// CPU time during a measurement, from the first to the last row of telemetry that has all of it.
+/// CPU time during a measurement, from the first to the last complete row of telemetry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTaken {
     /// Wall time between the two rows, microseconds.
     pub elapsed_us: u64,
     /// Time of all CPUs in all states, nanoseconds.
     pub cpus_ns: u64,
-    /// Of that, given to other guests by the hypervisor.
+    /// Part of that given to other guests by the hypervisor.
     pub stolen_ns: u64,
-    /// CPU time of programs that are not part of the run, nanoseconds, at least: see the column `others_cpu_ns`.
+    /// CPU time of programs outside the run, nanoseconds; a lower bound, see the column `others_cpu_ns`.
     pub others_ns: u64,
 }
 
-/// What a file was when its trial was stored.
+/// A file's state when its trial was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMark {
     /// Its size.
@@ -157,54 +158,53 @@ pub struct FileMark {
     pub sha256: String,
 }
 
-/// What devices did before a trial's data came, while it did nothing.
+/// Device activity before a trial's data were loaded, while it was idle.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IdleTraffic {
-    /// How long, microseconds.
+    /// Duration, microseconds.
     pub elapsed_us: u64,
     /// Growth of the counters of each device, by the name of its ground.
     pub devices: BTreeMap<String, DeviceCounts>,
 }
 
-/// A hole in the telemetry.
+/// A gap in the telemetry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Name of the sampler; `clock` for a tick that was missed by all.
+    /// Name of the sampler; `clock` for a tick missed by all.
     pub source: String,
-    /// First row concerned; `None` where the source was absent all the time.
+    /// First row concerned; `None` if the source was always absent.
     pub second: Option<u64>,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
-/// What the clients' backends did, sampled from `pg_stat_activity` some times a second.
+/// Wait events of the clients' backends, sampled from `pg_stat_activity` several times a second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WaitFigures {
     /// Samples taken.
     pub samples: u64,
-    /// Samples a second aimed at.
+    /// Target number of samples per second.
     pub per_second: u32,
     /// Backends seen, summed over the samples.
     pub backends: u64,
-    /// How often each was seen.
+    /// Count of each wait.
     pub waits: Vec<WaitCount>,
-    /// The same second by second: neighbouring samples see the same stall, so the error of a share is known only from
+    /// The same by second: neighboring samples see the same stall, so the error of a share can only be estimated from
     /// their order. Stored in `waits.parquet`.
     #[serde(skip)]
     pub seconds: Vec<WaitSecond>,
     /// Wall clock at which the first of these seconds began, microseconds since 1970.
     pub began_us: u64,
-    /// What the backend at the end of the queue was doing, for backends that waited for a heavyweight lock: looked at
-    /// once a second (`pg_blocking_pids`). Class `Unknown` where the lock was granted meanwhile or the holder was not
-    /// found.
+    /// What the backend at the end of the queue was doing, for backends waiting for a heavyweight lock: queried once a
+    /// second (`pg_blocking_pids`). Class `Unknown` if the lock was granted meanwhile or the holder was not found.
     pub lock_holders: Vec<WaitCount>,
 }
 
 impl WaitFigures {
-    /// The row of `seconds.parquet` in whose second most of a sampled second lies: sampling begins with the client, rows
-    /// with its first operation (wall clock, microseconds). 0: before that.
+    /// The row of `seconds.parquet` that overlaps most of a sampled second: sampling begins with the client, rows with
+    /// its first operation (wall clock, microseconds). 0: before that.
     #[must_use]
     pub fn row(&self, place: usize, first_operation_us: u64) -> u64 {
         let middle = self.began_us + place as u64 * 1_000_000 + 500_000;
@@ -215,18 +215,18 @@ impl WaitFigures {
 /// The samples of one second.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitSecond {
-    /// Samples taken in it; 0 where none could be.
+    /// Samples taken in it; 0 if none succeeded.
     pub samples: u32,
-    /// Place in [`WaitFigures::waits`], and how often that one was seen.
+    /// Index into [`WaitFigures::waits`], and count.
     pub counts: Vec<(u32, u32)>,
 }
 
-/// One wait of backends.
+/// A kind of wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitCount {
     /// `wait_event_type`; `CPU` for an active backend that waits for nothing; `Client` for one between statements.
     pub class: String,
-    /// `wait_event`: `WALSync`, `DataFileRead`, `transactionid`; same as class where there is none.
+    /// `wait_event`: `WALSync`, `DataFileRead`, `transactionid`; same as the class if there is none.
     pub event: String,
     /// Times seen.
     pub count: u64,

@@ -1,7 +1,7 @@
-//! `verdicts/*.json`: what a power cut costs the cases of a run, and what that was concluded from.
+//! `verdicts/*.json`: the cost of a power cut for the cases of a run, with the evidence.
 //!
-//! One file for each stack with one set of server settings: the commits are pgstrata's own, so cases that differ in their
-//! workload share it. Counts are stored, figures per commit are computed from them.
+//! One file per stack and set of server settings: the commits are pgstrata's own, so cases that differ only in workload
+//! share it. Counts are stored, figures per commit are computed from them.
 
 use crate::units::{Bytes, Micros};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::fmt;
 /// Version of these files. 1: the first.
 pub const FORMAT: u32 = 1;
 
-/// How a run is to find out what a power cut would cost its cases.
+/// How a run determines the cost of a power cut for its cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityCheck {
@@ -19,10 +19,10 @@ pub enum DurabilityCheck {
 }
 
 impl DurabilityCheck {
-    /// Every way.
+    /// All ways.
     pub const ALL: [DurabilityCheck; 1] = [DurabilityCheck::Quick];
 
-    /// As a plan has it.
+    /// Name in plans.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -38,9 +38,9 @@ pub struct VerdictRecord {
     pub format: u32,
     /// Version of pgstrata that made it.
     pub tool_version: String,
-    /// When, RFC 3339.
+    /// Creation time, RFC 3339.
     pub made: String,
-    /// Ids of the cases that it holds for; the first is the one whose stack was built.
+    /// Ids of the cases it applies to; the stack of the first one was built.
     pub cases: Vec<String>,
     /// What it is.
     pub verdict: Verdict,
@@ -48,13 +48,13 @@ pub struct VerdictRecord {
     pub clients: u16,
     /// Commits that were acknowledged.
     pub commits: u64,
-    /// Writes to the recorded disks up to the last acknowledgement.
+    /// Writes to the recorded disks until the last acknowledgement.
     pub writes: u64,
     /// Flushes until then.
     pub flushes: u64,
     /// Bytes of these writes.
     pub bytes: u64,
-    /// States that were tried, by class; empty for arithmetic alone.
+    /// States tried, by class; empty if found by arithmetic alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StatesTried>,
     /// States whose WAL was read to its end.
@@ -69,13 +69,13 @@ pub struct VerdictRecord {
     /// States with a write torn at 512 bytes that failed: outside what filesystems promise.
     #[serde(default)]
     pub torn_sectors: u64,
-    /// Checks that nothing could be said of, with the reason.
+    /// Checks without a result, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// What each model of the device would make of it, the honest one first; empty where nothing was recorded.
+    /// Results under each device model, the honest one first; empty if nothing was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceVerdict>,
-    /// Folder of the evidence, where it was kept.
+    /// Folder of the evidence, if kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
 }
@@ -85,87 +85,87 @@ pub struct VerdictRecord {
 pub struct StatesTried {
     /// `floor`, `ceiling`, `torn at 4 KiB`.
     pub class: String,
-    /// How many were tried.
+    /// Number tried.
     pub tried: u64,
-    /// How many there are; of samples and torn writes, how many were drawn.
+    /// Number available; for samples and torn writes, the number drawn.
     pub of: u64,
-    /// Whether one that fails convicts nothing: filesystems rely on disks that write 4 KiB whole.
+    /// True if a failure does not convict: filesystems rely on disks that write 4 KiB atomically.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_fail: bool,
 }
 
 impl VerdictRecord {
-    /// Upper end of the 95 % interval of the share of states that fail, of states chosen as these were, where none did (rule of
-    /// three: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
+    /// Upper end of the 95 % interval of the share of failing states, among states chosen like these, if none failed
+    /// (rule of three: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
     #[must_use]
     pub fn failing_share_max(&self) -> Option<f64> {
         let Verdict::Holds { states } = self.verdict else { return None };
         let may_fail: u64 = self.states.iter().filter(|class| class.may_fail).map(|class| class.tried).sum();
-        // Where the end of WAL was not known, only the sample was looked at.
+        // If the end of WAL was unknown, only the sample was checked.
         let looked_at = if self.wal_ends_read == 0 { self.recovered } else { states as u64 };
         let counted = looked_at.saturating_sub(may_fail);
         (counted > 0).then(|| (3.0 / counted as f64).min(1.0))
     }
 }
 
-/// What the same recording would have come to on another device.
+/// The result of the same recording on another device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceVerdict {
     /// `flush ignored`.
     pub device: String,
-    /// By states where they were tried, else by arithmetic.
+    /// From states if they were tried, else from arithmetic.
     pub verdict: Verdict,
 }
 
-/// What a power cut costs.
+/// Cost of a power cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub enum Verdict {
-    /// Every acknowledged commit was there on each state.
+    /// Every acknowledged commit survived in each state.
     Holds {
-        /// States that were tried; 0: by arithmetic alone.
+        /// States tried; 0: by arithmetic alone.
         states: usize,
     },
     /// Acknowledged commits are lost.
     Loses {
-        /// How many, at worst.
+        /// Worst-case number.
         commits: usize,
         /// From the first of their acknowledgements to the cut, microseconds.
         us: u64,
     },
-    /// All of the database is lost.
+    /// The whole database is lost.
     LosesAll {
         /// The layer that loses it.
         why: String,
     },
     /// The database is damaged, or PostgreSQL does not recover.
     Torn {
-        /// What was found.
+        /// Finding.
         what: String,
-        /// Where a write must be torn for it: at multiples of so many bytes; `None` where whole writes suffice.
+        /// Granularity at which a write must tear to cause it, bytes; `None` if whole writes suffice.
         #[serde(default)]
         unit: Option<u32>,
     },
     /// The filesystem cannot be mounted without a repair.
     Unmountable {
-        /// What the kernel said.
+        /// Message of the kernel.
         what: String,
     },
-    /// Commits are lost that asynchronous commit may lose: the server had not said that their WAL is flushed.
+    /// Loses commits that asynchronous commit may lose: the server had not reported their WAL as flushed.
     ExpectedLoss {
-        /// How many, at worst.
+        /// Worst-case number.
         commits: usize,
         /// From the first of their acknowledgements to the cut, microseconds.
         us: u64,
     },
-    /// What stands below is not recorded, or a check did not end.
+    /// The stack cannot be recorded, or a check did not finish.
     NotMeasured {
-        /// The layer, or what went wrong.
+        /// The layer, or the problem.
         why: String,
     },
-    /// The recording or the clients were at fault: nothing is said of the stack.
+    /// The recording or the clients failed: this says nothing about the stack.
     HarnessBroken {
-        /// What was wrong.
+        /// The problem.
         why: String,
     },
 }
@@ -178,20 +178,21 @@ impl Default for Verdict {
 }
 
 impl Verdict {
-    /// Whether a power cut costs more than it may.
+    /// True if a power cut costs more than it may.
     #[must_use]
     pub fn convicts(&self) -> bool {
         use Verdict::{Loses, LosesAll, Torn, Unmountable};
         matches!(self, Loses { .. } | LosesAll { .. } | Torn { .. } | Unmountable { .. })
     }
 
-    /// Whether it says anything of the stack.
+    /// True if it says anything about the stack.
     #[must_use]
     pub fn is_known(&self) -> bool {
         !matches!(self, Verdict::NotMeasured { .. } | Verdict::HarnessBroken { .. })
     }
 
-    /// Which of two verdicts on states of one case counts: the higher one. What takes torn writes is less than what does not.
+    /// Ranks verdicts on states of one case: the higher one counts. A failure that needs torn writes ranks below one
+    /// that does not.
     #[must_use]
     pub fn weight(&self) -> (u8, usize) {
         match self {
@@ -207,7 +208,7 @@ impl Verdict {
         }
     }
 
-    /// Without what led to it: `holds (120 states)`, `loses 4 commits / 2 ms`.
+    /// Without the cause: `holds (120 states)`, `loses 4 commits / 2 ms`.
     #[must_use]
     pub fn short(&self) -> String {
         match self {
@@ -225,7 +226,7 @@ impl Verdict {
         }
     }
 
-    /// What led to it; empty where the verdict says it.
+    /// The cause; empty if the verdict itself states it.
     #[must_use]
     pub fn why(&self) -> &str {
         use Verdict::{HarnessBroken, LosesAll, NotMeasured, Torn, Unmountable};

@@ -1,4 +1,4 @@
-//! What a measured window held: checkpoints as the server logged them, cycles of the warm-up, how it began and ended.
+//! A measured window: checkpoints as logged by the server, warm-up cycles, start and end.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "extent", rename_all = "snake_case")]
 pub enum Extent {
-    /// For a time, whatever falls into it.
+    /// A fixed time.
     Span {
         /// Microseconds.
         span_us: u64,
     },
-    /// From the start of a checkpoint to the start of the one so many later.
+    /// From the start of one checkpoint to the start of a later one.
     Cycles {
-        /// How many, at least 1.
+        /// Number of cycles, at least 1.
         cycles: u64,
-        /// Longest time that they may take, microseconds; `None`: twice what `checkpoint_timeout` makes of them.
+        /// Longest time allowed, microseconds; `None`: twice the number of cycles times `checkpoint_timeout`.
         limit_us: Option<u64>,
     },
 }
@@ -25,45 +25,45 @@ pub enum Extent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowEnd {
-    /// The checkpoint began that ends the last cycle.
+    /// The checkpoint that ends the last cycle began.
     Cycles,
-    /// The time was over: that of the plan, or the limit for the cycles.
+    /// Time ran out: that of the plan, or the limit for the cycles.
     Time,
 }
 
 /// The window of one trial with a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowRecord {
-    /// What was asked for.
+    /// As requested.
     pub extent: Extent,
-    /// Longest time that the measurement could take, microseconds.
+    /// Longest time allowed for the measurement, microseconds.
     pub limit_us: u64,
-    /// Settings that pgstrata gave the server so that checkpoints come by time alone; those of the plan win.
+    /// Settings that make checkpoints purely time-driven; settings of the plan win.
     pub settings: BTreeMap<String, String>,
-    /// WAL that was written before the warm-up, so that segments are recycled; `None` where that was left out.
+    /// WAL written before the warm-up, so that segments are recycled; `None` if skipped.
     pub prefill: Option<PrefillRecord>,
-    /// The cycles of the warm-up, in order; empty where it was not made of cycles.
+    /// Warm-up cycles in order; empty if the warm-up was not measured in cycles.
     pub warm_up: Vec<CycleRecord>,
-    /// Whether its last two cycles agreed; `None` where it was not made of cycles.
+    /// True if the last two cycles agreed; `None` if the warm-up was not measured in cycles.
     pub settled: Option<bool>,
     /// Wall clock when the client was started, microseconds since 1970.
     pub began_us: u64,
-    /// Wall clock when the first operation began, microseconds since 1970: where the seconds of the trial begin.
+    /// Wall clock when the first operation began, microseconds since 1970: start of the trial's seconds.
     pub first_operation_us: u64,
-    /// The checkpoint with whose start the measurement begins, as its place in `checkpoints` from 0: the warm-up ended
-    /// with it, and the client was started at once. `None` where it began at any time.
+    /// The checkpoint whose start begins the measurement, as an index into `checkpoints`: the warm-up ended with it,
+    /// and the client was started at once. `None` if the start was arbitrary.
     pub from_checkpoint: Option<usize>,
     /// Wall clock when the client had ended, microseconds since 1970.
     pub ended_us: u64,
-    /// Why it ended.
+    /// Why the measurement ended.
     pub end: WindowEnd,
-    /// Segments in pg_wal before the measurement, used and recycled ones.
+    /// Segments in pg_wal before the measurement, used and recycled.
     pub wal_segments_before: Option<u64>,
-    /// Segments after it. Those made new in it: the difference, and those that its checkpoints removed.
+    /// Segments after it. Newly created ones are the difference, plus those removed by its checkpoints.
     pub wal_segments_after: Option<u64>,
     /// Every checkpoint since the server was started, in order.
     pub checkpoints: Vec<CheckpointRecord>,
-    /// What autovacuum did since the server was started, in order of its end.
+    /// Autovacuum runs since the server was started, ordered by their ends.
     pub vacuums: Vec<VacuumRecord>,
 }
 
@@ -72,12 +72,12 @@ pub struct WindowRecord {
 pub struct PrefillRecord {
     /// Bytes.
     pub bytes: u64,
-    /// How long it took, checkpoints included, microseconds.
+    /// Duration including checkpoints, microseconds.
     pub wall_us: u64,
 }
 
-/// One checkpoint cycle of the warm-up, from the start of a checkpoint to the start of the next: what the server's
-/// counters grew by.
+/// Growth of the server's counters over one checkpoint cycle of the warm-up, from the start of a checkpoint to the
+/// start of the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CycleRecord {
     /// Wall time, microseconds.
@@ -86,7 +86,7 @@ pub struct CycleRecord {
     pub commits: u64,
     /// `pg_stat_database.blks_read`, all databases: pages.
     pub blks_read: u64,
-    /// By the position in the WAL.
+    /// From the WAL position.
     pub wal_bytes: u64,
 }
 
@@ -95,40 +95,40 @@ pub struct CycleRecord {
 pub struct CheckpointRecord {
     /// Wall clock, microseconds since 1970, to the millisecond.
     pub started_us: u64,
-    /// Why, in the server's words: `time`, `wal`, `immediate force wait`.
+    /// Cause in the server's words: `time`, `wal`, `immediate force wait`.
     pub cause: String,
-    /// What it did; `None` where it had not ended when the log was read.
+    /// Completion; `None` if it had not ended when the log was read.
     pub done: Option<CheckpointDone>,
 }
 
-/// What a checkpoint did.
+/// Work of a completed checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointDone {
     /// Wall clock, microseconds since 1970, to the millisecond.
     pub ended_us: u64,
     /// Pages that it wrote.
     pub buffers: u64,
-    /// Pages of commit log and the like; told apart since PostgreSQL 17.
+    /// Pages of commit log and the like; reported separately since PostgreSQL 17.
     pub slru_buffers: Option<u64>,
-    /// WAL segments that the checkpointer made new; those that backends make are not in it.
+    /// WAL segments created by the checkpointer, without those created by backends.
     pub wal_added: u64,
     /// WAL segments removed.
     pub wal_removed: u64,
-    /// WAL segments kept to be written again.
+    /// WAL segments kept for reuse.
     pub wal_recycled: u64,
     /// Time of its write phase, pauses included, microseconds.
     pub write_us: u64,
     /// Time of its sync phase, microseconds.
     pub sync_us: u64,
-    /// Both and the rest, microseconds.
+    /// Total time, microseconds.
     pub total_us: u64,
     /// Files synced.
     pub files: u64,
     /// Sync of the slowest file, microseconds.
     pub longest_us: u64,
-    /// WAL since the checkpoint before, bytes.
+    /// WAL since the previous checkpoint, bytes.
     pub distance_bytes: u64,
-    /// The server's estimate of that for the next, bytes.
+    /// The server's estimate for the next distance, bytes.
     pub estimate_bytes: u64,
 }
 
@@ -137,31 +137,31 @@ pub struct CheckpointDone {
 pub struct VacuumRecord {
     /// Wall clock at its end, microseconds since 1970.
     pub ended_us: u64,
-    /// How long it took, microseconds, to 10 ms.
+    /// Duration, microseconds, to 10 ms.
     pub elapsed_us: u64,
     /// `automatic vacuum of table "postgres.public.pgbench_accounts"`.
     pub what: String,
 }
 
-/// How a trial waited for the machine to be quiet before its workload began.
+/// A trial's wait for a quiet machine before its workload began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SettleRecord {
-    /// How long it waited, microseconds.
+    /// Time waited, microseconds.
     pub waited_us: u64,
-    /// How long it would have waited at most, microseconds.
+    /// Longest time allowed, microseconds.
     pub limit_us: u64,
-    /// Whether the machine was quiet at the end.
+    /// True if the machine was quiet at the end.
     pub quiet: bool,
     /// Dirty pages and pages being written back at the end, bytes.
     pub dirty_bytes: Option<u64>,
-    /// What the lowest devices of the stack did in the last second, by kernel name.
+    /// Activity of the lowest devices of the stack in the last interval, by kernel name.
     pub devices: BTreeMap<String, DeviceTraffic>,
 }
 
-/// What a device did in a stretch of time.
+/// Activity of a device over an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceTraffic {
-    /// The stretch, microseconds.
+    /// Length of the interval, microseconds.
     pub wall_us: u64,
     /// Time with I/O in flight, milliseconds.
     pub busy_ms: u64,

@@ -1,7 +1,7 @@
-//! The recorder: virtual disks that answer at once and log every request before its reply.
+//! The recorder: virtual disks that answer immediately and log every request before its reply.
 //!
-//! What is written before the recording begins goes into the base and counts as durable. From then on the base does not
-//! change, and contents go to the log. Once the log takes no more, every request fails, and with it the run.
+//! Writes before the recording begins go into the base and count as durable. From then on the base does not change, and
+//! contents go to the log. Once the log is full, every request fails, and so does the run.
 
 use super::durable::Durable;
 use super::entry::{Entry, Hash, Op, Seq};
@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Disks with one sequence over all of them.
+/// Disks that share one sequence.
 #[derive(Debug)]
 pub struct Recorder {
     inner: Mutex<Inner>,
@@ -24,31 +24,31 @@ pub struct Recorder {
 #[derive(Debug)]
 struct Inner {
     disks: Vec<Disk>,
-    /// Where requests go; before it is there, writes go into the base.
+    /// Destination of requests; while it is `None`, writes go into the base.
     log: Option<Log>,
-    /// The next place in the sequence.
+    /// The next number in the sequence.
     next: Seq,
     began: time::Instant,
-    /// Why no request is answered any more.
+    /// Why requests are no longer answered.
     failed: Option<Error>,
 }
 
 #[derive(Debug)]
 struct Disk {
-    /// What it holds now.
+    /// Current content.
     image: Image,
-    /// What it held when the recording began.
+    /// Content at the start of the recording.
     start: Image,
     base: Arc<File>,
-    /// The number of the log among the image's stores.
+    /// Number of the log among the image's stores.
     store: u8,
 }
 
-/// What was recorded: enough to build every state that a power cut could have left.
+/// A recording: enough to build every state that a power cut could have left.
 #[derive(Debug, Clone)]
 pub struct Recording {
     log: Arc<Log>,
-    /// Each disk as it was when the recording began.
+    /// Each disk as it was at the start of the recording.
     bases: Vec<(Image, u8)>,
 }
 
@@ -63,13 +63,13 @@ pub(super) struct Change {
     pub fua: bool,
 }
 
-/// The place at which a request was submitted; none before the recording begins.
+/// The sequence number at which a request was submitted; none before the recording begins.
 #[derive(Debug)]
 pub(super) struct Submitted(Option<Seq>);
 
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only FUSE hands over whole requests"))]
 impl Recorder {
-    /// Disks on these base files, of these sizes. The files are written to until the recording begins.
+    /// Disks of these sizes on these base files, which are written to until the recording begins.
     pub fn filling(bases: Vec<(Arc<File>, u64)>) -> Recorder {
         let disks = bases.into_iter().map(|(base, size)| {
             let image = Image::of(Arc::clone(&base), size);
@@ -78,7 +78,7 @@ impl Recorder {
         Recorder::with(disks.collect(), None)
     }
 
-    /// Disks that begin with these images, recorded from the first request on.
+    /// Disks that start from these images, recorded from the first request on.
     ///
     /// # Errors
     /// When the log cannot be created.
@@ -93,7 +93,7 @@ impl Recorder {
         Ok(Recorder::with(disks.collect(), Some(log)))
     }
 
-    /// The same, where the log is dropped with the disks: its contents are not hashed.
+    /// The same, for a log that is dropped with the disks: contents are not hashed.
     ///
     /// # Errors
     /// As [`Recorder::over`].
@@ -108,10 +108,11 @@ impl Recorder {
         Recorder { inner: Mutex::new(Inner { disks, log, next: 0, began: now(), failed: None }) }
     }
 
-    /// Begins the recording: what the disks hold now is the base. Nothing may be under way that the caller wants in it.
+    /// Begins the recording: the disks' current content is the base. Requests that belong to the base must have
+    /// completed.
     ///
     /// # Errors
-    /// When the log cannot be created, or the recording has begun already.
+    /// When the log cannot be created, or the recording has already begun.
     pub fn begin(&self, path: &Path, most_bytes: u64) -> Result<()> {
         let mut inner = self.inner();
         if inner.log.is_some() {
@@ -127,7 +128,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// The place in the sequence that the next request takes: later than every request that was answered.
+    /// The sequence number of the next request: later than every answered request.
     pub fn mark(&self) -> Seq {
         self.inner().next
     }
@@ -140,7 +141,7 @@ impl Recorder {
     /// Ends the recording. Later requests fail.
     ///
     /// # Errors
-    /// When it failed before: the log was full.
+    /// When it failed earlier: the log was full.
     pub fn finish(&self) -> Result<Recording> {
         let mut inner = self.inner();
         if let Some(failed) = inner.failed.take() {
@@ -149,7 +150,7 @@ impl Recorder {
         }
         let log = inner.log.take().ok_or_else(|| Error::bug("a recording ended before it began"))?;
         inner.failed = Some(Error::host("the recording has ended"));
-        // A recorder that answered what it did not log has a gap in its sequence.
+        // Answering without logging would leave a gap in the sequence.
         log.check_sequence().map_err(|what| Error::bug(format!("the recording cannot be trusted: {what}")))?;
         let log = Arc::new(log);
         let bases = inner.disks.iter().map(|disk| (disk.start.clone(), disk.store)).collect();
@@ -162,12 +163,12 @@ impl Recorder {
         self.inner().next += 2;
     }
 
-    /// Why the recording takes no more requests, if it does not.
+    /// Why the recording accepts no more requests, if so.
     pub fn failure(&self) -> Option<String> {
         self.inner().failed.as_ref().map(Error::to_string)
     }
 
-    /// What a disk holds now.
+    /// Current content of a disk.
     #[cfg(test)]
     pub(super) fn image(&self, disk: u16) -> Option<Image> {
         self.inner().disks.get(usize::from(disk)).map(|disk| disk.image.clone())
@@ -204,15 +205,15 @@ impl Recorder {
         inner.complete(change, submitted, content)
     }
 
-    /// Gives a request its place of submission. Whoever submits a request completes it.
+    /// Assigns a request its submission number. Whoever submits a request completes it.
     ///
     /// # Errors
-    /// When it lies beyond the end of the disk, there is no such disk, or the recording has failed or ended.
+    /// When it extends beyond the end of the disk, there is no such disk, or the recording has failed or ended.
     pub(super) fn submit(&self, change: &Change) -> io::Result<Submitted> {
         self.inner().submit(change)
     }
 
-    /// Logs a request that was submitted and carries it out, in that order. `content` has as many bytes as a write.
+    /// Logs a submitted request and carries it out, in that order. For a write, `content` has the same length.
     ///
     /// # Errors
     /// When the recording has failed or ended, or fails now.
@@ -254,7 +255,7 @@ impl Inner {
         if self.log.is_none() {
             return fill(&self.disks[usize::from(disk)].base, op, offset, length, content);
         }
-        // What was submitted before the recording began is part of it when it completes later.
+        // Requests submitted before the recording began are part of it if they complete later.
         let submitted = submitted.unwrap_or_else(|| self.place());
         let completed = self.place();
         let Inner { disks, log, began, failed, .. } = self;
@@ -276,18 +277,18 @@ impl Inner {
     }
 }
 
-/// Carries a request out on the base.
+/// Carries out a request on the base.
 fn fill(base: &File, op: Op, offset: u64, length: u64, content: &[u8]) -> io::Result<()> {
     match op {
         Op::Write => files::write_all_at(base, content, offset),
         Op::Discard | Op::WriteZeroes => files::punch_hole(base, offset, length),
-        // The base counts as durable from the beginning of the recording on.
+        // The base counts as durable when the recording begins.
         Op::Flush => Ok(()),
     }
 }
 
 impl Recording {
-    /// A recording of an earlier process, from its log and its base files.
+    /// A recording by an earlier process, from its log and base files.
     ///
     /// # Errors
     /// When the log cannot be read, or a base is missing.
@@ -303,7 +304,7 @@ impl Recording {
         Recording::of(log, images)
     }
 
-    /// Same, of one that began with these images.
+    /// The same, for a recording that started from these images.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -324,12 +325,12 @@ impl Recording {
         &self.log
     }
 
-    /// Each disk as a power cut left it.
+    /// Each disk in the state left by a power cut.
     pub fn images(&self, durable: &Durable, state: &State) -> Vec<Image> {
         self.images_of(&state.present(durable), &state.torn)
     }
 
-    /// The disks with these entries alone, in the order of completion, and what was torn of others.
+    /// The disks with only these entries applied, in order of completion, plus torn parts of others.
     fn images_of(&self, present: &[usize], torn: &[super::states::Tear]) -> Vec<Image> {
         let mut images: Vec<Image> = self.bases.iter().map(|(image, _)| image.clone()).collect();
         let entries = self.log.entries();
@@ -349,7 +350,7 @@ impl Recording {
     }
 }
 
-/// Opens a base file of this size that is not there yet.
+/// Creates a new base file of this size.
 ///
 /// # Errors
 /// With the path.

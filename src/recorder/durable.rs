@@ -1,30 +1,30 @@
 //! When each request becomes durable, under a model of the device below.
 //!
-//! Every model is another reading of the same log, so one recording serves them all. A model gives each request the place
-//! in the sequence from which on no power cut undoes it; the durable set at a moment is what lies at or before it, which
-//! only grows.
+//! Every model interprets the same log, so one recording serves them all. A model assigns each request the position in
+//! the sequence from which no power cut undoes it; the durable set at a moment is everything at or before it, and only
+//! grows.
 
 use super::entry::{Entry, NEVER, Op, Seq};
 
-/// What the device does with what it acknowledged.
+/// How the device treats acknowledged data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceModel {
-    /// Keeps FUA writes that completed, and what completed before a flush was submitted that completed itself.
+    /// Keeps completed FUA writes, and everything completed before the submission of a flush that itself completed.
     Honest,
-    /// Keeps every write that completed: a cache with power-loss protection, or none.
+    /// Keeps every completed write: a cache with power-loss protection, or none.
     PowerProtected,
-    /// Acknowledges flushes and does nothing; honours FUA.
+    /// Acknowledges flushes without doing anything; honors FUA.
     FlushIgnored,
-    /// Takes FUA writes for plain ones; honours flushes.
+    /// Treats FUA writes as plain ones; honors flushes.
     FuaIgnored,
-    /// Ignores flushes and FUA; keeps what its cache of so many bytes has pushed out, oldest first.
+    /// Ignores flushes and FUA; keeps what its cache of this size has evicted, oldest first.
     BoundedCache { bytes: u64 },
-    /// Acknowledges a flush at once and carries it out so many microseconds later; honours FUA.
+    /// Acknowledges a flush at once and performs it this much later; honors FUA.
     DelayedFlush { us: u64 },
 }
 
 impl DeviceModel {
-    /// What is told about each stack.
+    /// Models reported for each stack.
     pub const ALL: [DeviceModel; 6] = [
         DeviceModel::Honest,
         DeviceModel::PowerProtected,
@@ -52,12 +52,12 @@ impl std::fmt::Display for DeviceModel {
 /// When each entry of a log becomes durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Durable {
-    /// By number of the entry; [`NEVER`] where nothing makes it so.
+    /// By entry number; [`NEVER`] if nothing makes it durable.
     from: Vec<Seq>,
 }
 
 impl Durable {
-    /// Reads a log by the model of each disk.
+    /// Evaluates a log with a model for each disk.
     pub fn of_each(entries: &[Entry], models: &[DeviceModel]) -> Durable {
         let by_model: Vec<Durable> = models.iter().map(|model| Durable::of(entries, *model)).collect();
         let of = |(number, entry): (usize, &Entry)| {
@@ -66,7 +66,7 @@ impl Durable {
         Durable { from: entries.iter().enumerate().map(of).collect() }
     }
 
-    /// Reads a log by one model of all disks.
+    /// Evaluates a log with one model for all disks.
     pub fn of(entries: &[Entry], model: DeviceModel) -> Durable {
         let disks = entries.iter().map(|entry| entry.disk).max().map_or(0, |most| most + 1);
         let flushes: Vec<Flushes> = (0..disks).map(|disk| Flushes::of(entries, disk, model)).collect();
@@ -94,24 +94,24 @@ impl Durable {
         Durable { from: from.collect() }
     }
 
-    /// The same as if this entry never became durable: a member of the set that a tester must miss.
+    /// The same as if this entry never became durable, so that a test misses it.
     #[cfg(test)]
     pub(crate) fn without(mut self, entry: usize) -> Durable {
         self.from[entry] = NEVER;
         self
     }
 
-    /// From when on the entry of this number is durable.
+    /// Position from which the entry with this number is durable.
     pub fn from(&self, entry: usize) -> Seq {
         self.from[entry]
     }
 
-    /// The durable set just before `at`: numbers of entries, in order.
+    /// The durable set just before `at`: entry numbers, in order.
     pub fn at(&self, at: Seq) -> Vec<usize> {
         (0..self.from.len()).filter(|number| self.from[*number] < at).collect()
     }
 
-    /// What was submitted before `at` and may or may not be kept: numbers of entries, in order.
+    /// Entries submitted before `at` that may or may not survive: entry numbers, in order.
     pub fn in_play(&self, entries: &[Entry], at: Seq) -> Vec<usize> {
         let is_in_play = |number: &usize| {
             let entry = &entries[*number];
@@ -121,9 +121,9 @@ impl Durable {
     }
 }
 
-/// Flushes of one disk, with the place from which on each has its effect.
+/// Flushes of one disk, with the position at which each takes effect.
 struct Flushes {
-    /// Submission and effect, by submission; each effect is that of the earliest among this and all later ones.
+    /// Submission and effect, by submission; each effect is the earliest of this and all later flushes.
     by_submission: Vec<(Seq, Seq)>,
 }
 
@@ -148,21 +148,21 @@ impl Flushes {
         Flushes { by_submission }
     }
 
-    /// The effect of the first flush that was submitted after `completed`.
+    /// The effect of the first flush submitted after `completed`.
     fn covering(&self, completed: Seq) -> Seq {
         let first = self.by_submission.partition_point(|(submitted, _)| *submitted <= completed);
         self.by_submission.get(first).map_or(NEVER, |(_, effect)| *effect)
     }
 }
 
-/// When each entry leaves a cache of `bytes` that is written back oldest first, one cache for each disk.
+/// When each entry leaves a cache of `bytes` that is written back oldest first, one cache per disk.
 fn pushed_out(entries: &[Entry], bytes: u64) -> Vec<Seq> {
     let mut from = vec![NEVER; entries.len()];
     let disks = entries.iter().map(|entry| entry.disk).max().map_or(0, |most| usize::from(most) + 1);
     let mut cached: Vec<(std::collections::VecDeque<usize>, u64)> = vec![Default::default(); disks];
     for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.changes()) {
         let (queue, held) = &mut cached[usize::from(entry.disk)];
-        // Only content takes space; a discard goes out with what was there before it.
+        // Only content takes space; a discard is evicted with the content before it.
         *held += if entry.op == Op::Write { entry.length } else { 0 };
         queue.push_back(number);
         while *held > bytes {

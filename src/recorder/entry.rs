@@ -1,14 +1,13 @@
-//! One request to a virtual disk, as it stands in the log.
+//! One request to a virtual disk, as logged.
 
 use sha2::{Digest, Sha256};
 
-/// A place in the one sequence of a recording. Each request takes two: one when it is submitted, one when it completes.
+/// A position in the single sequence of a recording. Each request takes two: at submission and at completion.
 pub type Seq = u64;
 
 /// Later than every request.
 pub const NEVER: Seq = Seq::MAX;
 
-/// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
     Write,
@@ -34,7 +33,7 @@ impl Op {
     }
 }
 
-/// First half of the SHA-256 of a content.
+/// First half of a content's SHA-256.
 pub type Hash = [u8; 16];
 
 pub(super) fn hash(content: &[u8]) -> Hash {
@@ -43,13 +42,13 @@ pub(super) fn hash(content: &[u8]) -> Hash {
     half
 }
 
-/// A request that completed.
+/// A completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// Number of the disk, from 0.
     pub disk: u16,
     pub op: Op,
-    /// Whether the request asked for its data to be stable before its reply (force unit access).
+    /// True if the request required its data to be stable before the reply (force unit access).
     pub fua: bool,
     /// When the request was read from the kernel.
     pub submitted: Seq,
@@ -60,14 +59,14 @@ pub struct Entry {
     pub offset: u64,
     /// Bytes; 0 for a flush.
     pub length: u64,
-    /// Of the content of a write; zeros otherwise.
+    /// Hash of a write's content; zeros otherwise.
     pub hash: Hash,
-    /// Where the content stands in the log file.
+    /// Offset of the content in the log file.
     pub stored: u64,
 }
 
 impl Entry {
-    /// Whether it changes the content of its disk.
+    /// True if it changes the content of its disk.
     pub fn changes(&self) -> bool {
         self.op != Op::Flush
     }

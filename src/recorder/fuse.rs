@@ -1,8 +1,8 @@
-//! Disks as files: a FUSE filesystem with one file for each, which loop devices stand on.
+//! Disks as files: a FUSE filesystem with one file per disk, for use by loop devices.
 //!
-//! A write to a file is a write to its disk, fsync is a flush, a punched hole a discard, a zeroed range a write of zeros:
-//! what the loop driver makes of the block layer's requests (drivers/block/loop.c). One thread serves all, in the order in
-//! which the kernel asks. The kernel caches nothing (FOPEN_DIRECT_IO).
+//! A write to a file is a write to its disk, fsync is a flush, a punched hole a discard, a zeroed range a write of
+//! zeros: the operations that the loop driver issues for the block layer's requests (drivers/block/loop.c). One thread
+//! serves all requests in the kernel's order. The kernel caches nothing (FOPEN_DIRECT_IO).
 
 use super::disk::Recorder;
 use crate::error::{Context, Result};
@@ -18,22 +18,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The kernel asks anew each time.
+/// The kernel asks every time.
 const TTL: Duration = Duration::ZERO;
 
 /// fallocate(2), include/uapi/linux/falloc.h.
 const PUNCH_HOLE: i32 = 0x02;
 const ZERO_RANGE: i32 = 0x10;
 
-/// Disks that stand in a folder as files, until this is dropped.
+/// Disks exported as files in a folder, until dropped.
 pub struct Exports {
     folder: PathBuf,
     files: Arc<Mutex<Files>>,
-    /// Unmounts when it is dropped.
+    /// Unmounts on drop.
     _session: BackgroundSession,
 }
 
-/// By inode number, less 2; a number is given once. `None` where a file was removed.
+/// By inode number, minus 2; numbers are not reused. `None` if a file was removed.
 type Files = Vec<Option<ExportedFile>>;
 
 #[derive(Clone)]
@@ -45,7 +45,7 @@ struct ExportedFile {
 
 struct DiskFiles(Arc<Mutex<Files>>);
 
-/// The name of the file of a node's disk: `data.img`.
+/// File name for the disk of a node: `data.img`.
 pub fn name_of(node: &str) -> String {
     format!("{node}.img")
 }
@@ -55,10 +55,10 @@ fn locked(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
 }
 
 impl Exports {
-    /// Mounts on a folder that is there; the mount table shows `source`.
+    /// Mounts on an existing folder; the mount table shows `source`.
     ///
     /// # Errors
-    /// When the kernel has no FUSE, or does not let us mount.
+    /// When the kernel has no FUSE, or denies the mount.
     pub fn mount(folder: &Path, source: &str) -> Result<Exports> {
         let files = Arc::new(Mutex::new(Files::new()));
         let mut config = Config::default();
@@ -70,22 +70,21 @@ impl Exports {
         Ok(Exports { folder: folder.to_owned(), files, _session: session })
     }
 
-    /// Shows a disk as a file, and returns its path.
+    /// Exports a disk as a file, and returns its path.
     pub fn add(&self, name: &str, recorder: &Arc<Recorder>, disk: u16) -> PathBuf {
         let file = ExportedFile { name: name.to_owned(), recorder: Arc::clone(recorder), disk };
         locked(&self.files).push(Some(file));
         self.folder.join(name)
     }
 
-    /// Puts another disk of the same size behind a file that is there: whoever has it open reads and writes that one from
-    /// now on. Nobody may have anything of the old one in a cache.
+    /// Replaces the disk behind an existing file by another of the same size: open handles use the new disk from now
+    /// on. Nothing of the old one may be cached.
     pub fn swap(&self, name: &str, recorder: &Arc<Recorder>, disk: u16) {
         for file in locked(&self.files).iter_mut().flatten().filter(|file| file.name == name) {
             (file.recorder, file.disk) = (Arc::clone(recorder), disk);
         }
     }
 
-    /// Takes the file of this name away.
     pub fn remove(&self, name: &str) {
         for file in locked(&self.files).iter_mut() {
             if file.as_ref().is_some_and(|file| file.name == name) {
@@ -151,7 +150,7 @@ fn attributes_of(ino: INodeNo, kind: FileType, perm: u16, size: u64) -> FileAttr
     }
 }
 
-/// Answers with nothing but success or failure.
+/// Replies with success or failure only.
 fn answer(reply: ReplyEmpty, done: io::Result<()>) {
     match done {
         Ok(()) => reply.ok(),
@@ -215,7 +214,7 @@ impl Filesystem for DiskFiles {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // A loop device has no FUA: the block layer makes a write and a flush of it.
+        // A loop device has no FUA: the block layer turns it into a write and a flush.
         let written = self.file(inode).and_then(|file| file.recorder.write(file.disk, offset, data, false));
         match written {
             Ok(()) => reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX)),
@@ -224,7 +223,7 @@ impl Filesystem for DiskFiles {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // A file was closed, which promises nothing.
+        // Closing a file promises nothing.
         reply.ok();
     }
 

@@ -1,7 +1,7 @@
-//! What a disk holds: a base file and, over it, extents that point into log files. Nothing is copied.
+//! The content of a disk: a base file, overlaid by extents that point into log files. Nothing is copied.
 //!
-//! The memory that an image takes is that of its extents. An image of a state serves as the base of a further recording,
-//! whose extents point into a second file.
+//! An image takes memory only for its extents. The image of a state can be the base of another recording, whose extents
+//! point into a second file.
 
 use super::entry::Op;
 use crate::host::files::{self, File};
@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// The content of a disk.
 #[derive(Debug, Clone)]
 pub struct Image {
     size: u64,
     /// Below all extents, read at the same offset; zeros beyond its end.
     base: Arc<File>,
     stores: Vec<Arc<File>>,
-    /// By offset; they do not overlap.
+    /// By offset, without overlap.
     extents: BTreeMap<u64, Extent>,
 }
 
@@ -26,11 +25,11 @@ struct Extent {
     source: Source,
 }
 
-/// What an extent shows.
+/// The data behind an extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Zeros,
-    /// Bytes of a store from `at` on.
+    /// Bytes of a store, starting at `at`.
     Stored {
         store: u8,
         at: u64,
@@ -38,7 +37,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The same from `bytes` further on.
+    /// The same source, `bytes` further on.
     fn after(self, bytes: u64) -> Source {
         match self {
             Source::Zeros => Source::Zeros,
@@ -62,15 +61,15 @@ impl Image {
         Arc::clone(&self.base)
     }
 
-    /// The same image, able to show contents of `store`; and that store's number.
+    /// The same image with `store` added, and that store's number.
     pub(super) fn with_store(mut self, store: Arc<File>) -> (Image, u8) {
         self.stores.push(store);
-        // A recording on a state of a recording is the deepest there is.
+        // There is nothing deeper than a recording on a state of a recording.
         let number = u8::try_from(self.stores.len() - 1).unwrap_or(u8::MAX);
         (self, number)
     }
 
-    /// Puts `length` bytes of a source at `offset`, over whatever is there.
+    /// Maps `length` bytes at `offset` to a source, over existing extents.
     pub(super) fn put(&mut self, offset: u64, length: u64, source: Source) {
         if length == 0 {
             return;
@@ -90,7 +89,7 @@ impl Image {
         self.extents.insert(offset, Extent { length, source });
     }
 
-    /// Keeps what an extent that started at `start` shows from `end` on.
+    /// Keeps the part after `end` of an extent that started at `start`.
     fn keep_tail(&mut self, start: u64, extent: Extent, end: u64) {
         let extent_end = start + extent.length;
         if extent_end > end {
@@ -99,7 +98,7 @@ impl Image {
         }
     }
 
-    /// Applies a request, or the part of it from `from` to `to`; the content begins at `stored` in `store`.
+    /// Applies a request, or the given part of it; the content begins at `stored` in `store`.
     pub(super) fn apply(&mut self, op: Op, offset: u64, part: std::ops::Range<u64>, stored: u64, store: u8) {
         let source = match op {
             Op::Write => Source::Stored { store, at: stored },
@@ -109,10 +108,10 @@ impl Image {
         self.put(offset + part.start, part.end - part.start, source.after(part.start));
     }
 
-    /// Reads from `offset` on. Bytes beyond the end are zeros.
+    /// Reads from `offset`. Bytes beyond the end are zeros.
     ///
     /// # Errors
-    /// The kernel's own, of the base or a log file.
+    /// The kernel's error for the base or a log file.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         let end = offset + bytes.len() as u64;
         let before = self.extents.range(..offset).next_back();
@@ -138,7 +137,7 @@ impl Image {
     }
 }
 
-/// The part of `bytes`, which begins at `offset`, from `from` to `to`.
+/// The part from `from` to `to` of `bytes`, which begins at `offset`.
 fn slice(bytes: &mut [u8], offset: u64, from: u64, to: u64) -> &mut [u8] {
     &mut bytes[(from - offset) as usize..(to - offset) as usize]
 }

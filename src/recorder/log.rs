@@ -1,7 +1,7 @@
-//! The log: a file that only grows, with an index in memory.
+//! The log: an append-only file with an index in memory.
 //!
-//! A header, then for each request a head of fixed size and the content of a write. Whatever is in the index is in the
-//! file. A log that took no more is refused as a whole; it is never taken for a shorter one.
+//! A header, then for each request a head of fixed size and the content of a write. Everything in the index is in the
+//! file. A log that ran out of space is rejected as a whole, never taken for a shorter one.
 
 use super::entry::{Entry, Hash, Op, Seq, hash};
 use crate::error::{Context, Error, Result};
@@ -9,9 +9,8 @@ use crate::host::files::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Begins the file; the number is the format's.
+/// Start of the file; the format number follows.
 const MAGIC: &[u8; 16] = b"pgstrata cut log";
-/// Format of the file.
 const FORMAT: u32 = 1;
 /// Magic, format, number of disks; then the size of each disk in 8 bytes.
 const HEADER: usize = 24;
@@ -23,25 +22,22 @@ const HEAD: usize = 72;
 pub struct Log {
     path: PathBuf,
     file: Arc<File>,
-    /// Bytes of the file.
     bytes: u64,
-    /// Bytes that it may grow to.
     most_bytes: u64,
-    /// Sizes of the disks.
     disks: Vec<u64>,
-    /// In the order of completion.
+    /// In order of completion.
     entries: Vec<Entry>,
-    /// Whether contents are hashed: a log that is never read from its file needs no hashes.
+    /// True if contents are hashed: a log that is never read back from its file needs no hashes.
     hashed: bool,
 }
 
 impl Log {
-    /// The same for a log that is dropped with what it is on top of: it cannot be opened again.
+    /// The same, for a log that is dropped with the disks on top of it: it cannot be opened again.
     pub(super) fn without_hashes(self) -> Log {
         Log { hashed: false, ..self }
     }
 
-    /// Begins a log for disks of these sizes, in a file that is not there yet.
+    /// Creates a log for disks of these sizes, in a new file.
     ///
     /// # Errors
     /// With the path.
@@ -58,10 +54,10 @@ impl Log {
         Ok(Log { path, file: Arc::new(file), bytes, most_bytes, disks, entries: Vec::new(), hashed: true })
     }
 
-    /// Reads a log. Every place in its sequence must be there once, and every content must have its hash.
+    /// Reads a log. Every number of its sequence must occur once, and every content must match its hash.
     ///
     /// # Errors
-    /// When it is no log, damaged, cut short, or a request was acknowledged that it does not have.
+    /// When it is not a log, is damaged or truncated, or lacks a request that was acknowledged.
     pub fn open(path: &Path) -> Result<Log> {
         let reading = || format!("read the log {}", path.display());
         let wrong = |what: String| Error::store(format!("{}: {what}", path.display()));
@@ -92,7 +88,7 @@ impl Log {
         Ok(log)
     }
 
-    /// The entry at the end of what was read; `None` where it is cut off or damaged.
+    /// The entry at the read position; `None` if it is truncated or damaged.
     fn read_entry(&mut self, end: u64) -> std::io::Result<Option<Entry>> {
         if end - self.bytes < HEAD as u64 {
             return Ok(None);
@@ -112,7 +108,7 @@ impl Log {
         Ok(Some(entry))
     }
 
-    /// Every place in the sequence is taken once: a gap is a request that was answered and not logged.
+    /// Checks that every number of the sequence occurs once: a gap is a request answered without being logged.
     pub(super) fn check_sequence(&self) -> std::result::Result<(), String> {
         let mut taken: Vec<Seq> = self.entries.iter().flat_map(|entry| [entry.submitted, entry.completed]).collect();
         taken.sort_unstable();
@@ -127,10 +123,10 @@ impl Log {
         }
     }
 
-    /// Appends a request with its content. The entry's `stored` and `hash` are filled in.
+    /// Appends a request with its content. Fills in the entry's `stored` and `hash`.
     ///
     /// # Errors
-    /// When the file takes no more: the recording is void.
+    /// When the file cannot grow: the recording is void.
     pub(super) fn append(&mut self, entry: Entry, content: &[u8]) -> Result<Entry> {
         let hash = if entry.op == Op::Write && self.hashed { hash(content) } else { Hash::default() };
         let entry = Entry { hash, stored: self.bytes + HEAD as u64, ..entry };
@@ -155,24 +151,23 @@ impl Log {
     /// The content of a write.
     ///
     /// # Errors
-    /// The kernel's own.
+    /// The kernel's error.
     pub fn content(&self, entry: &Entry) -> std::io::Result<Vec<u8>> {
         let mut content = vec![0; if entry.op == Op::Write { entry.length as usize } else { 0 }];
         files::read_exact_at(&self.file, &mut content, entry.stored)?;
         Ok(content)
     }
 
-    /// What was recorded, in the order of completion.
+    /// All entries, in order of completion.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Sizes of the disks.
     pub fn disks(&self) -> &[u64] {
         &self.disks
     }
 
-    /// The next place in the sequence: later than every request that completed.
+    /// The next number in the sequence: later than every completed request.
     pub fn end(&self) -> Seq {
         self.entries.last().map_or(0, |entry| entry.completed + 1)
     }

@@ -1,9 +1,9 @@
-//! Virtual disks that record every write: the base image, the log of writes and flushes, and what a power cut can leave
-//! of them.
+//! Virtual disks that record every write: the base image, the log of writes and flushes, and the states that a power
+//! cut can leave.
 //!
-//! Owns the log with its one sequence over all disks, the durable set under each device model, the states that a power
-//! cut can leave, and the views of them that a kernel can mount (through FUSE or NBD). Absent on purpose: PostgreSQL, stacks, and
-//! what a state means for the commits. Why it is built this way: `docs/adr/0026-power-cuts-from-a-recording.md`.
+//! Owns the log with its single sequence over all disks, the durable set under each device model, the states that a
+//! power cut can leave, and views of them that a kernel can mount (through FUSE or NBD). Not here: PostgreSQL, stacks,
+//! and what a state means for the commits. Design: `docs/adr/0026-power-cuts-from-a-recording.md`.
 
 mod disk;
 mod durable;

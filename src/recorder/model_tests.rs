@@ -1,4 +1,4 @@
-//! The engine against models that are too simple to be wrong: a disk is a vector of bytes, a durable set a definition.
+//! Tests the engine against trivially correct models: a disk is a vector of bytes, a durable set a definition.
 
 use super::entry::{Entry, Hash, NEVER, Op, Seq};
 use super::states::{Kept, Tear};
@@ -45,7 +45,7 @@ fn send(recorder: &Recorder, request: &Request) {
     done.unwrap();
 }
 
-/// Carries a request out on vectors.
+/// Applies a request to vectors.
 fn apply(disks: &mut [Vec<u8>], request: &Request) {
     let range = request.offset as usize..(request.offset + request.length) as usize;
     match request.op {
@@ -55,8 +55,8 @@ fn apply(disks: &mut [Vec<u8>], request: &Request) {
     }
 }
 
-/// The durable set of an honest device, by its definition: FUA writes that completed, and writes that completed before a
-/// flush was submitted which itself completed.
+/// The durable set of an honest device, by definition: completed FUA writes, and writes that completed before the
+/// submission of a flush that itself completed.
 fn is_durable(entries: &[Entry], entry: &Entry, at: Seq) -> bool {
     let flushed = entries.iter().any(|flush| {
         flush.op == Op::Flush && flush.disk == entry.disk && entry.completed < flush.submitted && flush.completed < at
@@ -64,7 +64,7 @@ fn is_durable(entries: &[Entry], entry: &Entry, at: Seq) -> bool {
     entry.changes() && ((entry.fua && entry.completed < at) || flushed)
 }
 
-/// Entries whose submissions and completions are interleaved at random.
+/// Entries whose submissions and completions interleave at random.
 fn interleaved() -> impl Strategy<Value = Vec<Entry>> {
     (proptest::collection::vec(request(), 1..40), any::<u64>()).prop_map(|(requests, seed)| {
         let mut places: Vec<Seq> = (0..requests.len() as u64 * 2).collect();
@@ -254,7 +254,7 @@ fn a_recording_on_a_state_shows_both() {
     assert_eq!([0, 2048, 4096, 8192].map(|offset| cut_again[offset]), [1, 1, 3, 0], "a second power cut");
 }
 
-/// A checker that knows what was acknowledged: block n holds n.
+/// A checker that knows what was acknowledged: block n contains n.
 fn missing(bytes: &[u8], acknowledged: u8) -> Vec<u8> {
     (1..=acknowledged).filter(|block| bytes[usize::from(*block) * 4096] != *block).collect()
 }

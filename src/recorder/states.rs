@@ -1,7 +1,7 @@
-//! The states that a power cut can have left, and which of them are worth a look.
+//! The states that a power cut may leave, and a selection of them to test.
 //!
-//! A state is the durable set at a moment, some of the requests that were in play then, and maybe torn writes. Floors
-//! come first: redo reads WAL from its start, so what is missing there is missing for good.
+//! A state is the durable set at a moment, some of the requests in play then, and possibly torn writes. Floors come
+//! first: redo reads WAL from its start, so anything missing there is missing for good.
 
 use super::durable::Durable;
 use super::entry::{Entry, Op, Seq};
@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// How a state was made of what was in play.
+/// How a state is composed from the requests in play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// The durable set alone.
     Floor,
-    /// And all that was in play.
+    /// Plus everything in play.
     Ceiling,
-    /// And one request of what was in play.
+    /// Plus one request in play.
     FloorAndOne,
-    /// And all but one of what was in play.
+    /// Plus everything in play except one request.
     CeilingButOne,
-    /// And one of all subsets, where at most [`MOST_ENUMERATED`] requests were in play.
+    /// Plus one of all subsets, if at most [`MOST_ENUMERATED`] requests were in play.
     Subset,
-    /// And a subset drawn at random, or one kind of content kept or dropped.
+    /// Plus a random subset, or with one kind of content kept or dropped.
     Sample,
-    /// The durable set and a part of one write, in units of 4 KiB.
+    /// The durable set and part of one write, in units of 4 KiB.
     TornPage,
-    /// Same, in units of 512 bytes: outside what filesystems promise on disks with 4 KiB sectors.
+    /// The same in units of 512 bytes: outside what filesystems promise on disks with 4 KiB sectors.
     TornSector,
 }
 
 impl Class {
-    /// In the order in which they are tried.
+    /// In the order they are tried.
     pub const ALL: [Class; 8] = [
         Class::Floor,
         Class::Ceiling,
@@ -46,7 +46,7 @@ impl Class {
         Class::TornSector,
     ];
 
-    /// For tables.
+    /// Label for tables.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -62,28 +62,28 @@ impl Class {
     }
 }
 
-/// Which part of a torn write was kept.
+/// The part of a torn write that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
     First,
     Last,
-    /// Of each page of 8 KiB, the first half: halves meet at the place and every 8 KiB from it.
+    /// The first half of each 8 KiB page: halves meet at this offset and every 8 KiB from there.
     FirstHalves,
 }
 
-/// A write of which a power cut left a part.
+/// A write of which a power cut left only a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tear {
     /// Number of the entry.
     pub entry: usize,
-    /// Where the two parts meet: bytes from the start of the write.
+    /// Offset where the two parts meet: bytes from the start of the write.
     pub at: u64,
     pub kept: Kept,
 }
 
 impl Tear {
-    /// The first half of every page, where the halves of one meet `at` bytes from the start of the write.
+    /// The first half of every page; the halves of one page meet `at` bytes from the start of the write.
     pub fn first_halves(entry: usize, at: u64) -> Tear {
         Tear { entry, at, kept: Kept::FirstHalves }
     }
@@ -104,21 +104,21 @@ impl Tear {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub class: Class,
-    /// The power failed just before this place in the sequence.
+    /// The power failed just before this position in the sequence.
     pub at: Seq,
-    /// What was in play and is kept: numbers of entries, in order.
+    /// Entries in play that are kept: numbers, in order.
     pub extra: Vec<usize>,
-    /// Writes of which a part is kept.
+    /// Partially kept writes.
     pub torn: Vec<Tear>,
 }
 
 impl State {
-    /// The disks with every request that was submitted before `at`.
+    /// The disks with every request submitted before `at`.
     pub fn everything(entries: &[Entry], durable: &Durable, at: Seq) -> State {
         State { class: Class::Ceiling, at, extra: durable.in_play(entries, at), torn: Vec::new() }
     }
 
-    /// Numbers of all entries that are there as a whole, in order.
+    /// Numbers of all entries present as a whole, in order.
     pub(super) fn present(&self, durable: &Durable) -> Vec<usize> {
         let mut present = durable.at(self.at);
         present.extend(&self.extra);
@@ -127,54 +127,55 @@ impl State {
     }
 }
 
-/// Most requests in play of which all subsets are tried.
+/// Most requests in play for which all subsets are tried.
 pub const MOST_ENUMERATED: usize = 8;
 
-/// Most requests in play that are kept, left out and torn one at a time; of more, so many at random. A disk that is never
-/// flushed has thousands in play at each of thousands of moments.
+/// Most requests in play that are kept, left out and torn one at a time; from more, this many are picked at random. A
+/// disk that is never flushed has thousands in play at each of thousands of moments.
 const MOST_NEAR: usize = 32;
 
-/// Bytes: the unit in which pages are torn, and of which seams are multiples.
+/// Unit of torn pages and of seams, bytes.
 const SEAM: u64 = 4096;
 
-/// Bytes of a page of PostgreSQL, as nearly all are built.
+/// PostgreSQL's default page size, bytes.
 const PAGE: u64 = 8192;
 
 /// Random subsets for each moment with more in play.
 const RANDOM_SUBSETS: usize = 4;
 
-/// What is known of the content of a request, which the recorder itself cannot read.
+/// Knowledge about the content of a request, which the recorder itself cannot interpret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Samples are stratified by it.
+    /// Stratum for sampling.
     pub kind: u8,
-    /// Bytes from its start, multiples of 4 KiB of the disk: where a tear leaves a mixture. None where any place will do.
+    /// Offsets from its start, multiples of 4 KiB of the disk, where a tear leaves a mixture. Empty if any offset will
+    /// do.
     pub seams: Vec<u64>,
 }
 
-/// What to choose of all states.
+/// How to select states.
 #[derive(Debug, Clone, Copy)]
 pub struct Pick {
-    /// The same seed chooses the same states.
+    /// The same seed selects the same states.
     pub seed: u64,
-    /// Most states, shared evenly among the classes; what a class does not have goes to the others.
+    /// Most states, shared evenly among the classes; unused shares go to other classes.
     pub states: usize,
 }
 
-/// How much of what there is was chosen.
+/// How much was selected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Moments with a durable set, or something in play, that no other moment has.
+    /// Distinct moments, by durable set and requests in play.
     pub moments: usize,
-    /// Of these, moments at which something was in play.
+    /// Moments with something in play.
     pub with_play: usize,
     /// Most requests in play at once.
     pub most_in_play: usize,
-    /// By class: states chosen, and states that there are (samples: that were drawn).
+    /// By class: states selected, and states available (samples: drawn).
     pub classes: BTreeMap<Class, (usize, usize)>,
 }
 
-/// Chooses states at these moments, no two with the same requests. `written` tells of each entry's content.
+/// Selects states at these moments, no two with the same requests. `written` describes each entry's content.
 pub fn select(
     entries: &[Entry],
     durable: &Durable,
@@ -187,7 +188,7 @@ pub fn select(
     let mut sweep = Sweep::new(entries, durable);
     let mut moments = moments.to_vec();
     moments.sort_unstable();
-    // The latest first: of two moments with the same disks, more was acknowledged at the later one.
+    // Latest first: of two moments with the same disks, more was acknowledged at the later one.
     for at in moments.into_iter().rev() {
         sweep.back_to(at);
         if seen.insert((sweep.durable_sum, sweep.in_play_sum)) {
@@ -198,10 +199,10 @@ pub fn select(
     chooser.finish()
 }
 
-/// The durable set and what is in play, at one moment after another, backwards.
+/// The durable set and the requests in play, stepping backwards through moments.
 struct Sweep {
-    /// Numbers of entries by when they became durable, and by when they were submitted, the latest last: those that are
-    /// still durable, and those that are still submitted.
+    /// Entry numbers by when they became durable, and by submission, latest last: those still durable, and those still
+    /// submitted.
     by_durable: Vec<(Seq, usize)>,
     by_submission: Vec<(Seq, usize)>,
     durable_sum: u128,
@@ -210,7 +211,7 @@ struct Sweep {
 }
 
 impl Sweep {
-    /// After the last request.
+    /// Starts after the last request.
     fn new(entries: &[Entry], durable: &Durable) -> Sweep {
         let changing = || (0..entries.len()).filter(|number| entries[*number].changes());
         let mut by_durable: Vec<(Seq, usize)> = changing().map(|number| (durable.from(number), number)).collect();
@@ -222,14 +223,14 @@ impl Sweep {
         Sweep { by_durable, by_submission, durable_sum, in_play: BTreeSet::new(), in_play_sum: 0 }
     }
 
-    /// Goes back to a moment.
+    /// Steps back to a moment.
     fn back_to(&mut self, at: Seq) {
         while let Some((_, number)) = self.by_durable.pop_if(|(from, _)| *from >= at) {
             self.durable_sum = self.durable_sum.wrapping_sub(share(number));
             self.in_play.insert(number);
             self.in_play_sum = self.in_play_sum.wrapping_add(share(number));
         }
-        // What is submitted later became durable later still: it is in play by now.
+        // Anything submitted later becomes durable later still: it is in play by now.
         while let Some((_, number)) = self.by_submission.pop_if(|(submitted, _)| *submitted >= at) {
             if self.in_play.remove(&number) {
                 self.in_play_sum = self.in_play_sum.wrapping_sub(share(number));
@@ -238,12 +239,12 @@ impl Sweep {
     }
 }
 
-/// A place at which the power may fail.
+/// A position at which the power may fail.
 struct Moment {
     at: Seq,
-    /// Of the durable set.
+    /// Sum over the durable set.
     sum: u128,
-    /// Of what is in play.
+    /// Sum over the requests in play.
     all: u128,
     in_play: Vec<usize>,
 }
@@ -253,9 +254,9 @@ struct Chooser<'a> {
     written: &'a [Written],
     rng: ChaCha8Rng,
     most: usize,
-    /// Sums of the states that were seen.
+    /// Sums of the states seen.
     seen: BTreeSet<u128>,
-    /// By class and, of torn writes, the kind of content: far more WAL is written than data. With how many were seen.
+    /// By class and, for torn writes, kind of content: far more WAL is written than data. With the number seen.
     chosen: BTreeMap<(Class, u8), (usize, Vec<State>)>,
     coverage: Coverage,
 }
@@ -304,7 +305,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The requests that are kept, left out and torn one at a time: all, or so many at random.
+    /// Requests that are kept, left out and torn one at a time: all, or a random selection.
     fn near(&mut self, in_play: &[usize]) -> Vec<usize> {
         if in_play.len() <= MOST_NEAR {
             return in_play.to_vec();
@@ -312,12 +313,11 @@ impl<'a> Chooser<'a> {
         (0..MOST_NEAR).map(|_| in_play[self.rng.next_u32() as usize % in_play.len()]).collect()
     }
 
-    /// The kind of a request's content.
     fn stratum(&self, number: usize) -> u8 {
         self.written.get(number).map_or(0, |written| written.kind)
     }
 
-    /// Each kind of content kept alone and dropped alone, then subsets at random.
+    /// Keeps each kind of content alone and drops it alone, then takes random subsets.
     fn take_samples(&mut self, moment: &Moment) {
         let kinds: BTreeSet<u8> = moment.in_play.iter().map(|number| self.stratum(*number)).collect();
         let mut samples: Vec<Vec<usize>> = Vec::new();
@@ -336,7 +336,8 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// Tears a write at a multiple of `unit` bytes of the disk, at a seam if it has any; `None` where it lies within one unit.
+    /// Tears a write at a multiple of `unit` bytes of the disk, at a seam if it has any; `None` if it lies within one
+    /// unit.
     fn tear(&mut self, number: usize, unit: u64) -> Option<Tear> {
         let entry = &self.entries[number];
         if entry.op != Op::Write {
@@ -374,7 +375,7 @@ impl<'a> Chooser<'a> {
         });
     }
 
-    /// Counts a state and, where it is new, keeps it or lets it take the place of one that was kept (reservoir sampling).
+    /// Counts a state and, if new, keeps it or lets it replace another one (reservoir sampling).
     fn choose(&mut self, class: Class, stratum: u8, identity: u128, state: impl FnOnce() -> State) {
         if !self.seen.insert(identity) {
             return;
@@ -424,7 +425,7 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// Shares `most` evenly among groups of these sizes, the smallest first: what it leaves of its share goes to the others.
+/// Shares `most` evenly among groups of these sizes, smallest first: the rest of its share goes to the others.
 fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
     let mut left = most;
     let share = |(place, size): (usize, &usize)| {
@@ -444,12 +445,12 @@ fn mix(hash: u128, number: u128) -> u128 {
     mixed ^ (mixed >> 61)
 }
 
-/// A sum that does not depend on the order.
+/// A sum that does not depend on order.
 fn sum(numbers: &[usize]) -> u128 {
     numbers.iter().map(|number| share(*number)).fold(0, u128::wrapping_add)
 }
 
-/// What one number adds to it.
+/// Contribution of one number to the sum.
 fn share(number: usize) -> u128 {
     mix(1, number as u128 + 1)
 }

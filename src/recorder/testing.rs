@@ -7,10 +7,10 @@ use std::path::PathBuf;
 /// Bytes of each disk.
 pub const SIZE: u64 = 1 << 20;
 
-/// Larger than every log of a test.
+/// Larger than any test's log.
 pub const ROOM: u64 = 1 << 30;
 
-/// A folder with a recorder whose log is there.
+/// A folder with a recorder and its log.
 pub struct TestDisks {
     folder: tempfile::TempDir,
     pub recorder: Recorder,
@@ -39,14 +39,14 @@ impl TestDisks {
         (0..).map(|number| self.folder.path().join(format!("base-{number}"))).take_while(|path| path.exists()).collect()
     }
 
-    /// All bytes of a disk of a state.
+    /// The full content of each disk in a state.
     pub fn bytes_of(recording: &Recording, state: &State) -> Vec<Vec<u8>> {
         let durable = Durable::of(recording.log().entries(), DeviceModel::Honest);
         recording.images(&durable, state).iter().map(whole).collect()
     }
 }
 
-/// All bytes of an image.
+/// The full content of an image.
 pub fn whole(image: &super::Image) -> Vec<u8> {
     let mut bytes = vec![0; image.size() as usize];
     image.read(0, &mut bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What ageing takes of time and space, estimated.
+//! Estimated time and space for ageing.
 
 use super::case::{EMPTY_CLUSTER, memory_of, workload};
 use crate::error::Result;
@@ -7,16 +7,16 @@ use crate::record::case::CaseSpec;
 use crate::units::Bytes;
 use crate::{ageing, provision};
 
-/// Bytes of random pages that are read and written back in a second by a disk of no special speed.
+/// Random pages rewritten per second by an ordinary disk, in bytes.
 const REWRITE_BYTES_PER_S: u64 = 50_000_000;
 
-/// How long it takes to age the stack of a case whose data have so many bytes, and to copy them for the control at a
-/// speed, microseconds.
+/// Time to age the stack of a case with this many bytes of data, plus the copy for the control at this speed,
+/// microseconds.
 pub fn us(case: &CaseSpec, data: u64, copy_bytes_per_s: u64) -> u64 {
     let amount = |key| case.age.integer(key).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
     let capacity = provision::stack::capacity(&case.stack, &case.stack.data).unwrap_or_default().0;
     let is_fresh = ageing::is_fresh(&case.age);
-    // What would go with the filesystem is not done for the control.
+    // Work that would be lost with the filesystem is not done for the control.
     let of_filesystem = u64::from(!is_fresh);
     let pages = data.saturating_mul(amount("rewrite") * of_filesystem + amount("pgbench"));
     let files = (capacity / 100).saturating_mul((amount("fill") + 100 * amount("churn")) * of_filesystem);
@@ -25,7 +25,7 @@ pub fn us(case: &CaseSpec, data: u64, copy_bytes_per_s: u64) -> u64 {
     at(pages, REWRITE_BYTES_PER_S).saturating_add(at(files.saturating_add(copies), copy_bytes_per_s))
 }
 
-/// Size of the largest cluster on its way to a fresh filesystem: for that one there is a folder beside the templates.
+/// Size of the largest cluster to be moved to a fresh filesystem; it is parked in a folder beside the templates.
 ///
 /// # Errors
 /// For a workload that this program does not have.

@@ -1,4 +1,4 @@
-//! What a case asks of its workload and of memory.
+//! Workload and memory of a case.
 
 use crate::cluster::setting;
 use crate::error::{Error, Result};
@@ -6,13 +6,13 @@ use crate::record::case::CaseSpec;
 use crate::units::Bytes;
 use crate::workload::{self, Memory, Workload};
 
-/// What an empty cluster takes with its first WAL segments and catalogs.
+/// Size of an empty cluster with its first WAL segments and catalogs.
 pub(crate) const EMPTY_CLUSTER: u64 = 64 << 20;
 
-/// The workload of this kind. The plan has checked that there is one.
+/// The workload of this kind; the plan has checked that it exists.
 ///
 /// # Errors
-/// A fault of ours otherwise, or a run folder from a pgstrata with more workloads.
+/// Otherwise a bug, or a run folder from a pgstrata with more workloads.
 pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
     workload::ALL
         .iter()
@@ -21,7 +21,7 @@ pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
         .ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
 }
 
-/// What the sizes of a case's data refer to on a machine with so much memory.
+/// Memory sizes that a case's data sizes refer to.
 pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
     let set = case.postgres.as_ref().map(|postgres| {
         let value = postgres.asked("shared_buffers");
@@ -30,8 +30,8 @@ pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
     Memory { total, shared_buffers: Bytes(set.unwrap_or(0)) }
 }
 
-/// `shared_buffers` where a plan does not set it.
+/// `shared_buffers` if the plan does not set it.
 pub(crate) const DEFAULT_SHARED_BUFFERS: u64 = 128 << 20;
 
-/// What a `shared_buffers` without a unit counts.
+/// Unit of `shared_buffers` without a suffix, bytes.
 pub(crate) const BUFFER_BYTES: u64 = 8192;

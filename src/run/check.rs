@@ -1,4 +1,4 @@
-//! What the server and the kernel say of a plan before anything is built: versions, settings, mount options.
+//! Checks a plan with the server and the kernel before anything is built: versions, settings, mount options.
 
 use super::case::workload;
 use super::io_uring;
@@ -19,30 +19,29 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The layer that stands in a folder of the machine's own, and its option.
+/// The layer that uses an existing folder of the machine, and its option.
 const DIRECTORY: &str = "directory";
 
-/// `max_connections` where a plan does not set it.
+/// `max_connections` if the plan does not set it.
 const DEFAULT_MAX_CONNECTIONS: u64 = 100;
 
-/// Files that pgbench opens beside one for each client.
+/// Files that pgbench opens in addition to one per client.
 const FILES_OF_PGBENCH: u64 = 3;
 
 /// Values of `synchronous_commit` with which a commit waits for no standby.
 const WITHOUT_STANDBY: [&str; 5] = ["local", "off", "false", "no", "0"];
 
-/// What was found.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// The servers that will run, in the order of the plan.
+    /// Servers that will run, in the order of the plan.
     pub servers: Vec<ServerLine>,
-    /// What server or kernel refuse.
+    /// Rejections by server or kernel.
     pub refusals: Vec<Refusal>,
-    /// What nobody could be asked about, in words.
+    /// Things that could not be checked.
     pub unchecked: Vec<String>,
 }
 
-/// A PostgreSQL of the plan, as it is found on this machine.
+/// A PostgreSQL of the plan, as found on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerLine {
     /// `bin` of the plan: `auto` or a folder.
@@ -53,14 +52,14 @@ pub struct ServerLine {
     pub bin: PathBuf,
 }
 
-/// Asks the server and the kernel about the cases that run in this `guest` (`None`: outside any guest); changes nothing. A
-/// server that is missing is not an error here: its settings stay unchecked.
+/// Asks the server and the kernel about the cases that run in this `guest` (`None`: outside any guest); changes
+/// nothing. A missing server is not an error here: its settings stay unchecked.
 ///
 /// # Errors
-/// When a server that is there does not answer.
+/// When an installed server does not answer.
 pub fn check(host: &Host, plan: &Plan, guest: Option<&str>) -> Result<Checked> {
     let mut checked = Checked { refusals: reserved(&plan.cases), ..Checked::default() };
-    // The layers of a stack tell it without the machine, so those in other guests are asked as well.
+    // The layers of a stack know this without the machine, so those in other guests are checked as well.
     checked.snapshots(&plan.cases);
     checked.same_bytes(&plan.cases);
     checked.standbys(&plan.cases);
@@ -164,7 +163,7 @@ impl Checked {
 }
 
 impl Checked {
-    /// Cases whose server is to use io_uring, where the kernel gives it none.
+    /// Rejects cases whose server is to use io_uring if the kernel refuses it.
     fn io_uring(&mut self, cases: &[CaseSpec], refused: impl Fn() -> Option<io_uring::Obstacle>) {
         let asked = cases.iter().filter_map(|case| io_uring::asked_by(case.postgres.as_ref()?));
         let spots: BTreeSet<(&String, &String)> = asked.collect();
@@ -176,7 +175,7 @@ impl Checked {
         }));
     }
 
-    /// Cases whose every commit would wait for ever.
+    /// Rejects cases whose every commit would wait forever.
     fn standbys(&mut self, cases: &[CaseSpec]) {
         const NAMES: &str = "synchronous_standby_names";
         let waits = |case: &&CaseSpec| {
@@ -192,18 +191,18 @@ impl Checked {
         }));
     }
 
-    /// Cases whose clients the server or pgbench would turn away, which they do when the data are loaded. Clients connect as
-    /// superuser, so the slots that the server reserves (`superuser_reserved_connections`) serve them too.
+    /// Rejects cases whose clients the server or pgbench would turn away, which would show only when the data are
+    /// loaded. Clients connect as superuser, so reserved slots (`superuser_reserved_connections`) serve them too.
     fn clients(&mut self, cases: &[CaseSpec], guest: Option<&str>, files: Option<u64>) -> Result<()> {
         const MOST: &str = "max_connections";
-        // Telemetry's, and the one that looks after the window.
+        // Telemetry's connections, and the one that watches the window.
         let own = telemetry::CONNECTIONS + 1;
         let mut found = BTreeMap::new();
         for case in cases {
             let Some(postgres) = &case.postgres else { continue };
             let clients = workload(&case.workload.kind)?.connections(&case.workload.options);
             let set = postgres.asked(MOST);
-            // What is wrong with a value that is no number the server itself says.
+            // The server itself rejects a value that is not a number.
             let most = set.map_or(Some(DEFAULT_MAX_CONNECTIONS), |value| value.trim().parse().ok());
             let spot = Spot::Workload { name: case.workload.name.clone(), key: "clients".to_owned() };
             let needed = clients.saturating_add(own);
@@ -227,7 +226,7 @@ impl Checked {
         Ok(())
     }
 
-    /// Stacks that are to be aged with snapshots and have none.
+    /// Rejects stacks to be aged with snapshots that have none.
     fn snapshots(&mut self, cases: &[CaseSpec]) {
         for case in cases {
             let Some(key) = ageing::asks_for_snapshots(&case.age) else { continue };
@@ -236,7 +235,7 @@ impl Checked {
         }
     }
 
-    /// Stacks whose pages are to be written back unchanged and would not be written.
+    /// Rejects stacks where writing unchanged pages back would write nothing.
     fn same_bytes(&mut self, cases: &[CaseSpec]) {
         for case in cases {
             let Some(key) = ageing::asks_for_same_bytes(&case.age) else { continue };
@@ -281,10 +280,10 @@ fn refusal(install: &Installation, known: &[String], setting: &RefusedSetting) -
     }
 }
 
-/// Refuses places that the server's user cannot enter: initdb would fail there in every trial.
+/// Rejects places that the server's user cannot enter: initdb would fail there in every trial.
 ///
 /// # Errors
-/// With the folder that is closed, and what to do.
+/// With the folder that is closed, and the remedy.
 pub fn places(host: &Host, cases: &[CaseSpec], state: &Path) -> Result<()> {
     if !users::is_root() || cases.iter().all(|case| case.postgres.is_none()) {
         return Ok(());

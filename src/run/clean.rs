@@ -1,4 +1,4 @@
-//! Undoing what runs have left: everything in ledgers that no live pgstrata holds, and nothing else.
+//! Cleans up after killed runs: everything in ledgers that no live pgstrata holds, and nothing else.
 
 use super::session::ledgers;
 use super::undo;
@@ -8,22 +8,21 @@ use crate::provision::knobs;
 use crate::provision::ledger::{self, Ledger, Thing};
 use std::path::Path;
 
-/// What a ledger was found to hold.
+/// Content of a ledger.
 #[derive(Debug)]
 pub struct Leftover {
-    /// Id of the run.
     pub run: String,
-    /// A live pgstrata holds it: nothing is touched.
+    /// True if a live pgstrata holds it: then nothing is touched.
     pub live: bool,
-    /// What was still there according to the ledger, in the order of making.
+    /// Things that still exist according to the ledger, in order of creation.
     pub things: Vec<Thing>,
-    /// Knobs that somebody else has set since, which are left as they are: in words.
+    /// Knobs that somebody else has changed since, which are left alone.
     pub left: Vec<String>,
-    /// What could not be undone.
+    /// Why undoing failed.
     pub failure: Option<Error>,
 }
 
-/// Looks at every ledger below `state` and, unless `dry`, undoes what is open. Goes on after a failure.
+/// Visits every ledger below `state` and, unless `dry`, undoes its open entries. Continues after a failure.
 ///
 /// # Errors
 /// When the ledgers cannot be read.
@@ -41,7 +40,7 @@ pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
             continue;
         }
         match Ledger::take(&folder, &leftover.run) {
-            // A damaged ledger, or one that another `clean` has just taken, keeps nobody from the rest.
+            // A damaged ledger, or one that another `clean` has just taken, must not block the others.
             Err(e) => leftover.failure = Some(e),
             Ok(ledger) => {
                 leftover.left = knobs::strayed(host, &ledger, 0);

@@ -1,4 +1,4 @@
-//! What others took of the CPUs during a measurement: counted while its rows pass, stored with the trial.
+//! CPU time taken by others during a measurement: counted as its rows pass, stored with the trial.
 
 use crate::record::column::Column;
 use crate::record::columns::{CPU_STEAL_NS, CPU_TIMES, OTHERS_CPU_NS};
@@ -6,9 +6,8 @@ use crate::record::seconds::{Row, Value};
 use crate::record::trial::CpuTaken;
 use crate::stats::disturbance::Taken;
 
-/// Looks at the rows of a measurement.
 pub struct Counter {
-    /// Places of the CPUs' states in a row of telemetry, the stolen time's, and the other programs'.
+    /// Positions in a telemetry row: CPU states, then stolen time and other programs.
     states: Vec<usize>,
     stolen: Option<usize>,
     others: Option<usize>,
@@ -25,7 +24,7 @@ struct Reading {
 }
 
 impl Counter {
-    /// For rows with these columns.
+    /// A counter for rows with these columns.
     pub fn of(columns: &[Column]) -> Counter {
         let place = |name: &str| columns.iter().position(|column| column.name == name);
         Counter {
@@ -37,7 +36,7 @@ impl Counter {
         }
     }
 
-    /// Takes one row of telemetry. One that lacks a reading is passed over.
+    /// Takes one row of telemetry; skips rows that lack a reading.
     pub fn add(&mut self, wall_us: u64, row: &Row) {
         let count = |place: usize| match row.get(place) {
             Some(Some(Value::Count(value))) => Some(*value),
@@ -57,10 +56,10 @@ impl Counter {
         }
     }
 
-    /// What was taken between the first row and the last.
+    /// CPU time taken between the first row and the last.
     pub fn taken(&self) -> Option<CpuTaken> {
         let (first, last) = (self.first.as_ref()?, self.last.as_ref()?);
-        // Time spent idle may fall a little now and then (proc(5), `iowait`).
+        // Idle time may decrease slightly now and then (proc(5), `iowait`).
         let states = first.states_ns.iter().zip(&last.states_ns).map(|(first, last)| last.saturating_sub(*first));
         let taken = CpuTaken {
             elapsed_us: last.wall_us.saturating_sub(first.wall_us),
@@ -72,7 +71,7 @@ impl Counter {
     }
 }
 
-/// Whether a measurement was disturbed; `false` where its CPU time was not counted.
+/// True if a measurement was disturbed; `false` if its CPU time was not counted.
 pub fn is_disturbed(taken: Option<CpuTaken>) -> bool {
     taken.is_some_and(|t| Taken::of(t.elapsed_us, t.cpus_ns, t.stolen_ns, t.others_ns).is_disturbed())
 }

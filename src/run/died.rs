@@ -1,15 +1,13 @@
-//! Trials whose guest died under them: stored as not run by the sitting that goes on, and not tried again.
+//! Trials during which a guest died: the next session stores them as not run and does not retry them.
 
 use crate::record::case::TrialKey;
 use crate::record::event::Step;
 use serde::{Deserialize, Serialize};
 
-/// One such trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Died {
     pub trial: TrialKey,
-    /// In which step.
     pub step: Step,
-    /// What was found out about it, with the console's last lines.
+    /// Diagnosis, with the last lines of the console.
     pub reason: String,
 }

@@ -1,19 +1,19 @@
-//! A program outside of the run that takes CPU time while a trial is measured: said while it happens, once per trial.
+//! Warns while a trial is being measured that a program outside the run uses CPU time, once per trial.
 
 use crate::record::column::Column;
 use crate::record::columns;
 use crate::record::seconds::{Row, Value};
 
-/// Seconds over which its CPU time is taken.
+/// Window over which its CPU time is measured, microseconds.
 const OVER_US: u64 = 5_000_000;
-/// Share of one CPU that is worth a warning.
+/// Share of one CPU that triggers a warning.
 const SHARE: f64 = 0.25;
 
-/// What the rows of a measurement have shown so far.
+/// State from the rows so far.
 pub(super) struct Others {
     name: Option<usize>,
     cpu_ns: Option<usize>,
-    /// Moment and CPU time of the row that the next are compared with.
+    /// Time and CPU time of the reference row.
     since: Option<(u64, u64)>,
     warned: bool,
 }
@@ -25,7 +25,7 @@ impl Others {
         Others { name, cpu_ns, since: None, warned: false }
     }
 
-    /// The warning that a row gives reason for.
+    /// The warning that this row triggers.
     pub fn warning(&mut self, wall_us: u64, row: &Row) -> Option<String> {
         let Some(Value::Count(cpu_ns)) = row.get(self.cpu_ns?)? else { return None };
         let (since_us, before_ns) = *self.since.get_or_insert((wall_us, *cpu_ns));

@@ -17,32 +17,29 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Serialize)]
 pub struct Diagnosis {
     pub host: HostFacts,
-    /// Whether pgstrata runs as root.
+    /// True if pgstrata runs as root.
     pub root: bool,
-    /// As whom PostgreSQL would run; `None` with a reason in `server_user_problem`.
+    /// User that would run PostgreSQL; `None` with a reason in `server_user_problem`.
     pub server_user: Option<String>,
-    /// Why nobody is there to run PostgreSQL.
+    /// Why no user can run PostgreSQL.
     pub server_user_problem: Option<String>,
     /// Each layer, and what it lacks here.
     pub layers: Vec<LayerDiagnosis>,
-    /// The disks of the machine.
     pub disks: Vec<FoundDisk>,
-    /// PostgreSQL installations, the newest first.
+    /// PostgreSQL installations, newest first.
     pub postgres: Vec<PostgresDiagnosis>,
-    /// Space where runs put things.
+    /// Free space where runs put things.
     pub space: Vec<FreeSpace>,
-    /// When the kernel writes back what was written, and how it clocks the CPUs; those that it tells.
+    /// Write-back and CPU frequency settings that the kernel reports.
     pub kernel_settings: Vec<KernelSetting>,
-    /// Whether servers can run with `io_method = io_uring`.
     pub io_uring: IoUring,
-    /// What would disturb a measurement.
     pub disturbances: Vec<Disturbance>,
 }
 
-/// A setting of the kernel as it is now.
+/// Current value of a kernel setting.
 #[derive(Debug, Serialize)]
 pub struct KernelSetting {
-    /// As sysctl has it: `vm.dirty_ratio`.
+    /// Name as in sysctl: `vm.dirty_ratio`.
     pub name: String,
     pub value: String,
 }
@@ -51,7 +48,7 @@ pub struct KernelSetting {
 #[derive(Debug, Serialize)]
 pub struct LayerDiagnosis {
     pub layer: String,
-    /// What it lacks; empty = it can be built.
+    /// Unmet requirements; empty if it can be built.
     pub lacks: Vec<Unmet>,
 }
 
@@ -64,17 +61,15 @@ pub struct PostgresDiagnosis {
     pub version: String,
 }
 
-/// Free space at a place.
 #[derive(Debug, Serialize)]
 pub struct FreeSpace {
-    /// What it is for.
     pub purpose: String,
     pub folder: PathBuf,
-    /// How much; `None` where it cannot be asked.
+    /// `None` if it cannot be determined.
     pub free_bytes: Option<Bytes>,
 }
 
-/// Looks; changes nothing.
+/// Inspects the machine; changes nothing.
 pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
     let user = users::server_user(host);
     let layers = provision::ALL
@@ -116,14 +111,14 @@ fn kernel_settings(host: &Host) -> Vec<KernelSetting> {
         let value = host.read_optional(format!("/proc/sys/vm/{name}"))?;
         Some(KernelSetting { name: format!("vm.{name}"), value })
     };
-    // Of two that exclude each other the one that is 0 does not count.
+    // Of two mutually exclusive settings, the one that is 0 is inactive.
     let counts = |setting: &KernelSetting| setting.value != "0" || setting.name == "vm.swappiness";
     let governor = machine::governors(host).unwrap_or_else(|| "none: the kernel does not clock the CPUs".to_owned());
     let governor = KernelSetting { name: "CPU frequency governor".to_owned(), value: governor };
     VM.iter().filter_map(vm).filter(counts).chain([governor]).chain(io_uring_settings(host)).collect()
 }
 
-/// The kernel's switch of io_uring, and how much memory a process may lock, as they are.
+/// Current io_uring switch of the kernel, and the memory that a process may lock.
 fn io_uring_settings(host: &Host) -> Vec<KernelSetting> {
     let setting = |name: &str, value: String| KernelSetting { name: name.to_owned(), value };
     let switch = match io_uring::switch(host).as_deref() {

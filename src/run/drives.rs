@@ -1,5 +1,5 @@
-//! Drives that are brought to their steady state, for the run as a whole: what that takes, what was done in earlier sittings,
-//! and what no plan can mean.
+//! Bringing drives to their steady state, for the run as a whole: the cost, the results of earlier sessions, and
+//! contradictions in a plan.
 
 use crate::ageing::drive::FILLS;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::stats::steady_state::{MOST_ROUNDS, WINDOW};
 use crate::units::Micros;
 use std::collections::BTreeMap;
 
-/// Bytes a second that a drive takes in sequence, cautiously: a SATA SSD. Only for the estimate.
+/// Sequential write speed of a drive, conservatively: a SATA SSD. Only for the estimate.
 const FILL_BYTES_PER_S: u64 = 450_000_000;
 
 /// Each drive that these stacks want in its steady state, once.
@@ -28,7 +28,7 @@ fn of_stacks<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Result<Vec<Want
     Ok(all)
 }
 
-/// What preparing the drives of some stacks takes.
+/// Cost of preparing the drives of some stacks.
 ///
 /// # Errors
 /// When one of them does not outlive a trial.
@@ -51,7 +51,7 @@ pub fn lines<'s>(host: &Host, stacks: impl Iterator<Item = &'s StackSpec>) -> Re
     Ok(of_stacks(stacks)?.into_iter().map(line).collect())
 }
 
-/// What preparing the drives of some stacks takes at the assumed speed, but for those that are prepared, microseconds.
+/// Time to prepare the drives of some stacks at the assumed speed, except those already prepared, microseconds.
 ///
 /// # Errors
 /// As [`lines`].
@@ -64,8 +64,8 @@ pub(super) fn expected_us<'s>(
     Ok(left.map(|line| line.most_us()).fold(0, u64::saturating_add))
 }
 
-/// Refuses drives that some cases want in their steady state and others as they are, or other parts of them: which case comes
-/// first would decide.
+/// Rejects drives that some cases want in their steady state and others as they are, or in other parts: the result
+/// would depend on which case comes first.
 ///
 /// # Errors
 /// With the drive and two such cases.
@@ -98,7 +98,7 @@ fn in_words(asked: &AskedOfOne) -> String {
     asked.iter().map(one).collect::<Vec<_>>().join(" and ")
 }
 
-/// What earlier sittings did to drives, each drive as it was preconditioned last. Images went with their sitting.
+/// Preconditioning by earlier sessions, the latest per drive. Images are gone with their session.
 pub fn earlier(events: &[Stamped]) -> Vec<DriveRecord> {
     let mut done: Vec<DriveRecord> = Vec::new();
     for event in events {
@@ -161,7 +161,7 @@ mod tests {
         let events: Vec<Stamped> = serde_json::from_str(&text).unwrap();
         let found = earlier(&events);
         assert_eq!(found.iter().map(|drive| drive.key.as_str()).collect::<Vec<_>>(), ["drive 1"]);
-        // Used by others in between, and preconditioned once more.
+        // Used by others in between, and preconditioned again.
         let [mut before, mut after] = [event(1, false), event(1, false)];
         for (event, ended) in [(&mut before, 10), (&mut after, 20)] {
             let Event::DrivePreconditioned { drive, .. } = &mut event.what else { unreachable!() };

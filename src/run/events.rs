@@ -1,4 +1,4 @@
-//! The one stream of events: stored, and handed to whoever watches.
+//! The single stream of events: stored, and passed to the watcher.
 
 use crate::error::Result;
 use crate::host::time;
@@ -7,10 +7,10 @@ use crate::store::folder::Writer;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Whoever watches a run, with the run's folder: the progress display, `--json`, a test.
+/// Watches a run, given its folder: the progress display, `--json`, a test.
 pub type Watcher<'a> = &'a (dyn Fn(&Path, &Stamped) + Sync);
 
-/// Takes events from every thread of a run.
+/// Accepts events from every thread of a run.
 pub struct Events<'a> {
     writer: Mutex<Writer>,
     folder: PathBuf,
@@ -18,17 +18,16 @@ pub struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// A stream into a run folder.
     pub fn new(writer: Writer, watcher: Watcher<'a>) -> Events<'a> {
         let folder = writer.folder().path().to_path_buf();
         Events { writer: Mutex::new(writer), folder, watcher }
     }
 
-    /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`. So is how far images and
-    /// drives are written.
+    /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`. So is the progress
+    /// of writing images and drives.
     ///
     /// # Errors
-    /// When the run folder takes no more.
+    /// When the run folder cannot be written.
     pub fn emit(&self, event: Event) -> Result<()> {
         let stamped = Stamped { at_us: time::wall_us(), what: event };
         if !matches!(stamped.what, Event::Second { .. } | Event::ImagesWritten { .. } | Event::DriveFilled { .. }) {
@@ -38,9 +37,8 @@ impl<'a> Events<'a> {
         Ok(())
     }
 
-    /// The run folder's writer.
     pub fn writer(&self) -> std::sync::MutexGuard<'_, Writer> {
-        // A thread that panicked while writing an event leaves at most a cut-off line, which reading tolerates.
+        // A panic while writing an event leaves at most a truncated line, which reading tolerates.
         self.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -1,7 +1,8 @@
-//! Ends a sitting whose first trials all fail in the same way before anything is measured.
+//! Ends a session whose first trials all fail in the same way before anything is measured.
 //!
-//! A setting that the server refuses, or an initdb that fails, would else be tried in every trial. Any trial with figures,
-//! and any failure of another kind, shows that the failure is not the whole plan's: from then on the run goes to its end.
+//! Otherwise a setting that the server rejects, or a failing initdb, would be retried in every trial. Any trial with
+//! figures, and any other kind of failure, shows that the problem is not the whole plan's: from then on the run goes to
+//! its end.
 
 use crate::error::{Error, Kind};
 use crate::record::event::Step;
@@ -15,7 +16,7 @@ pub struct Failure {
     pub hint: Option<String>,
 }
 
-/// The trials of a sitting so far.
+/// The trials of a session so far.
 #[derive(Debug)]
 pub struct FailFast {
     first: Option<Failure>,
@@ -24,24 +25,24 @@ pub struct FailFast {
     over: bool,
 }
 
-/// Fewest trials that must fail: one may have met something that passes.
+/// Fewest trials that must fail: a single failure may be transient.
 const LEAST: usize = 3;
-/// With more cases than this, not each has to be tried.
+/// With more cases than this, not all need to be tried.
 const MOST: usize = 10;
 
 impl FailFast {
-    /// For a plan of so many cases: each is tried once, as far as they are few.
+    /// For a plan of this many cases: each is tried once if they are few.
     pub fn new(cases: usize) -> FailFast {
         FailFast { first: None, failed: 0, most: cases.clamp(LEAST, MOST), over: false }
     }
 
-    /// Notes how a trial ended; gives the error that ends the run.
+    /// Records how a trial ended; returns the error that ends the run, if any.
     pub fn see(&mut self, failure: Option<Failure>) -> Option<Error> {
         let Some(failure) = failure else {
             self.over = true;
             return None;
         };
-        // What the machine lacks is known before the run, and takes no time.
+        // Unmet requirements are known before the run, and cost no time.
         if self.over || failure.step == Step::Check {
             return None;
         }
@@ -69,7 +70,7 @@ fn before_measuring(step: Step) -> bool {
     !matches!(step, Step::Age | Step::Measure | Step::ReadBack | Step::TearDown | Step::Store)
 }
 
-/// The first line without what differs from trial to trial: process ids, times, numbered devices, names of files.
+/// The first line without parts that vary between trials: process ids, times, numbered devices, file names.
 fn gist(failure: &Failure) -> String {
     let line = failure.reason.lines().next().unwrap_or_default();
     let words = line.split_whitespace().filter(|word| !word.contains('/'));

@@ -1,4 +1,4 @@
-//! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
+//! Forecast of a plan before anything is built: time, space, and what this machine lacks for which case.
 
 use super::case::{EMPTY_CLUSTER, memory_of, workload};
 use super::{age_cost, check, drives, io_uring, verdicts, warnings, window};
@@ -20,18 +20,18 @@ use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Building and undoing a stack and starting and stopping a server take about this long, microseconds. Only for the
-/// estimate; the display of a run corrects it by what its trials really took.
+/// Time to build and undo a stack and to start and stop a server, microseconds. Only for the estimate; the progress
+/// display corrects it by the actual trials.
 const TRIAL_OVERHEAD_US: u64 = 4_000_000;
-/// Bytes a second that copying a template moves, cautiously. Only for the estimate.
+/// Speed of copying a template, bytes per second, conservatively. Only for the estimate.
 const COPY_BYTES_PER_S: u64 = 200 << 20;
-/// Bytes a second at which pgbench loads its tables, cautiously. Only for the estimate.
+/// Speed at which pgbench loads its tables, bytes per second, conservatively. Only for the estimate.
 const LOAD_BYTES_PER_S: u64 = 40 << 20;
-/// Share of a stack's capacity that data may take at the start: what is left is for WAL (max_wal_size is 1 GB by
-/// default), growth and the filesystem's own structures.
+/// Share of a stack's capacity that data may take at the start: the rest is for WAL (max_wal_size is 1 GB by default),
+/// growth and the filesystem's own structures.
 const DATA_SHARE: f64 = 0.8;
 
-/// Leaves what a quick run has of the plan, and gives every case a short window, whatever it then lacks.
+/// Reduces the plan to a quick run, and gives every case a short window, at the cost of what a full one shows.
 ///
 /// # Errors
 /// For a workload that this program does not have.
@@ -43,11 +43,11 @@ pub fn make_quick(plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// Looks at plan and machine; changes nothing. What the machine must have is asked for the cases that run in this `guest`, or
+/// Inspects plan and machine; changes nothing. Requirements are checked for the cases that run in this `guest`, or
 /// outside of any.
 ///
 /// # Errors
-/// When a setting of the plan is pgstrata's own, or the machine cannot be asked.
+/// When a setting of the plan is reserved for pgstrata, or the machine cannot be inspected.
 pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> Result<Forecast> {
     refuse_reserved_settings(&plan.cases)?;
     refuse_stacks_kept_beyond_a_guest(&plan.cases)?;
@@ -103,7 +103,7 @@ pub fn forecast(host: &Host, plan: &Plan, guest: Option<&str>, state: &Path) -> 
     })
 }
 
-/// The images that the plan writes in full. How long that takes is measured, not assumed: disks differ a hundredfold.
+/// The images that the plan writes in full. The speed is measured, not assumed: disks differ a hundredfold.
 fn images<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<ImagesLine> {
     let mut folders: BTreeMap<PathBuf, (usize, u64)> = BTreeMap::new();
     for image in images::of_run(stacks) {
@@ -118,12 +118,12 @@ fn images<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<ImagesLine> {
     folders.into_iter().map(line).collect()
 }
 
-/// How long writing the images of these stacks in full should take, microseconds, where that can be told.
+/// Expected time to write the images of these stacks in full, microseconds, if known.
 pub(super) fn images_us<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> u64 {
     images(stacks).iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add)
 }
 
-/// Refuses settings and initdb arguments that servers under test depend on.
+/// Rejects settings and initdb arguments that servers under test depend on.
 fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
     let refused = check::reserved(cases).into_iter().map(|refusal| refusal.message);
     let twice: BTreeSet<String> = cases.iter().flat_map(set_twice).collect();
@@ -134,7 +134,7 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
     Err(Error::user(refused.join("\n")).hint("remove it from [postgres]"))
 }
 
-/// Refuses stacks that are kept for all their trials where a trial ends the guest that they are in.
+/// Rejects stacks kept for all trials if a trial kills the guest they are in.
 fn refuse_stacks_kept_beyond_a_guest(cases: &[CaseSpec]) -> Result<()> {
     for case in cases.iter().filter(|case| case.guest.is_some() && case.stack.reuse) {
         if workload(&case.workload.kind)?.crashes_machine(&case.workload.options) {
@@ -147,7 +147,7 @@ fn refuse_stacks_kept_beyond_a_guest(cases: &[CaseSpec]) -> Result<()> {
     Ok(())
 }
 
-/// Settings of a case that its workload sets by an option, and the plan by itself.
+/// Settings that both the workload's options and the plan set.
 fn set_twice(case: &CaseSpec) -> Vec<String> {
     let (Some(postgres), Ok(workload)) = (&case.postgres, workload(&case.workload.kind)) else { return Vec::new() };
     let of_workload = workload.server_settings(&case.workload.options).into_keys();
@@ -155,7 +155,7 @@ fn set_twice(case: &CaseSpec) -> Vec<String> {
     twice.map(|name| format!("both [postgres] and the workload {} set `{name}`", case.workload.name)).collect()
 }
 
-/// Whether every size fits.
+/// Checks that every size fits.
 ///
 /// # Errors
 /// With everything that is too small.
@@ -173,7 +173,7 @@ pub fn must_fit(forecast: &Forecast) -> Result<()> {
 }
 
 /// # Errors
-/// When not one case can run on this machine, with what the first of them lacks.
+/// When no case can run on this machine, with what the first of them lacks.
 pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
     let lacking: BTreeSet<&str> = forecast.unmet.iter().map(|unmet| unmet.case.as_str()).collect();
     match forecast.unmet.first() {
@@ -185,7 +185,7 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
     }
 }
 
-/// Whether every case can run, for who only looks: a run measures those that can.
+/// Checks that every case can run, for commands that only look: a run measures those that can.
 ///
 /// # Errors
 /// With how many cannot, and what the first of them lacks.
@@ -197,10 +197,10 @@ pub fn must_run_all(plan: &Plan, forecast: &Forecast) -> Result<()> {
     Err(if first.hint.is_empty() { error } else { error.hint(first.hint.clone()) })
 }
 
-/// What this machine was found to lack, so that a plan of thousands of cases asks once for each stack and server.
+/// Unmet requirements found so far, so that a plan of thousands of cases asks once for each stack and server.
 #[derive(Default)]
 struct KnownUnmet {
-    /// By their text: comparing each with all that are known takes seconds for thousands.
+    /// Keyed by text: comparing each with all known ones takes seconds for thousands.
     stacks: BTreeMap<String, Vec<Unmet>>,
     servers: BTreeMap<String, Option<Unmet>>,
 }
@@ -212,7 +212,7 @@ impl KnownUnmet {
         unmet.extend(self.stacks.entry(format!("{:?}", case.stack)).or_insert_with(lacks).iter().cloned());
         unmet.extend(knobs::unmet(host, &case.machine));
         unmet.extend(tablespaces_unmet(case));
-        // What a build lacks, whoever builds it says.
+        // Building reports what a build lacks.
         if let Some(postgres) = case.postgres.as_ref().filter(|postgres| postgres.bin != UNBUILT) {
             let lacks = || postgres_unmet(host, &postgres.bin);
             unmet.extend(self.servers.entry(postgres.bin.clone()).or_insert_with(lacks).clone());
@@ -221,10 +221,10 @@ impl KnownUnmet {
     }
 }
 
-/// What this machine lacks for a case.
+/// Requirements of a case that this machine does not meet.
 ///
-/// A stack that `stands` already (kept for all its trials) needs nothing more: asked again, it would find its own space
-/// and its own disk taken. So it is with images that are `there`.
+/// A stack that `stands` already (kept for all its trials) needs nothing more: checked again, it would find its own
+/// space and disk taken. The same holds for images that are `there`.
 pub fn case_unmet(host: &Host, case: &CaseSpec, there: &Images, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
     let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack, there) };
     unmet.extend(knobs::unmet(host, &case.machine));
@@ -233,7 +233,7 @@ pub fn case_unmet(host: &Host, case: &CaseSpec, there: &Images, stands: &dyn Fn(
     unmet
 }
 
-/// Tablespaces that the workload wants to use and the stack does not have.
+/// Tablespaces that the workload uses and the stack does not have.
 fn tablespaces_unmet(case: &CaseSpec) -> Vec<Unmet> {
     let named = workload(&case.workload.kind).map(|workload| workload.tablespaces(&case.workload.options));
     let missing = named.unwrap_or_default().into_iter().filter(|name| !case.stack.tablespaces.contains_key(name));
@@ -249,10 +249,10 @@ fn postgres_unmet(host: &Host, bin: &str) -> Option<Unmet> {
     Some(Unmet { what: e.to_string(), hint: e.hint_text().unwrap_or_default().to_owned() })
 }
 
-/// Checks the cases of a run folder as the plan room checks a plan's: the folder may come from somebody else.
+/// Checks the cases of a run folder like those of a plan: the folder may come from somebody else.
 ///
 /// # Errors
-/// When a layer or workload is unknown here, or refuses its options.
+/// When a layer or workload is unknown here, or rejects its options.
 pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
     refuse_reserved_settings(cases)?;
     let refused = |name: &str, problem: OptionProblem| {
@@ -273,7 +273,8 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
     Ok(())
 }
 
-/// A stack is aged only where it is made for the trial and goes with it: `fill` would fill whatever else is there.
+/// A stack is aged only if it is made for the trial and removed with it: otherwise `fill` would fill other people's
+/// space.
 fn refuse_age(case: &CaseSpec) -> Result<()> {
     let stack = &case.stack;
     let is_folder = stack.node(stack.data.node()).is_none_or(|node| node.layer == "directory");
@@ -285,7 +286,7 @@ fn refuse_age(case: &CaseSpec) -> Result<()> {
     Err(Error::user(message).hint("plans that ask for this are refused, so run.json was edited: run the plan again"))
 }
 
-/// Microseconds that one trial of a case should take, its template not counted.
+/// Expected duration of one trial of a case, microseconds, without making its template.
 ///
 /// # Errors
 /// For a workload that this program does not have.
@@ -302,7 +303,7 @@ pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
     Ok([measure_us, TRIAL_OVERHEAD_US, copy_us, prefill_us, age_us].into_iter().fold(warm_up_us, u64::saturating_add))
 }
 
-/// Data sets that have to be made once: expected size by what tells them apart.
+/// Data sets to make once: key and expected size.
 fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
     let mut templates = BTreeMap::new();
     for case in &plan.cases {
@@ -318,7 +319,7 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
     Ok(templates)
 }
 
-/// Microseconds that the trials of a plan and loading their data should take, with its most blocks.
+/// Expected duration of a plan's trials and of loading their data, with its most blocks, microseconds.
 ///
 /// # Errors
 /// For a workload that this program does not have.
@@ -339,7 +340,7 @@ fn expected_us(plan: &Plan, blocks: u32, memory: Bytes, templates: &BTreeMap<Str
     Ok(trials.saturating_add(loading.saturating_mul(times)))
 }
 
-/// The most that the plan takes at any time, place by place.
+/// Peak space needed by the plan, by place.
 fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &Path) -> Result<Vec<SpaceLine>> {
     let mut lines = Vec::new();
     let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
@@ -370,17 +371,15 @@ fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: 
     Ok(lines)
 }
 
-/// The most that a run takes at one time.
+/// Peak needs of a run.
 #[derive(Default)]
 struct Most {
     /// Bytes on the filesystem of each folder.
     disks: BTreeMap<PathBuf, u64>,
-    /// Bytes of memory.
     memory: u64,
 }
 
-/// The most bytes that one trial takes, with the stacks and images that are kept for the whole run: these are there
-/// together.
+/// Peak bytes of any single trial, plus the stacks and images kept for the whole run: these exist together.
 fn most(plan: &Plan) -> Most {
     let mut fresh = Most::default();
     let (kept, built): (Vec<_>, Vec<_>) =
@@ -418,7 +417,7 @@ impl Most {
     }
 }
 
-/// Adds up folders that lie on the same filesystem, under the first of them.
+/// Adds up folders on the same filesystem, under the first of them.
 fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
     let mut sums: BTreeMap<Option<u64>, (PathBuf, u64)> = BTreeMap::new();
     for (folder, bytes) in disks {
@@ -429,7 +428,7 @@ fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
     sums.into_values().collect()
 }
 
-/// Whether the data of a case fit on its stack.
+/// The space line of a case's data on its stack.
 fn data_space(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
     let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory)) else {
         return Ok(None);

@@ -1,14 +1,13 @@
-//! A run in guests: which of its trials this program runs, and which are not tried again when it goes on by itself.
+//! A run in guests: which of its trials this program runs, and which it does not retry when it continues by itself.
 //!
-//! A program in a guest runs what is due for it, in the run's order, until a trial of another guest is due. It then hands the run
-//! over: whoever started it boots that guest, and the same program goes on there. Absent on purpose: booting.
+//! A program in a guest runs its due trials in the run's order, until a trial of another guest is due. It then hands
+//! the run over: its caller boots that guest, and the same program continues there. Not here: booting.
 
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::run::RunRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The guest of each case.
 pub(super) struct Guests<'r>(BTreeMap<&'r str, Option<&'r str>>);
 
 impl<'r> Guests<'r> {
@@ -20,15 +19,15 @@ impl<'r> Guests<'r> {
         self.0.get(key.case.as_str()).copied().flatten()
     }
 
-    /// The trials of a block in parts of one guest each, with its suite.
+    /// Splits the trials of a block into parts of one guest each, with its suite.
     pub(super) fn parts<'o>(&self, block: &'o [TrialKey]) -> Vec<(Option<&'r str>, &'o [TrialKey])> {
         let parts = block.chunk_by(|one, next| self.of_trial(one) == self.of_trial(next));
         parts.map(|part| (part.first().and_then(|key| self.of_trial(key)), part)).collect()
     }
 }
 
-/// Trials that ended without figures since a person began the run or resumed it. They are not tried again before somebody
-/// resumes it once more: a guest that is booted again would else never get beyond them.
+/// Trials that ended without figures since a person began or resumed the run. They are not retried before somebody
+/// resumes it again: otherwise a rebooted guest would never get past them.
 pub(super) fn tried(events: &[Stamped]) -> BTreeSet<TrialKey> {
     let begun =
         |event: &Stamped| matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { next_guest: None, .. });

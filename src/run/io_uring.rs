@@ -1,4 +1,4 @@
-//! Whether servers here can run with `io_method = io_uring`: the kernel's switch, seccomp, and memory that a process may lock.
+//! Checks whether servers here can run with `io_method = io_uring`: the kernel's switch, seccomp, and lockable memory.
 
 use crate::host::Host;
 use crate::host::ring::Ring;
@@ -13,29 +13,28 @@ use std::io;
 const SETTING: &str = "io_method";
 const IO_URING: &str = "io_uring";
 
-/// What keeps servers from it.
+/// Reason why servers cannot use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Obstacle {
     pub why: String,
-    /// What to do about it.
     pub hint: String,
 }
 
-/// Whether it works for servers of this machine.
+/// Whether servers on this machine can use it.
 #[derive(Debug, Serialize)]
 pub struct IoUring {
-    /// Why the kernel gives a server no ring; `None` where it does. A server must also be built with liburing.
+    /// Why the kernel gives a server no ring; `None` if it does. The server must also be built with liburing.
     pub refused: Option<Obstacle>,
-    /// Why a server with `max_connections = 100` does not get a ring for each; `None` where it does.
+    /// Why a server with `max_connections = 100` does not get a ring for each connection; `None` if it does.
     pub low_memory: Option<Obstacle>,
 }
 
-/// Looks; changes nothing.
+/// Inspects the machine; changes nothing.
 pub(super) fn diagnose(host: &Host) -> IoUring {
     IoUring { refused: refused(host), low_memory: low_memory(host, DEFAULT_CONNECTIONS, DEFAULT_CONCURRENCY) }
 }
 
-/// The value as the case writes it, and the setting's name, where its server is to use io_uring.
+/// The value as the case writes it, and the setting's name, if its server is to use io_uring.
 pub(super) fn asked_by(postgres: &PostgresSpec) -> Option<(&String, &String)> {
     let is_it = |(name, value): &(&String, &String)| {
         name.eq_ignore_ascii_case(SETTING) && value.trim().eq_ignore_ascii_case(IO_URING)
@@ -53,7 +52,7 @@ pub(super) fn switch(host: &Host) -> Option<String> {
     host.read_optional("/proc/sys/kernel/io_uring_disabled")
 }
 
-/// By the switch, which is for the server's user; then by trying, since seccomp shows nowhere else.
+/// Checks the switch for the server's user, then tries: seccomp shows up nowhere else.
 fn refused_to(host: &Host, user: Option<&User>, set_up: impl FnOnce() -> io::Result<()>) -> Option<Obstacle> {
     let obstacle = |why: String, hint: &str| Some(Obstacle { why, hint: hint.to_owned() });
     match switch(host).as_deref() {
@@ -82,10 +81,10 @@ fn refused_to(host: &Host, user: Option<&User>, set_up: impl FnOnce() -> io::Res
     }
 }
 
-/// Whether a server has the group that may use io_uring. Where we are root, it gets no other group than its user's own.
+/// True if a server is in the group that may use io_uring. Started by root, it has no group but its user's own.
 fn is_of_group(host: &Host, user: Option<&User>) -> bool {
     let group = host.read_optional("/proc/sys/kernel/io_uring_group").and_then(|text| text.trim().parse::<u32>().ok());
-    // -1: nobody's.
+    // -1: no group.
     let Some(group) = group else { return false };
     let status = host.read_optional("/proc/self/status").filter(|_| !users::is_root()).unwrap_or_default();
     let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
@@ -93,17 +92,17 @@ fn is_of_group(host: &Host, user: Option<&User>) -> bool {
 }
 
 const DEFAULT_CONNECTIONS: u64 = 100;
-/// What PostgreSQL chooses at most by itself (`io_max_concurrency = -1`).
+/// Largest value that PostgreSQL chooses itself (`io_max_concurrency = -1`).
 const DEFAULT_CONCURRENCY: u64 = 64;
-/// The most that PostgreSQL takes for it.
+/// Largest value that PostgreSQL accepts.
 const MOST_CONCURRENCY: u64 = 1024;
-/// Processes beside the connections that get a ring, with PostgreSQL 18's defaults: autovacuum (16), workers (8), WAL senders (10),
-/// and those of its own.
+/// Processes with a ring besides the connections, with PostgreSQL 18's defaults: autovacuum (16), workers (8), WAL
+/// senders (10), and auxiliary processes.
 const OTHER_PROCESSES: u64 = 16 + 8 + 10 + 8;
-/// Since when rings are accounted to the control group instead (io_uring_mlock_size(3)).
+/// Kernel that charges rings to the control group instead (io_uring_mlock_size(3)).
 const NOT_LOCKED_SINCE: (u32, u32) = (5, 12);
 
-/// A warning when the memory that a process may lock is too small for the rings of a case's server.
+/// A warning if lockable memory is too small for the rings of a case's server.
 pub(super) fn warning(host: &Host, case: &CaseSpec) -> Option<String> {
     let postgres = case.postgres.as_ref().filter(|postgres| asked_by(postgres).is_some())?;
     let number = |name: &str| postgres.asked(name).and_then(|value| value.trim().parse::<u64>().ok());
@@ -113,7 +112,7 @@ pub(super) fn warning(host: &Host, case: &CaseSpec) -> Option<String> {
     Some(format!("{SETTING} = {IO_URING}: {why}; {hint}"))
 }
 
-/// How much memory this process may lock, and with it the servers that it starts.
+/// Memory that this process, and hence the servers it starts, may lock.
 pub(super) fn locked_memory(host: &Host) -> Option<SoftLimit> {
     proc_limits::max_locked_memory(&host.read_optional("/proc/self/limits")?)
 }
@@ -137,7 +136,8 @@ fn low_memory(host: &Host, connections: u64, concurrency: u64) -> Option<Obstacl
     })
 }
 
-/// Of a ring: its entries (64 bytes each), and two completions (16) and an index (4) for each with the heads of both queues.
+/// Size of a ring: its entries (64 bytes each), and for each two completions (16) and an index (4), plus the heads of
+/// both queues.
 fn ring_bytes(concurrency: u64) -> u64 {
     const PAGE: u64 = 4096;
     const HEADS: u64 = 512;

@@ -1,6 +1,6 @@
-//! Adaptive blocks: a look after each whole block, and what it stops; further blocks for a run that has ended.
+//! Adaptive blocks: a look after each whole block, and which cases it stops; more blocks for a run that has ended.
 //!
-//! What a look decides is computed by `analyse`, from the run folder, as the report does it.
+//! `analyse` computes the decisions from the run folder, as it does for the report.
 
 use crate::analyse::look::{self, Look};
 use crate::error::{Error, Result};
@@ -12,17 +12,16 @@ use crate::record::run::{Extension, RunRecord};
 use crate::store::folder::{RunFolder, Writer};
 use std::collections::BTreeMap;
 
-/// The looks of a run so far.
 pub struct Looks {
-    /// Blocks before the first one; `None` where the number of blocks is fixed.
+    /// Blocks before the first look; `None` if the number of blocks is fixed.
     first: Option<u32>,
-    /// By block: the cases that went on.
+    /// Cases that continued, by block.
     taken: BTreeMap<u32, Vec<String>>,
 }
 
 impl Looks {
-    /// Of a run, from its events. The look at which a run ended before it was extended is taken again: what is left open is
-    /// decided by another rule now.
+    /// The looks of a run, from its events. The look at which a run ended before being extended is taken again: another
+    /// rule now decides what is open.
     pub fn of(record: &RunRecord, folder: &RunFolder) -> Result<Looks> {
         let mut taken = BTreeMap::new();
         for event in folder.events()? {
@@ -35,12 +34,12 @@ impl Looks {
         Ok(Looks { first: record.at_least, taken })
     }
 
-    /// Whether no look so far has stopped the case of a trial before it.
+    /// True if no earlier look has stopped the case of this trial.
     pub fn goes_on(&self, key: &TrialKey) -> bool {
         self.taken.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case))
     }
 
-    /// Looks after a block, once; `None` where there is nothing to look at.
+    /// Takes a look after a block, once; `None` if there is nothing to look at.
     pub fn after(&mut self, block: u32, record: &RunRecord, folder: &RunFolder) -> Result<Option<Event>> {
         let before = self.first.is_none_or(|first| block < first);
         let ended = self.taken.last_key_value().is_some_and(|(last, going_on)| *last < block && going_on.is_empty());
@@ -58,7 +57,7 @@ impl Looks {
     }
 }
 
-/// Gives a run more blocks, `blocks` in all. The plan in its folder stays as it was given.
+/// Extends a run to `blocks` blocks in all. The plan in its folder stays as it was given.
 pub fn extend(writer: &mut Writer, blocks: u32) -> Result<Event> {
     let mut record = writer.folder().record().clone();
     let from = record.blocks;

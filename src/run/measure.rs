@@ -1,4 +1,4 @@
-//! One measurement: the workload runs, telemetry ticks, waits are sampled, and the rows are joined second by second.
+//! One measurement: runs the workload, ticks telemetry, samples waits, and joins the rows second by second.
 //!
 //! Memory does not grow with the length of a measurement: a row is written as soon as both its halves are there, the
 //! latencies of a second as soon as it is complete.
@@ -31,26 +31,22 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// What is measured, where, as part of which trial.
 pub struct Measurement<'a> {
     pub host: &'a Host,
     pub key: &'a TrialKey,
-    /// Id of the run.
     pub run: &'a str,
-    /// Where its case lies in the matrix.
+    /// Position of its case in the matrix.
     pub axes: &'a BTreeMap<String, String>,
     pub workload: &'a dyn Workload,
     pub options: &'a Options,
     pub memory: Memory,
-    /// How long it should take.
+    /// Expected duration.
     pub expected: Micros,
-    /// What telemetry looks at.
     pub target: &'a Target,
-    /// The stream of events.
     pub events: &'a Events<'a>,
 }
 
-/// When the measurement began, as soon as that is known, and whether it is over.
+/// When the measurement began, once known, and whether it is over.
 #[derive(Default)]
 struct Gate {
     began_us: OnceLock<u64>,
@@ -63,11 +59,12 @@ enum Half {
 }
 
 impl Measurement<'_> {
-    /// Runs it until then and writes `seconds.parquet`, `latency.hist` and, of a server, `waits.parquet`; what it leaves besides
-    /// goes into the record. When the first operation began, microseconds since 1970; `None` when there was none.
+    /// Runs the workload until then and writes `seconds.parquet`, `latency.hist` and, with a server, `waits.parquet`;
+    /// all other results go into the record. Returns when the first operation began, microseconds since 1970, or `None`
+    /// if there was none.
     ///
     /// # Errors
-    /// The workload's, or the store's.
+    /// Of the workload or the store.
     pub fn run(
         &self,
         place: &Place<'_>,
@@ -97,7 +94,7 @@ impl Measurement<'_> {
             })();
             let (rows, latencies, recording, waits) = begun.inspect_err(|_| gate.over.store(true, Ordering::SeqCst))?;
             let gate = &gate;
-            // Who writes these only goes when writing failed; its error is reported when it is joined.
+            // The writer only goes away if writing failed; its error is reported when it is joined.
             let listener = move |told| match told {
                 Told::Began(wall_us) => drop(gate.began_us.set(wall_us)),
                 Told::Second(second) => drop(halves.send(Half::Client(second))),
@@ -134,7 +131,7 @@ impl Measurement<'_> {
         Ok(began_us)
     }
 
-    /// Stores what the backends waited for, or why that is not known. The CPU time that sampling cost, microseconds.
+    /// Stores the backends' waits, or why they are unknown. Returns the CPU time spent sampling, microseconds.
     fn note_waits(
         &self,
         waits: Option<Result<Waits>>,
@@ -157,7 +154,7 @@ impl Measurement<'_> {
         }
     }
 
-    /// What every row of `waits.parquet` begins with.
+    /// First columns of every row of `waits.parquet`.
     fn key_of_waits(&self) -> Vec<(Column, Value)> {
         let text = |text: &str| Value::Text(text.to_owned());
         let mut key = vec![
@@ -174,15 +171,15 @@ impl Measurement<'_> {
         Some(waits::sample(server, &gate.over))
     }
 
-    /// Writes latencies as they are reported. Returns the CPU time that this cost, microseconds.
+    /// Writes latencies as they are reported. Returns the CPU time this cost, microseconds.
     fn write_latencies(&self, path: &Path, gate: &Gate, told: Receiver<LatencyInterval>) -> Result<u64> {
         let cpu_before = thread_cpu_us();
         latency::write(path, self.expected.0, || gate.began_us.get().copied(), told.into_iter())?;
         Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
-    /// Joins the halves of each second into rows, in order. Returns the CPU time that this cost, microseconds, and what others
-    /// took of the CPUs in these rows.
+    /// Joins the halves of each second into rows, in order. Returns the CPU time this cost, microseconds, and the CPU
+    /// time taken by others during these rows.
     fn join(
         &self,
         halves: Receiver<Half>,
@@ -235,7 +232,6 @@ impl Measurement<'_> {
     }
 }
 
-/// The event that shows a second.
 pub fn second_event(trial: &TrialKey, second: &ClientSecond) -> Event {
     let latency_us_p99 = (second.done > 0).then(|| second.latencies.value_at_quantile(0.99));
     Event::Second { trial: trial.clone(), second: second.second, done: second.done, latency_us_p99 }
@@ -244,7 +240,7 @@ pub fn second_event(trial: &TrialKey, second: &ClientSecond) -> Event {
 /// Ticks from just before the measurement to its end.
 #[expect(clippy::needless_pass_by_value, reason = "the channel must end with the ticking: the joiner waits for that")]
 fn tick(recorder: Recorder, gate: &Gate, ticks: Sender<Half>) -> Recording {
-    // The joiner only goes when writing failed; its error is reported when it is joined.
+    // The joiner only goes away if writing failed; its error is reported when it is joined.
     let mut sink = |tick| drop(ticks.send(Half::Telemetry(tick)));
     recorder.record(Began::now(), &|| gate.began_us.get().copied(), &gate.over, &mut sink)
 }
@@ -258,8 +254,8 @@ struct Joined {
     telemetry: Row,
 }
 
-/// Waits for both halves of each second. Telemetry of a second may be missing (a tick was missed), and so may a client's
-/// that the workload leaves out; telemetry after the client's last whole second is left out.
+/// Waits for both halves of each second. The telemetry of a second may be missing (a missed tick), and so may a client
+/// second that the workload leaves out; telemetry after the client's last whole second is dropped.
 struct Joiner {
     ticks: VecDeque<Tick>,
     clients: VecDeque<ClientSecond>,
@@ -272,20 +268,20 @@ impl Joiner {
         Joiner { ticks: VecDeque::new(), clients: VecDeque::new(), next: 0, telemetry_columns }
     }
 
-    /// The next row, when both halves are there, or when no more come (`ended`).
+    /// The next row, once both halves are there or no more are coming (`ended`).
     fn next(&mut self, ended: bool) -> Option<Joined> {
         let second = self.next;
         let client = match second {
             0 => None,
             _ => match self.clients.front() {
                 Some(client) if client.second == second => Some(()),
-                // One that the workload leaves out: between two steps there is no load to count.
+                // Left out by the workload: between two steps there is no load to count.
                 Some(client) if client.second > second => None,
                 _ => return None,
             },
         };
         let tick = self.ticks.front().map(|tick| tick.second);
-        // A later tick tells that this second's was missed.
+        // A later tick means that this second's was missed.
         if tick.is_none() && !ended {
             return None;
         }
@@ -309,7 +305,7 @@ fn client_row(client: &ClientSecond) -> Row {
     let seen = |value: u64| (!client.latencies.is_empty()).then_some(Value::Count(value));
     let quantile = |q: f64| seen(client.latencies.value_at_quantile(q));
     let sum = (client.latencies.mean() * client.done as f64).round();
-    // The slowest of some is not the slowest.
+    // The slowest of a sample is not the slowest overall.
     let slowest = seen(client.latencies.max()).filter(|_| client.log_sample >= 1.0);
     vec![
         Some(Value::Count(client.done)),

@@ -1,14 +1,13 @@
 //! The life of a case: requirements, build, load, warm, measure, tear down; one event stream; interrupts.
 //!
-//! Sees every room that touches the machine, and the writing side of the store. Absent on purpose: formulas, file
-//! formats, HTML, printing.
+//! Uses every room that touches the machine, and the writing side of the store. Not here: formulas, file formats, HTML,
+//! printing.
 //!
-//! A stack that has no room left in `age` or later is a result (`trial::full`): what was counted up to then stands, the
-//! trial is not tried again, and steps that need the server are left out. A step after `measure` finds the server
-//! running and the stack standing. Verdicts come through a function that `cli` hands in ([`verdicts::Judge`]), since
-//! `cut` uses `run`. `analyse::look` says which cases need further blocks, and `stats` when a drive is steady or a
-//! trial disturbed: what stops a run is decided by the same code as the ranks of its report; `run` itself computes
-//! nothing.
+//! A stack that fills up in `age` or later is a result (`trial::full`): the counts so far stand, the trial is not
+//! retried, and steps that need the server are left out. Steps after `measure` find the server running and the stack in
+//! place. Verdicts come through a function that `cli` passes in ([`verdicts::Judge`]), since `cut` uses `run`.
+//! `analyse::look` decides which cases need more blocks, and `stats` when a drive is steady or a trial disturbed: the
+//! same code decides when a run stops and how its report ranks. `run` itself computes nothing.
 
 mod age_cost;
 pub(crate) mod case;

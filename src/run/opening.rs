@@ -1,4 +1,4 @@
-//! The beginning of a run, and of each further sitting of it.
+//! Starts a run, and each further session of it.
 
 use super::crashed::Crashed;
 use super::died::Died;
@@ -26,8 +26,8 @@ use std::path::Path;
 /// Starts a run of a plan.
 ///
 /// # Errors
-/// Before anything is built: when sizes don't fit, or a folder cannot be written. Later: when the run folder cannot be
-/// written, or something built cannot be undone. A trial that fails is no error of the run.
+/// Before anything is built: if sizes don't fit, or a folder cannot be written. Later: if the run folder cannot be
+/// written, or something built cannot be undone. A failed trial is not an error of the run.
 pub fn start(
     host: &Host,
     plan: &Plan,
@@ -86,15 +86,15 @@ pub fn start(
     Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening, judge)
 }
 
-/// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run. What it
-/// means in another guest is found there.
+/// Resolves `auto` to the PostgreSQL found now: an installation added later does not affect this run. For other guests
+/// it is resolved there.
 fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec> {
     let mut cases = cases.to_vec();
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     let here = cases.iter_mut().filter(|case| case.guest.as_deref() == guest);
     for postgres in here.filter_map(|case| case.postgres.as_mut()) {
         let find = || install::find(host, &postgres.bin).ok().map(|install| install.bin.display().to_string());
-        // Where none is found, each of its trials says so.
+        // If none is found, each of its trials reports that.
         if let Some(bin) = found.entry(postgres.bin.clone()).or_insert_with(find) {
             postgres.bin.clone_from(bin);
         }
@@ -102,8 +102,8 @@ fn settled(host: &Host, cases: &[CaseSpec], guest: Option<&str>) -> Vec<CaseSpec
     cases
 }
 
-/// Opens a run that stopped. What is left to do stands in its record: the plan is not read again, since another
-/// pgstrata, or one called from elsewhere, could read it differently. `given` is a plan file that must be the same one.
+/// Opens a stopped run. The remaining work comes from its record: the plan is not read again, since another pgstrata,
+/// or another working directory, could give a different result. `given` is a plan file that must be identical.
 ///
 /// # Errors
 /// When `folder` is not a run folder, or its copy of the plan or `given` is not the plan that the run began with.
@@ -124,19 +124,20 @@ pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     Ok(stored)
 }
 
-/// How a run goes on.
+/// How a run continues.
 #[derive(Debug, Default)]
 pub struct Continuing {
-    /// With more blocks than it was planned with.
+    /// Extends the run to this many blocks.
     pub blocks: Option<u32>,
-    /// By itself, without these trials, under which a guest died: the next guest was booted. `None`: a person resumes it.
+    /// Automatic continuation after these trials, during which a guest died: the next guest was booted. `None`: a
+    /// person resumes the run.
     pub died: Option<Vec<Died>>,
-    /// In the middle of a trial that asked for the crash of its guest.
+    /// Continues within a trial that requested the crash of its guest.
     pub crashed: Option<Crashed>,
 }
 
 impl Continuing {
-    /// The run folder, without what was in flight; a trial that goes on stays.
+    /// The run folder, cleared of unfinished trials except one that continues.
     fn writer(&self, folder: &Path) -> Result<Writer> {
         match &self.crashed {
             Some(crashed) => Writer::resume_within(folder, &crashed.trial),
@@ -144,7 +145,7 @@ impl Continuing {
         }
     }
 
-    /// The ledger, with everything in it undone; for a trial that goes on, as it is.
+    /// The ledger, with everything in it undone, or unchanged if a trial continues.
     fn ledger(&self, host: &Host, folder: &Path, run: &str) -> Result<Ledger> {
         let ledger = Ledger::open_for_resume(folder, run)?;
         if self.crashed.is_none() {
@@ -154,7 +155,7 @@ impl Continuing {
     }
 }
 
-/// Goes on with a run that [`stored`] has opened.
+/// Continues a run opened by [`stored`].
 ///
 /// # Errors
 /// As [`start`].
@@ -180,7 +181,7 @@ pub fn resume(
     let next_guest = places.guest.clone().filter(|_| more.died.is_some());
     let tried = if next_guest.is_some() { guests::tried(&events) } else { BTreeSet::new() };
     let again = share::begun_elsewhere(writer.folder(), &machine)?;
-    // What the extension opens again is due, too.
+    // Trials reopened by the extension are due, too.
     let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
     for key in &due {
         let stored = writer.folder().stored(key)?;
@@ -194,7 +195,7 @@ pub fn resume(
         match &stored {
             StoredTrial::Whole(trial) if trial.is_result() && !again.contains(key) => {
                 done += 1;
-                // Another guest is another machine on purpose, and so may be another whole block of a share.
+                // Another guest is another machine on purpose, and another whole block of a share may be.
                 if trial.case.guest == places.guest && record.share.is_none() {
                     elsewhere.add(&trial.host, &machine);
                 }
@@ -214,7 +215,7 @@ pub fn resume(
         }
     }
     let lost = RunFolder::lost_events(&events, whole.into_iter()).map(|message| Event::Warning { message });
-    // Images go with a sitting: what is left needs them anew.
+    // Images go with a session: the remaining trials need them again.
     expected_us += forecast::images_us(stacks.iter().copied());
     expected_us += drives::expected_us(host, stacks.into_iter(), &drives::earlier(&events))?;
     let most_repeats = repeats::left(writer.folder())?;
@@ -229,11 +230,11 @@ pub fn resume(
     session.run(opening, judge)
 }
 
-/// Trials of earlier sittings that ran on another machine than this one.
+/// Trials of earlier sessions that ran on another machine.
 #[derive(Debug, Default)]
 pub(crate) struct Elsewhere {
     trials: u32,
-    /// In what that machine, or each of them, differs from this one.
+    /// How those machines differ from this one.
     differences: BTreeSet<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Which trials are measured once more because others disturbed them. The rule is that of [`crate::stats::disturbance`];
-//! what it needs is read from the run folder, so that a run that goes on decides as if it had not stopped.
+//! Decides which disturbed trials to repeat, by the rule of [`crate::stats::disturbance`]. Its inputs come from the run
+//! folder, so that a resumed run decides as if it had not stopped.
 
 use super::cpu_taken::is_disturbed;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::record::trial::Outcome;
 use crate::stats::disturbance::{may_repeat, most_repeats};
 use crate::store::folder::{RunFolder, StoredTrial};
 
-/// Whether a trial was disturbed, has not been repeated, and repeating is worth the time.
+/// True if a trial was disturbed, has not been repeated, and repeating is worth the time.
 ///
 /// # Errors
 /// When the run folder was written by a newer pgstrata.
@@ -21,7 +21,7 @@ pub(super) fn is_due(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
     Ok(may_repeat(planned(folder)?, made.repeats, made.in_vain))
 }
 
-/// Repeats that may still come, at most; 0 where every trial is complete and none is due.
+/// Upper limit of repeats still to come; 0 if every trial is complete and none is due.
 ///
 /// # Errors
 /// As [`is_due`].
@@ -52,7 +52,7 @@ fn made(folder: &RunFolder) -> Result<Made> {
             StoredTrial::Damaged(_) => made.repeats += 1,
             StoredTrial::Whole(record) => {
                 made.repeats += 1;
-                // A repeat that was set aside was disturbed, too; one that failed says nothing of the machine.
+                // A repeat that was set aside was disturbed, too; a failed one says nothing about the machine.
                 made.in_vain += u32::from(record.is_repeat && record.outcome == Outcome::Measured);
             }
         }
@@ -60,8 +60,8 @@ fn made(folder: &RunFolder) -> Result<Made> {
     Ok(made)
 }
 
-/// Trials that the run will have for certain. Adaptive blocks may end after any look: of them count those that were begun,
-/// and those before the first look, so that the share of repeats holds wherever the run ends.
+/// Trials certain to be in the run. Adaptive blocks may end after any look, so only blocks already begun and those
+/// before the first look count; the share of repeats then holds wherever the run ends.
 fn planned(folder: &RunFolder) -> Result<u32> {
     let record = folder.record();
     let mut last = record.at_least.unwrap_or(u32::MAX);

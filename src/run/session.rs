@@ -1,4 +1,4 @@
-//! A run from its first trial to its last, in one sitting or several.
+//! A run from its first trial to its last, in one session or several.
 
 use super::crashed::Crashed;
 use super::died::Died;
@@ -26,14 +26,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Where a run goes on.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// Folder of run folders.
+    /// Parent of the run folders.
     pub results: PathBuf,
-    /// Folder of ledgers and templates.
+    /// Holds ledgers and templates.
     pub state: PathBuf,
-    /// Suite of the guest that this program runs in, where it does.
+    /// Suite of the guest that this program runs in, if any.
     pub guest: Option<String>,
 }
 
@@ -43,70 +42,69 @@ impl Places {
     }
 }
 
-/// Folder of ledgers below a folder of state.
+/// Folder of the ledgers within a state folder.
 pub fn ledgers(state: &Path) -> PathBuf {
     state.join("ledger")
 }
 
-/// How a sitting ended.
+/// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     pub folder: PathBuf,
-    /// Trials measured, earlier sittings included.
+    /// Trials measured, including earlier sessions.
     pub done: u32,
     /// Trials without figures.
     pub not_run: u32,
-    /// Whether an interrupt cut one of these short.
+    /// True if an interrupt aborted one of these.
     pub cut_short: bool,
-    /// Whether all trials had figures when the sitting began.
+    /// True if all trials had figures when the session began.
     pub nothing_left: bool,
-    /// Wall time of this sitting, microseconds.
+    /// Wall time of this session, microseconds.
     pub wall_us: u64,
-    /// Of that, time in which a workload was measured.
+    /// Time spent measuring workloads, microseconds; part of `wall_us`.
     pub measured_us: u64,
-    /// Whether somebody asked to stop before the end.
+    /// True if somebody asked to stop before the end.
     pub interrupted: bool,
-    /// Why it was stopped before its end: the exit code's kind, and the reason.
+    /// Why it stopped early: the exit code's kind, and the reason.
     pub stopped: Option<(Kind, String)>,
-    /// Suite of the guest in which the trials that are due next run; this program runs elsewhere.
+    /// Suite of the guest in which the next due trials run; this program runs elsewhere.
     pub handed_over: Option<String>,
 }
 
-/// What the trials of a sitting share.
+/// State shared by the trials of a session.
 pub struct Session<'a> {
-    /// The machine; its commands carry the run's id.
+    /// The machine; commands run through it carry the run's id.
     pub host: Host,
     pub record: RunRecord,
     pub ledger: Ledger,
     pub events: Events<'a>,
-    /// As whom servers and clients run.
+    /// User that servers and clients run as.
     pub user: User,
-    /// The machine, as it was when the sitting began.
+    /// Facts about the machine at the start of the session.
     pub machine: HostFacts,
-    /// Whether somebody asked to stop.
     pub interrupt: Interrupt,
-    /// Private folder of this sitting for mount points and sockets, with a short path.
+    /// Private folder of this session for mount points and sockets, with a short path.
     pub folder: PathBuf,
     /// Data sets made so far.
     pub templates: Templates,
     /// Images written so far.
     pub images: Images,
-    /// Drives that this sitting has in their steady state, and those that earlier ones brought there.
+    /// Drives in their steady state, and those that earlier sessions brought there.
     pub drives: Vec<DriveRecord>,
     pub earlier_drives: Vec<DriveRecord>,
-    /// Stacks that are kept for all trials (`reuse = true`), each with what was asked.
+    /// Stacks kept for all trials (`reuse = true`), each with its specification.
     pub kept: Vec<(StackSpec, KeptStack)>,
-    /// Why something could not be undone: nothing further is built after that.
+    /// Why undoing failed: nothing more is built after that.
     pub stuck: Option<Error>,
-    /// Whether an interrupt came while a trial was under way.
+    /// True if an interrupt came during a trial.
     pub cut_short: bool,
     /// Suite of the guest that this program runs in.
     pub(super) guest: Option<String>,
-    /// Trials under which a guest died: not run.
+    /// Trials during which a guest died: not run.
     pub(super) died: Vec<Died>,
-    /// Trials that failed in this guest or another one, and are not tried again.
+    /// Trials that failed in this or another guest, and are not retried.
     pub(super) tried: BTreeSet<TrialKey>,
-    /// The trial that goes on after the crash of its guest.
+    /// The trial that continues after the crash of its guest.
     pub(super) crashed: Option<Crashed>,
     /// Trials of a share whose block another machine has begun: measured again here.
     pub(super) again: BTreeSet<TrialKey>,
@@ -115,13 +113,12 @@ pub struct Session<'a> {
 /// A stack that serves several trials.
 pub struct KeptStack {
     pub built: BuiltStack,
-    /// When it was made.
     pub made: time::Instant,
     /// Trials that it has served.
     pub trials: u32,
 }
 
-/// What went wrong, and what could not be undone after it.
+/// Combines the error of the work and that of undoing it.
 ///
 /// # Errors
 /// Either, or both in one.
@@ -183,33 +180,32 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Memory of the machine.
     pub fn memory(&self) -> Bytes {
         Bytes(self.machine.memory_bytes)
     }
 
-    /// What the sizes of a case's data refer to.
+    /// Memory sizes that a case's data sizes refer to.
     pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
         case::memory_of(case, self.memory())
     }
 
-    /// Where a workload runs that neither crashes the machine nor makes snapshots.
+    /// A place for a workload that neither crashes the machine nor makes snapshots.
     pub(crate) fn place<'p>(&'p self, folder: &'p Path, server: Option<&'p Server>, raw: &'p Path) -> Place<'p> {
         let (host, user, interrupt) = (&self.host, &self.user, &self.interrupt);
         Place { host, folder, server, crash: None, snapshots: None, user, interrupt, raw }
     }
 
-    /// Whether a stack is kept for all its trials and stands already.
+    /// True if a stack is kept for all its trials and exists already.
     pub fn stands(&self, stack: &StackSpec) -> bool {
         stack.reuse && self.kept.iter().any(|(kept, _)| kept == stack)
     }
 
-    /// The stack that is kept for these nodes and options.
+    /// The kept stack with these nodes and options.
     pub fn kept_mut(&mut self, stack: &StackSpec) -> Option<&mut KeptStack> {
         self.kept.iter_mut().find(|(kept, _)| kept == stack).map(|(_, kept)| kept)
     }
 
-    /// Undoes everything from a mark of the ledger on. A failure is kept in `stuck`.
+    /// Undoes everything after a mark of the ledger. Keeps a failure in `stuck`.
     pub fn undo_from(&mut self, mark: u64) {
         if let Err(e) = undo::undo(&self.ledger, mark, &self.host) {
             self.stuck.get_or_insert(e);
@@ -221,13 +217,11 @@ impl<'a> Session<'a> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Template {
     pub data: PathBuf,
-    /// Seconds that making it took.
+    /// Time to make it, seconds.
     pub seconds: f64,
-    /// Size of its database.
     pub database_bytes: u64,
 }
 
-/// The templates of a sitting.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Templates {
     pub(super) state: PathBuf,
@@ -237,17 +231,17 @@ pub struct Templates {
 }
 
 impl Templates {
-    /// None made yet; they will lie in a folder of the run below `state`.
+    /// No templates yet; they will be in a folder of the run below `state`.
     pub fn new(state: &Path, run: &str) -> Templates {
         Templates { state: state.to_path_buf(), run: run.to_owned(), folder: None, made: BTreeMap::new() }
     }
 }
 
-/// Gives a run folder to the person behind sudo: results in somebody's own folder should not be root's. Does nothing
-/// where nobody stands behind sudo.
+/// Gives a run folder to the user behind sudo: results in a user's own folder should not belong to root. Does nothing
+/// without sudo.
 ///
 /// # Errors
-/// When the filesystem does not take it.
+/// When the filesystem refuses.
 pub fn give_to_person(folder: &Path) -> Result<()> {
     users::behind_sudo().map_or(Ok(()), |person| files::give_tree_to(folder, &person))
 }

@@ -1,5 +1,5 @@
-//! A share of a plan that goes on on another machine: cases compare only inside a machine, so a block that another machine
-//! has begun is measured again as a whole.
+//! A share of a plan that continues on another machine: cases compare only within a machine, so a block begun on
+//! another machine is measured again as a whole.
 
 use crate::error::Result;
 use crate::record::case::TrialKey;
@@ -8,8 +8,8 @@ use crate::record::facts::HostFacts;
 use crate::store::folder::{RunFolder, StoredTrial};
 use std::collections::BTreeSet;
 
-/// Trials of a share that are to be measured again on `here`: those of another machine, in blocks that are not complete on
-/// one machine.
+/// Trials of a share to measure again on `here`: those from another machine, in blocks that are not complete on one
+/// machine.
 ///
 /// # Errors
 /// When the run folder was written by a newer pgstrata.
@@ -38,7 +38,7 @@ pub(super) fn begun_elsewhere(folder: &RunFolder, here: &HostFacts) -> Result<BT
     Ok(again)
 }
 
-/// What is to be said of them.
+/// The warning about them.
 pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
     let blocks: BTreeSet<String> = again.iter().map(|key| key.trial.to_string()).collect();
     let (word, blocks) = (if blocks.len() == 1 { "block" } else { "blocks" }, Vec::from_iter(blocks).join(", "));
@@ -46,7 +46,7 @@ pub(super) fn warning(again: &BTreeSet<TrialKey>) -> Option<Event> {
     (!again.is_empty()).then_some(Event::Warning { message })
 }
 
-/// Whether a trial has a result that stands: one of another machine in a block that this one measures does not.
+/// True if a trial has a valid result: one from another machine, in a block that is measured again here, is not.
 ///
 /// # Errors
 /// As [`begun_elsewhere`].
@@ -60,7 +60,7 @@ pub(super) fn stands(folder: &RunFolder, key: &TrialKey, again: &BTreeSet<TrialK
     })
 }
 
-/// Whether a trial has its result; one that was not run is tried again on resume.
+/// True if a trial has its result; one that was not run is retried on resume.
 pub(crate) fn has_result(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
     Ok(folder.stored(key)?.is_result())
 }

@@ -1,5 +1,5 @@
-//! A sitting of a run: what is left of its trials, in their order, until nothing is, or they fail alike, or the next ones run in
-//! another guest.
+//! A session of a run: its remaining trials in order, until none is left, or they all fail alike, or the next ones run
+//! in another guest.
 
 use super::fail_fast::FailFast;
 use super::guests::Guests;
@@ -15,17 +15,17 @@ use crate::record::event::Event;
 use crate::record::run::RunRecord;
 use std::path::Path;
 
-/// How far a sitting has come.
+/// Progress of a session.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// Microseconds in which a workload was measured.
+    /// Time spent measuring workloads, microseconds.
     pub(super) measured_us: u64,
     pub(super) stopped: Option<(Kind, String)>,
     pub(super) handed_over: Option<String>,
 }
 
 impl Session<'_> {
-    /// Tells how the sitting begins, runs what is left, then undoes everything, whatever happened.
+    /// Reports the opening events, runs the remaining trials, then undoes everything, whatever happened.
     pub(super) fn run(mut self, opening: Vec<Event>, judge: Judge<'_>) -> Result<Ending> {
         let begun = now();
         let mut progress = Progress::default();
@@ -33,7 +33,7 @@ impl Session<'_> {
             opening.iter().any(|event| matches!(event, Event::RunResumed { left: 0, most_repeats: 0, .. }));
         let trials = self.trials(opening, judge, &mut progress);
         let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
-        // A run folder that takes no more must keep nothing from being undone.
+        // A run folder that cannot be written must not prevent undoing.
         let told = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
         self.undo_from(0);
         let counted = self.count_trials();
@@ -41,7 +41,7 @@ impl Session<'_> {
         let Session { events, ledger, stuck, cut_short, .. } = self;
         let undone = stuck.map_or_else(|| ledger.close(), Err);
         if let Err(e) = give_to_person(&folder) {
-            // A run folder that takes no more has its own error.
+            // A run folder that cannot be written has its own error.
             drop(events.emit(Event::Warning { message: e.to_string() }));
         }
         settle(trials, undone, &folder)?;
@@ -72,8 +72,8 @@ impl Session<'_> {
 }
 
 impl Session<'_> {
-    /// Every trial that has no figures yet, in the run's order, until the first ones have all failed alike, or one of another
-    /// guest is due.
+    /// Runs every trial without figures, in the run's order, until the first ones have all failed alike, or a trial of
+    /// another guest is due.
     pub(super) fn trials(&mut self, opening: Vec<Event>, judge: Judge<'_>, progress: &mut Progress) -> Result<()> {
         let mut fail_fast = FailFast::new(self.record.cases.len());
         for event in opening {
@@ -81,7 +81,7 @@ impl Session<'_> {
         }
         if let Some(crashed) = self.crashed.take() {
             progress.measured_us += trial::come_back(self, &crashed)?.measured_us;
-            // Whatever became of it: asked for once more, it would crash once more.
+            // Whatever the outcome: retried, it would crash again.
             self.tried.insert(crashed.trial);
         }
         self.find_verdicts(judge)?;
@@ -109,19 +109,17 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether a trial has to be measured.
     fn is_missing(&self, key: &TrialKey, looks: &Looks) -> Result<bool> {
         let stands = share::stands(self.events.writer().folder(), key, &self.again, &self.machine)?;
         Ok(looks.goes_on(key) && !self.tried.contains(key) && !stands)
     }
 
-    /// Whether a disturbed trial is to be measured once more.
     fn is_repeat_due(&self, key: &TrialKey) -> Result<bool> {
         let died = self.died.iter().any(|died| died.trial == *key);
         Ok(!died && repeats::is_due(self.events.writer().folder(), key)?)
     }
 
-    /// Whether anything of a part of a block is left to do.
+    /// True if any work remains in a part of a block.
     fn is_due(&self, part: &[TrialKey], looks: &Looks) -> Result<bool> {
         for key in part {
             if self.is_missing(key, looks)? || self.is_repeat_due(key)? {
@@ -131,7 +129,7 @@ impl Session<'_> {
         Ok(false)
     }
 
-    /// The part of a block that runs in one guest: its trials, then those that were disturbed once more.
+    /// Runs the part of a block that belongs to one guest: its trials, then repeats of disturbed ones.
     fn part(
         &mut self,
         part: &[TrialKey],
@@ -167,7 +165,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Measures disturbed trials once more, in the order in which they came. Returns the microseconds measured.
+    /// Repeats disturbed trials in their original order. Returns the microseconds measured.
     fn repeat_disturbed(&mut self, part: &[TrialKey]) -> Result<u64> {
         let mut measured_us = 0;
         for key in part {
@@ -181,7 +179,7 @@ impl Session<'_> {
         Ok(measured_us)
     }
 
-    /// Trials with and without a result, over all sittings.
+    /// Counts trials with and without a result, over all sessions.
     pub(super) fn count_trials(&self) -> Result<(u32, u32)> {
         let writer = self.events.writer();
         let due = self.record.due(writer.folder().events()?.iter().map(|event| &event.what));
@@ -202,7 +200,7 @@ pub(super) fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// What went wrong in a sitting: why it ended early, what could not be undone, or both. An interrupt is nothing wrong.
+/// The error of a session: why it ended early, what could not be undone, or both. An interrupt is not an error.
 fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
     let trials = match trials {
         Err(e) if e.kind() == Kind::Interrupted => Ok(()),

@@ -1,6 +1,6 @@
 //! Data sets made once for a PostgreSQL build and a scale, then copied into each stack as files.
 //!
-//! Every stack starts from the same bytes, and loading is paid once. `docs/adr/0004-template-copy.md` has what it saves.
+//! Every stack starts from the same bytes, and loading happens once. `docs/adr/0004-template-copy.md` has the savings.
 
 use super::session::{Session, Template};
 use super::undo;
@@ -17,8 +17,7 @@ use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Settings under which a template is loaded: nothing of it has to survive a power cut, and little WAL is left over to
-/// be copied.
+/// Settings for loading a template: it need not survive a power cut, and should leave little WAL to copy.
 const LOAD_SETTINGS: [(&str, &str); 7] = [
     ("fsync", "off"),
     ("full_page_writes", "off"),
@@ -31,17 +30,17 @@ const LOAD_SETTINGS: [(&str, &str); 7] = [
 
 fn load_settings(initdb: &[String]) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::from(LOAD_SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    // The least that a server takes is two segments; initdb's default goes with another size of segments.
+    // A server needs at least two segments; initdb's default assumes the default segment size.
     if !initdb.iter().any(|arg| arg.starts_with("--wal-segsize")) {
         settings.insert("min_wal_size".to_owned(), "32MB".to_owned());
     }
     settings
 }
 
-/// The template for a case; made when it is the first that needs it.
+/// The template for a case; made if this case is the first to need it.
 ///
 /// # Errors
-/// With the tools' own words; a full disk says so.
+/// With the tools' own message; a full disk is reported as such.
 pub fn template(
     session: &mut Session<'_>,
     case: &CaseSpec,
@@ -74,7 +73,7 @@ pub fn template(
         initdb: postgres.initdb.clone(),
     };
     let made = make(session, case, workload, spec, raw);
-    // The server is stopped by now, or has to be; the data folder stays with the templates' folder.
+    // The server is stopped by now, or must be; the data folder stays with the templates' folder.
     session.undo_from(mark);
     let template = made.inspect_err(|_| drop(folders::remove_all(&data)))?;
     if session.guest.is_some() {
@@ -100,7 +99,7 @@ fn templates_folder(session: &mut Session<'_>) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A folder beside the templates that is not there yet, for a cluster on its way from one stack to another.
+/// A path beside the templates that does not exist yet, for a cluster that moves from one stack to another.
 ///
 /// # Errors
 /// With the path.
@@ -128,15 +127,15 @@ fn make(
     Ok(Template { data, seconds: begun.elapsed().as_secs_f64(), database_bytes })
 }
 
-/// Size of the workload's database as the server counts it.
+/// Size of the workload's database as the server reports it.
 ///
 /// # Errors
-/// With the server's own words.
+/// With the server's own message.
 pub fn database_bytes(server: &Server) -> Result<u64> {
     server.connect(server::DATABASE)?.number("SELECT pg_database_size(current_database())")
 }
 
-/// What the record says of the page cache before the server started.
+/// Wording for the record: page cache before the server started.
 pub fn described(state: CacheState) -> &'static str {
     match state {
         CacheState::Warm => {
@@ -154,7 +153,7 @@ pub fn described(state: CacheState) -> &'static str {
 /// Brings the page cache of all files at and below `folder` into a state.
 ///
 /// # Errors
-/// With the path; interrupted, after the file at hand.
+/// With the path; interrupted, after the current file.
 pub fn set_cache(folder: &Path, state: CacheState, interrupt: &Interrupt) -> Result<()> {
     folders::each_file(folder, &mut |path| {
         interrupt.check()?;

@@ -1,4 +1,4 @@
-//! Who undoes what: the layers, and the owners that no layer is.
+//! Dispatches ledger entries to their owners: the layers, and owners that are not layers.
 
 use crate::cluster;
 use crate::cluster::spec::ServerSpec;
@@ -15,16 +15,16 @@ use std::time::Duration;
 
 /// Owner of a server: everything whose working folder is the data folder.
 const SERVER: &str = "server";
-/// Owner of the run's processes: everything in its control group or with its id in the environment, and orphans.
+/// Owner of the run's processes: those in its control group or with its id in the environment, and orphans.
 const PROCESSES: &str = "processes";
 
 /// The mark of the run's control group.
 const GROUP: &str = "cgroup";
 
-/// A process that does not die within this after SIGKILL hangs in the kernel, in I/O on a dead device.
+/// A process that survives SIGKILL this long hangs in the kernel, in I/O on a dead device.
 const KILL_LIMIT: Duration = Duration::from_secs(30);
 
-/// The ledger entry for a server that is about to be made or started.
+/// The ledger entry for a server about to be made or started.
 ///
 /// # Errors
 /// When a path is not UTF-8.
@@ -32,12 +32,12 @@ pub fn server_thing(spec: &ServerSpec) -> Result<Thing> {
     Thing::new(SERVER, "postgres").with_path("data", &spec.data)?.with_path("sockets", &spec.socket_folder)
 }
 
-/// Whether a thing of the ledger is a server.
+/// True if a thing of the ledger is a server.
 pub fn is_server(thing: &Thing) -> bool {
     thing.owner == SERVER
 }
 
-/// The ledger entry for all processes that a run is going to start, in this control group where there is one.
+/// The ledger entry for all processes that a run will start, in this control group if there is one.
 ///
 /// # Errors
 /// When a path is not UTF-8.
@@ -46,7 +46,7 @@ pub fn processes_thing(run: &str, group: Option<&Path>) -> Result<Thing> {
     group.map_or(Ok(thing.clone()), |group| thing.with_path(GROUP, group))
 }
 
-/// Makes a folder for the server's user alone, and enters it into the ledger first.
+/// Makes a folder accessible to the server's user alone, after entering it into the ledger.
 ///
 /// # Errors
 /// With the path.
@@ -57,13 +57,13 @@ pub fn make_folder_for(ledger: &Ledger, path: &Path, user: &User) -> Result<Path
     Ok(path.to_path_buf())
 }
 
-/// Undoes everything from a mark of the ledger on, last made first. Goes on after a failure.
+/// Undoes everything after a mark of the ledger, last made first. Continues after a failure.
 ///
-/// Servers go before all else, then whatever else the run has started: a tool that was left running would hold the
-/// devices and mounts that the walk takes away.
+/// Servers go first, then everything else the run has started: a leftover tool would hold the devices and mounts that
+/// the walk removes.
 ///
 /// # Errors
-/// All failures in one; what failed stays in the ledger.
+/// All failures in one; failed entries stay in the ledger.
 pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
     let host = &host.heeding_none();
     let open = ledger.open_things();
@@ -105,7 +105,7 @@ fn group_of(thing: &Thing) -> Option<&Path> {
     thing.marks.get(GROUP).map(Path::new)
 }
 
-/// Ends every process of a run. One that was being forked while we looked is found by the next look.
+/// Ends every process of a run. A process forked during one pass is found by the next.
 fn end_run(host: &Host, run: &str, group: Option<&Path>) -> Result<()> {
     if let Some(group) = group {
         cgroup::end(host, run, group, KILL_LIMIT)?;

@@ -1,7 +1,7 @@
-//! What a power cut would cost: found for each stack before the first trial, where the plan asks for it.
+//! Determines what a power cut would cost, for each stack before the first trial, if the plan asks for it.
 //!
-//! Before, since looks rank by it, and since nothing may disturb a trial. This room cannot cut: whoever starts a run hands
-//! it the way to do so.
+//! Before the trials, because looks rank by it and nothing may disturb a trial. This room cannot cut: the caller passes
+//! in the function that does.
 
 use super::session::Session;
 use crate::error::Result;
@@ -9,20 +9,20 @@ use crate::record::case::{CaseSpec, by_stack_and_server};
 use crate::record::event::Event;
 use crate::record::verdict::{DurabilityCheck, VerdictRecord};
 
-/// Finds out what a power cut costs a case, and names no other case that shares it.
+/// Determines what a power cut costs a case; the result does not name other cases that share it.
 pub type Judge<'a> = &'a dyn Fn(&CaseSpec) -> Result<VerdictRecord>;
 
-/// How long one takes, microseconds. Only for the estimate.
+/// Duration of one verdict, microseconds. Only for the estimate.
 const VERDICT_US: u64 = 8_000_000;
 
-/// How long all of them take, microseconds.
+/// Duration of all verdicts, microseconds.
 pub fn expected_us(check: Option<DurabilityCheck>, cases: &[CaseSpec]) -> u64 {
     let verdicts = check.map_or(0, |DurabilityCheck::Quick| by_stack_and_server(cases).len() as u64);
     verdicts.saturating_mul(VERDICT_US)
 }
 
 impl Session<'_> {
-    /// Finds and stores every verdict that the run asks for, of stacks of this machine or this guest, and does not have yet.
+    /// Determines and stores every verdict that the run asks for and lacks, for stacks of this machine or guest.
     ///
     /// # Errors
     /// When one cannot be stored, or what was built for it cannot be undone; interrupted.

@@ -1,4 +1,4 @@
-//! What a person should know of a plan before the run, beside what its workloads say.
+//! Warnings about a plan before the run, in addition to those of its workloads.
 
 use super::case::workload;
 use crate::cluster::{install, server};
@@ -21,7 +21,7 @@ pub(super) fn of_case(host: &Host, case: &CaseSpec, quick: bool) -> Result<Vec<S
     Ok([never_compressed(case, |postgres| major_of(host, postgres)), cycles].into_iter().flatten().collect())
 }
 
-/// A warning when a case that may write is measured for a time instead of whole checkpoint cycles.
+/// A warning if a case that may write is measured for a fixed time instead of whole checkpoint cycles.
 fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
     let (workload, options) = (workload(&case.workload.kind)?, &case.workload.options);
     let Extent::Span { span_us } = workload.window(options).extent else { return Ok(None) };
@@ -38,7 +38,7 @@ fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
     )))
 }
 
-/// A warning when cases differ in data checksums because their versions differ in the default.
+/// A warning if cases differ in data checksums because their versions have different defaults.
 pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<String> {
     let mut majors: BTreeMap<&str, Option<u32>> = BTreeMap::new();
     let mut defaults: BTreeSet<(bool, u32)> = BTreeSet::new();
@@ -47,7 +47,7 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
         if postgres.initdb.iter().any(says) {
             continue;
         }
-        // Builds that are not there yet have one name.
+        // Builds that do not exist yet share one name.
         let major = match postgres.bin.as_str() {
             UNBUILT => major_of(host, postgres),
             bin => *majors.entry(bin).or_insert_with(|| major_of(host, postgres)),
@@ -62,16 +62,16 @@ pub(super) fn checksums_by_version(host: &Host, cases: &[CaseSpec]) -> Option<St
     ))
 }
 
-/// The major version of a case's server, where it is known.
+/// The major version of a case's server, if known.
 fn major_of(host: &Host, postgres: &PostgresSpec) -> Option<u32> {
     let of_build = || postgres.build.as_ref()?.version.as_ref()?.split('.').next()?.parse().ok();
     let found = || install::find(host, &postgres.bin).ok().map(|install| install.major);
     if postgres.bin == UNBUILT { of_build() } else { found().or_else(of_build) }
 }
 
-/// A warning when tables may not be compressed by a btrfs that is asked to: a file of which space was reserved by
-/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again. Fewer pages are written as zeros
-/// (`mdzeroextend`, storage/smgr/md.c). `major` tells the version of the server, where that is known.
+/// A warning if btrfs is asked to compress but may not compress tables: a file with space reserved by
+/// posix_fallocate(3) stays uncompressed, even with compress-force and when it is rewritten. Smaller extensions are
+/// written as zeros (`mdzeroextend`, storage/smgr/md.c). `major` returns the version of the server, if known.
 fn never_compressed(case: &CaseSpec, major: impl Fn(&PostgresSpec) -> Option<u32>) -> Option<String> {
     let postgres = case.postgres.as_ref()?;
     let compresses =

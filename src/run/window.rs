@@ -1,5 +1,5 @@
-//! What a window of whole checkpoint cycles needs: settings under which checkpoints come by time alone, and how long it
-//! will take. Values of the plan win. Why: `docs/adr/0020-windows-of-whole-checkpoint-cycles.md`.
+//! Prepares a window of whole checkpoint cycles: settings under which checkpoints are triggered by time alone, and the
+//! expected duration. Values of the plan win. Rationale: `docs/adr/0020-windows-of-whole-checkpoint-cycles.md`.
 
 use super::case;
 use crate::cluster::setting;
@@ -9,34 +9,34 @@ use crate::record::window::Extent;
 use crate::units::Micros;
 use std::collections::BTreeMap;
 
-/// Time between two checkpoints where the plan does not say: the least that PostgreSQL takes.
+/// Default checkpoint interval: the shortest that PostgreSQL accepts.
 const CHECKPOINT_TIMEOUT_S: u64 = 30;
 
-/// PostgreSQL's own.
+/// PostgreSQL's own default.
 const DEFAULT_TIMEOUT_US: u64 = 300_000_000;
 
 const MIB: u64 = 1 << 20;
 
-/// Share of the free space that WAL may take. It is the most that the server keeps by itself, and data grow beside it.
+/// Share of the free space for WAL. It is the most that the server retains by itself, and data grow alongside.
 const WAL_SHARE: f64 = 0.7;
 
-/// Largest `max_wal_size` that is set: what 1 GB/s writes in a cycle of 30 s, twice.
+/// Largest `max_wal_size` to set: twice what 1 GB/s writes in a cycle of 30 s.
 const MOST_WAL: u64 = 64 << 30;
 
-/// Least `max_wal_size` that is set: PostgreSQL's default `min_wal_size`.
+/// Smallest `max_wal_size` to set: PostgreSQL's default `min_wal_size`.
 const LEAST_WAL: u64 = 80 * MIB;
 
-/// WAL that is written before the warm-up where the plan sets no `max_wal_size`. What a cycle needs beyond it is recycled
-/// by those of the warm-up.
+/// WAL written before the warm-up if the plan sets no `max_wal_size`. Segments that a cycle needs beyond it come from
+/// the warm-up and are recycled.
 const PREFILL: u64 = 1 << 30;
 
-/// Cycles that a warm-up may take before it is measured as not settled.
+/// Warm-up cycles after which measurement starts without having settled.
 pub const MOST_WARM_UP_CYCLES: usize = 5;
 
-/// Cycles of a warm-up as a rule: the rest of one, and two that agree. For the estimate.
+/// Usual warm-up cycles: the rest of one, and two that agree. For the estimate.
 const USUAL_WARM_UP_CYCLES: u64 = 3;
 
-/// Time between two checkpoints by time, microseconds, as the plan has it or as it is set for cycles.
+/// Interval of timed checkpoints, microseconds, from the plan or as set for cycles.
 pub fn timeout_us(case: &CaseSpec, extent: Extent) -> u64 {
     let set = case.postgres.as_ref().and_then(|postgres| postgres.asked("checkpoint_timeout"));
     let default =
@@ -44,7 +44,7 @@ pub fn timeout_us(case: &CaseSpec, extent: Extent) -> u64 {
     set.and_then(setting::span_us).unwrap_or(default)
 }
 
-/// Longest time that a measurement may take, microseconds in whole seconds, where checkpoints come so often by time.
+/// Longest duration of a measurement with this checkpoint interval, microseconds, rounded to whole seconds.
 pub fn limit_us(extent: Extent, timeout_us: u64) -> u64 {
     let limit = match extent {
         Extent::Span { span_us } => span_us,
@@ -54,7 +54,7 @@ pub fn limit_us(extent: Extent, timeout_us: u64) -> u64 {
     limit.div_ceil(1_000_000).max(1) * 1_000_000
 }
 
-/// Warm-up and measurement of a case as they should be, microseconds.
+/// Expected warm-up and measurement of a case, microseconds.
 ///
 /// # Errors
 /// For a workload that this program does not have.
@@ -73,7 +73,7 @@ pub fn expected_us(case: &CaseSpec) -> Result<(u64, u64)> {
     })
 }
 
-/// What a case is measured for: `3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them`.
+/// Describes the window of a case: `3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them`.
 ///
 /// # Errors
 /// For a workload that this program does not have.
@@ -98,7 +98,7 @@ pub fn described(case: &CaseSpec) -> Result<String> {
     })
 }
 
-/// Settings for a window of cycles on a stack that has so much room for WAL: none that the plan sets.
+/// Settings for a window of cycles on a stack with this much space for WAL, except those that the plan sets.
 pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut set = |name: &str, value: String| {
@@ -108,15 +108,15 @@ pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, St
     };
     set("checkpoint_timeout", format!("{CHECKPOINT_TIMEOUT_S}s"));
     set("max_wal_size", format!("{}MB", most_wal(postgres, free_bytes) / MIB));
-    // The least that a server takes is two segments; PostgreSQL's default goes with another size of segments.
+    // A server needs at least two segments; PostgreSQL's default assumes the default segment size.
     if !postgres.initdb.iter().any(|argument| argument.starts_with("--wal-segsize")) {
         set("min_wal_size", format!("{}MB", prefill(postgres, free_bytes).unwrap_or(LEAST_WAL).max(LEAST_WAL) / MIB));
     }
     settings
 }
 
-/// Bytes of WAL to write before the warm-up, so that the segments of the measurement are recycled ones; `None` where the
-/// plan does not want them recycled.
+/// Bytes of WAL to write before the warm-up, so that the measurement uses recycled segments; `None` if the plan
+/// disables recycling.
 pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
     let recycled = postgres.asked("wal_recycle").is_none_or(|value| !is_off(value));
     let most = most_wal(postgres, free_bytes);
@@ -124,14 +124,14 @@ pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
     recycled.then_some(steady.min((free_bytes as f64 * WAL_SHARE) as u64))
 }
 
-/// `max_wal_size`: the plan's, or a power of two so that stacks of about one size get the same.
+/// `max_wal_size`: the plan's, or a power of two so that stacks of similar size get the same.
 fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
     let set = postgres.asked("max_wal_size").and_then(|value| setting::bytes(value, MIB));
     let room = ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL);
     set.unwrap_or_else(|| (1 << room.ilog2()).max(LEAST_WAL))
 }
 
-/// `off` as PostgreSQL reads it, with any of its short forms.
+/// `off` as PostgreSQL reads it, with any of its abbreviations.
 fn is_off(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     value == "0"

@@ -1,4 +1,4 @@
-//! Files of a run folder, read as what nobody vouches for.
+//! Reads files of a run folder, treating them as untrusted.
 
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -7,12 +7,12 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Whether anything has this name, be it a link that leads nowhere.
+/// True if something has this name, even a dangling link.
 pub(crate) fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether this is a folder and no symlink to one.
+/// True for a folder, but not for a symlink to one.
 pub(crate) fn is_real_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
@@ -20,7 +20,7 @@ pub(crate) fn is_real_folder(path: &Path) -> bool {
 /// A document as bytes.
 ///
 /// # Errors
-/// When a value has no form in JSON: a fault of ours.
+/// When a value cannot be represented in JSON: a bug.
 pub(crate) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(document).map_err(|e| Error::bug(format!("cannot be written: {e}")))?;
     bytes.push(b'\n');
@@ -30,7 +30,7 @@ pub(crate) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
 /// Largest document of a run folder that is read whole: a record of 100 000 trials has some 50 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Reads a file of bounded size; `None` where it is not there.
+/// Reads a file of bounded size; `None` if it does not exist.
 pub(crate) fn read_text(folder: &Path, name: impl AsRef<Path>) -> Result<Option<String>> {
     let reading = || format!("read {}", folder.join(&name).display());
     let Some(mut file) = files::open_within(folder, &name)? else { return Ok(None) };
@@ -42,12 +42,12 @@ pub(crate) fn read_text(folder: &Path, name: impl AsRef<Path>) -> Result<Option<
     Ok(Some(text))
 }
 
-/// What a run always writes; else it is gone.
+/// For files that a run always writes: fails if it is gone.
 pub(crate) fn must_have<T>(found: Option<T>, path: &Path) -> Result<T> {
     found.ok_or_else(|| Error::store(format!("{} is missing", path.display())))
 }
 
-/// Reads a document whose `format` must not be newer than `known`; `None` where it is not there.
+/// Reads a document whose `format` must not be newer than `known`; `None` if it does not exist.
 pub(crate) fn read_versioned<T: DeserializeOwned>(
     folder: &Path,
     name: impl AsRef<Path>,

@@ -1,4 +1,4 @@
-//! The run folder: making one, opening one, its events, which trials are complete.
+//! The run folder: creating and opening one, its events, and which trials are complete.
 
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -30,7 +30,7 @@ pub struct RunFolder {
     record: RunRecord,
 }
 
-/// The one writer of a run folder: holds its lock.
+/// The only writer of a run folder: holds its lock.
 #[derive(Debug)]
 pub struct Writer {
     folder: RunFolder,
@@ -45,7 +45,7 @@ pub(crate) fn folder_name(started: &str, plan_name: &str) -> String {
 }
 
 impl RunFolder {
-    /// Whether a folder looks like one of a run. What else may be wrong with it is said when it is opened.
+    /// True if a folder looks like a run's. Opening it reports anything else that is wrong.
     #[must_use]
     pub fn is_one(path: &Path) -> bool {
         is_there(&path.join(RUN))
@@ -54,7 +54,7 @@ impl RunFolder {
     /// Opens a run folder.
     ///
     /// # Errors
-    /// When it is none, is damaged, leads elsewhere, or was written by a newer pgstrata.
+    /// When it is not a run folder, is damaged, is a link, or was written by a newer pgstrata.
     pub fn open(path: &Path) -> Result<RunFolder> {
         let record: Option<RunRecord> = read_versioned(path, RUN, run::FORMAT).map_err(|e| match e.hint_text() {
             Some(_) => e,
@@ -67,7 +67,7 @@ impl RunFolder {
                 .hint("name a folder in results/, or start a run with `pgstrata run PLAN`")
         })?;
         sound(&record).map_err(|e| Error::store(format!("{} is damaged: {e}", path.join(RUN).display())))?;
-        // Each trial would be damaged, and no figure would say why.
+        // Otherwise each trial would look damaged, without a reason.
         for folder in [TRIALS, SET_ASIDE] {
             files::open_within(path, Path::new(folder).join(TRIAL))?;
         }
@@ -93,18 +93,18 @@ impl RunFolder {
         must_have(read_text(&self.path, PLAN)?, &self.path.join(PLAN))
     }
 
-    /// The folder of one trial, whether it is there or not.
+    /// The folder of one trial, whether or not it exists.
     #[must_use]
     pub(crate) fn trial_path(&self, key: &TrialKey) -> PathBuf {
         self.path.join(place(TRIALS, key))
     }
 
-    /// The folder of the trial that was set aside for another one with the same key, whether it is there or not.
+    /// The folder of a trial set aside in favor of another one with the same key, whether or not it exists.
     pub(super) fn aside_path(&self, key: &TrialKey) -> PathBuf {
         self.path.join(place(SET_ASIDE, key))
     }
 
-    /// `trial.json` of a complete trial; `None` when the trial is not complete.
+    /// `trial.json` of a complete trial; `None` if the trial is not complete.
     ///
     /// # Errors
     /// When it is damaged or newer than this program.
@@ -123,16 +123,16 @@ impl RunFolder {
         Ok(Some(record))
     }
 
-    /// A trial as it is stored, its files looked at as well.
+    /// A trial as stored, with its files checked.
     ///
     /// # Errors
-    /// When it was written by a newer pgstrata. Damage is no error: it concerns this trial alone.
+    /// When it was written by a newer pgstrata. Damage is not an error: it concerns this trial alone.
     pub fn stored(&self, key: &TrialKey) -> Result<StoredTrial> {
         self.stored_at(&place(TRIALS, key), key)
     }
 
-    /// The one of two trials with the same key that does not count, as it is stored: a disturbed trial whose repeat was not
-    /// disturbed, or a repeat that was disturbed or failed as well.
+    /// The trial that does not count, of two with the same key: a disturbed trial whose repeat was not disturbed, or a
+    /// repeat that was disturbed or failed as well.
     ///
     /// # Errors
     /// As [`RunFolder::stored`].
@@ -152,10 +152,10 @@ impl RunFolder {
         }
     }
 
-    /// The events so far. A last line that was cut off by a crash is left out.
+    /// The events so far, without a last line that was truncated by a crash.
     ///
     /// # Errors
-    /// With file and line, when another line is damaged.
+    /// With file and line, if another line is damaged.
     pub fn events(&self) -> Result<Vec<Stamped>> {
         let path = self.path.join(EVENTS);
         let text = must_have(read_text(&self.path, EVENTS)?, &path)?;
@@ -167,8 +167,8 @@ impl RunFolder {
             .collect()
     }
 
-    /// What is missing of the events: the ends of trials that are stored. The file was emptied or cut, or the run was killed
-    /// between the two.
+    /// Reports missing events: the ends of stored trials. Either the file was emptied or cut, or the run was killed
+    /// between storing the two.
     #[must_use]
     pub fn lost_events<'k>(events: &[Stamped], stored: impl Iterator<Item = &'k TrialKey>) -> Option<String> {
         let ended = |event: &Stamped| match &event.what {
@@ -189,19 +189,19 @@ impl RunFolder {
     }
 }
 
-/// What a run folder holds of one trial.
+/// Content of a run folder for one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredTrial {
     /// Nothing: not run yet.
     Missing,
-    /// Something that cannot be believed, and why.
+    /// Not trustworthy, with the reason.
     Damaged(String),
-    /// Its record; the files beside it are what they were when it was stored.
+    /// Its record; the files beside it are unchanged since it was stored.
     Whole(Box<TrialRecord>),
 }
 
 impl StoredTrial {
-    /// Its record, where it is whole and was measured.
+    /// Its record, if it is whole and was measured.
     #[must_use]
     pub fn measured(self) -> Option<TrialRecord> {
         match self {
@@ -210,7 +210,7 @@ impl StoredTrial {
         }
     }
 
-    /// Whether the trial is whole and needs no further try.
+    /// True if the trial is whole and needs no retry.
     #[must_use]
     pub fn is_result(&self) -> bool {
         matches!(self, StoredTrial::Whole(record) if record.is_result())
@@ -218,16 +218,16 @@ impl StoredTrial {
 }
 
 impl Writer {
-    /// Makes the folder of a new run below `results`, whole or not at all, and locks it.
+    /// Creates the folder of a new run below `results`, whole or not at all, and locks it.
     ///
     /// # Errors
-    /// When `results` cannot be written (read-only, full), with what would make it go.
+    /// When `results` cannot be written (read-only, full), with the remedy.
     pub fn create(results: &Path, record: RunRecord, plan_text: &str) -> Result<Writer> {
         let writable = |e: Error| e.hint("choose another place with --results DIR");
         fs::create_dir_all(results)
             .or_store(|| format!("create the folder {}", results.display()))
             .map_err(writable)?;
-        // Named by the run, not by its folder: another run of the same minute is preparing one of that name, too.
+        // Named by run id, not by folder: another run in the same minute may be preparing a folder of the same name.
         let beside = results.join(format!(".{}.part", record.id));
         let share = record.share.map_or_else(String::new, |share| format!("-{}of{}", share.part, share.of));
         let name = format!("{}{share}", folder_name(&record.started, &record.name));
@@ -245,7 +245,7 @@ impl Writer {
         Writer::lock(RunFolder { path, record })
     }
 
-    /// Opens the folder of a run that stopped, to go on with it: removes what was in flight.
+    /// Opens the folder of a stopped run to continue it: removes unfinished trials.
     ///
     /// # Errors
     /// When it is not a run folder, another process writes to it, or it cannot be written.
@@ -255,7 +255,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The same for a run that stopped in the middle of a trial which goes on: what that has left stays.
+    /// The same for a run that stopped within a trial that continues: keeps that trial's files.
     ///
     /// # Errors
     /// As [`Writer::resume`].
@@ -282,7 +282,7 @@ impl Writer {
         &self.folder
     }
 
-    /// Writes `run.json` anew, whole or not at all: the run was given more blocks.
+    /// Rewrites `run.json`, whole or not at all, after the run was given more blocks.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -304,13 +304,13 @@ impl Writer {
         let appending = || format!("append to {}", path.display());
         let whole = self.events.metadata().or_store(appending)?.len();
         self.events.write_all(&line).or_store(appending).inspect_err(|_| {
-            // A full disk may have taken half of it, and a later line must not follow that. The error that counts is
+            // A full disk may have taken half a line, and a later line must not follow that. The error that counts is
             // the one above.
             drop(self.events.set_len(whole));
         })
     }
 
-    /// A place for a trial that is about to be run.
+    /// A staging area for a trial about to be run.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -319,18 +319,18 @@ impl Writer {
         Staging::begin(&self.folder.trial_path(key), self.folder.aside_path(key))
     }
 
-    /// The place of a trial that goes on, as it was left.
+    /// The staging area of a trial that continues, as it was left.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it does not exist.
     pub fn staged(&self, key: &TrialKey) -> Result<Staging> {
         Staging::left(&self.folder.trial_path(key), self.folder.aside_path(key))
     }
 }
 
 impl RunFolder {
-    /// Removes what trials in flight have left (`.N.part`, `.N.old`). Nothing else, and through no symlink: a folder may
-    /// come from somebody else.
+    /// Removes what unfinished trials have left (`.N.part`, `.N.old`). Nothing else, and through no symlink: a folder
+    /// may come from somebody else.
     fn remove_unfinished(&self, but: Option<&Path>) -> Result<()> {
         for case in &self.record.cases {
             let folder = self.path.join(TRIALS).join(&case.id);
@@ -348,23 +348,23 @@ impl RunFolder {
     }
 }
 
-/// Where a trial lies in a run folder.
+/// Location of a trial within a run folder.
 fn place(folder: &str, key: &TrialKey) -> PathBuf {
     Path::new(folder).join(&key.case).join(key.trial.to_string())
 }
 
-/// Whether this is the name of a trial in flight: `.3.part`, `.3.old`.
+/// True for the name of an unfinished trial: `.3.part`, `.3.old`.
 fn is_unfinished(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let number = name.strip_prefix('.').and_then(|n| n.strip_suffix(".part").or_else(|| n.strip_suffix(".old")));
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Most blocks, and most trials, that a plan may have; a record with more was not written by a run.
+/// Most blocks, and most trials, of a plan; a record with more was not written by a run.
 const MOST_BLOCKS: u32 = 10_000;
 const MOST_TRIALS: usize = 100_000;
 
-/// Whether a record can be believed as far as paths and loops are made from it.
+/// Checks that a record is safe to build paths and loops from.
 fn sound(record: &RunRecord) -> Result<(), String> {
     let plain = |id: &str| {
         !id.is_empty()
@@ -389,7 +389,7 @@ fn sound(record: &RunRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// The paths in a folder, sorted; none where the folder is not there.
+/// The paths in a folder, sorted; none if the folder does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -401,8 +401,8 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Renames a folder to the first of NAME, NAME-2, NAME-3 ... that nobody has. Another run may take one meanwhile: then the
-/// rename fails, because a run's folder is never empty (rename(2)).
+/// Renames a folder to the first free name of NAME, NAME-2, NAME-3 ... If another run takes one meanwhile, the rename
+/// fails, because a run's folder is never empty (rename(2)).
 fn rename_to_free_name(folder: &Path, results: &Path, name: &str) -> Result<PathBuf> {
     use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotADirectory};
     for n in 1u32.. {
@@ -420,7 +420,7 @@ fn rename_to_free_name(folder: &Path, results: &Path, name: &str) -> Result<Path
     Err(Error::store(format!("no free name for a run in {}", results.display())))
 }
 
-/// Cuts off a last line without its line end: it was being written when the program died.
+/// Cuts off a last line without a line end: the program died while writing it.
 fn cut_partial_line(file: &mut File) -> std::io::Result<()> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(0))?;

@@ -1,4 +1,4 @@
-//! The folder of an import: what was read, and the files as they were given.
+//! The folder of an import: the parsed record, and the original files.
 //!
 //! ```text
 //! results/<date>-import-<name>/
@@ -7,9 +7,9 @@
 //!                   file has the name (`x.txt` and `../x.txt`)
 //! ```
 //!
-//! Made beside its place, synced, and renamed into it, whole or not at all. Whoever makes one holds a lock on it; what
-//! nobody holds was left by an import that was killed, and the next one clears it. Making one with its lock, and clearing,
-//! are done under a lock on the folder of results, so that none is seen before it is locked.
+//! Created beside its final place, synced, and renamed into it, whole or not at all. The creator holds a lock on it; an
+//! unlocked one was left by a killed import, and the next import removes it. Creating with the lock, and removing,
+//! happen under a lock on the folder of results, so that none is seen before it is locked.
 
 use super::folder::folder_name;
 use super::staging::sync_tree;
@@ -25,26 +25,25 @@ use std::path::{Component, Path, PathBuf};
 
 const IMPORT: &str = "import.json";
 const RAW: &str = "raw";
-/// What stands before the name in the name of an import's folder, behind the date.
+/// Between the date and the name in an import folder's name.
 const PREFIX: &str = "import-";
 
-/// The folder of an import, open for reading.
 #[derive(Debug, Clone)]
 pub struct ImportFolder {
     record: ImportRecord,
 }
 
 impl ImportFolder {
-    /// Whether a folder is one of an import.
+    /// True if a folder is an import's.
     #[must_use]
     pub fn is_one(path: &Path) -> bool {
         is_there(&path.join(IMPORT))
     }
 
-    /// Opens one.
+    /// Opens an import folder.
     ///
     /// # Errors
-    /// When it is none, is damaged, or was written by a newer pgstrata.
+    /// When it is not an import folder, is damaged, or was written by a newer pgstrata.
     pub fn open(path: &Path) -> Result<ImportFolder> {
         let record: Option<ImportRecord> = read_versioned(path, IMPORT, imported::FORMAT)?;
         let record = record.ok_or_else(|| {
@@ -72,7 +71,7 @@ impl ImportFolder {
     }
 }
 
-/// Where the copy of a file lies in `raw/`: its path without what leads out of there.
+/// Location of a file's copy in `raw/`: its path without components that lead out of there.
 fn raw_name(given: &str) -> PathBuf {
     if given == "-" {
         return PathBuf::from("stdin");
@@ -84,21 +83,21 @@ fn raw_name(given: &str) -> PathBuf {
     Path::new(given).components().filter_map(plain).collect()
 }
 
-/// An import on its way into its folder. Dropped without [`ImportStaging::commit`], it vanishes.
+/// An import in progress. Dropped without [`ImportStaging::commit`], it is removed.
 #[derive(Debug)]
 pub struct ImportStaging {
     place: PathBuf,
     beside: PathBuf,
-    /// Open as long as this lives: its lock tells others that somebody is at it.
+    /// Kept open: its lock shows others that the import is in progress.
     _held: File,
 }
 
 impl ImportStaging {
-    /// Begins the folder `<date>-import-<name>` below `results`; `started` is RFC 3339. Where two begin in one minute, the
-    /// second gets a number.
+    /// Begins the folder `<date>-import-<name>` below `results`; `started` is RFC 3339. The second of two that begin in
+    /// the same minute gets a number.
     ///
     /// # Errors
-    /// When `results` cannot be written, with what would make it go.
+    /// When `results` cannot be written, with the remedy.
     pub fn begin(results: &Path, started: &str, name: &str) -> Result<ImportStaging> {
         fs::create_dir_all(results)
             .or_store(|| format!("create the folder {}", results.display()))
@@ -106,7 +105,7 @@ impl ImportStaging {
         let _alone = wait_for(results);
         let name = folder_name(started, &format!("{PREFIX}{name}"));
         let numbered = (2u32..).map(|n| results.join(format!("{name}-{n}")));
-        // The other one may be in its place, or on its way there.
+        // The other one may be complete or still in progress.
         let is_new = |place: &PathBuf| !place.exists() && !files::beside(place).exists();
         let mut places = std::iter::once(results.join(&name)).chain(numbered);
         let place = places.find(is_new).unwrap_or_default();
@@ -115,12 +114,12 @@ impl ImportStaging {
             .or_store(|| format!("create the folder {}", beside.display()))
             .map_err(elsewhere)?;
         let held = File::open(&beside).or_store(|| format!("open {}", beside.display()))?;
-        // Where the filesystem has no locks, nobody clears anything.
+        // On a filesystem without locks, nobody removes anything.
         files::lock(&held).ok();
         Ok(ImportStaging { place, beside, _held: held })
     }
 
-    /// A file to copy what is given under this name into, and where that lies below `raw/`.
+    /// A file to copy the input of this name into, with its path below `raw/`.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -134,7 +133,7 @@ impl ImportStaging {
             let made =
                 fs::create_dir_all(folder).and_then(|()| OpenOptions::new().write(true).create_new(true).open(&path));
             match made {
-                // A file or a folder of the name, or a file where its folder should be.
+                // A file or a folder of this name exists, or a file where its folder should be.
                 Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory) => {}
                 Err(error) => return Err(error).or_store(|| format!("create {}", path.display())).map_err(elsewhere),
                 Ok(file) => return Ok((file, name.to_string_lossy().into_owned())),
@@ -143,7 +142,7 @@ impl ImportStaging {
         Err(Error::store(format!("no name is free in raw/ for {given}")))
     }
 
-    /// Takes a copy of a file that turned out to be none of the import's away again; `raw` is where it lies below `raw/`.
+    /// Removes the copy of a file that turned out not to belong to the import; `raw` is its path below `raw/`.
     ///
     /// # Errors
     /// With the path.
@@ -152,10 +151,10 @@ impl ImportStaging {
         fs::remove_file(&path).or_store(|| format!("remove {}", path.display()))
     }
 
-    /// Writes `import.json`, makes all of it durable and renames it into its place, which it returns.
+    /// Writes `import.json`, makes everything durable and renames it to its final place, which it returns.
     ///
     /// # Errors
-    /// With the path; there is nothing in the place then.
+    /// With the path; then nothing is in the place.
     pub fn commit(self, record: &ImportRecord) -> Result<PathBuf> {
         let rename = || fs::rename(&self.beside, &self.place);
         files::write_whole(&self.beside.join(IMPORT), &json(record)?)
@@ -167,14 +166,14 @@ impl ImportStaging {
     }
 }
 
-/// What makes it go when a folder of results cannot be written.
+/// Adds the remedy for a folder of results that cannot be written.
 #[must_use]
 pub fn elsewhere(error: Error) -> Error {
     error.hint("nothing was stored; free some space there or make it writable, or choose another folder with -o DIR")
 }
 
-/// What killed imports have left in `results`: each with why it could not be removed, where that is so. Never what
-/// somebody still holds, is another user's, or holds anything that an import does not make.
+/// Removes what killed imports have left in `results`; returns each with the error if removal failed. Skips what
+/// somebody still holds, belongs to another user, or contains anything that an import does not create.
 #[must_use]
 pub fn clear_dead(results: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     let (Some(_alone), Ok(entries)) = (wait_for(results), fs::read_dir(results)) else { return Vec::new() };
@@ -185,14 +184,14 @@ pub fn clear_dead(results: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     dead.into_iter().map(|path| (path.clone(), fs::remove_dir_all(&path))).collect()
 }
 
-/// The lock of the folder of results, as long as what is returned lives.
+/// Locks the folder of results, for the lifetime of the returned file.
 fn wait_for(results: &Path) -> Option<File> {
     let folder = File::open(results).ok()?;
     flock(&folder, FlockOperation::LockExclusive).ok()?;
     Some(folder)
 }
 
-/// Whether nobody holds a folder.
+/// True if nobody holds a lock on a folder.
 fn is_free(path: &Path) -> bool {
     File::open(path).is_ok_and(|folder| files::lock(&folder).is_ok())
 }
@@ -206,7 +205,7 @@ fn is_beside(name: &str) -> bool {
     date.chars().zip(DATE.chars()).all(fits) && rest.starts_with(PREFIX)
 }
 
-/// Whether a folder is of this user and holds only what an import makes.
+/// True if a folder belongs to this user and contains only what an import creates.
 fn is_ours(path: &Path) -> bool {
     let me = rustix::process::geteuid();
     let of_me = |facts: fs::Metadata| facts.is_dir() && (me.is_root() || facts.uid() == me.as_raw());
@@ -223,7 +222,7 @@ fn is_ours(path: &Path) -> bool {
 
 impl Drop for ImportStaging {
     fn drop(&mut self) {
-        // After a commit there is nothing here any more.
+        // Nothing is left here after a commit.
         drop(fs::remove_dir_all(&self.beside));
     }
 }

@@ -1,8 +1,8 @@
 //! `latency.hist`: the latency distribution of each measure of a trial, interval by interval.
 //!
-//! The file is an HdrHistogram log (format 1.3), which HdrHistogram's own tools read: one line for a measure and an
+//! The file is an HdrHistogram log (format 1.3), which HdrHistogram's own tools can read: one line per measure and
 //! interval with an operation, the measure's name as the tag, times in seconds since the first operation began, values
-//! in microseconds. The intervals of a measure merged are its whole distribution.
+//! in microseconds. Merging the intervals of a measure gives its whole distribution.
 
 use super::staging::LATENCIES;
 use crate::error::{Context, Error, Result};
@@ -18,18 +18,18 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Intervals of a measure that is measured as long as planned: one a second up to an hour, longer ones in a longer
-/// measurement, so that a file holds some MB at most and is read in a few dozen milliseconds.
+/// Most intervals of a measure that runs as long as planned: one per second up to an hour, longer ones in a longer
+/// measurement, so that a file has a few MB at most and is read in a few dozen milliseconds.
 const MOST_INTERVALS: u64 = 3600;
 
 /// Name of a measure and its latencies in microseconds.
 pub type Distribution = (String, Histogram<u64>);
 
-/// Writes the intervals of a measurement of about `expected_us`, each as it comes. `began_us` is asked for the wall
-/// clock moment at which the first operation began, microseconds since 1970, when the first interval is there.
+/// Writes the intervals of a measurement of about `expected_us`, each as it arrives. `began_us` is called with the
+/// first interval for the wall clock at which the first operation began, microseconds since 1970.
 ///
 /// # Errors
-/// With the path; when a measure's name cannot be a tag: it has a comma, a blank or a line end.
+/// With the path; when a measure's name is not a valid tag: it has a comma, a blank or a line end.
 pub fn write(
     path: &Path,
     expected_us: u64,
@@ -58,16 +58,16 @@ pub fn write(
     file.flush().or_store(doing)
 }
 
-/// Length of one interval in a measurement of about so long: whole seconds.
+/// Interval length for a measurement of about this duration: whole seconds.
 fn step_us(expected_us: u64) -> u64 {
     expected_us.div_ceil(MOST_INTERVALS * 1_000_000).max(1) * 1_000_000
 }
 
-/// Intervals of at least `step_us`: those of a measure that begin in the same step become one.
+/// Merges intervals of a measure that begin in the same step of `step_us`.
 struct Merged<I> {
     step_us: u64,
     intervals: I,
-    /// The last interval of each measure, to which more may come.
+    /// The last interval of each measure, which may still grow.
     open: Vec<LatencyInterval>,
 }
 
@@ -92,21 +92,21 @@ impl<I: Iterator<Item = LatencyInterval>> Iterator for Merged<I> {
     }
 }
 
-/// Reads the whole distributions of a trial; none where the file is not there (a trial that was not run).
+/// Reads the whole distributions of a trial; none if the file does not exist (a trial that was not run).
 ///
 /// # Errors
-/// With the path, when the file is damaged.
+/// With the path, if the file is damaged.
 pub fn read(trial: &Path) -> Result<Vec<Distribution>> {
     let mut distributions = Vec::new();
     visit(trial, |measure, _, _, latencies| merge(&mut distributions, measure, &latencies))?;
     Ok(distributions)
 }
 
-/// Hands over each interval in the order of the file: its measure, its start and length in microseconds, its latencies.
-/// Of the file no more than a line is held. None where the file is not there.
+/// Calls `each` for every interval in file order: its measure, its start and length in microseconds, its latencies.
+/// Holds only one line of the file at a time. Does nothing if the file does not exist.
 ///
 /// # Errors
-/// With the path, when the file is damaged; what `each` returns.
+/// With the path, if the file is damaged; errors of `each`.
 pub fn visit(trial: &Path, each: impl FnMut(&str, u64, u64, Histogram<u64>) -> Result<()>) -> Result<()> {
     let Some(file) = files::open_within(trial, LATENCIES)? else { return Ok(()) };
     intervals(BufReader::new(file), each)
@@ -116,7 +116,7 @@ pub fn visit(trial: &Path, each: impl FnMut(&str, u64, u64, Histogram<u64>) -> R
 /// Adds latencies to the distribution of a name.
 ///
 /// # Errors
-/// When a count does not fit any more.
+/// When a count overflows.
 pub fn merge(distributions: &mut Vec<Distribution>, name: &str, latencies: &Histogram<u64>) -> Result<()> {
     match distributions.iter_mut().find(|(known, _)| known == name) {
         Some((_, whole)) => whole.add(latencies).map_err(|e| damaged(&e.to_string())),
@@ -129,10 +129,10 @@ pub fn merge(distributions: &mut Vec<Distribution>, name: &str, latencies: &Hist
     }
 }
 
-/// Adds latencies to a distribution that grows with them.
+/// Adds latencies to a distribution, which resizes as needed.
 ///
 /// # Errors
-/// When a count does not fit any more.
+/// When a count overflows.
 pub fn add(whole: &mut Option<Histogram<u64>>, latencies: &Histogram<u64>) -> Result<()> {
     match whole {
         Some(whole) => whole.add(latencies).map_err(|e| damaged(&e.to_string())),
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_measurement_of_days_has_longer_intervals_and_the_same_whole() {
-        // Its first hour tells the length; a whole day of histograms would be 4 GB.
+        // The first hour determines the length; a whole day of histograms would be 4 GB.
         let (hour, day) = (3600, 86_400);
         let intervals: Vec<LatencyInterval> =
             (0..hour).filter(|second| second % 7 != 0).map(|second| interval("fsync", second, &[second + 1])).collect();

@@ -1,4 +1,4 @@
-//! Writing a merged run folder: trials of several runs, byte for byte as they were stored.
+//! Writes a merged run folder: trials of several runs, byte for byte as they were stored.
 
 use super::folder::RunFolder;
 use super::staging::sync_tree;
@@ -14,24 +14,24 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// What was merged and what was left out.
+/// Lists what was merged and what was left out.
 pub const MERGED: &str = "merged.json";
 
-/// Everything that goes into a merged folder.
+/// Content of a merged folder.
 pub struct Merge<'a> {
     pub record: &'a RunRecord,
     pub merged: &'a MergeRecord,
     pub plan_text: &'a str,
     pub events: &'a [Stamped],
     pub verdicts: &'a [VerdictRecord],
-    /// Each trial with the folder that it comes from.
+    /// Each trial with its source folder.
     pub trials: &'a [(&'a RunFolder, TrialKey)],
 }
 
 /// Writes a merged run to `place`, whole or not at all.
 ///
 /// # Errors
-/// When something is there already, or it cannot be written.
+/// When something exists there already, or it cannot be written.
 pub fn write(place: &Path, merge: &Merge<'_>) -> Result<RunFolder> {
     if place.exists() {
         return Err(Error::user(format!("{} exists", place.display()))
@@ -49,7 +49,7 @@ pub fn write(place: &Path, merge: &Merge<'_>) -> Result<RunFolder> {
 }
 
 impl RunFolder {
-    /// What was merged into it and what was left out; `None` for a run that was not merged.
+    /// The record of the merge; `None` for a run that was not merged.
     ///
     /// # Errors
     /// When it is damaged or newer than this program.
@@ -90,7 +90,7 @@ fn fill(beside: &Path, merge: &Merge<'_>) -> Result<()> {
     sync_tree(beside)
 }
 
-/// Copies regular files and folders; what else lies there was not written by a run.
+/// Copies regular files and folders; a run writes nothing else.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).or_store(|| format!("create the folder {}", to.display()))?;
     let listing = || format!("list {}", from.display());

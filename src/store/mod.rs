@@ -1,4 +1,4 @@
-//! A folder per run: atomic writes, format versions, reading back. Does not know what the numbers mean.
+//! A folder per run: atomic writes, format versions, reading back. Does not interpret the numbers.
 //!
 //! ```text
 //! results/<date>-<plan name>/
@@ -10,8 +10,9 @@
 //!                       raw/  output of every tool, server log
 //! ```
 //!
-//! A trial is written beside its place, synced, and renamed into it: a trial folder without a leading dot is complete.
-//! A run folder is made the same way. A format version newer than this program's is refused, never guessed.
+//! A trial is written beside its final place, synced, and renamed into it: a trial folder without a leading dot is
+//! complete. A run folder is created the same way. A format version newer than this program's is rejected, never
+//! guessed.
 
 mod checked;
 pub mod folder;

@@ -1,18 +1,18 @@
-//! Whether a run folder is there, and whether somebody writes to it.
+//! Whether a run folder exists, and whether somebody is writing to it.
 
 use super::folder::{EVENTS, RunFolder};
 use crate::error::{Error, Result};
 use crate::host::files;
 use std::path::Path;
 
-/// Whether a pgstrata is writing to the run in a folder.
+/// True if a pgstrata is writing to the run in a folder.
 pub(super) fn is_live(folder: &Path) -> bool {
     let events = files::open_within(folder, EVENTS);
     matches!(events, Ok(Some(events)) if files::soon(|| files::lock_shared(&events)).is_err())
 }
 
 impl RunFolder {
-    /// Whether a pgstrata is writing to it.
+    /// True if a pgstrata is writing to it.
     #[must_use]
     pub fn is_live(&self) -> bool {
         is_live(self.path())

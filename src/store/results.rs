@@ -1,4 +1,4 @@
-//! A folder of run folders, for whoever only reads: its runs by name, and nothing outside of it.
+//! A folder of run folders, for readers only: access to its runs by name, and to nothing outside.
 
 use super::folder::{EVENTS, RUN, RunFolder};
 use super::presence::is_live;
@@ -8,10 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Depth of the deepest file of a run folder: `trials/CASE/N/raw/...`, with room for what comes.
+/// Depth of the deepest file in a run folder: `trials/CASE/N/raw/...`, with room for future layouts.
 const DEEPEST: u32 = 12;
 
-/// When a run was changed, as far as a list must know.
+/// Detects changes of a run, for lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     changed: SystemTime,
@@ -19,7 +19,6 @@ pub struct Stamp {
     live: bool,
 }
 
-/// A folder of runs.
 #[derive(Debug, Clone)]
 pub struct Results {
     root: PathBuf,
@@ -43,7 +42,7 @@ impl Results {
         Ok(Results { root })
     }
 
-    /// Names of the runs, the last first: names begin with the date.
+    /// Names of the runs, latest first: names begin with the date.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -55,7 +54,7 @@ impl Results {
         Ok(names)
     }
 
-    /// The path of a run of this name; `None` where there is none: the name is no name, or that of a link.
+    /// The path of the run with this name; `None` if there is none, the name is invalid, or it is a link.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
@@ -65,7 +64,7 @@ impl Results {
         (is_folder && is_run).then_some(path)
     }
 
-    /// Changes whenever the run does: each stored trial appends an event. `None` where no run has this name.
+    /// Changes whenever the run does: each stored trial appends an event. `None` if there is no such run.
     #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         let path = self.path(name)?;
@@ -74,7 +73,7 @@ impl Results {
         Some(Stamp { changed, events: of(EVENTS).map_or(0, |of| of.len()), live: is_live(&path) })
     }
 
-    /// `run.json` of a run, which is no link; nothing else of the run is looked at. `None` where there is none of this name.
+    /// `run.json` of a run that is not a link; reads nothing else of the run. `None` if there is no such run.
     ///
     /// # Errors
     /// When it is damaged or newer than this program.
@@ -82,10 +81,10 @@ impl Results {
         self.path(name).map(|path| Ok(RunFolder::open(&path)?.record().clone())).transpose()
     }
 
-    /// Opens a run; `None` where there is none of this name.
+    /// Opens a run; `None` if there is no such run.
     ///
     /// # Errors
-    /// When it is damaged or newer than this program, or holds a link: what that leads to may be anybody's.
+    /// When it is damaged or newer than this program, or contains a link, which could lead anywhere.
     pub fn run(&self, name: &str) -> Result<Option<RunFolder>> {
         let Some(path) = self.path(name) else { return Ok(None) };
         if let Some(link) = link_in(&path, DEEPEST) {
@@ -96,7 +95,7 @@ impl Results {
     }
 }
 
-/// A symbolic link below a folder. A folder that cannot be read cannot be shown either.
+/// A symbolic link below a folder. Skips unreadable folders, which cannot be shown either.
 fn link_in(folder: &Path, depth: u32) -> Option<PathBuf> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(kind) = entry.file_type() else { continue };

@@ -1,8 +1,8 @@
-//! `seconds.parquet`: one row a second of one trial, written as the seconds come, read by column.
+//! `seconds.parquet`: one row per second of one trial, written as the seconds arrive, read by column.
 //!
-//! What each column is stands in the file, too, as JSON under the key [`COLUMNS_KEY`]: name, unit, kind, meaning.
-//! Whole numbers are stored as signed INT64, so that a difference of two counters cannot overflow in other people's SQL.
-//! A row group holds up to [`ROWS_IN_GROUP`] rows: memory does not grow with the length of a trial.
+//! The file also describes its columns, as JSON under the key [`COLUMNS_KEY`]: name, unit, kind, meaning. Whole numbers
+//! are stored as signed INT64, so that a difference of two counters cannot overflow in SQL. A row group holds up to
+//! [`ROWS_IN_GROUP`] rows: memory does not grow with the length of a trial.
 
 use super::staging::SECONDS;
 use crate::error::{Context, Error, Result};
@@ -29,10 +29,9 @@ use std::sync::Arc;
 /// Rows kept in memory before they are written: an hour.
 const ROWS_IN_GROUP: usize = 3600;
 
-/// Key in the file's metadata under which its columns are described.
+/// Metadata key of the column descriptions.
 pub const COLUMNS_KEY: &str = "pgstrata.columns";
 
-/// Writes the rows of one trial.
 pub struct SecondsWriter {
     path: PathBuf,
     file: SerializedFileWriter<File>,
@@ -40,14 +39,14 @@ pub struct SecondsWriter {
     rows: Vec<Row>,
 }
 
-/// What a column holds: a reading, or none, for each row.
+/// Values of a column: a reading, or none, for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnData {
     Count(Vec<Option<u64>>),
-    /// Texts, as a dictionary: few different ones stand in many rows.
+    /// Text values, dictionary-encoded: few distinct ones over many rows.
     Text {
         words: Vec<String>,
-        /// Place in `words`, one a row.
+        /// Index into `words`, one per row.
         codes: Vec<Option<u32>>,
     },
 }
@@ -79,7 +78,7 @@ impl SecondsWriter {
     /// Appends a row: one value, or none, for each column.
     ///
     /// # Errors
-    /// With the path, when the disk takes no more.
+    /// With the path, if the disk is full.
     pub fn push(&mut self, row: Row) -> Result<()> {
         if row.len() != self.columns.len() {
             return Err(Error::bug(format!("a row of {} values for {} columns", row.len(), self.columns.len())));
@@ -88,7 +87,7 @@ impl SecondsWriter {
         if self.rows.len() >= ROWS_IN_GROUP { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is left and closes the file.
+    /// Writes the remaining rows and closes the file.
     ///
     /// # Errors
     /// With the path.
@@ -107,9 +106,9 @@ impl SecondsWriter {
     }
 }
 
-/// Whole numbers are counters and gauges that change little from row to row: stored as packed differences they take few
-/// bits and are read several times faster than through a general compressor. The rest goes through snappy, texts as
-/// dictionaries.
+/// Whole numbers are counters and gauges that change little from row to row: delta-encoded they take few bits and are
+/// read several times faster than through a general compressor. The rest is compressed with snappy, text
+/// dictionary-encoded.
 fn properties(columns: &[Column]) -> WriterProperties {
     let described = serde_json::to_string(columns).unwrap_or_default();
     let described = KeyValue::new(COLUMNS_KEY.to_owned(), described);
@@ -171,7 +170,7 @@ pub(super) fn write_group<W: Write + Send>(
     Ok(())
 }
 
-/// Writes the values that are there, and for each row whether it has one (definition level 1) or not (0).
+/// Writes the present values, and for each row whether it has one (definition level 1) or not (0).
 fn write_values<'a, T: DataType>(
     writer: &mut ColumnWriterImpl<'_, T>,
     values: impl Iterator<Item = Option<&'a Value>>,
@@ -188,15 +187,15 @@ fn write_values<'a, T: DataType>(
     writer.write_batch(&present, Some(&levels), None).map(drop)
 }
 
-/// Reads the columns of a trial's `seconds.parquet` whose names `wanted` approves.
+/// Reads the columns of a trial's `seconds.parquet` selected by `wanted`.
 ///
 /// # Errors
-/// With the path, when the file is damaged or cut off.
+/// With the path, if the file is damaged or truncated.
 pub fn read(trial: &Path, wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, ColumnData>> {
     must_have(read_file(trial, SECONDS, wanted)?, &trial.join(SECONDS))
 }
 
-/// As [`read`], of a file of this name; `None` where it is not there.
+/// As [`read`], for a file of this name; `None` if it does not exist.
 pub(super) fn read_file(
     trial: &Path,
     name: &str,
@@ -235,7 +234,7 @@ fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) 
     })
 }
 
-/// The different texts of a column, numbered as they come.
+/// The distinct texts of a column, numbered in order of appearance.
 #[derive(Default)]
 struct Dictionary {
     words: Vec<String>,
@@ -245,7 +244,7 @@ struct Dictionary {
 
 impl Dictionary {
     fn code(&mut self, text: &[u8]) -> u32 {
-        // Most rows repeat the row before.
+        // Most rows repeat the previous row.
         if let Some(last) = self.last.filter(|last| self.words[*last as usize].as_bytes() == text) {
             return last;
         }

@@ -9,27 +9,27 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// One row a second.
+/// One row per second.
 pub(super) const SECONDS: &str = "seconds.parquet";
 /// Latencies of all operations.
 pub(super) const LATENCIES: &str = "latency.hist";
-/// Waits of the backends, one row a second and wait.
+/// Waits of the backends, one row per second and wait.
 pub(super) const WAITS: &str = "waits.parquet";
 
-/// What goes from one program to the next in the middle of a trial.
+/// Passed from one program to the next in the middle of a trial.
 const HANDOVER: &str = "handover.json";
 
-/// A trial that is not complete yet. Dropped without [`Staging::commit`], it vanishes.
+/// An incomplete trial. Dropped without [`Staging::commit`], it is removed.
 #[derive(Debug)]
 pub struct Staging {
     place: PathBuf,
     beside: PathBuf,
-    /// Where a trial goes that does not count: disturbed, and measured twice.
+    /// Destination of a trial that does not count because it was disturbed and repeated.
     aside: PathBuf,
 }
 
 impl Staging {
-    /// Makes the folder beside the trial's place, with `raw/` in it.
+    /// Creates the folder beside the trial's place, with `raw/` in it.
     pub(super) fn begin(place: &Path, aside: PathBuf) -> Result<Staging> {
         let case = place.parent().unwrap_or(Path::new("/"));
         through_no_link(case)?;
@@ -41,7 +41,7 @@ impl Staging {
         Ok(Staging { place: place.to_path_buf(), beside, aside })
     }
 
-    /// The folder of a trial that its program has left in the middle, as it is there.
+    /// The folder of a trial that its program left in the middle.
     pub(super) fn left(place: &Path, aside: PathBuf) -> Result<Staging> {
         let beside = files::beside(place);
         if !is_real_folder(&beside) {
@@ -50,7 +50,7 @@ impl Staging {
         Ok(Staging { place: place.to_path_buf(), beside, aside })
     }
 
-    /// Writes what a program needs that goes on with the trial after this one was killed, and makes all of the trial so far
+    /// Writes the state for the program that continues the trial after this one was killed, and makes the trial so far
     /// durable.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Staging {
         sync_tree(&self.beside)
     }
 
-    /// Takes what [`Staging::hand_over`] has written: it is read once.
+    /// Takes the content written by [`Staging::hand_over`]: it is read once.
     ///
     /// # Errors
     /// When it cannot be read or removed.
@@ -73,35 +73,34 @@ impl Staging {
         Ok(content)
     }
 
-    /// Folder for the raw output of tools.
     #[must_use]
     pub fn raw(&self) -> PathBuf {
         self.beside.join("raw")
     }
 
-    /// Where `seconds.parquet` goes.
+    /// Path for `seconds.parquet`.
     #[must_use]
     pub fn seconds(&self) -> PathBuf {
         self.beside.join(SECONDS)
     }
 
-    /// Where `latency.hist` goes.
+    /// Path for `latency.hist`.
     #[must_use]
     pub fn latencies(&self) -> PathBuf {
         self.beside.join(LATENCIES)
     }
 
-    /// Where `waits.parquet` goes.
+    /// Path for `waits.parquet`.
     #[must_use]
     pub fn waits(&self) -> PathBuf {
         self.beside.join(WAITS)
     }
 
-    /// Writes `trial.json`, makes all of it durable and renames it into its place. What was there (a trial that had not
-    /// been run) is replaced.
+    /// Writes `trial.json`, makes everything durable and renames it into its place. Replaces an earlier trial there
+    /// that had not been run.
     ///
     /// # Errors
-    /// With the path; the place then holds what it held before.
+    /// With the path; the place is then unchanged.
     pub fn commit(self, record: &TrialRecord) -> Result<()> {
         self.write(record)?;
         let old =
@@ -116,7 +115,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Writes the repeat of a trial, makes it durable, and sets one of the two aside: the first one where the repeat
+    /// Writes the repeat of a trial, makes it durable, and sets one of the two aside: the original if the repeat
     /// `counts`, else the repeat. A crash in between leaves the place empty, so that `--resume` measures it again.
     ///
     /// # Errors
@@ -134,7 +133,7 @@ impl Staging {
         if counts { self.take_place() } else { Ok(()) }
     }
 
-    /// Writes `trial.json` and makes all of the trial durable.
+    /// Writes `trial.json` and makes the whole trial durable.
     fn write(&self, record: &TrialRecord) -> Result<()> {
         let mut record = record.clone();
         for name in [SECONDS, LATENCIES, WAITS] {
@@ -156,12 +155,12 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After a commit there is nothing here any more; what cannot be removed is removed by the next resume.
+        // Nothing is left here after a commit; what cannot be removed is removed by the next resume.
         drop(fs::remove_dir_all(&self.beside));
     }
 }
 
-/// That a case's folder and the one above it, where they are there, are folders of the run itself.
+/// Checks that a case's folder and its parent, if they exist, are real folders of the run.
 fn through_no_link(case: &Path) -> Result<()> {
     match case.ancestors().take(2).find(|folder| is_there(folder) && !is_real_folder(folder)) {
         Some(link) => {
@@ -172,7 +171,7 @@ fn through_no_link(case: &Path) -> Result<()> {
     }
 }
 
-/// Size and checksum of a file; `None` where it is not there.
+/// Size and checksum of a file; `None` if it does not exist.
 fn mark(folder: &Path, name: &str) -> Result<Option<FileMark>> {
     let Some(mut file) = files::open_within(folder, name)? else { return Ok(None) };
     let mut sum = Sha256::new();
@@ -181,15 +180,15 @@ fn mark(folder: &Path, name: &str) -> Result<Option<FileMark>> {
     Ok(Some(FileMark { bytes, sha256 }))
 }
 
-/// Whether the files of a stored trial are as they were when it was stored.
+/// Checks that the files of a stored trial are unchanged.
 ///
 /// # Errors
-/// With the file that is not: gone, of another size or content, no regular file.
+/// With the first file that is gone, differs in size or content, or is not a regular file.
 pub(super) fn check_files(trial: &Path, record: &TrialRecord) -> Result<()> {
     for (name, stored) in &record.files {
         let path = trial.join(name);
         let damaged = |what: &str| Error::store(format!("{} {what}", path.display()));
-        // Before it is read: a huge file would be read for hours.
+        // Before reading: a huge file would take hours.
         let found = fs::symlink_metadata(&path).map_err(|e| damaged(&format!("cannot be read: {e}")))?;
         if found.is_file() && found.len() != stored.bytes {
             return Err(damaged(&format!("has {} bytes, but had {} when it was stored", found.len(), stored.bytes)));
@@ -294,7 +293,7 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let staging = staged(run.path(), "before");
         staging.hand_over(b"half").unwrap();
-        // A program that is killed drops nothing.
+        // A killed program drops nothing.
         std::mem::forget(staging);
         let (place, aside) = (run.path().join("trials/c/1"), run.path().join("set-aside/c/1"));
         let again = Staging::left(&place, aside.clone()).unwrap();

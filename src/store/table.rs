@@ -1,7 +1,7 @@
 //! A Parquet file of few rows and named columns of several types: `trials.parquet`.
 //!
-//! As in `seconds.parquet`, whole numbers are signed INT64, a cell without a value is NULL, and the file says itself what its
-//! columns are, as JSON under [`super::seconds::COLUMNS_KEY`].
+//! As in `seconds.parquet`, whole numbers are signed INT64, a cell without a value is NULL, and the file describes its
+//! own columns, as JSON under [`super::seconds::COLUMNS_KEY`].
 
 use super::seconds::{COLUMNS_KEY, field, write_group};
 use crate::error::{Error, Result};
@@ -18,21 +18,20 @@ use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 
-/// One column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableColumn {
     pub name: String,
-    /// `ms`, `bytes`, `1/s`; empty where there is none.
+    /// `ms`, `bytes`, `1/s`; may be empty.
     pub unit: &'static str,
     pub of: ColumnType,
-    /// What it is.
+    /// Description.
     pub doc: &'static str,
 }
 
 /// Writes a table, whole or not at all.
 ///
 /// # Errors
-/// With the path; a cell of another type than its column is a fault of ours.
+/// With the path; a cell whose type differs from its column's is a bug.
 pub fn write(path: &Path, columns: &[TableColumn], rows: &[Row]) -> Result<()> {
     let bytes = encode(columns, rows).map_err(|e| Error::bug(format!("{} cannot be made: {e}", path.display())))?;
     files::write_whole(path, &bytes)

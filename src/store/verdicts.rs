@@ -1,4 +1,4 @@
-//! What a power cut would cost the cases of a run: `verdicts/<case>.json`, a file for each stack with one server.
+//! Verdicts on power cuts: `verdicts/<case>.json`, one file for each combination of stack and server.
 
 use super::folder::RunFolder;
 use crate::error::{Context, Error, Result};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const VERDICTS: &str = "verdicts";
 
 impl RunFolder {
-    /// Every verdict that is stored, in the order of the cases.
+    /// All stored verdicts, in the order of the cases.
     ///
     /// # Errors
     /// When one is damaged, or newer than this program.
@@ -27,10 +27,10 @@ impl RunFolder {
         Ok(found)
     }
 
-    /// Writes a verdict, whole or not at all; an earlier one of the same cases is replaced.
+    /// Writes a verdict, whole or not at all; replaces an earlier one for the same cases.
     ///
     /// # Errors
-    /// When it is of no case of the run, or cannot be written.
+    /// When it belongs to no case of the run, or cannot be written.
     pub fn keep_verdict(&self, record: &VerdictRecord) -> Result<()> {
         let first = record.cases.first().filter(|id| self.record().cases.iter().any(|case| case.id == **id));
         let id = first.ok_or_else(|| Error::bug("a verdict of no case of the run"))?;

@@ -1,6 +1,6 @@
-//! `waits.parquet`: what the clients' backends of one trial waited for, second by second: one row a second and wait.
+//! `waits.parquet`: the waits of the clients' backends in one trial: one row per second and wait.
 //!
-//! The waits of all seconds together stand in `trial.json`; this file holds what they are made of, once.
+//! `trial.json` has the totals; this file has the seconds behind them, stored only here.
 
 use super::seconds::{ColumnData, SecondsWriter, read_file};
 use super::staging::WAITS;
@@ -12,8 +12,8 @@ use crate::record::trial::{WaitFigures, WaitSecond};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Writes the seconds of `waits`. `key` says which trial it is, in columns that every row begins with; `began_us` is when
-/// the first operation began, where it is known.
+/// Writes the seconds of `waits`. `key` identifies the trial, in columns that every row begins with; `began_us` is when
+/// the first operation began, if known.
 ///
 /// # Errors
 /// With the path.
@@ -44,10 +44,10 @@ pub fn write(path: &Path, key: &[(Column, Value)], began_us: Option<u64>, waits:
     writer.finish()
 }
 
-/// Reads the seconds back into `waits`; they stay empty where the trial has no such file.
+/// Reads the seconds back into `waits`; they stay empty if the trial has no such file.
 ///
 /// # Errors
-/// With the path, when the file is damaged or does not belong to these waits.
+/// With the path, if the file is damaged or does not belong to these waits.
 pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
     let wanted = columns::waits().map(|column| column.name);
     let data = read_file(trial, WAITS, |name| wanted.iter().any(|wanted| wanted == name))?;
@@ -69,7 +69,7 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
     for row in 0..times.len() {
         let after = times[row].checked_sub(waits.began_us).ok_or_else(|| damaged("a second before the first"))?;
         let second = usize::try_from(after / 1_000_000).unwrap_or(usize::MAX);
-        // Seconds in which no sample could be taken have no row.
+        // Seconds without any sample have no row.
         if second > seconds.len() + MOST_MISSING {
             return Err(damaged("more than a month without a sample"));
         }
@@ -90,7 +90,7 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
     Ok(())
 }
 
-/// Longest hole between two samples, seconds: a damaged time must not ask for all memory.
+/// Longest gap between two samples, seconds: a damaged time must not allocate all memory.
 const MOST_MISSING: usize = 31 * 86_400;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Kubernetes: an Indexed Job, a pod for each share, each on a node of its own; the plan travels as a ConfigMap.
+//! Kubernetes: an Indexed Job with a pod for each share, each on a node of its own; the plan is passed as a ConfigMap.
 //!
-//! The manifest is JSON, which kubectl reads as it reads YAML: whatever stands in a plan, `serde_json` writes it as one text.
+//! The manifest is JSON, which kubectl accepts like YAML: `serde_json` writes any plan as a single string.
 
 use super::{Engine, Flag, PLAN};
 use crate::error::{Error, Result};
@@ -11,10 +11,9 @@ use crate::record::submitted::Submission;
 use serde_json::{Value, json};
 
 const JOB: &str = "job.json";
-/// Bytes that a plan may have: a ConfigMap holds 1 MiB, its own fields included.
+/// Largest plan, bytes: a ConfigMap holds 1 MiB, including its own fields.
 const MOST_PLAN: usize = (1 << 20) - 4096;
 
-/// Kubernetes.
 #[derive(Debug)]
 pub struct Kubernetes;
 
@@ -87,8 +86,8 @@ impl Engine for Kubernetes {
     }
 
     fn command(&self, submission: &Submission, _shares: &[u32]) -> Command {
-        // Every share has a pod again: one that is complete ends at once, as its folder is on the claim.
-        // Applied by kubectl itself, the text would have to fit into an annotation, too.
+        // Every share gets a pod again: a complete one ends at once, because its folder is on the claim. Applied
+        // client-side, the text would also have to fit into an annotation.
         Command::new(self.program())
             .with_callers_environment()
             .args(["apply", "--server-side", "-f", JOB])
@@ -130,7 +129,7 @@ fn died(pod: &Pod) -> String {
     parts.join(", ")
 }
 
-/// The storage classes that were named.
+/// The storage classes given by the user.
 fn classes(submission: &Submission) -> Result<Vec<&str>> {
     let Some(named) = submission.options.get("storage-class") else { return Ok(Vec::new()) };
     let classes: Vec<&str> = named.split(',').map(str::trim).collect();
@@ -147,7 +146,7 @@ fn classes(submission: &Submission) -> Result<Vec<&str>> {
     Ok(classes)
 }
 
-/// The name of a Kubernetes object of this kind: a DNS subdomain (RFC 1123).
+/// True for a valid Kubernetes object name of this kind: a DNS subdomain (RFC 1123).
 fn is_class(text: &str) -> bool {
     let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = |label: &str| {
@@ -157,7 +156,7 @@ fn is_class(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
-/// A finished Job does not start again, and a template does not change: each attempt has a name of its own.
+/// A finished Job does not restart, and a template is immutable: each attempt has a name of its own.
 fn name(submission: &Submission) -> String {
     format!("{}-{}", submission.job_name(), submission.attempt)
 }
@@ -188,7 +187,7 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
         json!({ "name": "results", "persistentVolumeClaim": { "claimName": option("claim") } }),
     ];
     for (i, class) in classes.iter().enumerate() {
-        // The name of a volume is a DNS label, and may be shorter than that of a class.
+        // The name of a volume is a DNS label, whose limit is shorter than a class name's.
         let (volume, path) = match classes.len() {
             1 => ("data".to_owned(), "/data".to_owned()),
             _ => (format!("data-{}", i + 1), format!("/data/{class}")),
@@ -210,7 +209,8 @@ fn job(submission: &Submission, classes: &[&str]) -> Value {
             "completionMode": "Indexed",
             "completions": submission.shares,
             "parallelism": submission.shares,
-            // A share that ends with trials not run is not tried again, and ends no other; one whose node went away is.
+            // A share that ends with trials not run is not retried, and does not end others; one whose node is lost is
+            // retried.
             "backoffLimitPerIndex": 0,
             "podFailurePolicy": { "rules": [{ "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget" }] }] },
             "template": {

@@ -1,10 +1,10 @@
-//! Handing a plan's shares in to an engine that a site has: a queue, a cluster, a list of hosts.
+//! Submits a plan's shares to a site's engine: a queue, a cluster, a list of hosts.
 //!
-//! A submission is a folder with fixed names: the program, the plan, the engine's job file, `results/`, `logs/`. Commands start in it, and
-//! the tasks work in it, so no name that a person chose stands in a script. An engine is a file here and its line in [`ALL`].
-//! Absent on purpose: run folders, and what a share is.
+//! A submission is a folder with fixed names: the program, the plan, the engine's job file, `results/`, `logs/`.
+//! Commands start in it, and tasks work in it, so no user-chosen name appears in a script. An engine is a file here and
+//! its line in [`ALL`]. Not here: run folders, and the definition of a share.
 //!
-//! Flags, help and completions come from what an engine says of itself (`docs/adr/0035-submissions-are-folders.md`).
+//! Flags, help and completions are derived from an engine's description (`docs/adr/0035-submissions-are-folders.md`).
 
 mod kubernetes;
 mod slurm;
@@ -27,29 +27,28 @@ pub const PROGRAM: &str = "pgstrata";
 pub const RESULTS: &str = "results";
 pub const LOGS: &str = "logs";
 
-/// Each engine.
 pub const ALL: &[&dyn Engine] = &[&slurm::Slurm, &kubernetes::Kubernetes, &ssh::Ssh];
 
 /// SIGTERM.
 const TERMINATE: i32 = 15;
 
-/// A flag of an engine beside the one that chooses it.
+/// A flag of an engine in addition to the one that selects it.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     pub name: &'static str,
-    /// What its value is called.
+    /// Placeholder for its value in the help.
     pub value: &'static str,
     pub doc: &'static str,
     pub required: bool,
     pub default: Option<&'static str>,
 }
 
-/// Something that runs tasks on several machines.
+/// Runs tasks on several machines.
 pub trait Engine: Sync + fmt::Debug {
     /// Its flag, without the hyphens.
     fn name(&self) -> &'static str;
 
-    /// What the flag takes; `None`: nothing.
+    /// Value that the flag takes, if any.
     fn value(&self) -> Option<&'static str> {
         None
     }
@@ -60,34 +59,34 @@ pub trait Engine: Sync + fmt::Debug {
         &[]
     }
 
-    /// The program that it is handed in with.
+    /// The program used to submit.
     fn program(&self) -> &'static str;
 
-    /// Whether the program lies in the folder for the tasks; `false` where they have it from elsewhere.
+    /// True if the program is put into the folder for the tasks; `false` if they get it from elsewhere.
     fn carries_program(&self) -> bool {
         true
     }
 
-    /// Shares, where the person names no number.
+    /// Default number of shares.
     fn shares(&self, submission: &Submission) -> u32 {
         submission.blocks
     }
 
-    /// Name and text of the file that is handed in, for these shares (from 1, sorted).
+    /// Name and text of the job file, for these shares (from 1, sorted).
     ///
     /// # Errors
-    /// When something that it was given cannot be.
+    /// When one of its options is invalid.
     fn job_file(&self, submission: &Submission, shares: &[u32], plan: &str) -> Result<(&'static str, String)>;
 
-    /// The command that hands them in, to be started in the folder.
+    /// The command that submits them, to be started in the folder.
     fn command(&self, submission: &Submission, shares: &[u32]) -> Command;
 
-    /// Whether that command ends when the shares have run, and not before.
+    /// True if that command runs until the shares have ended.
     fn waits(&self) -> bool {
         false
     }
 
-    /// The shares that wait or run by what the engine says.
+    /// The shares that wait or run, according to the engine.
     ///
     /// # Errors
     /// When the engine does not answer.
@@ -95,17 +94,17 @@ pub trait Engine: Sync + fmt::Debug {
         Ok(Vec::new())
     }
 
-    /// Where handing in starts every share again, not the missing ones alone: the command that ends those of before.
+    /// For an engine that restarts every share, not just missing ones: the command that first ends the earlier ones.
     fn starts_all(&self, _submission: &Submission) -> Option<Command> {
         None
     }
 
-    /// The file in which its program notes tasks, anew each time that it hands in.
+    /// The file in which its program logs tasks, rewritten with each submission.
     fn notes(&self) -> Option<&'static str> {
         None
     }
 
-    /// Shares whose last task failed, and how, by what the engine says or by its notes.
+    /// Shares whose last task failed, and how, according to the engine or its notes.
     ///
     /// # Errors
     /// When the engine does not answer.
@@ -121,11 +120,11 @@ pub fn engine(name: &str) -> Result<&'static dyn Engine> {
     found.ok_or_else(|| Error::user(format!("there is no engine `{name}`")).hint("use the pgstrata that submitted"))
 }
 
-/// Hands it in, and gives what the engine's program printed. One that waits prints as it goes on, and fails for tasks that
-/// failed, which the shares tell better.
+/// Submits, and returns the output of the engine's program. One that waits prints as it goes, and fails if tasks
+/// failed, which the shares report better.
 ///
 /// # Errors
-/// When the program is missing or refuses; when the person interrupts.
+/// When the program is missing or fails; when the user interrupts.
 pub fn hand_in(host: &Host, engine: &dyn Engine, command: &Command) -> Result<String> {
     if !host.has_program(engine.program()) {
         return Err(Error::host(format!("there is no program `{}` here", engine.program()))
@@ -135,7 +134,7 @@ pub fn hand_in(host: &Host, engine: &dyn Engine, command: &Command) -> Result<St
         return Ok(host.run(command)?.stdout.trim().to_owned());
     }
     let interrupt = Interrupt::listen()?;
-    // What tasks print is no output of ours.
+    // Output of tasks is not our output.
     let mut child = host.spawn(command, Stdio::from(std::io::stderr()), Stdio::inherit())?;
     loop {
         match child.try_wait() {
@@ -144,7 +143,7 @@ pub fn hand_in(host: &Host, engine: &dyn Engine, command: &Command) -> Result<St
             Err(e) => return Err(Error::tool(e.to_string()).while_doing(format!("wait for {}", engine.program()))),
         }
         if interrupt.is_raised() {
-            // GNU parallel starts no more tasks at the first, and ends those that run at the second.
+            // GNU parallel starts no more tasks after the first, and ends running ones after the second.
             for _ in 0..2 {
                 signal_group(child.id(), TERMINATE)?;
                 sleep(Duration::from_millis(200));
@@ -157,13 +156,13 @@ pub fn hand_in(host: &Host, engine: &dyn Engine, command: &Command) -> Result<St
     Ok(String::new())
 }
 
-/// The words that run a share, as a shell reads them: fixed names, nothing that a person chose.
+/// The command line that runs a share, for a shell: fixed names, nothing chosen by the user.
 fn run_words(submission: &Submission, program: &str, blocks: &str) -> String {
     let quick = if submission.quick { " --quick" } else { "" };
     format!("{program} run {PLAN}{quick} --blocks {blocks} --results {RESULTS}")
 }
 
-/// The command as a person types it, in the folder.
+/// The command as typed in the folder.
 #[must_use]
 pub fn shown(folder: &std::path::Path, command: &Command) -> String {
     format!("cd {} && {}", quoted(folder.as_os_str()), command.shown())

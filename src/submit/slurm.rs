@@ -1,4 +1,4 @@
-//! Slurm: one job array, a task for each share, each with a node of its own.
+//! Slurm: one job array with a task for each share, each with a node of its own.
 
 use super::{Engine, LOGS, run_words};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::record::submitted::Submission;
 use std::collections::BTreeMap;
 
 const JOB: &str = "job.sh";
-/// States of tasks that ended otherwise than by themselves with exit code 0.
+/// States of tasks that did not exit with code 0 by themselves.
 const FAILED: [&str; 9] = [
     "BOOT_FAIL",
     "CANCELLED",
@@ -23,7 +23,6 @@ const FAILED: [&str; 9] = [
     "TIMEOUT",
 ];
 
-/// Slurm.
 #[derive(Debug)]
 pub struct Slurm;
 
@@ -90,14 +89,14 @@ exec {run}
     }
 
     fn failures(&self, host: &Host, submission: &Submission, _notes: Option<&str>) -> Result<Vec<(u32, String)>> {
-        // Of all jobs: by its name, squeue alone finds one.
+        // Lists all jobs: only squeue can look one up by name.
         let listed =
             host.run(&Command::new("scontrol").with_callers_environment().args(["--oneliner", "show", "job"]))?.stdout;
         Ok(failures(&listed, &submission.job_name()))
     }
 }
 
-/// Shares whose last task ended badly. Slurm forgets a task some minutes after its end (`MinJobAge`).
+/// Shares whose last task failed. Slurm forgets a task some minutes after its end (`MinJobAge`).
 fn failures(listed: &str, name: &str) -> Vec<(u32, String)> {
     let mut last: BTreeMap<u32, Task> = BTreeMap::new();
     for task in scontrol::tasks(listed, name) {
@@ -114,14 +113,14 @@ fn failures(listed: &str, name: &str) -> Vec<(u32, String)> {
 /// `NODE_FAIL, on node1 (NodeDown)`.
 fn ended(task: &Task) -> String {
     let mut text = task.state.clone();
-    // By a signal Slurm itself ends tasks; the state says why.
+    // Slurm itself ends tasks by a signal; the state gives the reason.
     if let Some((code, _)) = task.exit_code.filter(|(code, _)| *code != 0) {
         text.push_str(&format!(", exit code {code}"));
     }
     if let Some(nodes) = &task.nodes {
         text.push_str(&format!(", on {nodes}"));
     }
-    // Of a task that was cancelled it says why it had waited.
+    // For a cancelled task the reason is why it had been waiting.
     let is_told = |reason: &&String| task.state != "CANCELLED" && *reason != "NonZeroExitCode";
     if let Some(reason) = task.reason.as_ref().filter(is_told) {
         text.push_str(&format!(" ({reason})"));

@@ -1,4 +1,5 @@
-//! Hosts that ssh reaches, by GNU parallel: it copies program and plan to each, runs one share at a time there, and fetches run folders.
+//! Hosts reached by ssh, through GNU parallel: it copies program and plan to each, runs one share at a time there, and
+//! fetches run folders.
 
 use super::{Engine, PLAN, PROGRAM, RESULTS, run_words};
 use crate::error::{Error, Result};
@@ -8,12 +9,11 @@ use crate::parse::joblog;
 use crate::record::submitted::Submission;
 
 const JOB: &str = "job.sh";
-/// What GNU parallel notes of each task.
+/// GNU parallel's log of tasks.
 const NOTES: &str = "parallel.log";
-/// What ssh ends with where it reached no host or lost it.
+/// Exit code of ssh if it could not reach a host or lost it.
 const LOST: i32 = 255;
 
-/// ssh, by GNU parallel.
 #[derive(Debug)]
 pub struct Ssh;
 
@@ -55,7 +55,7 @@ impl Engine for Ssh {
 
     fn command(&self, submission: &Submission, shares: &[u32]) -> Command {
         let logins: Vec<&str> = hosts(submission).collect();
-        // GNU parallel puts the share for {}. What a killed task left on the host goes first.
+        // GNU parallel substitutes the share for {}. First removes what a killed task left on the host.
         let run = run_words(submission, "./pgstrata", &format!("{{}}/{}", submission.shares));
         Command::new(self.program())
             .with_callers_environment()
@@ -93,7 +93,7 @@ fn hosts(submission: &Submission) -> impl Iterator<Item = &str> {
     submission.options.get("ssh").map(String::as_str).unwrap_or_default().split(',').map(str::trim)
 }
 
-/// What neither a shell nor GNU parallel reads as anything else.
+/// True for text that neither a shell nor GNU parallel would interpret.
 fn is_host(text: &str) -> bool {
     let is_word = |word: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);

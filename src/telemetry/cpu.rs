@@ -1,4 +1,4 @@
-//! What the CPUs did: `/proc/stat`, all CPUs together, and the busiest single one.
+//! CPU time from `/proc/stat`: all CPUs together, and the busiest one.
 
 use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::Result;
@@ -8,10 +8,9 @@ use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
 use std::collections::BTreeMap;
 
-/// The source `cpu`.
 pub struct Cpu;
 
-/// Each column and where it comes from.
+/// Each column and its source.
 const FIGURES: [ColumnSource<ColumnDef, ProcStat>; 9] = [
     (columns::CPU_USER_NS, |stat| Some(stat.all.user)),
     (columns::CPU_NICE_NS, |stat| Some(stat.all.nice)),
@@ -41,7 +40,7 @@ impl Sampler for Cpu {
         let host = host.clone();
         let read = move || proc_stat::parse(&host.read("/proc/stat")?);
         read()?;
-        // Time in which each CPU had work until the row before, nanoseconds; empty before the first row.
+        // Busy time of each CPU until the previous row, nanoseconds; empty before the first row.
         let mut worked_ns = BTreeMap::new();
         Ok(Box::new(move || {
             let stat = read()?;
@@ -51,7 +50,7 @@ impl Sampler for Cpu {
     }
 }
 
-/// Work of the busiest CPU since the row before. One that came online meanwhile is left out.
+/// Busy time of the busiest CPU since the previous row, nanoseconds. Skips CPUs that came online meanwhile.
 fn fullest_ns(worked_ns: &mut BTreeMap<u32, u64>, stat: &ProcStat) -> Option<u64> {
     let now: BTreeMap<u32, u64> = stat.each.iter().map(|(number, times)| (*number, times.busy())).collect();
     let before = std::mem::replace(worked_ns, now);

@@ -1,7 +1,7 @@
-//! What the block devices of the stack did: `/proc/diskstats`, raw counters of each.
+//! Activity of the stack's block devices: raw counters of `/proc/diskstats`.
 //!
-//! A device that the kernel lists not, or keeps no account of, has no readings (`queue/iostats` is 0: its counters stand
-//! still, which is not "nothing happened").
+//! A device that the kernel does not list or account for has no readings (`queue/iostats` is 0: its counters stand
+//! still, which does not mean that nothing happened).
 
 use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::{Error, Result};
@@ -12,10 +12,9 @@ use crate::record::columns::{self, DeviceColumn};
 use crate::record::facts::DeviceFacts;
 use crate::record::seconds::{Value, device_prefixes};
 
-/// The source `diskstats`.
 pub struct Diskstats;
 
-/// Each column of a device but its name, and where it comes from.
+/// Each column of a device except its name, with its source.
 const FIGURES: [ColumnSource<DeviceColumn, DiskStats>; 12] = [
     (columns::DEVICE_READS, |stats| Some(stats.reads)),
     (columns::DEVICE_READ_BYTES, |stats| Some(stats.read_bytes)),
@@ -39,7 +38,7 @@ struct CountedDevice {
 }
 
 impl CountedDevice {
-    /// Whether a line is its. Hidden devices have no number; all their lines say 0 0.
+    /// True if a line belongs to it. Hidden devices have no number; all their lines say 0 0.
     fn is(&self, stats: &DiskStats) -> bool {
         (stats.major, stats.minor) == self.number && (self.number != (0, 0) || stats.name == self.name)
     }
@@ -70,7 +69,7 @@ impl Sampler for Diskstats {
             let own = identified(host, device);
             (known.iter().any(|stats| own.is(stats)) && accounts(host, device)).then_some(own)
         };
-        // One without counters is `None`.
+        // `None` for a device without counters.
         let devices: Vec<Option<CountedDevice>> = target.devices.iter().map(counted).collect();
         if devices.iter().all(Option::is_none) {
             let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
@@ -101,7 +100,7 @@ fn columns_of(prefix: &str) -> Vec<Column> {
     std::iter::once(columns::DEVICE_NAME.column(prefix)).chain(figures).collect()
 }
 
-/// Whether the kernel keeps account of the device. A partition's switch is its disk's.
+/// True if the kernel accounts I/O of the device. A partition depends on the switch of its disk.
 fn accounts(host: &Host, device: &DeviceFacts) -> bool {
     let folder = device.sysfs_folder();
     let switch = host
@@ -116,7 +115,6 @@ fn identified(host: &Host, device: &DeviceFacts) -> CountedDevice {
     CountedDevice { number, name: device.name.clone(), partition }
 }
 
-/// The counters of one device.
 fn counters(all: &[DiskStats], device: &CountedDevice) -> Result<DiskStats> {
     let found = all.iter().find(|stats| device.is(stats));
     let stats = found.ok_or_else(|| Error::host(format!("{} disappeared from /proc/diskstats", device.name)))?;
@@ -234,7 +232,7 @@ mod tests {
         assert!(reading().unwrap_err().to_string().contains("sda disappeared"));
     }
 
-    /// A loop device on a file, undone with the test.
+    /// A loop device on a file, detached at the end of the test.
     struct Loop(String);
     impl Drop for Loop {
         fn drop(&mut self) {

@@ -1,24 +1,24 @@
-//! Who holds the locks that backends wait for, and what the holder waits for itself.
+//! Who holds the locks that backends wait for, and what the holder itself waits for.
 //!
-//! A row lock is held until its transaction has committed, so a backend that waits for one often waits for another one's
-//! flush of the WAL: storage at one remove. `pg_blocking_pids` locks the server's table of locks for a moment, so it is
-//! asked at most once a second, only when a sample has just seen such a wait, and for [`MOST_ASKED`] backends at most.
+//! A row lock is held until its transaction has committed, so a backend waiting for one often waits indirectly for
+//! another's WAL flush. `pg_blocking_pids` briefly locks the server's lock table, so it is called at most once a
+//! second, only if a sample has just seen such a wait, and for [`MOST_ASKED`] backends at most.
 
 use super::APPLICATION_NAME;
 use crate::cluster::client::TextRow;
 use crate::error::{Error, Result};
 
-/// Class and event of a wait, as [`crate::record::trial::WaitCount`] has them. The names are the server's: `WALSync` is
+/// Class and event of a wait, as in [`crate::record::trial::WaitCount`]. The names are the server's: `WALSync` is
 /// `WalSync` from PostgreSQL 17 on.
 pub(super) type Wait = (String, String);
 
-/// Waiting backends that are asked for, picked at random where there are more.
+/// Waiting backends to query, picked at random if there are more.
 const MOST_ASKED: u32 = 32;
 
-/// Class and event where the holder is not known.
+/// Class and event if the holder is unknown.
 const UNKNOWN: &str = "Unknown";
 
-/// The class of waits for heavyweight locks, the only ones whose holder the server tells.
+/// The class of waits for heavyweight locks, the only ones whose holder the server reports.
 const LOCK: &str = "Lock";
 
 /// One backend in a sample.
@@ -26,14 +26,13 @@ const LOCK: &str = "Lock";
 pub(super) struct Backend {
     pid: i64,
     wait: Wait,
-    /// The process ids that it waits for; `None` where that was not asked.
+    /// Process ids of its blockers; `None` if not queried.
     blocked_by: Option<Vec<i64>>,
-    /// Whether it is one of the measured clients'.
+    /// True if it belongs to a measured client.
     is_client: bool,
 }
 
-/// All backends, one row each. The states are read before the holders are asked for: a lock may have been granted
-/// meanwhile.
+/// All backends, one row each. States are read before the holders are queried: a lock may have been granted meanwhile.
 pub(super) fn sql() -> String {
     format!(
         "SELECT pid, class, event, CASE WHEN class = '{LOCK}' AND nth <= {MOST_ASKED} THEN pg_blocking_pids(pid) END, client \
@@ -44,18 +43,18 @@ pub(super) fn sql() -> String {
     )
 }
 
-/// What a backend waits for.
+/// The wait of a backend.
 ///
-/// The column `state` is not asked for: the view reads it a moment before the wait (`pg_stat_get_activity` copies all
-/// states first), so that a busy server shows backends that are idle and wait for a WAL sync. The wait is the newer
-/// truth. A backend between statements waits for its client (`Client`, `ClientRead`), in a transaction or not; one that
-/// waits for nothing uses the CPU.
+/// The column `state` is not used: the view reads it a moment before the wait (`pg_stat_get_activity` copies all states
+/// first), so that a busy server shows idle backends waiting for a WAL sync. The wait is more recent. A backend between
+/// statements waits for its client (`Client`, `ClientRead`), in a transaction or not; one that waits for nothing uses
+/// the CPU.
 pub(super) fn wait(class: Option<&str>, event: Option<&str>) -> Wait {
     let class = class.unwrap_or("CPU");
     (class.to_owned(), event.unwrap_or(class).to_owned())
 }
 
-/// Whether this is a wait for a heavyweight lock.
+/// True for a wait for a heavyweight lock.
 pub(super) fn is_lock(wait: &Wait) -> bool {
     wait.0 == LOCK
 }
@@ -80,16 +79,16 @@ pub(super) fn backend(row: &TextRow) -> Result<Backend> {
     })
 }
 
-/// What the backend at the end of the queue was doing, for each client that waits for a lock and was asked for.
+/// The wait of the backend at the end of the queue, for each client that waits for a lock and was queried.
 pub(super) fn holders(backends: &[Backend]) -> Vec<Wait> {
     let asked = backends.iter().filter(|backend| backend.is_client && backend.blocked_by.is_some());
     asked.map(|backend| root(backends, backend).unwrap_or_else(|| wait(Some(UNKNOWN), None))).collect()
 }
 
-/// The wait at the end of the chain; `None` where the chain ends in the dark or never.
+/// The wait at the end of the chain; `None` if the chain is incomplete or circular.
 fn root(backends: &[Backend], waiting: &Backend) -> Option<Wait> {
     let mut at = waiting;
-    // No chain without a circle is longer than there are backends.
+    // A chain without a circle is no longer than the number of backends.
     for _ in 0..backends.len() {
         // Process id 0 is a prepared transaction.
         let holder = at.blocked_by.as_ref()?.iter().find(|pid| **pid != 0)?;

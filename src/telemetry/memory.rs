@@ -1,4 +1,4 @@
-//! Where the memory is and what was moved: `/proc/meminfo` and `/proc/vmstat`.
+//! Memory use and paging: `/proc/meminfo` and `/proc/vmstat`.
 
 use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::Result;
@@ -9,10 +9,9 @@ use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::Row;
 
-/// The source `memory`.
 pub struct Memory;
 
-/// Each column of `/proc/meminfo` and where it comes from.
+/// Each column of `/proc/meminfo` and its source.
 const HELD: [ColumnSource<ColumnDef, Meminfo>; 6] = [
     (columns::MEM_DIRTY_BYTES, |memory| memory.dirty_bytes),
     (columns::MEM_WRITEBACK_BYTES, |memory| memory.writeback_bytes),
@@ -22,7 +21,7 @@ const HELD: [ColumnSource<ColumnDef, Meminfo>; 6] = [
     (columns::MEM_SWAP_USED_BYTES, Meminfo::swap_used_bytes),
 ];
 
-/// Each column of `/proc/vmstat` and where it comes from.
+/// Each column of `/proc/vmstat` and its source.
 const MOVED: [ColumnSource<ColumnDef, Vmstat>; 4] = [
     (columns::VM_PAGE_IN_BYTES, |moved| moved.page_in_bytes),
     (columns::VM_PAGE_OUT_BYTES, |moved| moved.page_out_bytes),

@@ -1,20 +1,19 @@
-//! Raw counters with time stamps, once a second, gaps marked; and what the backends wait for, ten times a second.
+//! Raw counters with timestamps, once a second, gaps marked; and the wait events of backends, ten times a second.
 //!
-//! A sampler is one file and one line in [`ALL`]. It reads raw counters and stores them raw: rates, percentiles and
-//! cases are for `analyse`. Columns have the same name and meaning in every trial; those of devices are named by the nodes
-//! of the stack. What is not there is absent.
+//! A sampler is one file and one line in [`ALL`]. It stores raw counters: rates, percentiles and cases are for
+//! `analyse`. Columns have the same name and meaning in every trial; those of devices are named after the nodes of the
+//! stack. Missing readings are absent.
 //!
 //! Cost, measured with 300 processes and 16 clients on 2 virtual CPUs (release build, PostgreSQL 15): 1.8 ms of CPU for
-//! a row of all sources, 0.7 ms a second for the waits, together 0.25 % of a core. The server's own share of answering
-//! is not in that.
+//! a row of all sources, 0.7 ms per second for the waits, together 0.25 % of a core, excluding the server's own work.
 //!
 //! # Add a sampler
 //!
-//! Its columns in `record::columns`, with name, unit, kind and meaning; then its file here and its `mod` and `ALL`
-//! lines; it pairs each column with where its value comes from. Analysis asks `Seconds` by the same definition and
-//! lists the column in `analyse::trial::reads`; one that it does not read stands in `KEPT_FOR_READERS` of
-//! `tests/house/columns.rs`, with the reason why people want it. It speaks SQL, so it uses the cluster's client, and
-//! nothing else of it.
+//! Define its columns in `record::columns`, with name, unit, kind and meaning; then add its file here and its `mod` and
+//! `ALL` lines; the file pairs each column with the source of its value. Analysis looks columns up in `Seconds` by the
+//! same definition and lists them in `analyse::trial::reads`; a column that it does not read is listed in
+//! `KEPT_FOR_READERS` of `tests/house/columns.rs`, with the reason why people want it. For SQL it uses the cluster's
+//! client, and nothing else of the cluster room.
 
 pub(crate) mod cpu;
 pub(crate) mod diskstats;
@@ -40,9 +39,9 @@ use crate::record::seconds::{Row, Value};
 use crate::record::stack::GroundName;
 use std::time::Duration;
 
-/// Every sampler, in the order of the columns.
+/// Every sampler, in column order.
 ///
-/// PostgreSQL comes last: a server that answers late delays no other source's reading of the same second.
+/// PostgreSQL comes last: a slow server delays no other source's reading of the same second.
 pub const ALL: &[&dyn Sampler] = &[
     &diskstats::Diskstats,
     &cpu::Cpu,
@@ -53,48 +52,46 @@ pub const ALL: &[&dyn Sampler] = &[
     &postgres::Postgres,
 ];
 
-/// By this name pgstrata's own connections to the server are known (`application_name`), so that they are not counted
-/// as clients.
+/// Identifies pgstrata's own connections to the server (`application_name`), so that they are not counted as clients.
 pub(crate) const APPLICATION_NAME: &str = "pgstrata";
 
-/// What there is to sample in one trial.
+/// The objects to sample in one trial.
 #[derive(Debug, Clone, Default)]
 pub struct Target {
-    /// The block devices of the stack, by the names of their nodes.
+    /// The block devices of the stack, by node name.
     pub devices: Vec<(GroundName, DeviceFacts)>,
-    /// The ZFS pools that it stands on, by name.
+    /// ZFS pools below it, by name.
     pub pools: Vec<String>,
-    /// How to reach the server; `None` where the workload runs without one.
+    /// The server's address; `None` if the workload runs without one.
     pub server: Option<ServerAddress>,
 }
 
 /// One source of counters.
 pub trait Sampler: Sync {
-    /// Its name: `diskstats`.
+    /// Name of the source: `diskstats`.
     fn name(&self) -> &'static str;
     /// One sentence for the manual.
     fn doc(&self) -> &'static str;
-    /// Its columns for a target.
     fn columns(&self, target: &Target) -> Vec<Column>;
-    /// Gets ready to read. `Ok(None)` with nothing to say is not allowed: a source that is absent says why.
+    /// Prepares for reading. An absent source must return an error that says why.
     ///
     /// # Errors
     /// Why there is nothing to read (no such file in this kernel, server unreachable): becomes a gap with this reason.
     fn open(&self, host: &Host, target: &Target) -> Result<Reading>;
 }
 
-/// Reads all counters of an open source now, one value (or none) for each of the sampler's columns, in their order. An error
-/// says why this second has none: it becomes a gap.
+/// Reads all counters of an open source now, one value (or none) for each of the sampler's columns, in order. An error
+/// becomes a gap for this second.
 pub type Reading = Box<dyn FnMut() -> Result<Row> + Send>;
 
-/// Connections to the server that are held during a measurement: the sampler `postgres` and the waits have one each.
+/// Connections to the server during a measurement: one for the sampler `postgres`, one for the waits.
 pub(crate) const CONNECTIONS: u64 = 2;
 
-/// How long the server may be silent: longer would cost all sources the next tick.
+/// Limit for the server's answer: beyond it all sources would miss the next tick.
 const ANSWER_LIMIT: Duration = Duration::from_millis(900);
 
-/// A connection for statistics: known by [`APPLICATION_NAME`], and giving up a query that a hanging server does not
-/// answer before the next second.
+/// A connection for statistics: identified by [`APPLICATION_NAME`], with a timeout for hanging servers before the next
+/// second.
 fn connect(address: &ServerAddress) -> Result<Client> {
     let mut client = Client::connect(address, ANSWER_LIMIT)?;
     client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
@@ -102,10 +99,10 @@ fn connect(address: &ServerAddress) -> Result<Client> {
     Ok(client)
 }
 
-/// A column and its value in what was read of its source.
+/// A column and how to compute it from a source reading.
 type ColumnSource<C, S> = (C, fn(&S) -> Option<u64>);
 
-/// A whole number, where there is one.
+/// A whole number, if present.
 fn count(number: impl Into<Option<u64>>) -> Option<Value> {
     number.into().map(Value::Count)
 }

@@ -1,12 +1,12 @@
-//! What the server did: its statistics views, raw counters, from whichever version runs (12 to 18).
+//! The server's activity: raw counters of its statistics views, in versions 12 to 18.
 //!
-//! One query a second on a connection of its own. Backends hand their counts over at the end of a transaction, but at
-//! most once a second (`PGSTAT_MIN_INTERVAL`), so that a row may lag by about that much; the position in the WAL
-//! (`pg_wal_lsn_bytes`) is exact at its moment. The counts hold what pgstrata's own connections did: one transaction a
-//! second here, ten from [`super::waits`].
+//! One query per second on a connection of its own. Backends report their counts at the end of a transaction, but at
+//! most once a second (`PGSTAT_MIN_INTERVAL`), so a row may lag by about that much; the WAL position
+//! (`pg_wal_lsn_bytes`) is exact. The counts include pgstrata's own connections: one transaction per second here, ten
+//! from [`super::waits`].
 //!
-//! A figure that the version does not have, or that its settings keep from being counted (times of WAL writes and syncs
-//! without `track_wal_io_timing`), is absent.
+//! A figure is absent if the version does not have it or settings disable it (times of WAL writes and syncs without
+//! `track_wal_io_timing`).
 
 mod statistics;
 
@@ -21,7 +21,6 @@ use crate::record::column::Column;
 use crate::record::seconds::Row;
 use statistics::STATISTICS;
 
-/// The source `postgres`.
 pub struct Postgres;
 
 struct StatisticsSession {
@@ -44,7 +43,7 @@ impl Sampler for Postgres {
 
     fn open(&self, _host: &Host, target: &Target) -> Result<Reading> {
         let address = target.server.clone().ok_or_else(|| Error::host("the workload runs without a server"))?;
-        // `None` after a failure: the next reading connects anew.
+        // `None` after a failure: the next reading reconnects.
         let mut session = Some(StatisticsSession::begin(&address)?);
         Ok(Box::new(move || {
             let mut open = session.take().map_or_else(|| StatisticsSession::begin(&address), Ok)?;
@@ -66,7 +65,7 @@ impl StatisticsSession {
     }
 }
 
-/// The one row of the answer to [`statistics_sql`]: a whole number or none for each figure.
+/// The single row of [`statistics_sql`]: a whole number or none for each figure.
 fn values(rows: &[TextRow]) -> Result<Row> {
     let [row] = rows else {
         return Err(Error::tool(format!("the server's statistics returned {} rows, expected 1", rows.len())));

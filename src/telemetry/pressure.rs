@@ -1,4 +1,4 @@
-//! How long tasks stalled for CPU, storage and memory: `/proc/pressure`, total microseconds.
+//! Time that tasks stalled for CPU, storage and memory: `/proc/pressure`, total microseconds.
 
 use super::{Reading, Sampler, Target, count};
 use crate::error::{Error, Result};
@@ -7,10 +7,9 @@ use crate::parse::pressure;
 use crate::record::column::Column;
 use crate::record::columns::{self, ColumnDef};
 
-/// The source `pressure`.
 pub struct Pressure;
 
-/// What tasks wait for, with the columns of its `some` and its `full`.
+/// Resources that tasks wait for, with the columns for `some` and `full`.
 const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
     ("cpu", [columns::PSI_CPU_SOME_US, columns::PSI_CPU_FULL_US]),
     ("io", [columns::PSI_IO_SOME_US, columns::PSI_IO_FULL_US]),

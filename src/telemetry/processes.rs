@@ -1,17 +1,17 @@
-//! The five busiest kernel threads and processes since the row before, and what programs took that are not part of the run:
-//! their CPU clocks and `/proc/PID/stat`.
+//! The five busiest kernel threads and processes since the previous row, and the CPU time of programs outside the run:
+//! from CPU clocks and `/proc/PID/stat`.
 //!
-//! One btrfs worker at 100 % of a CPU explains a slow filesystem better than any average. Processes of one name count
-//! as one (all of `postgres`, all of `pgbench`), threads of the kernel each for itself under the name that the kernel
-//! gives them at the end of the second: a worker's name tells what it worked on. pgstrata is among them. What ended
-//! between two rows is not seen; what began is counted from its begin.
+//! One btrfs worker at 100 % of a CPU explains a slow filesystem better than any average. Processes of the same name
+//! count as one (all of `postgres`, all of `pgbench`); kernel threads count individually, under their name at the end
+//! of the second: a worker's name shows what it worked on. pgstrata is included. Processes that ended between two rows
+//! are missed; new ones are counted from their start.
 //!
-//! A process is the run's when pgstrata started it, or a process of the run did: the server and its backends, pgbench,
-//! mkfs. Threads of the kernel work for whoever asks, so they are nobody's.
+//! A process belongs to the run if pgstrata or a process of the run started it: the server and its backends, pgbench,
+//! mkfs. Kernel threads work for everybody, so they belong to nobody.
 //!
-//! Cost: the CPU clocks of all processes are read, and the names only of those that ran; see
-//! [`crate::host::processes::cpu_times`]. 1.0 ms of CPU for 300 processes (release build, 2 virtual CPUs of an AMD EPYC,
-//! Linux 6.18), which is 0.1 % of a core at one row a second.
+//! Cost: reads the CPU clocks of all processes, and the names of those that ran; see
+//! [`crate::host::processes::cpu_times`]. 1.0 ms of CPU for 300 processes (release build, 2 virtual CPUs of an AMD
+//! EPYC, Linux 6.18), which is 0.1 % of a core at one row per second.
 
 use super::{Reading, Sampler, Target};
 use crate::error::Result;
@@ -22,13 +22,12 @@ use crate::record::columns::{self, ColumnDef, TOP};
 use crate::record::seconds::Value;
 use std::collections::HashMap;
 
-/// The source `processes`.
 pub struct Processes;
 
-/// Two for each of them, and two for the others.
+/// Two for each of the busiest, and two for other programs.
 const COLUMNS: usize = 2 * TOP + 2;
 
-/// Whoever used less CPU time between two rows is not even asked for a name.
+/// Less CPU time between two rows than this is not worth looking up a name.
 const NOTEWORTHY_NS: u64 = 100_000;
 
 /// CPU time by pid, nanoseconds.
@@ -72,22 +71,22 @@ impl Sampler for Processes {
     }
 }
 
-/// CPU time that processes used between two readings.
+/// CPU time used between two readings.
 struct Used {
     comm: String,
-    /// The thread of the kernel that this is; processes of one name are one.
+    /// Id of the kernel thread; `None` for processes, which are merged by name.
     kernel_thread: Option<u32>,
-    /// Whether it is of this run.
+    /// True if it belongs to the run.
     ours: bool,
     ns: u64,
 }
 
-/// Whoever used CPU time worth noting between the two readings. `own` is pgstrata's pid.
+/// Processes with noteworthy CPU time between the two readings. `own` is pgstrata's pid.
 fn used(before: &ProgramTimes, after: &ProgramTimes, own: u32, named: impl Fn(u32) -> Option<Named>) -> Vec<Used> {
     let mut used: HashMap<(String, Option<u32>, bool), u64> = HashMap::new();
     let mut known = HashMap::from([(0, false), (1, false), (own, true)]);
     for (pid, time) in after {
-        // A clock that went back is another process's with the same pid: it counts from its begin.
+        // A clock that went back belongs to another process with a reused pid: count from its start.
         let used_ns = before.get(pid).and_then(|before| time.checked_sub(*before)).unwrap_or(*time);
         if used_ns < NOTEWORTHY_NS {
             continue;
@@ -100,14 +99,14 @@ fn used(before: &ProgramTimes, after: &ProgramTimes, own: u32, named: impl Fn(u3
     used.into_iter().map(|((comm, kernel_thread, ours), ns)| Used { comm, kernel_thread, ours, ns }).collect()
 }
 
-/// Whether a process descends from one that is known to be ours. What is found out of its ancestors is kept in `known`.
+/// True if a process descends from one known to be ours. Caches its ancestors in `known`.
 fn is_ours(pid: u32, known: &mut HashMap<u32, bool>, named: impl Fn(u32) -> Option<Named>) -> bool {
     let (mut way, mut at) = (Vec::new(), pid);
     let ours = loop {
         if let Some(known) = known.get(&at) {
             break *known;
         }
-        // Pids that were used again while we climb could make a ring.
+        // Pids reused during the climb could form a ring.
         let parent = named(at).filter(|_| !way.contains(&at));
         let Some(Named { parent, .. }) = parent else { break false };
         way.push(at);
@@ -117,7 +116,7 @@ fn is_ours(pid: u32, known: &mut HashMap<u32, bool>, named: impl Fn(u32) -> Opti
     ours
 }
 
-/// Names with their CPU time, nanoseconds, most first, at most [`TOP`].
+/// Names with their CPU time, nanoseconds, busiest first, at most [`TOP`].
 fn busiest(used: &[Used]) -> Vec<(String, u64)> {
     let mut by_name: HashMap<(&str, Option<u32>), u64> = HashMap::new();
     for one in used {
@@ -129,7 +128,7 @@ fn busiest(used: &[Used]) -> Vec<(String, u64)> {
     names
 }
 
-/// CPU time of all programs that are not part of the run, nanoseconds, and the name of those that took most of it.
+/// CPU time of all programs outside the run, nanoseconds, and the name with the largest share.
 fn others(used: &[Used]) -> (Option<String>, u64) {
     let others = || used.iter().filter(|one| !one.ours && one.kernel_thread.is_none());
     let most = others().max_by_key(|one| (one.ns, &one.comm));
@@ -144,7 +143,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Pids below 100 are processes, the others threads of the kernel, with these names.
+    /// Pids below 100 are processes, the others kernel threads, with these names.
     fn names<'a, const N: usize>(names: [(u32, &'a str); N]) -> impl Fn(u32) -> Option<Named> + 'a {
         move |pid| {
             let (_, comm) = names.iter().find(|(named, _)| *named == pid)?;
@@ -191,7 +190,8 @@ mod tests {
 
     #[test]
     fn what_pgstrata_started_is_no_other_program_and_the_kernel_is_nobodys() {
-        // A server that we started (7) with a backend (8), a pgbench (9), a neighbour's server (20, 21), ours is 5.
+        // A server that we (5) started (7) with a backend (8), a pgbench (9), and another server on the machine (20,
+        // 21).
         let parents = [(5, 3), (7, 5), (8, 7), (9, 5), (20, 1), (21, 20), (3, 1), (30, 31), (31, 30)];
         let comms = [(8, "postgres"), (21, "postgres"), (9, "pgbench"), (3, "make"), (5, "pgstrata"), (100, "kswapd0")];
         let named = |pid: u32| {
@@ -258,7 +258,7 @@ mod tests {
         let each = (thread_cpu_us() - begun) / rounds;
         let processes = cpu_times(&Host::this()).unwrap().len();
         println!("one reading of {processes} processes costs {each} us of CPU");
-        // Only a fault of a whole class (reading every thread, say) would reach this in any build on any machine.
+        // Only a gross error (such as reading every thread) would exceed this in any build on any machine.
         assert!(each < 1000 * processes as u64, "{each} us for {processes} processes");
     }
 }

@@ -1,9 +1,9 @@
-//! The ticker: one row of all sources a second, on one thread, aligned to the start of the measurement.
+//! The ticker: one row of all sources per second, on one thread, aligned to the start of the measurement.
 //!
-//! Tick `k` is due at start + `k` seconds, `k` = 0 being the baseline that the counters are compared with. Deadlines
-//! are absolute, so that nothing drifts. A tick that would come more than [`LATE`] after its moment is not taken: its
-//! row is missing, and a gap of [`CLOCK`] says so. A source that fails leaves its columns empty in that row, and a gap
-//! says why. Absent on purpose: rates, and where the rows go.
+//! Tick `k` is due at start + `k` seconds; `k` = 0 is the baseline for the counters. Deadlines are absolute, so nothing
+//! drifts. A tick that would be more than [`LATE`] late is skipped: its row is missing, and a gap of [`CLOCK`] records
+//! that. A failing source leaves its columns empty in that row, with a gap that gives the reason. Not here: rates, and
+//! where the rows go.
 
 use super::{Reading, Sampler, Target};
 use crate::error::{Error, Result};
@@ -18,26 +18,26 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Name of the source of gaps that concern all sources: a tick that was missed.
+/// Source name of gaps that concern all sources: a missed tick.
 pub const CLOCK: &str = "clock";
 
-/// How much later than its moment a tick may come.
+/// Largest delay of a tick.
 pub const LATE: Duration = Duration::from_millis(500);
 
-/// When a measurement is stopped this close before a tick, the tick is still waited for: a workload of 60 s ends a
-/// moment before or after its 60th second, and that second should have its row.
+/// If a measurement stops this close before a tick, that tick is still awaited: a workload of 60 s ends just before or
+/// after its 60th second, and that second should have its row.
 const LAST_TICK_WITHIN: Duration = Duration::from_millis(250);
 
-/// How much later than now an operation may seem to have begun.
+/// How far in the future an operation may seem to have begun.
 const CLOCKS_DIFFER_US: u64 = 500_000;
 
-/// How long the backends of clients that have ended may take to end, too, and to tell what they have counted.
+/// How long backends may take to exit after their clients, and to report their counts.
 const BACKENDS_END_WITHIN: Duration = Duration::from_millis(100);
 
-/// How often the stop flag is looked at.
+/// How often the stop flag is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// When the measurement began, on both clocks.
+/// Start of the measurement, on both clocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     /// Wall clock, microseconds since 1970-01-01 UTC.
@@ -57,26 +57,26 @@ impl Began {
 pub struct Tick {
     /// Seconds since the measurement began; 0 is the baseline.
     pub second: u64,
-    /// When it was really read: start plus monotonic time, so that a step of the wall clock does not show.
+    /// Actual time of the reading: start plus monotonic time, so that steps of the wall clock do not show.
     pub wall_us: u64,
     /// One reading, or none, for each column of [`Recorder::columns`].
     pub values: Row,
 }
 
-/// What the ticker leaves behind beside the rows.
+/// Results of the ticker besides the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
     /// The columns of every [`Tick::values`].
     pub columns: Vec<Column>,
-    /// Holes: by source, in the order of the sources, the clock last.
+    /// Gaps by source, in the order of the sources, the clock last.
     pub gaps: Vec<Gap>,
-    /// What the counters of [`of_load`] grew by from the first reading to one after the load.
+    /// Growth of the counters of [`of_load`] from the first reading to one after the load.
     pub load_counts: BTreeMap<String, u64>,
     /// How far the wall clock was set meanwhile, microseconds.
     pub clock_step_us: i64,
-    /// CPU time that the ticking cost, microseconds.
+    /// CPU time spent ticking, microseconds.
     pub cpu_us: u64,
-    /// Of that, what each source cost.
+    /// The part of each source in that.
     pub cpu_us_by: Vec<(&'static str, u64)>,
 }
 
@@ -88,19 +88,19 @@ pub struct Recorder {
 struct Source {
     name: &'static str,
     width: usize,
-    /// What is read, or why there is nothing to read.
+    /// The reading, or why there is none.
     reading: Result<Reading>,
     gaps: Gaps,
-    /// CPU time that it has cost, microseconds.
+    /// CPU time spent on it, microseconds.
     cpu_us: u64,
 }
 
-/// Gaps of one source, runs of missing rows merged.
+/// Gaps of one source, with runs of missing rows merged.
 #[derive(Default)]
 struct Gaps(Vec<Gap>);
 
 impl Recorder {
-    /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap says why.
+    /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap gives the reason.
     #[must_use]
     pub fn open(samplers: &[&dyn Sampler], host: &Host, target: &Target) -> Recorder {
         let mut columns = Vec::new();
@@ -120,18 +120,17 @@ impl Recorder {
         Recorder { sources, columns }
     }
 
-    /// The columns of every row.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Ticks until `stop` is set, each row into `sink`. Blocks; belongs on a thread of its own.
+    /// Ticks until `stop` is set, passing each row to `sink`. Blocks; run it on a thread of its own.
     ///
-    /// Ticks begin at `began`, before the workload starts. When its first operation began is told late (pgbench holds back
-    /// its log; files are prepared first): until `first_operation_us` knows it (wall clock), ticks are held. Then the last
-    /// one at or before it is the baseline, second 0, earlier ones are dropped, and further ticks are due whole seconds after
-    /// it, as the client's seconds are.
+    /// Ticks begin at `began`, before the workload starts. The start of its first operation may become known late
+    /// (pgbench buffers its log; files are prepared first): until `first_operation_us` returns it (wall clock), ticks
+    /// are held. Then the last tick at or before it is the baseline, second 0; earlier ones are dropped, and further
+    /// ticks are due whole seconds after it, like the client's seconds.
     pub fn record(
         mut self,
         began: Began,
@@ -143,7 +142,7 @@ impl Recorder {
         let mut clock = Gaps::default();
         let (mut held, mut first_row) = (Vec::new(), None);
         let mut number = 0;
-        // A first operation that lies in the future was timed by another clock, or the clock was set: it is taken to begin at once.
+        // A first operation in the future was timed by another clock, or the clock was set: assume that it begins now.
         let told = OnceCell::new();
         let delay_us = || {
             let first_us = first_operation_us()?;
@@ -162,7 +161,7 @@ impl Recorder {
             let since = now().duration_since(began.at);
             let late = now().saturating_duration_since(due(number));
             if late > LATE {
-                // Bounded reasons, so that the runs of missing rows merge.
+                // Few distinct reasons, so that runs of missing rows merge.
                 clock.add(CLOCK, number, format!("the reading was more than {} ms late", LATE.as_millis()));
             } else {
                 let values = self.row(number);
@@ -192,7 +191,7 @@ impl Recorder {
         Recording { columns: self.columns, gaps, load_counts, clock_step_us, cpu_us, cpu_us_by }
     }
 
-    /// What the counters of [`of_load`] grew by; those that cannot be read again, or fell, are left out.
+    /// Growth of the counters of [`of_load`], without those that cannot be read again, or fell.
     fn grown_since(&mut self, first: &[Option<Value>]) -> BTreeMap<String, u64> {
         let mut grown = BTreeMap::new();
         let mut columns = self.columns.iter().zip(first);
@@ -222,14 +221,15 @@ impl Recorder {
     }
 }
 
-/// Whether a counter is set against another over the whole load: a flush against the sync that asked for it, WAL against commits.
+/// True if a counter is compared with another over the whole load: flushes with the syncs behind them, WAL with
+/// commits.
 fn of_load(column: &str) -> bool {
     let of_server = [columns::PG_WAL_SYNCS, columns::PG_WAL_RECORDS, columns::PG_XIDS];
     of_server.iter().any(|known| known.name == column) || columns::DEVICE_FLUSHES.includes(column)
 }
 
-/// How far the wall clock was set from the beginning to the end; or how far another clock is ahead, by which the first
-/// operation lies outside.
+/// How far the wall clock was set between beginning and end; or how far another clock is ahead, if the first operation
+/// lies outside.
 fn clock_step_us(began: Began, ended: Began, first_operation_us: Option<u64>) -> i64 {
     let [began_us, ended_us] = [began, ended].map(|it| i128::from(it.wall_us));
     let step_us = ended_us - began_us - i128::from(micros(ended.at.duration_since(began.at)));
@@ -245,7 +245,7 @@ fn whole_seconds(us: u64) -> u64 {
     us / 1_000_000
 }
 
-/// Hands over what was held, numbered from the baseline; what came before it is dropped.
+/// Passes on the held ticks, numbered from the baseline; drops earlier ones.
 fn hand_over(held: &mut Vec<Tick>, baseline: u64, sink: &mut dyn FnMut(Tick)) {
     for tick in held.drain(..) {
         if let Some(second) = tick.second.checked_sub(baseline) {
@@ -254,7 +254,7 @@ fn hand_over(held: &mut Vec<Tick>, baseline: u64, sink: &mut dyn FnMut(Tick)) {
     }
 }
 
-/// A gap, numbered from the baseline; `None` where it ended before that.
+/// A gap, numbered from the baseline; `None` if it ended before that.
 fn after(gap: Gap, baseline: u64) -> Option<Gap> {
     let Some(first) = gap.second else { return Some(gap) };
     let rows = (first + gap.rows).checked_sub(baseline.max(first)).filter(|rows| *rows > 0)?;
@@ -262,7 +262,7 @@ fn after(gap: Gap, baseline: u64) -> Option<Gap> {
 }
 
 impl Source {
-    /// One value or none for each column of this source, whatever happens.
+    /// One value or none for each column of this source, even after errors.
     fn sample(&mut self, second: u64) -> Vec<Option<Value>> {
         let Ok(reading) = &mut self.reading else { return vec![None; self.width] };
         let (got, wanted) = match reading() {
@@ -295,8 +295,7 @@ fn reason(error: &Error) -> String {
     error.chain() + &hint
 }
 
-/// Waits for a moment; `false` when it is stopped well before. Moments that have passed are never skipped, so that those
-/// missed are counted.
+/// Waits for a moment; `false` if stopped well before. Past moments are never skipped, so that missed ones are counted.
 fn wait_until(moment: &dyn Fn() -> Instant, stop: &AtomicBool) -> bool {
     loop {
         let left = moment().saturating_duration_since(now());
@@ -317,7 +316,7 @@ mod tests {
     use crate::telemetry::{ALL, count};
     use std::sync::atomic::AtomicU64;
 
-    /// A source whose reading number `n` (from 0) is what the function makes of `n`.
+    /// A source whose reading number `n` (from 0) is computed by the function.
     struct Fake {
         name: &'static str,
         sample: fn(u64) -> Result<Row>,
@@ -350,8 +349,8 @@ mod tests {
         Gap { source: source.to_owned(), second, rows, reason: reason.to_owned() }
     }
 
-    /// Records on a measurement that began `ago` and stops with the row `last`, or a later one where a busy machine
-    /// missed that.
+    /// Records a measurement that began `ago` and stops with the row `last`, or a later one if a busy machine missed
+    /// that.
     fn run(samplers: &[&dyn Sampler], host: &Host, ago: Duration, last: u64) -> (Vec<Tick>, Recording) {
         let stop = AtomicBool::new(false);
         let at = now().checked_sub(ago).unwrap();
@@ -468,8 +467,8 @@ mod tests {
         assert!(ticks[1].wall_us >= 1_000_000_000 + 2_000_000, "{}", ticks[1].wall_us);
     }
 
-    /// Ticks of a measurement whose first operation is after `delay_us`, told when `told` readings were taken, until the one
-    /// with the number `last`: second, and microseconds since it began.
+    /// Ticks of a measurement whose first operation begins after `delay_us` and becomes known after `told` readings,
+    /// until tick `last`: second, and microseconds since the measurement began.
     fn told_late(delay_us: u64, told: u64, last: u64) -> (Vec<(u64, u64)>, Recording) {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         TAKEN.store(0, Ordering::SeqCst);
@@ -545,7 +544,7 @@ mod tests {
         let at = |name: &str| recording.columns.iter().position(|column| column.name == name).unwrap();
         assert!(matches!(last.values[at(columns::CPU_USER_NS.name)], Some(Value::Count(1..))));
         assert!(matches!(last.values[at(columns::MEM_AVAILABLE_BYTES.name)], Some(Value::Count(1..))));
-        // No stack and no server were given: those two must be marked absent, with their reasons.
+        // Without stack and server these two must be marked absent, with their reasons.
         for source in ["diskstats", "postgres"] {
             let gap = recording.gaps.iter().find(|gap| gap.source == source).unwrap();
             assert_eq!((gap.second, gap.rows), (None, rows), "{gap:?}");

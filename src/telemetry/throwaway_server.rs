@@ -1,6 +1,6 @@
-//! For tests: a PostgreSQL in a folder of its own that ends with the test, whatever becomes of it.
+//! For tests: a PostgreSQL in a folder of its own that always ends with the test.
 //!
-//! Every installation in Debian's place is used, and those in the folders (`...:...`) of the environment variable
+//! Uses every installation in Debian's location, and those in the folders (`...:...`) of the environment variable
 //! `PGSTRATA_TEST_POSTGRES`.
 
 use crate::cluster::client::ServerAddress;
@@ -17,7 +17,7 @@ pub(super) struct ThrowawayServer {
     folder: tempfile::TempDir,
 }
 
-/// The programs' folders of all installations; prints why there is nothing to test where there is none.
+/// The program folders of all installations; prints a message if there are none.
 pub(super) fn installations() -> Vec<PathBuf> {
     let named = std::env::var_os("PGSTRATA_TEST_POSTGRES").unwrap_or_default();
     let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -32,7 +32,7 @@ pub(super) fn installations() -> Vec<PathBuf> {
 }
 
 impl ThrowawayServer {
-    /// Starts a server with these further settings (`-c name=value`).
+    /// Starts a server with these additional settings (`-c name=value`).
     pub(super) fn start(bin: &Path, settings: &str) -> ThrowawayServer {
         let host = Host::this();
         let user = server_user(&host).unwrap();
@@ -54,7 +54,6 @@ impl ThrowawayServer {
         self.run(psql.arg(self.folder.path()).args(["-U", "postgres", "-d", "postgres", "-c", sql]))
     }
 
-    /// Runs pgbench on the database `postgres`.
     pub(super) fn pgbench(&self, args: &[&str]) -> String {
         let pgbench = Command::new(self.bin.join("pgbench")).arg("-h").arg(self.folder.path());
         self.run(pgbench.args(["-U", "postgres"]).args(args).arg("postgres"))

@@ -1,10 +1,10 @@
-//! What the clients' backends wait for: `pg_stat_activity` ten times a second, on a thread and connection of its own.
+//! Wait events of the clients' backends: `pg_stat_activity` ten times a second, on a thread and connection of its own.
 //!
-//! Counted are the backends of clients (`backend_type = 'client backend'`), without pgstrata's own connections
-//! ([`APPLICATION_NAME`]). A sample that could not be taken, or came too late for its moment, does not count. After the first
-//! sample of a second that has seen a wait for a lock it is asked who holds the locks ([`super::lock_holders`]).
+//! Counts client backends (`backend_type = 'client backend'`), without pgstrata's own connections
+//! ([`APPLICATION_NAME`]). A failed or late sample does not count. After the first sample in a second that shows a wait
+//! for a lock, the holders of locks are queried ([`super::lock_holders`]).
 //!
-//! Read is the function below the view `pg_stat_activity`, which joins databases and roles to it that nobody asks for.
+//! Queries the function below the view `pg_stat_activity`; the view's joins to databases and roles are not needed.
 
 use super::lock_holders::{self, Wait, holders};
 use super::{APPLICATION_NAME, connect};
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Samples a second aimed at.
+/// Target number of samples per second.
 pub const PER_SECOND: u32 = 10;
 
-/// What the sampling leaves behind.
+/// Results of the sampling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waits {
     pub figures: WaitFigures,
@@ -28,10 +28,10 @@ pub struct Waits {
     pub cpu_us: u64,
 }
 
-/// Samples until `stop` is set. Blocks; belongs on a thread of its own. A connection that breaks is made anew.
+/// Samples until `stop` is set. Blocks; run it on a thread of its own. Reconnects after errors.
 ///
 /// # Errors
-/// When not one sample could be taken, with the server's last words.
+/// When not a single sample could be taken, with the server's last message.
 pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
     let cpu_before = thread_cpu_us();
     let sql = activity_sql();
@@ -57,7 +57,7 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
                 trouble = error;
             }
         }
-        // Moments that passed meanwhile are skipped: two samples at once would count one moment twice.
+        // Skips moments that have passed meanwhile: two samples at once would count one moment twice.
         due = due.saturating_add(1).max(elapsed_steps(begun.elapsed(), step).saturating_add(1));
         sleep((begun + step * due).saturating_duration_since(now()));
     }
@@ -74,7 +74,7 @@ fn elapsed_steps(elapsed: Duration, step: Duration) -> u32 {
 /// One sample.
 #[derive(Debug, Default)]
 struct Moment {
-    /// Each wait with the backends that were in it; one wait may come several times.
+    /// Each wait with its number of backends; a wait may occur several times.
     waits: Vec<(Wait, u32)>,
     holders: Vec<Wait>,
 }
@@ -83,7 +83,7 @@ struct Moment {
 #[derive(Debug, Default)]
 struct Seen {
     began_us: u64,
-    /// Samples of each second, and how often each wait was seen in them.
+    /// Number of samples in each second, and how often each wait was seen.
     seconds: Vec<(u32, BTreeMap<Wait, u32>)>,
     holders: BTreeMap<Wait, u64>,
 }
@@ -131,7 +131,7 @@ fn counted((class, event): &Wait, count: u64) -> WaitCount {
     WaitCount { class: class.clone(), event: event.clone(), count }
 }
 
-/// The backends of clients, grouped by what they wait for now.
+/// The backends of clients, grouped by their current wait.
 fn activity_sql() -> String {
     format!(
         "SELECT wait_event_type, wait_event, count(*) FROM pg_stat_get_activity(NULL) \
@@ -151,7 +151,7 @@ fn one(session: &mut Option<Client>, server: &ServerAddress, sql: &str) -> Resul
     connected(session, server)?.query(sql)?.iter().map(grouped).collect()
 }
 
-/// Who holds the locks that backends wait for at this moment.
+/// The holders of the locks that backends currently wait for.
 fn look(session: &mut Option<Client>, server: &ServerAddress) -> Result<Vec<Wait>> {
     let rows = connected(session, server)?.query(&lock_holders::sql())?;
     let backends = rows.iter().map(lock_holders::backend).collect::<Result<Vec<_>>>()?;
@@ -248,7 +248,7 @@ mod tests {
     fn real_servers_answer_with_backends_of_clients_alone() {
         for bin in installations() {
             let server = ThrowawayServer::start(&bin, "");
-            // Psql is the only client, and it asks itself: there is nobody else, once an earlier one's backend has gone.
+            // psql is the only client, and it sees only itself once earlier backends have gone.
             let alone = (0..100).any(|_| {
                 let answer = server.psql(&activity_sql());
                 sleep(Duration::from_millis(if answer.is_empty() { 0 } else { 50 }));

@@ -1,8 +1,8 @@
-//! What ZFS did: its cache (ARC), its intent log and the transaction groups of the stack's pools, from
+//! ZFS activity: its cache (ARC), its intent log and the transaction groups of the stack's pools, from
 //! `/proc/spl/kstat/zfs`.
 //!
-//! Operations, bytes and times of each device of a pool stand in the columns of that device. ARC and intent log are the
-//! machine's: other pools share them. A stack without a pool has none of these columns.
+//! Operations, bytes and times of a pool's devices are in the columns of those devices. ARC and intent log belong to
+//! the machine: other pools share them. A stack without a pool has none of these columns.
 
 use super::{ColumnSource, Reading, Sampler, Target, count};
 use crate::error::{Error, Result};
@@ -13,7 +13,6 @@ use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::Row;
 use std::collections::BTreeMap;
 
-/// The source `zfs`.
 pub struct Zfs;
 
 const FOLDER: &str = "/proc/spl/kstat/zfs";
@@ -37,7 +36,7 @@ const ZIL: &Named = &[
     (columns::ZFS_ZIL_LOG_BYTES, "zil_itx_metaslab_slog_bytes"),
 ];
 
-/// What the transaction groups add up to since the sampler was opened.
+/// Totals of the transaction groups since the sampler was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct TxgSums {
     groups: u64,
@@ -53,7 +52,7 @@ const TXGS: [ColumnSource<ColumnDef, TxgSums>; 3] = [
 
 struct OpenZfs {
     host: Host,
-    /// Each pool with the number of the last transaction group that was added up.
+    /// Each pool with the number of the last transaction group counted.
     pools: Vec<(String, u64)>,
     sums: TxgSums,
 }
@@ -79,7 +78,7 @@ impl Sampler for Zfs {
         let pools = target.pools.iter().map(|pool| (pool.clone(), 0)).collect();
         let mut open = OpenZfs { host: host.clone(), pools, sums: TxgSums::default() };
         if !open.pools.is_empty() {
-            // What was written before counts for nothing.
+            // Earlier writes do not count.
             open.sample().map_err(|error| error.hint("these statistics come with OpenZFS 2"))?;
             open.sums = TxgSums::default();
         }
@@ -103,7 +102,7 @@ impl OpenZfs {
         Ok(row)
     }
 
-    /// Adds the transaction groups that were committed since the last look; the module keeps the last hundred of a pool
+    /// Adds the transaction groups committed since the last call; the module keeps the last hundred per pool
     /// (`zfs_txg_history`).
     fn add_groups(&mut self) -> Result<()> {
         for (pool, last) in &mut self.pools {

@@ -1,6 +1,7 @@
-//! Large files written and read in order, without a server: the dd of the study of 2011.
+//! Writes and reads large files sequentially, without a server: the dd of the 2011 study.
 //!
-//! Writes end in the page cache until the file is synced, which is part of the time: the seconds are shares of a file.
+//! Writes go to the page cache until the file is synced, which counts as part of the time. Seconds are shares of a
+//! file.
 
 use super::timed::{Spread, Timed};
 use super::wal_segments::{Segments, unavailable};
@@ -20,9 +21,9 @@ const DEFAULT_DURATION: Micros = Micros(20_000_000);
 const QUICK_DURATION: &str = "3s";
 const DEFAULT_SIZE: u64 = 64 << 20;
 const LEAST_FILES: usize = 2;
-/// WAL segments made at the end: so many, if one file has room for them.
+/// WAL segments made at the end, at most.
 const SEGMENTS: u64 = 4;
-/// Their size: the default of `initdb`.
+/// Segment size: the default of `initdb`.
 const SEGMENT: u64 = 16 << 20;
 /// The study's `bs=512k`.
 const BLOCK: usize = 512 * 1024;
@@ -41,7 +42,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &[("duration", QUICK_DURATION)],
 };
 
-/// The workload `files`.
 #[derive(Debug)]
 pub struct Files;
 
@@ -107,7 +107,7 @@ impl Workload for Files {
     }
 }
 
-/// As many as a file of this size holds, so that they need no more room than it did.
+/// As many segments as fit in a file of this size, so that they need no more space than it did.
 fn new_segments(place: &Place<'_>, bytes: u64) -> Result<Measure> {
     let count = (bytes / SEGMENT).min(SEGMENTS);
     if count == 0 {
@@ -117,7 +117,7 @@ fn new_segments(place: &Place<'_>, bytes: u64) -> Result<Measure> {
     Segments { folder, user, bytes: SEGMENT, count, zeros: true, synced: true, spare: 0 }.measure(place.interrupt)
 }
 
-/// Bytes that no filesystem compresses (xorshift64*; Vigna, ACM Transactions on Mathematical Software 42, 2016).
+/// Incompressible bytes (xorshift64*; Vigna, ACM Transactions on Mathematical Software 42, 2016).
 fn random_block() -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = || {
@@ -139,7 +139,7 @@ fn write(path: &Path, blocks: u64, block: &mut [u8]) -> Result<()> {
     };
     let mut file = files::create_new(path, 0o600).map_err(|e| failed(&e))?;
     for number in 0..blocks {
-        // No block equals another one: nothing deduplicates.
+        // No two blocks are equal, so deduplication finds nothing.
         block[..8].copy_from_slice(&number.to_le_bytes());
         file.write_all(block).map_err(|e| failed(&e))?;
     }
@@ -163,7 +163,7 @@ mod tests {
         let block = random_block();
         let mut counts = [0u32; 256];
         block.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
-        // 2048 expected of each, standard deviation 45: six of them.
+        // Expected 2048 each, standard deviation 45: the bounds are six of them.
         assert!(counts.iter().all(|count| (1780..2320).contains(count)), "{counts:?}");
     }
 

@@ -1,18 +1,18 @@
-//! Loading the data, driving the load, keeping the raw output, counting operations.
+//! Loads the data, drives the load, keeps the raw output and counts operations.
 //!
-//! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
+//! A workload is one file (or folder) and one line in [`ALL`]. Not here: layers, and how results are stored.
 //!
 //! # Add a workload
 //!
-//! Its file, its `mod` and `ALL` lines here, no other source file. `measure` keeps raw output, tells seconds and
-//! latencies while it runs and returns counts (`record::counts`); `Until::progress` says how many checkpoint cycles
-//! have passed; `operation` says what one operation is: noun, unit, whether it writes, clients. Rates and percentiles
-//! are computed from these in `analyse`, which never looks at a workload's options
-//! (`docs/adr/0014-counts-are-stored-figures-are-computed.md`). Options that the first warm-up decides for all cases
-//! come from `decide`. What is done once returns `StageCounts`: a part of a ranked stage is of the kind `part`, and
-//! what is left of it is a part with a name.
+//! Add its file and its `mod` and `ALL` lines here; no other source file changes. `measure` keeps raw output, reports
+//! seconds and latencies while it runs and returns counts (`record::counts`). `Until::progress` returns the checkpoint
+//! cycles so far. `operation` describes one operation: noun, unit, whether it writes, clients. `analyse` computes rates
+//! and percentiles from these and never looks at a workload's options
+//! (`docs/adr/0014-counts-are-stored-figures-are-computed.md`). `decide` returns options that the first warm-up fixes
+//! for all cases. One-time work returns `StageCounts`: a part of a ranked stage has the kind `part`, and the remainder
+//! is a part with a name.
 //!
-//! Uses `probe` for synced writes, and `stats` for the next rate of a search, which analysis asks of the same
+//! Uses `probe` for synced writes, and `stats` for the next rate of a search, which analysis computes with the same
 //! functions.
 
 mod files;
@@ -40,7 +40,7 @@ use pgbench::Pgbench;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Every workload, in the order in which the manual lists them.
+/// All workloads, in the order of the manual.
 pub const ALL: &[&dyn Workload] = &[
     &Pgbench,
     &pgbench::capacity::Capacity,
@@ -52,160 +52,158 @@ pub const ALL: &[&dyn Workload] = &[
     &sync::Sync,
 ];
 
-/// What the client did in one second of the measurement.
+/// Client-side counts for one second of the measurement.
 #[derive(Debug, Clone)]
 pub struct ClientSecond {
-    /// Second of the measurement, from 1: 1 covers the first second.
+    /// Second of the measurement, starting at 1.
     pub second: u64,
     pub done: u64,
     pub failed: u64,
-    /// Skipped, being already late.
+    /// Operations skipped because they were already late.
     pub skipped: u64,
-    /// Slower than the limit.
+    /// Operations slower than the latency limit.
     pub late: u64,
-    /// Longest time without a completed operation that ended in the second or was going on at its end, microseconds, to 1 ms; `None`
-    /// where not every operation was looked at.
+    /// Longest time without a completed operation that ended in this second or was still going on at its end, in
+    /// microseconds, to 1 ms; `None` if only a sample of the operations is logged.
     pub idle_us: Option<u64>,
-    /// Share of the operations that was looked at one by one, 1 for all; with less the counts are estimates.
+    /// Share of the operations that were logged, 1 for all; below 1 the counts are estimates.
     pub log_sample: f64,
-    /// Latencies of those done and looked at, microseconds.
+    /// Latencies of the completed, logged operations, microseconds.
     pub latencies: Histogram<u64>,
 }
 
-/// Data set that a workload needs in the server before it can run; made once per run for each key and PostgreSQL
-/// build, then copied.
+/// Data that a workload needs in the server before it can run; made once per run for each key and PostgreSQL build,
+/// then copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSet {
-    /// What tells data sets apart: `pgbench-scale-100`.
+    /// Distinguishes data sets: `pgbench-scale-100`.
     pub key: String,
-    /// Size that it will have, estimated.
+    /// Estimated size.
     pub expected: Bytes,
 }
 
-/// What sizes of data refer to.
+/// Memory sizes that data sizes can refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Memory of the machine.
     pub total: Bytes,
     /// The server's `shared_buffers`; 0 without a server.
     pub shared_buffers: Bytes,
 }
 
-/// How long a workload is to run, as its options say.
+/// Warm-up and measurement that a workload's options ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// How long it runs unmeasured before; `None` leaves that to the checkpoint cycles.
+    /// Unmeasured warm-up; `None` if checkpoint cycles decide.
     pub warm_up: Option<Micros>,
     pub extent: Extent,
 }
 
-/// How far a window has come.
+/// Progress of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Checkpoint cycles that have ended in it; 0 where none are counted.
+    /// Checkpoint cycles completed so far; 0 if none are counted.
     pub cycles: u64,
-    /// Whether it is over before its longest time.
+    /// True if the window ends before its longest time.
     pub is_over: bool,
 }
 
-/// When a workload that runs ends.
+/// When a running workload ends.
 pub struct Until<'a> {
-    /// At the latest; whole seconds.
+    /// Upper limit; whole seconds.
     pub longest: Micros,
-    /// Asked many times a second.
+    /// Called many times a second.
     pub progress: &'a mut dyn FnMut() -> Result<Progress>,
 }
 
 /// How the machine below a server crashes.
 pub enum Crash<'a> {
-    /// Its filesystems are stopped and opened again.
+    /// Its filesystems are shut down and mounted again.
     Filesystems(MachineCrash<'a>),
-    /// The guest that it is will be killed, and we with it: whoever measures returns what it has counted
-    /// ([`Counts::before_crash`]), and is then told to wait for the end ([`Workload::await_end`]).
+    /// The whole guest will be killed, pgstrata included: `measure` returns what it has counted
+    /// ([`Counts::before_crash`]), then [`Workload::await_end`] waits for the end.
     Guest,
     /// The guest was killed and booted, and the stack is open again.
     GuestIsBack(GuestIsBack<'a>),
 }
 
-/// What is known after the crash of a guest.
+/// Known after the crash of a guest.
 pub struct GuestIsBack<'a> {
     pub before: &'a BeforeCrash,
-    /// From the last answer to the client beside the server to the opening of the stack, microseconds.
+    /// From the last answer to the client running alongside until the stack starts to open, microseconds.
     pub away_us: u64,
     /// Longest time between two answers to that client, microseconds.
     pub answers_apart_us: u64,
-    /// When the opening of the stack began.
+    /// When the stack began to open.
     pub begun: Instant,
     /// When the stack was open.
     pub opened: Instant,
-    /// How long the mounts took of that, microseconds.
+    /// Part of the opening spent on mounts, microseconds.
     pub mounts_us: u64,
 }
 
-/// Takes the filesystems of a stack away as a machine that stops does, and opens them again.
+/// Shuts the filesystems of a stack down as a machine crash does, and mounts them again.
 pub struct MachineCrash<'a> {
-    /// Stops each filesystem at once: nothing is written back from here on.
+    /// Shuts each filesystem down at once: nothing is written back from here on.
     pub stop: Box<dyn Fn() -> Result<()> + 'a>,
-    /// Mounts each again, which replays its journal. How long the mounts took together, microseconds.
+    /// Mounts each again, which replays its journal. Returns the total time of the mounts, microseconds.
     pub open: Box<dyn Fn() -> Result<u64> + 'a>,
 }
 
-/// Something that is done to a snapshot, by its number.
+/// An action on the snapshot with this number.
 pub type SnapshotAction<'a, T> = Box<dyn Fn(u64) -> Result<T> + Sync + 'a>;
 
 /// Makes and deletes snapshots of the stack, by number.
 pub struct SnapshotActions<'a> {
     pub make: SnapshotAction<'a, ()>,
     pub delete: SnapshotAction<'a, ()>,
-    /// The folder of a snapshot that is made empty and then to be filled with reflinks of the data; `None` where a snapshot
-    /// has all files as they were at one moment.
+    /// Folder of a new, empty snapshot that is to be filled with reflinks of the data; `None` if a snapshot captures
+    /// all files at one moment.
     pub filled: Box<dyn Fn(u64) -> Option<PathBuf> + Sync + 'a>,
-    /// Makes a copy of a snapshot that can be written: the folder of the origin, and of the copy, where the stack has such.
+    /// Makes a writable copy of a snapshot: the folders of origin and copy, if the stack supports it.
     pub copy: SnapshotAction<'a, Option<(PathBuf, PathBuf)>>,
-    /// Whether a snapshot has become useless because its own room was full.
+    /// True if a snapshot has become invalid because its own space ran out.
     pub is_lost: SnapshotAction<'a, bool>,
-    /// Bytes in use, those that snapshots hold included.
+    /// Bytes in use, snapshots included.
     pub used: Box<dyn Fn() -> Result<u64> + Sync + 'a>,
 }
 
 /// Where a workload runs.
 pub struct Place<'a> {
     pub host: &'a Host,
-    /// Folder on the stack that it may use; owned by `user`.
+    /// Folder on the stack for the workload; owned by `user`.
     pub folder: &'a Path,
-    /// The server, where the workload has one.
+    /// The server, if the workload uses one.
     pub server: Option<&'a Server>,
-    /// How the machine below the server crashes; there while the workload is measured.
+    /// How the machine below the server crashes; set only during measurement.
     pub crash: Option<Crash<'a>>,
-    /// For a workload that makes snapshots; there while it is measured, on stacks that have them.
+    /// For workloads that make snapshots; set only during measurement, on stacks that support them.
     pub snapshots: Option<SnapshotActions<'a>>,
-    /// As whom clients run.
+    /// User that clients run as.
     pub user: &'a User,
-    /// Whether somebody asked to stop.
     pub interrupt: &'a Interrupt,
     /// Folder for the tools' raw output (on another filesystem than the stack); owned by us, readable by `user`.
     pub raw: &'a Path,
 }
 
-/// What a measurement tells while it goes on.
+/// Events that a measurement reports while it runs.
 #[derive(Debug)]
 pub enum Told {
-    /// The first operation began at this wall clock moment (microseconds since 1970). Told once, maybe a good while after it:
-    /// seconds are counted from that moment.
+    /// Wall clock of the first operation's start, microseconds since 1970. Reported once, possibly well after the fact;
+    /// seconds count from this moment.
     Began(u64),
-    /// A second is complete: no further operation of it will come. In order; seconds in which nothing was done come with
-    /// zero operations, those without any load do not come.
+    /// A second is complete: no further operation of it will come. Reported in order. Seconds without operations are
+    /// reported as zero, seconds without load are not reported.
     Second(ClientSecond),
-    /// Latencies of one measure in a part of the measurement, seldom more than a second; of all measures in the order of
-    /// time. What ended after the last whole second is reported too.
+    /// Latencies of one measure over an interval, rarely longer than a second; in order of time across all measures.
+    /// Includes what ended after the last whole second.
     Latencies(LatencyInterval),
 }
 
-/// Hears what a measurement tells, from the workload's own threads.
+/// Receives the events of a measurement, on the workload's own threads.
 pub type Listener<'a> = dyn Fn(Told) + Sync + 'a;
 
 impl ClientSecond {
-    /// A second in which nothing was done yet, and every operation is looked at.
+    /// A second without operations so far, with every operation logged.
     ///
     /// # Errors
     /// As [`empty_histogram`].
@@ -224,28 +222,27 @@ impl ClientSecond {
     }
 }
 
-/// An empty histogram of latencies in microseconds: three significant digits, as wide as what it is given.
+/// An empty histogram of latencies in microseconds: three significant digits, resizing automatically.
 ///
 /// # Errors
-/// Never in practice: the number of digits is a constant that hdrhistogram takes.
+/// Never in practice: the number of digits is a constant that hdrhistogram accepts.
 pub(crate) fn empty_histogram() -> Result<Histogram<u64>> {
     const SIGNIFICANT_DIGITS: u8 = 3;
     Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("cannot create a histogram: {e}")))
 }
 
-/// What a workload says of itself, for the plan and the manual.
+/// Description of a workload for plans and the manual.
 pub struct WorkloadInfo {
-    /// Its name in plans: `pgbench`.
+    /// Name in plans: `pgbench`.
     pub name: &'static str,
     /// One sentence.
     pub doc: &'static str,
     pub needs_server: bool,
     pub options: &'static [OptionSpec],
-    /// Values of options that a quick run takes where the plan gives none.
+    /// Option defaults for quick runs.
     pub quick: &'static [(&'static str, &'static str)],
 }
 
-/// A measurement of a workload.
 pub struct Measuring<'a> {
     pub place: &'a Place<'a>,
     pub options: &'a Options,
@@ -254,108 +251,106 @@ pub struct Measuring<'a> {
     pub listener: &'a Listener<'a>,
 }
 
-/// One kind of workload.
 pub trait Workload: Sync {
     fn info(&self) -> &WorkloadInfo;
-    /// Its name in plans.
     fn name(&self) -> &'static str {
         self.info().name
     }
-    /// The options of the pgbench on whose tables it works; `None` where it works on none.
+    /// Options of the pgbench whose tables it uses; `None` if it uses none.
     fn as_pgbench(&self, _options: &Options) -> Option<Options> {
         None
     }
-    /// Makes relative paths among the options absolute: in a plan they start at the plan's own folder. Called before
-    /// `check`; what is wrong stays as it is, for `check` to say so.
+    /// Makes relative paths among the options absolute, starting at the plan's folder. Called before `check`; leaves
+    /// invalid values for `check` to report.
     fn resolve(&self, options: &mut Options, folder: &Path) {
         if self.as_pgbench(options).is_some() {
             Pgbench.resolve(options, folder);
         }
     }
-    /// Checks what the specs cannot say. Pure, but for custom script files, which must exist.
+    /// Checks what the option specs cannot express. Pure, except that custom script files must exist.
     ///
     /// # Errors
     /// The key and what is wrong with it.
     fn check(&self, options: &Options) -> Result<(), OptionProblem>;
-    /// What a person should know before the run ("more clients than scale: row locks").
+    /// Advice to show before the run ("more clients than scale: row locks").
     fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
         self.as_pgbench(options).map(|plain| Pgbench.warnings(&plain, memory)).unwrap_or_default()
     }
-    /// Connections that its clients hold at the same time.
+    /// Connections that its clients hold simultaneously.
     fn connections(&self, options: &Options) -> u64 {
         self.as_pgbench(options).map_or(0, |plain| Pgbench.connections(&plain))
     }
-    /// Whether it makes snapshots of the stack while it is measured.
+    /// True if it makes snapshots of the stack during measurement.
     fn makes_snapshots(&self) -> bool {
         false
     }
-    /// Whether the machine below the server crashes while it is measured.
+    /// True if the machine below the server crashes during measurement.
     fn crashes_machine(&self, _options: &Options) -> bool {
         false
     }
-    /// The data that it needs; `memory` turns "50% of RAM" into a number.
+    /// The data set it needs; `memory` resolves "50% of RAM".
     fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
         Pgbench.data_set(&self.as_pgbench(options)?, memory)
     }
-    /// What one operation is. Pure, but for custom script files, which are read.
+    /// Describes one operation. Pure, except that it reads custom script files.
     ///
     /// # Errors
-    /// Options that a plan would refuse.
+    /// Options that the plan would reject.
     fn operation(&self, options: &Options) -> Result<Operation>;
-    /// Warm-up and measurement as planned.
+    /// Planned warm-up and measurement.
     fn window(&self, options: &Options) -> Window;
-    /// Makes the window a short one, whatever it then lacks; what the plan gives stays.
+    /// Shortens the window for a quick run, at the cost of what a full one shows; keeps values from the plan.
     fn make_quick(&self, options: &mut Options) {
         options.set_where_absent(self.info().quick);
     }
     /// Fills an empty database of a running server with the data set.
     ///
     /// # Errors
-    /// With the tool's own words.
+    /// With the tool's own message.
     fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
         self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.load(place, &plain, memory))
     }
-    /// The tablespaces that the options name.
+    /// Tablespaces named in the options.
     fn tablespaces(&self, options: &Options) -> Vec<String> {
         self.as_pgbench(options).map(|plain| Pgbench.tablespaces(&plain)).unwrap_or_default()
     }
-    /// Settings that the options ask of the server; a plan may not set these by itself as well.
+    /// Server settings that the options require; a plan may not set these as well.
     fn server_settings(&self, _options: &Options) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
-    /// Moves its data into the tablespaces that the options name, once these are there and the server runs.
+    /// Moves its data into the tablespaces named in the options, which exist by now; the server is running.
     ///
     /// # Errors
-    /// With the server's own words.
+    /// With the server's own message.
     fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
         self.as_pgbench(options).map_or(Ok(()), |plain| Pgbench.place_data(place, &plain))
     }
-    /// Runs unmeasured.
+    /// Runs the load unmeasured.
     ///
     /// # Errors
-    /// With the tool's own words; interrupted.
+    /// With the tool's own message; interrupted.
     fn warm_up(&self, _place: &Place<'_>, _options: &Options, _memory: Memory, _until: Until<'_>) -> Result<()> {
         Ok(())
     }
-    /// Options that the plan leaves open and that must be the same for all cases with this workload. Asked after the
-    /// warm-up of the first of them, which has left its output in `place.raw`.
+    /// Decides options that the plan leaves open and that must be the same for all cases with this workload. Called
+    /// after the warm-up of the first of them, whose output is in `place.raw`.
     ///
     /// # Errors
-    /// Where that output cannot be read.
+    /// When that output cannot be read.
     fn decide(&self, _place: &Place<'_>, _options: &Options) -> Result<Options> {
         Ok(Options::default())
     }
-    /// Runs, measured. Rates and percentiles are not its business: `analyse` has them from the counts.
+    /// Runs the load and counts. `analyse` computes rates and percentiles from the counts.
     ///
     /// # Errors
-    /// With the tool's own words, or where those cannot be read; interrupted.
+    /// With the tool's own message, or when its output cannot be read; interrupted.
     fn measure(&self, run: Measuring<'_>) -> Result<Counts>;
-    /// Has a client see the server answer until `ask` is told that the guest may be killed now: microseconds since the last
-    /// answer, and the longest time between two. Returns when that fails only. For a workload whose counts have
-    /// `before_crash`.
+    /// Commits from a client for a while, then calls `ask`, which gets the guest killed, with the microseconds since
+    /// the last answer and the longest time between two. Returns only if the guest survives. For workloads whose counts
+    /// have `before_crash`.
     ///
     /// # Errors
-    /// What `ask` says; no answer.
+    /// Errors of `ask`; no answer from the server.
     fn await_end(&self, _place: &Place<'_>, _ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
         Err(Error::bug(format!("the workload {} does not crash", self.name())))
     }

@@ -1,6 +1,6 @@
-//! Cold sequential scans of one table, and an index built on it: what the places of pages decide most directly.
+//! Cold sequential scans of one table, and an index build on it: these depend most directly on page placement.
 //!
-//! Its data are those of pgbench. A scan is one query: its seconds are shares of it.
+//! Uses pgbench's data. A scan is one query: its seconds are shares of it.
 
 use super::pgbench::Pgbench;
 use super::timed::{Spread, Timed};
@@ -23,19 +23,19 @@ use std::time::Duration;
 const DEFAULT_DURATION: Micros = Micros(20_000_000);
 const QUICK_DURATION: &str = "3s";
 
-/// Fewest scans: two tell how they differ.
+/// Minimum number of scans: two show how they differ.
 const LEAST_SCANS: usize = 2;
 
-/// WAL segments made at the end are so many that they have this size, and at least one.
+/// Total size of the WAL segments made at the end, at least one segment.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// A scan or an index build on a slow stack; beyond this it hangs.
+/// Limit for a scan or an index build on a slow stack; beyond this it hangs.
 const LIMIT: Duration = Duration::from_secs(4 * 3600);
 
 const TABLE: &str = "pgbench_accounts";
 const MIB: u64 = 1 << 20;
 
-/// One process reads the table from its beginning to its end.
+/// One process reads the table from beginning to end.
 const PLAIN: &str = "set max_parallel_workers_per_gather = 0; set max_parallel_maintenance_workers = 0; \
                      set synchronize_seqscans = off; set enable_indexscan = off; set enable_indexonlyscan = off; \
                      set enable_bitmapscan = off";
@@ -56,7 +56,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &[("duration", QUICK_DURATION)],
 };
 
-/// The workload `scan`.
 #[derive(Debug)]
 pub struct Scan;
 
@@ -101,7 +100,7 @@ impl Workload for Scan {
         client.set_limit(LIMIT)?;
         client.query(PLAIN)?;
         let table = Table::of(&mut client, &server.spec.data)?;
-        // The first scan after changes sets hint bits: pages that it writes are none of a scan's business.
+        // The first scan after changes sets hint bits, and so writes pages that do not belong to a scan.
         scan(&mut client)?;
         client.query("checkpoint")?;
         let (mut scans, mut seconds) = (Timed::new("scan"), Spread::new(listener));
@@ -132,7 +131,7 @@ impl Workload for Scan {
     }
 }
 
-/// As this server would make them.
+/// WAL segments with this server's size, zeroing and syncing.
 fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result<Segments<'a>> {
     const SQL: &str = "select pg_size_bytes(current_setting('wal_segment_size')), current_setting('wal_init_zero'), \
                        current_setting('fsync')";
@@ -143,7 +142,7 @@ fn segments<'a>(client: &mut Client, user: &'a User, folder: &'a Path) -> Result
     };
     let bytes: u64 = bytes.parse().map_err(|_| Error::tool(format!("wal_segment_size is `{bytes}`")))?;
     let count = (SEGMENT_BYTES / bytes.max(1)).max(1);
-    // As much again stays free: the server goes on.
+    // Keep as much again free for the running server.
     let spare = bytes * count;
     Ok(Segments { folder, user, bytes, count, zeros: zeros == "on", synced: synced == "on", spare })
 }
@@ -160,7 +159,6 @@ fn scan(client: &mut Client) -> Result<()> {
     client.query(&format!("select sum(abalance) from {TABLE}")).map(drop)
 }
 
-/// The files of the table.
 struct Table {
     files: Vec<PathBuf>,
     bytes: u64,

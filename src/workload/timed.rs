@@ -1,13 +1,12 @@
-//! Large pieces of work that are timed as wholes: a scan, a file.
+//! Large pieces of work that are timed as a whole: a scan, a file.
 
 use super::{ClientSecond, Listener, Told};
 use crate::error::Result;
 use crate::record::counts::{Measure, MeasureSlice};
 
-/// Operations are MiB.
 const MIB: u64 = 1 << 20;
 
-/// Something that was timed several times.
+/// Work that is timed several times.
 pub(super) struct Timed {
     name: &'static str,
     pub slices: Vec<MeasureSlice>,
@@ -35,10 +34,10 @@ impl Timed {
     }
 }
 
-/// Tells seconds of pieces that are longer than one: what a piece did is spread evenly over its time.
+/// Reports pieces longer than a second as seconds: the work of a piece is spread evenly over its time.
 pub(super) struct Spread<'a> {
     listener: &'a Listener<'a>,
-    /// MiB of the seconds that are not told yet.
+    /// MiB by second.
     seconds: Vec<f64>,
     told: usize,
 }
@@ -48,7 +47,7 @@ impl<'a> Spread<'a> {
         Spread { listener, seconds: Vec::new(), told: 0 }
     }
 
-    /// Adds a piece by when it began and ended, microseconds after the first operation began; tells what is complete.
+    /// Adds a piece with its start and end, microseconds after the first operation began; reports the complete seconds.
     pub fn add(&mut self, bytes: u64, began_us: u64, ended_us: u64) -> Result<()> {
         const S: u64 = 1_000_000;
         let per_us = bytes as f64 / MIB as f64 / ended_us.saturating_sub(began_us).max(1) as f64;

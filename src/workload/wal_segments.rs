@@ -1,6 +1,6 @@
-//! New WAL segments, made as a server makes one when there is none to recycle (`XLogFileInitInternal` and
+//! New WAL segments, made the way a server does when it has none to recycle (`XLogFileInitInternal` and
 //! `InstallXLogFileSegment`, access/transam/xlog.c): filled with zeros, synced, renamed durably. `durable_rename`
-//! (storage/file/fd.c) syncs the file under its old name and under its new one, then the folder.
+//! (storage/file/fd.c) syncs the file under its old and its new name, then the folder.
 
 use super::timed::Timed;
 use crate::error::{Error, Result};
@@ -13,29 +13,28 @@ use crate::units::Bytes;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Zeros in one write: 128 pages, as PostgreSQL 18 does (`PG_IOV_MAX`); earlier versions write less at once.
+/// Zeros per write: 128 pages, as in PostgreSQL 18 (`PG_IOV_MAX`); earlier versions write less at once.
 const WRITE: usize = 1 << 20;
 
-/// What segments are made of, and where.
 pub(super) struct Segments<'a> {
     pub folder: &'a Path,
-    /// Whose they are.
+    /// Owner of the files.
     pub user: &'a User,
-    /// Size of each (`wal_segment_size`).
+    /// Segment size (`wal_segment_size`).
     pub bytes: u64,
     pub count: u64,
-    /// `wal_init_zero`; where it is off, only the last byte is written.
+    /// `wal_init_zero`; if off, only the last byte is written.
     pub zeros: bool,
     /// `fsync`.
     pub synced: bool,
-    /// Bytes that stay free beside them: a server without room for its WAL ends.
+    /// Bytes to leave free: a server without space for its WAL shuts down.
     pub spare: u64,
 }
 
-/// Makes the file or folder of a path durable.
+/// Makes the file or folder at a path durable.
 type Sync<'a> = &'a mut dyn FnMut(&Path) -> std::io::Result<()>;
 
-/// What the measure is called.
+/// Name of the measure.
 const NAME: &str = "new WAL segment";
 
 /// Why no further segment is made.
@@ -45,14 +44,14 @@ enum Stop {
     Failed(Error),
 }
 
-/// The measure where there is none, and why.
+/// The measure when unavailable, with the reason.
 pub(super) fn unavailable(why: String) -> Measure {
     Measure { name: NAME.to_owned(), unavailable: Some(why), ..Measure::default() }
 }
 
 impl Segments<'_> {
-    /// Makes them one after another, times each, and removes them when all are there, so that each takes free space of its own.
-    /// Without room for them all the measure is not available, and says so.
+    /// Makes them one after another, times each, and removes them once all exist, so that each takes free space of its
+    /// own. Without space for all of them the measure is unavailable and gives the reason.
     ///
     /// # Errors
     /// The kernel's, with the path; interrupted.
@@ -84,7 +83,8 @@ impl Segments<'_> {
         }
     }
 
-    /// What a segment is called while it is filled, and then. A server that recovers from a crash removes what begins so.
+    /// Name of a segment while it is filled, and its final name. A server recovering from a crash removes files with
+    /// this prefix.
     fn paths(&self, number: u64) -> [PathBuf; 2] {
         ["", ".made"].map(|end| self.folder.join(format!("xlogtemp.pgstrata-{number}{end}")))
     }
@@ -137,7 +137,7 @@ mod tests {
         Segments { folder, user, bytes, count, zeros: true, synced: true, spare: 0 }
     }
 
-    /// Root, and as somebody else nothing is given away.
+    /// Root; run by anyone else, the tests change no ownership.
     fn me() -> User {
         User { name: "root".to_owned(), uid: 0, gid: 0 }
     }

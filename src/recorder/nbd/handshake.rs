@@ -1,4 +1,4 @@
-//! The handshake, from both sides: options until the client has an export or goes.
+//! The handshake, from both sides: options until the client has an export or leaves.
 
 use super::{EXPORT_FLAGS, Shared};
 use crate::error::{Context, Error, Result};
@@ -35,23 +35,23 @@ const ABOUT_EXPORT: u16 = 0;
 const ABOUT_NAME: u16 = 1;
 const ABOUT_BLOCKS: u16 = 3;
 
-/// A name is no longer (the protocol's limit for strings).
+/// Longest name (the protocol's limit for strings).
 const MOST_NAME: usize = 4096;
-/// Bytes of an option that are read and refused in peace; what is longer ends the connection.
+/// Longest option that is read and rejected gracefully; a longer one ends the connection.
 const MOST_OPTION: u32 = 64 << 10;
-/// Bytes of the data of an option that has a name and a list of what is asked for.
+/// Longest data of an option with a name and a list of information kinds.
 const MOST_ASKED: usize = MOST_NAME + 1024;
 
 /// Smallest, preferred and largest request, in bytes.
 const BLOCKS: [u32; 3] = [1, 4096, super::transmission::MOST_PAYLOAD];
 
-/// What the data of INFO and GO ask for.
+/// The request in the data of INFO and GO.
 struct Asked<'d> {
     name: &'d str,
     information: Vec<u16>,
 }
 
-/// Serves options; the export that transmission begins with, `None` where the client is done.
+/// Serves options; returns the export for transmission, `None` if the client is done.
 pub(super) fn negotiate(mut stream: &UnixStream, shared: &Shared) -> io::Result<Option<String>> {
     let ours = FIXED_NEWSTYLE | NO_ZEROES;
     stream.write_all(&[MAGIC.as_slice(), OPTION_MAGIC, &ours.to_be_bytes()].concat())?;
@@ -98,7 +98,7 @@ pub(super) fn negotiate(mut stream: &UnixStream, shared: &Shared) -> io::Result<
     }
 }
 
-/// The oldest way to an export, which knows no error but the end of the connection.
+/// The oldest way to open an export, whose only error is closing the connection.
 fn export_by_name(mut stream: &UnixStream, shared: &Shared, data: &[u8], zeroes: bool) -> io::Result<Option<String>> {
     let name = std::str::from_utf8(data).unwrap_or_default();
     let Some(size) = shared.export(name).and_then(|export| export.size()) else { return Ok(None) };
@@ -108,7 +108,7 @@ fn export_by_name(mut stream: &UnixStream, shared: &Shared, data: &[u8], zeroes:
     Ok(Some(name.to_owned()))
 }
 
-/// Length and name, number of kinds and kinds of information: nothing more and nothing less.
+/// Length and name, number of kinds and kinds of information, with nothing left over.
 fn asked(data: &[u8]) -> Option<Asked<'_>> {
     let (length, rest) = data.split_first_chunk::<4>()?;
     let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
@@ -120,7 +120,7 @@ fn asked(data: &[u8]) -> Option<Asked<'_>> {
     Some(Asked { name: std::str::from_utf8(name).ok()?, information })
 }
 
-/// Tells of an export; whether there is one.
+/// Describes an export; returns false if it does not exist.
 fn inform(stream: &UnixStream, option: u32, shared: &Shared, asked: &Asked<'_>) -> io::Result<bool> {
     let Some(size) = shared.export(asked.name).and_then(|export| export.size()) else {
         reply(stream, option, UNKNOWN, b"there is no such export")?;
@@ -150,7 +150,7 @@ fn read<const N: usize>(mut stream: &UnixStream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// An export that a client of ours has opened: what the kernel's driver takes over.
+/// An export opened by our own client, for the kernel's driver to take over.
 #[derive(Debug)]
 pub struct Opened {
     pub stream: UnixStream,
@@ -161,7 +161,7 @@ pub struct Opened {
 /// Opens an export of a server at a socket, up to the first request.
 ///
 /// # Errors
-/// When nobody listens there, it is no NBD server, or it has no such export.
+/// When nobody listens there, it is not an NBD server, or it has no such export.
 pub fn open(socket: &Path, name: &str) -> Result<Opened> {
     let doing = || format!("open the export {name} at {}", socket.display());
     let stream = UnixStream::connect(socket).or_host(doing)?;

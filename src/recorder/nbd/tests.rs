@@ -1,4 +1,4 @@
-//! The server against a client of the tests: every option, every command, and streams that are no requests.
+//! The server against a test client: every option, every command, and streams that are not requests.
 
 use super::{EXPORT_FLAGS, NbdServer, open};
 use crate::recorder::testing::{ROOM, SIZE, TestDisks};
@@ -38,7 +38,7 @@ impl Served {
         served
     }
 
-    /// The log, once no client is left.
+    /// The log, once all clients have gone.
     pub fn entries(self) -> Vec<super::super::Entry> {
         drop(self.server);
         self.recorder.finish().unwrap().log().entries().to_vec()
@@ -73,7 +73,7 @@ impl Client {
         (error, u64::from_be_bytes(head[8..].try_into().unwrap()))
     }
 
-    /// The error of a request that was sent with this payload.
+    /// The error for a request sent with this payload.
     fn ask(&mut self, flags: u16, command: u16, offset: u64, length: u32, payload: &[u8]) -> u32 {
         self.send(&[&request(flags, command, 7, offset, length), payload].concat());
         let (error, cookie) = self.reply();
@@ -88,7 +88,7 @@ impl Client {
         bytes
     }
 
-    /// Whether the server has closed the connection.
+    /// True if the server has closed the connection.
     fn is_closed(&mut self) -> bool {
         matches!(self.0.read(&mut [0]), Ok(0) | Err(_))
     }
@@ -197,7 +197,7 @@ fn what_was_submitted_is_carried_out_though_its_client_is_gone() {
     }
     client.send(&request(0, 1, 99, 0, 4096));
     drop(client);
-    // Cut off inside of a payload: that one was never submitted.
+    // Cut off inside a payload: that request was never submitted.
     let recorder = Arc::clone(&served.recorder);
     let entries = served.entries();
     assert!(entries.len() <= 20, "{}", entries.len());
@@ -228,7 +228,7 @@ fn another_disk_behind_a_name_is_seen_by_those_who_are_connected_and_an_end_is_a
     assert!(open(served.server.socket(), "a").is_err());
 }
 
-/// A connection before its handshake; what the server says first is read.
+/// A connection before its handshake, with the server's greeting read.
 fn raw(socket: &Path) -> UnixStream {
     let mut stream = UnixStream::connect(socket).unwrap();
     let mut greeting = [0; 18];
@@ -335,13 +335,13 @@ fn the_server_ends_with_clients_that_neither_read_nor_write() {
     let mut stuck = served.client();
     let mut silent = UnixStream::connect(served.server.socket()).unwrap();
     for cookie in 0..64 {
-        // Nobody reads what is answered: the server's thread waits in its write.
+        // Nobody reads the answers: the server's thread blocks in its write.
         stuck.send(&request(0, 0, cookie, 0, 1 << 20));
     }
     let socket = served.server.socket().to_owned();
     drop(served.server);
     assert!(!socket.exists() && UnixStream::connect(&socket).is_err());
-    // What it was greeted with, and the end.
+    // The greeting, then the end.
     silent.read_to_end(&mut Vec::new()).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! The server against the tools that others use: nbdinfo and nbdcopy of libnbd, qemu-io of QEMU.
+//! The server against common tools: nbdinfo and nbdcopy of libnbd, qemu-io of QEMU.
 
 use super::tests::Served;
 use crate::host::Host;
@@ -6,7 +6,7 @@ use crate::host::command::Command;
 use crate::recorder::testing::SIZE;
 use crate::recorder::{Entry, Op};
 
-/// Whether the tool is here; says what is skipped where it is not.
+/// True if the tool is installed; otherwise reports what is skipped.
 fn has(test: &str, tool: &str, package: &str) -> bool {
     let there = Host::this().has_program(tool);
     if !there {

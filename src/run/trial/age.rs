@@ -1,5 +1,5 @@
-//! The step `age`: what the plan asks to be done to the stack before it is measured, and, for the control, the cluster's
-//! way to a fresh filesystem.
+//! The step `age`: ages the stack as the plan asks before it is measured and, for the control, moves the cluster to a
+//! fresh filesystem.
 
 use super::{Trial, cluster, stack};
 use crate::ageing::{self, Subject, layout};
@@ -20,7 +20,7 @@ pub(super) fn age(trial: &mut Trial<'_, '_>) -> Result<()> {
         to_fresh(trial)?;
     }
     let pool = trial.stack()?.pool_room(&trial.session.host)?;
-    // With a cluster the layout follows when its server has started.
+    // With a cluster the layout follows once its server has started.
     let without_server = trial.folder.as_ref().filter(|_| trial.cluster.is_none());
     let layout = without_server.map(|folder| layout::of_filesystem(folder)).transpose()?;
     if let Some(age) = &mut trial.record.age {
@@ -39,11 +39,11 @@ fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
     let there = || snapshots.as_ref().ok_or_else(|| Error::bug("snapshots were to be made where none are asked for"));
     let make = |number| {
         there()?.make(number)?;
-        // The server is stopped: what is copied file by file is of one moment.
+        // The server is stopped, so a copy made file by file is consistent.
         let copied = there()?.filled(number).zip(data.file_name());
         copied.map_or(Ok(()), |(into, name)| reflinks::copy(data, &into.join(name), &|_| false))
     };
-    // A pool's own figures lag by a transaction group unless it is synced first.
+    // Unless synced first, a pool's own figures lag by a transaction group.
     let used = || match trial.stack()?.pool_room(&session.host)? {
         Some(pool) => Ok(pool.allocated_bytes),
         None => there()?.used(),
@@ -75,7 +75,7 @@ fn aged(trial: &Trial<'_, '_>, data: &Path) -> Result<AgeRecord> {
     Ok(record)
 }
 
-/// Copies the cluster away, builds the stack anew on the same devices, and copies the cluster back.
+/// Copies the cluster away, rebuilds the stack on the same devices, and copies the cluster back.
 fn to_fresh(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(cluster) = trial.cluster.take() else { return build_anew(trial) };
     let aside = template::aside(trial.session)?;
@@ -86,7 +86,7 @@ fn to_fresh(trial: &mut Trial<'_, '_>) -> Result<()> {
             trial.cluster = Some(spec);
             Ok(())
         });
-    // A copy that broke off may have left nothing.
+    // A failed copy may have left nothing.
     if paths::exists(&aside) {
         folders::remove_all(&aside)?;
     }

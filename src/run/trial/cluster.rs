@@ -1,4 +1,4 @@
-//! The steps `load`, `start` and `read back`: the cluster on the stack, and what the measurement made of it.
+//! The steps `load`, `start` and `read back`: the cluster on the stack, and its state after the measurement.
 
 use super::Trial;
 use super::window::Watch;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// A checkpoint of freshly copied data writes little, but a stack may be slow; beyond this it hangs.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Makes the folder for the workload and, where it needs a server, copies the data in.
+/// Makes the folder for the workload and, if it needs a server, copies the data in.
 pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     let folder = folder_on(trial, &trial.stack()?.folder().join("pgstrata-data"))?;
     trial.folder = Some(folder);
@@ -97,7 +97,7 @@ pub(super) fn start(trial: &mut Trial<'_, '_>) -> Result<()> {
     Ok(())
 }
 
-/// A server that is not what the plan has built measures another case.
+/// A server that differs from what the plan had built would measure another case.
 fn as_built(postgres: Option<&PostgresSpec>, facts: &ServerFacts) -> Result<()> {
     let differing = postgres.and_then(|postgres| postgres.build.as_ref()).map(|build| build.differences(facts));
     match differing.unwrap_or_default().as_slice() {
@@ -107,7 +107,7 @@ fn as_built(postgres: Option<&PostgresSpec>, facts: &ServerFacts) -> Result<()> 
     }
 }
 
-/// A folder on a stack for the server's user. On a stack that is kept the ledger has it too: it goes before the stack.
+/// A folder on a stack for the server's user. On a kept stack it is in the ledger too, to be removed before the stack.
 pub(super) fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
     let session = &trial.session;
     if trial.case.stack.reuse {
@@ -118,13 +118,13 @@ pub(super) fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
     Ok(path.to_path_buf())
 }
 
-/// Folder of `pg_wal` on the stack as it is now, where it is elsewhere than the data.
+/// Folder of `pg_wal` on the current stack, if separate from the data.
 pub(super) fn wal_folder(trial: &Trial<'_, '_>) -> Result<Option<PathBuf>> {
     let wal = trial.stack()?.folders.get(&End::Wal);
     wal.map(|wal| Ok(folder_on(trial, &wal.join("pgstrata-wal"))?.join("pg_wal"))).transpose()
 }
 
-/// The cluster on the stack as it is now.
+/// The cluster on the current stack.
 pub(super) fn server_spec(trial: &Trial<'_, '_>, wal: Option<PathBuf>) -> Result<ServerSpec> {
     let missing = || Error::bug("a server was to be started before it was found");
     let folder = trial.folder.as_ref().ok_or_else(missing)?;
@@ -152,7 +152,7 @@ fn tablespace_folders(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>
     Ok(folders)
 }
 
-/// What may hold the files of the data in memory: all of it, or what the filesystem's own cache is limited to.
+/// Memory that may cache the data files: all of it, or the limit of the filesystem's own cache.
 fn cache_bytes_max(trial: &Trial<'_, '_>) -> Result<u64> {
     let memory = trial.session.memory().0;
     Ok(trial.stack()?.cache_bytes_max(&trial.session.host)?.map_or(memory, |limit| limit.min(memory)))
@@ -168,7 +168,7 @@ fn fits(bytes: u64, facts: &ServerFacts, memory: u64) -> Fits {
     }
 }
 
-/// The data have grown: what counts is their size at the end.
+/// The data have grown: their size at the end counts.
 pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(server) = &trial.server else { return Ok(()) };
     if let Some(facts) = &mut trial.record.server {
@@ -185,8 +185,7 @@ pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
 }
 
 impl Trial<'_, '_> {
-    /// Stops the server in good order after a measurement; after a failure, and on a stack that is full, the ledger's walk
-    /// ends it.
+    /// Stops the server cleanly after a measurement; after a failure, and on a full stack, undoing the ledger ends it.
     pub(super) fn stop_server(&mut self) {
         let stops = self.record.counts.is_some() && self.record.full.is_none();
         let Some(server) = self.server.take().filter(|_| stops) else { return };

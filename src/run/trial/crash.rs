@@ -1,5 +1,6 @@
-//! The machine crash of a trial in a guest, which takes this program along: what goes to the next one, and how that goes on
-//! ([ADR 30](../../../docs/adr/0030-killing-the-guest.md)). Absent on purpose: killing the guest, which is for the host.
+//! The machine crash of a trial in a guest, which takes this program down: what is handed to the next one, and how that
+//! one continues ([ADR 30](../../../docs/adr/0030-killing-the-guest.md)). Not here: killing the guest, which the host
+//! does.
 
 use super::{Ran, Trial, cluster, concluded};
 use crate::cluster::install;
@@ -30,35 +31,35 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The host kills the guest as soon as it hears of it. Beyond this it does not.
+/// The host kills the guest as soon as it is asked. Beyond this it won't.
 const KILL_LIMIT: Duration = Duration::from_secs(120);
 const TURN: Duration = Duration::from_millis(100);
 
-/// What is known of the trial, and of the sitting, for the program that goes on.
+/// State of the trial and the session for the program that continues.
 #[derive(Serialize, Deserialize)]
 struct HandOver {
     record: TrialRecord,
     before: BeforeCrash,
-    /// Where the stack's images lie, by node.
+    /// Image files of the stack, by node.
     images_of_stack: BTreeMap<String, PathBuf>,
     /// Folder of the cluster on the stack.
     folder: PathBuf,
-    /// Folder of pg_wal, where it is elsewhere.
+    /// Folder of pg_wal, if separate.
     wal: Option<PathBuf>,
     settings: BTreeMap<String, String>,
     images: Images,
     templates: Templates,
 }
 
-/// Stores the first half of the trial, whose counts are in the record, and asks for the end of the guest. Returns when that
-/// does not come.
+/// Stores the first half of the trial, with its counts in the record, and asks for the guest to be killed. Returns only
+/// if that does not happen.
 pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Result<()> {
     let missing = || Error::bug("a guest was to be killed before its server ran");
     let spec = &trial.server.as_ref().ok_or_else(missing)?.spec;
     let mut record = trial.record.clone();
     record.counts = None;
     record.steps.push(StepTime { step: Step::Measure, wall_us: micros(trial.step_began.elapsed()) });
-    // Readings of the second half would be of counters that began anew.
+    // In the second half the counters would start anew.
     record.gaps.push(Gap {
         source: "telemetry after the crash".to_owned(),
         second: None,
@@ -96,7 +97,7 @@ pub(super) fn hand_over(trial: &mut Trial<'_, '_>, before: BeforeCrash) -> Resul
     })
 }
 
-/// Images below the stack by node, those among them that were made for this trial alone, and serial numbers of the guest's own
+/// Images below the stack by node, including those made for this trial alone, and serial numbers of the guest's own
 /// disks.
 fn images_of_stack(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
     let mut images = trial.session.images.by_node(&trial.case.stack);
@@ -110,7 +111,7 @@ fn images_of_stack(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
     Ok(images)
 }
 
-/// Goes on with a trial after the crash of its guest, and stores it.
+/// Continues a trial after the crash of its guest, and stores it.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -138,8 +139,8 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
     };
     session.images = hand_over.images.clone();
     session.templates = hand_over.templates.clone();
-    // Below it are the run's folder and processes of this sitting, and below them what the trial had made before the crash:
-    // that is undone with the sitting.
+    // Earlier entries are the run's folder and processes of this session, then whatever the trial made before the
+    // crash: that is undone with the session.
     let mark = session.ledger.mark();
     let mut trial = Trial::of(session, &case, key, hand_over.record.clone(), staging)?;
     (trial.step, trial.step_began, trial.mark) = (Step::Measure, begun, Some(mark));
@@ -153,7 +154,7 @@ pub fn come_back(session: &mut Session<'_>, crashed: &Crashed) -> Result<Ran> {
     concluded(trial, done, before_us + micros(begun.elapsed()))
 }
 
-/// Opens the stack, has the workload see the server start, and measures what follows.
+/// Opens the stack, lets the workload watch the server start, and measures what follows.
 fn measure_on(
     trial: &mut Trial<'_, '_>,
     hand_over: &HandOver,
@@ -170,10 +171,10 @@ fn measure_on(
     let crash = Some(Crash::GuestIsBack(GuestIsBack { before, away_us, answers_apart_us, begun, opened, mounts_us }));
     let raw = trial.staging.raw();
     let mut progress = || Ok(Progress::default());
-    // The seconds of the second half are shown, and stored as the counts of the recovery alone.
+    // The seconds of the second half are shown, but stored only in the counts of the recovery.
     let listener = |told| {
         if let Told::Second(second) = told {
-            // A run folder that takes no more says so when the trial is stored.
+            // A run folder that cannot be written is reported when the trial is stored.
             drop(trial.session.events.emit(second_event(trial.key, &second)));
         }
     };
@@ -191,7 +192,8 @@ fn measure_on(
     Ok(())
 }
 
-/// Opens the stack on what the crash has left. When it was open, and how long the mounts took, microseconds.
+/// Opens the stack in the state left by the crash. Returns when it was open, and the total time of the mounts,
+/// microseconds.
 fn open(trial: &mut Trial<'_, '_>, hand_over: &HandOver) -> Result<(Instant, u64)> {
     let (session, spec) = (&trial.session, &trial.case.stack);
     knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)
@@ -207,7 +209,7 @@ fn open(trial: &mut Trial<'_, '_>, hand_over: &HandOver) -> Result<(Instant, u64
     Ok((opened, mounts_us))
 }
 
-/// How long a command took that mounts.
+/// Duration of a command, if it mounts.
 fn mount_us(command: &CommandLog) -> Option<u64> {
     let mut words = command.command.split_whitespace();
     let is_mount = match words.next().map(|program| program.rsplit('/').next().unwrap_or(program)) {
@@ -219,9 +221,9 @@ fn mount_us(command: &CommandLog) -> Option<u64> {
     command.wall_us.filter(|_| is_mount)
 }
 
-/// The server as it was, on the same folders, which are there.
+/// The server as before, on the same existing folders.
 fn server_spec(trial: &Trial<'_, '_>, hand_over: &HandOver) -> Result<ServerSpec> {
-    // Its files name it by that: tablespaces, and pg_wal.
+    // Its files refer to it by that path: tablespaces, and pg_wal.
     let data = trial.stack()?.folders.get(&End::Data).filter(|folder| hand_over.folder.starts_with(folder));
     data.ok_or_else(|| Error::bug(format!("{} is not where it was before the crash", hand_over.folder.display())))?;
     let spec = cluster::server_spec(trial, hand_over.wal.clone())?;

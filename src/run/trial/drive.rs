@@ -1,6 +1,6 @@
 //! The step `precondition`: drives of the stack that the run has not yet brought to their steady state.
 //!
-//! Each stands alone for it, behind the checks that formatting it has, and is released again.
+//! Each is claimed on its own, after the same checks as for formatting, and released again.
 
 use super::{Trial, site};
 use crate::ageing::drive::{BLOCK, DEPTH, Doing, Done, Drive, precondition};
@@ -20,13 +20,13 @@ fn wanted(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<WantedDrive>> {
     Ok(drives::of_stack(spec)?.into_iter().map(|drive| drive.on(&images)).collect())
 }
 
-/// What of a stack is still to be done in this run.
+/// The drives of a stack still to be prepared in this run.
 pub(super) fn lacking(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<WantedDrive>> {
     let wanted = wanted(session, spec)?;
     Ok(wanted.into_iter().filter(|drive| !session.drives.iter().any(|done| done.key == drive.key)).collect())
 }
 
-/// What was done to the drives of a stack.
+/// Records of the prepared drives of a stack.
 pub(super) fn done(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<DriveRecord>> {
     let wanted = wanted(session, spec)?;
     let of = |drive: &WantedDrive| session.drives.iter().find(|done| done.key == drive.key).cloned();
@@ -35,7 +35,7 @@ pub(super) fn done(session: &Session<'_>, spec: &StackSpec) -> Result<Vec<DriveR
 
 pub(super) fn precondition_all(trial: &mut Trial<'_, '_>) -> Result<()> {
     for wanted in lacking(trial.session, &trial.case.stack)? {
-        // A disk that somebody used or emptied since an earlier sitting has lost its state.
+        // A disk used or emptied by somebody since an earlier session has lost its state.
         let earlier = trial.session.earlier_drives.iter().find(|done| done.key == wanted.key);
         let session = &trial.session;
         let record = match earlier.filter(|_| wanted.is_still_of(&session.host, session.ledger.run_id())) {

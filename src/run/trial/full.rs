@@ -1,8 +1,8 @@
-//! A stack that has no room left: whether that is what a step met, when, and what is kept of it.
+//! Determines whether a step failed because the stack was full, when that was, and what is recorded of it.
 //!
-//! The server's log is asked first, then whatever failed. A thin pool that is full makes filesystems fail as if their device were broken:
-//! where writes were refused, the layers below are asked. Absent on purpose: data that do not fit when they are loaded: then the plan
-//! must change.
+//! Checks the server's log first, then the failure. On a full thin pool filesystems fail as if their device were
+//! broken: if writes were refused, the layers below are asked. Not here: data that do not fit when loaded, which need
+//! another plan.
 
 use super::Trial;
 use crate::error::Error;
@@ -13,18 +13,18 @@ use crate::parse::no_space;
 use crate::record::event::Step;
 use crate::record::full::FullRecord;
 
-/// Lines of the server's log that are kept in the record; all of it is in `raw/`.
+/// Lines of the server's log kept in the record; all of it is in `raw/`.
 const LOG_LINES: usize = 12;
 
 impl Trial<'_, '_> {
-    /// Notes that the stack was full, where that is what ended the step under way.
+    /// Records that the stack was full, if that ended the current step.
     pub(super) fn note_full(&mut self, failure: &Error) {
         if !matches!(self.step, Step::Age | Step::Start | Step::WarmUp | Step::Measure) {
             return;
         }
         let said = failure.chain();
-        // While it is aged, the cluster may lie beside the stack for a while, on a disk that is none of it.
-        // What makes snapshots names the mount point or the pool, and not the folder of the cluster.
+        // During ageing, the cluster may temporarily be outside the stack, on an unrelated disk. Snapshot commands name
+        // the mount point or the pool, not the cluster's folder.
         let names_stack = || {
             self.folder.as_ref().is_some_and(|folder| said.contains(&folder.display().to_string()))
                 || self.stack.as_ref().is_some_and(|stack| stack.is_named_in(&said))
@@ -35,18 +35,18 @@ impl Trial<'_, '_> {
         self.record.full = self.full(no_room, no_space::refused_line(&said), began_us);
     }
 
-    /// The same after a measurement, by when its first operation began and why it ended before its time.
+    /// The same after a measurement, given when its first operation began and why it ended early.
     pub(super) fn note_full_load(&mut self, ended: Option<&str>, began_us: u64) {
         self.record.full = self.full(ended, None, began_us);
     }
 
-    /// By what says that there was no room, and by what says that writes were refused.
+    /// Based on messages about missing space, and about refused writes.
     fn full(&self, no_room: Option<&str>, refused: Option<&str>, began_us: u64) -> Option<FullRecord> {
-        // None without a server.
+        // No log without a server.
         let log = files::read(&self.staging.raw().join("server.log")).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let (at_us, reason) = first(&log, no_room, refused, wall_us(), || self.full_below())?;
-        // A filesystem that has gone offline tells nothing.
+        // A filesystem that has gone offline reports nothing.
         let room = self.folder.as_ref().and_then(|folder| files::room(folder).ok().flatten());
         Some(FullRecord {
             step: self.step,
@@ -58,14 +58,14 @@ impl Trial<'_, '_> {
         })
     }
 
-    /// What a layer below the filesystems says of itself; one that cannot be asked says nothing.
+    /// What a layer below the filesystems reports about itself; unreachable layers are skipped.
     fn full_below(&self) -> Option<String> {
         self.stack.as_ref()?.full_below(&self.session.host, &self.case.stack).ok().flatten()
     }
 }
 
-/// When the stack refused to take more, and in what words. Words of a broken device count only with a layer below that is full;
-/// what that one says is added in any case, since the room of a filesystem on it says nothing.
+/// When the stack first refused data, and the message. Messages about a broken device count only if a layer below is
+/// full; that layer's report is always added, since the space of a filesystem on it says nothing.
 fn first(
     log: &str,
     no_room: Option<&str>,

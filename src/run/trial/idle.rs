@@ -1,6 +1,6 @@
-//! What others do to the devices below a stack, watched while the trial does nothing: between building and loading.
+//! Watches other activity on the devices below a stack while the trial is idle, between building and loading.
 //!
-//! Flushes of others are counted like ours. On a folder that was there already nothing else tells the two apart.
+//! Flushes by others are counted like ours. On an existing folder nothing else distinguishes the two.
 
 use super::Trial;
 use crate::error::Result;
@@ -15,14 +15,14 @@ use crate::record::trial::IdleTraffic;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long it is watched. Short, because every trial pays for it: what may follow is told from how few were seen.
+/// Duration. Short, because every trial pays for it: bounds on the later rate follow from how few were seen.
 const WATCHED: Duration = Duration::from_secs(1);
-/// The layer whose device others use too, with no device of its own above it.
+/// The layer that shares its device with others and has no device of its own above it.
 const SHARED: &str = "directory";
-/// How often the wait looks for an interrupt.
+/// How often the wait checks for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Watches the devices below a folder that was there already; `None` for a stack that stands on none.
+/// Watches the devices below an existing folder; `None` for a stack that is not on one.
 ///
 /// # Errors
 /// Interrupted.
@@ -31,7 +31,7 @@ pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<
     if stack.nodes.iter().all(|node| node.layer.as_deref() != Some(SHARED)) {
         return Ok(None);
     }
-    // Nobody but the stack writes to what it has built.
+    // Only the stack writes to what it has built.
     let is_found = |name: &GroundName| stack.node(name.node()).is_some_and(|node| node.layer.is_none());
     let shared: Vec<(GroundName, &DeviceFacts)> =
         stack.devices().into_iter().filter(|(name, _)| is_found(name)).collect();

@@ -1,8 +1,8 @@
 //! One trial: its steps in their order.
 //!
-//! [`STEPS`] is the list. Whatever happens in one of them, the trial ends with everything undone that it made, and with a
-//! record: of figures, or of the step and the reason that there are none. A step after `measure` finds the server running
-//! and the stack standing; what fails there is noted, and the figures stand.
+//! [`STEPS`] is the list. Whatever happens in a step, the trial ends with everything it made undone, and with a record:
+//! either figures, or the step and the reason why there are none. Steps after `measure` find the server running and the
+//! stack in place; failures there are recorded, and the figures stand.
 
 mod age;
 mod cluster;
@@ -39,7 +39,7 @@ use window::Watch;
 
 pub use crash::come_back;
 
-/// What is done in a step.
+/// The action of a step.
 type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
 
 /// The steps that may fail, in order; tear-down and storing follow whatever happens.
@@ -58,7 +58,7 @@ const STEPS: [(Step, Act); 12] = [
     (Step::ReadBack, cluster::read_back),
 ];
 
-/// A trial on its way.
+/// A trial in progress.
 struct Trial<'s, 'a> {
     session: &'s mut Session<'a>,
     key: &'s TrialKey,
@@ -70,23 +70,23 @@ struct Trial<'s, 'a> {
     step_began: time::Instant,
     /// The step in which it failed.
     failed_in: Option<Step>,
-    /// What lies at or above this in the ledger is the trial's own; `None` as long as it has made nothing.
+    /// Entries of the ledger from this one on belong to the trial; `None` until it makes something.
     mark: Option<u64>,
     install: Option<Installation>,
     template: Option<Template>,
     stack: Option<BuiltStack>,
     /// Folder on the stack for the workload, or for the cluster.
     folder: Option<PathBuf>,
-    /// The cluster on the stack, while no server runs on it.
+    /// The cluster on the stack while no server runs on it.
     cluster: Option<ServerSpec>,
     server: Option<Server>,
-    /// Its checkpoints, from the start of the server on.
+    /// Its checkpoints, from the start of the server.
     watch: Option<Watch>,
 }
 
-/// How a trial that is stored went.
+/// Outcome of a stored trial.
 pub struct Ran {
-    /// Microseconds that were measured; 0 for one not run.
+    /// Time measured, microseconds; 0 if it was not run.
     pub measured_us: u64,
     /// Why it has no figures.
     pub failure: Option<Failure>,
@@ -100,8 +100,8 @@ pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result
     run_as(session, case, key, false)
 }
 
-/// Runs a trial once more that others disturbed. The repeat counts if it was not disturbed; else the first one stands,
-/// which had its place in the balanced order.
+/// Repeats a disturbed trial. The repeat counts if it was not disturbed; otherwise the original stands, which had its
+/// place in the balanced order.
 ///
 /// # Errors
 /// As [`run`].
@@ -119,11 +119,11 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     concluded(trial, done, micros(begun.elapsed()))
 }
 
-/// Stores a trial that has come to its end.
+/// Stores a completed trial.
 fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result<Ran> {
     let failure = match done {
         Err(e) if ends_the_run(&e) => return Err(e),
-        // What fills one stack says nothing of the next.
+        // A full stack says nothing about the next.
         Err(e) => Some(trial.ended_early(&e)?).filter(|_| trial.record.full.is_none()),
         Ok(()) => None,
     };
@@ -131,13 +131,13 @@ fn concluded(mut trial: Trial<'_, '_>, done: Result<()>, wall_us: u64) -> Result
     let stuck = trial.session.stuck.take();
     let measured_us = trial.store(wall_us)?;
     match stuck {
-        // Going on would measure on top of what is left.
+        // Continuing would measure on top of the leftovers.
         Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
         None => Ok(Ran { measured_us, failure }),
     }
 }
 
-/// Stores a trial under which an earlier sitting's guest died.
+/// Stores a trial during which the guest of an earlier session died.
 ///
 /// # Errors
 /// When the run folder cannot be written.
@@ -150,7 +150,7 @@ pub fn died(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, died: &D
     trial.store(0).map(drop)
 }
 
-/// Whether a failure says nothing of the trial's stack, so that no further trial is tried.
+/// True if a failure says nothing about the trial's stack, so that no more trials are run.
 fn ends_the_run(e: &Error) -> bool {
     matches!(e.kind(), Kind::Interrupted | Kind::Store | Kind::Bug)
 }
@@ -172,7 +172,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         Trial::of(session, case, key, record, staging)
     }
 
-    /// One whose record has begun.
+    /// A trial whose record has begun.
     fn of(
         session: &'s mut Session<'a>,
         case: &'s CaseSpec,
@@ -202,7 +202,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         })
     }
 
-    /// Steps up to the tear-down, and the tear-down.
+    /// Runs the steps up to the tear-down, then the tear-down.
     fn attempt(&mut self, steps: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let mut done = steps(self);
         let reached = self.step;
@@ -212,7 +212,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         {
             self.note_full(e);
         }
-        // A run folder that takes no more must keep nothing from being undone.
+        // A run folder that cannot be written must not prevent undoing.
         let told = self.enter(Step::TearDown);
         self.stop_server();
         if let Some(mark) = self.mark {
@@ -234,7 +234,7 @@ impl<'s, 'a> Trial<'s, 'a> {
 
     fn steps(&mut self) -> Result<()> {
         for (step, act) in STEPS {
-            // What is measured is kept: a trial that is interrupted after it goes to its end, and is the last.
+            // Measured figures are kept: a trial interrupted after its measurement runs to its end, and is the last.
             let session = &mut *self.session;
             session.host = if self.record.counts.is_none() {
                 session.interrupt.check()?;
@@ -251,20 +251,20 @@ impl<'s, 'a> Trial<'s, 'a> {
         Ok(())
     }
 
-    /// Whether there is nothing to do in a step.
+    /// True if a step has nothing to do.
     fn has_no(&self, step: Step) -> Result<bool> {
         Ok(match step {
             Step::Images => images::of_stack(&self.case.stack).is_empty(),
             Step::Precondition => drive::lacking(self.session, &self.case.stack)?.is_empty(),
             Step::Age => self.case.age.is_empty(),
             Step::Start => self.case.postgres.is_none(),
-            // A server on a full stack may not be able to tell, or to live.
+            // A server on a full stack may be unable to answer, or be dead.
             Step::ReadBack => self.record.full.is_some(),
             _ => false,
         })
     }
 
-    /// Ends the step before and begins this one.
+    /// Ends the previous step and begins this one.
     fn enter(&mut self, step: Step) -> Result<()> {
         if step != Step::Check {
             self.end_step();
@@ -279,7 +279,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         self.session.events.emit(Event::StepStarted { trial: self.key.clone(), step, expected_us })
     }
 
-    /// Notes how long the step took.
+    /// Records the duration of the step.
     fn end_step(&mut self) {
         let wall_us = micros(self.step_began.elapsed());
         self.record.steps.push(StepTime { step: self.step, wall_us });
@@ -290,7 +290,7 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 }
 
-/// Whether the machine has what the case needs.
+/// Checks that the machine meets the requirements of the case.
 fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
     let session = &trial.session;
     let unmet = forecast::case_unmet(&session.host, trial.case, &session.images, &|stack| session.stands(stack));
@@ -302,7 +302,7 @@ fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
     }
 }
 
-/// The data that the case needs, made by the first trial that needs them.
+/// Makes the data for the case, if this is the first trial that needs them.
 fn make_template(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(postgres) = &trial.case.postgres else { return Ok(()) };
     let install = install::find(&trial.session.host, &postgres.bin)?;

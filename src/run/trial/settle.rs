@@ -1,4 +1,4 @@
-//! The step `settle`: waits until the trial before and the making of this one have left the machine quiet.
+//! The step `settle`: waits until the machine is quiet after the previous trial and the preparation of this one.
 
 use super::Trial;
 use crate::error::{Context, Result};
@@ -10,30 +10,30 @@ use crate::run::window;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Stretch over which the devices are looked at.
+/// Interval over which device activity is observed.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Looks in a row that must be quiet.
+/// Number of consecutive quiet intervals required.
 const QUIET_LOOKS: u32 = 2;
 
-/// Most that a quiet device writes in a second: a server at rest and the machine's own logs stay well below.
+/// Write rate of a quiet device at most: an idle server and the machine's own logs stay well below.
 const QUIET_BYTES_PER_S: u64 = 1 << 20;
 
-/// Most of the time that a quiet device is busy.
+/// Busy share of a quiet device at most.
 const QUIET_BUSY: f64 = 0.05;
 
-/// Most that waits to be written back on a quiet machine.
+/// Dirty bytes on a quiet machine at most.
 const QUIET_DIRTY: u64 = 64 << 20;
 
-/// Longest wait; a short measurement is not worth more than a third of its own time.
+/// Longest wait; for a short measurement, a third of its duration.
 const LONGEST_US: u64 = 30_000_000;
 
-/// Waits for quiet devices and few dirty pages, and stores how that went.
+/// Waits for quiet devices and few dirty pages, and records the outcome.
 pub(super) fn settle(trial: &mut Trial<'_, '_>) -> Result<()> {
     let (_, measure_us) = window::expected_us(trial.case)?;
     let limit_us = (measure_us / 3).min(LONGEST_US);
     let begun = now();
-    // What the making of the data left in the page cache; on the stack they were synced when they were copied.
+    // Written to the page cache when the data were made; the copies on the stack are already synced.
     if let Some(template) = &trial.template {
         folders::sync_filesystem(&template.data).or_host(|| "write back what making the data left".to_owned())?;
     }
@@ -63,7 +63,7 @@ fn is_quiet(seen: &SettleRecord) -> bool {
     seen.devices.values().all(device) && seen.dirty_bytes.is_none_or(|dirty| dirty <= QUIET_DIRTY)
 }
 
-/// One stretch of the lowest devices of the stack, and the dirty pages at its end.
+/// Observes the lowest devices of the stack for one interval, and the dirty pages at its end.
 fn look(trial: &Trial<'_, '_>, settled: &mut SettleRecord) -> Result<()> {
     let host = &trial.session.host;
     let lowest: Vec<(u32, u32)> = trial

@@ -1,4 +1,4 @@
-//! Where the parts of a stack are built, and by which name.
+//! Where the parts of a stack are built, and under which name.
 
 use crate::provision::Site;
 use crate::record::stack::StackSpec;
@@ -6,7 +6,7 @@ use crate::run::session::Session;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What everything of a stack is named by.
+/// Base name for everything in a stack.
 pub(crate) fn name_of(session: &Session<'_>, spec: &StackSpec, trial: &str) -> String {
     // Stacks of one name that differ in an option may be kept at the same time.
     let alike = session.kept.iter().filter(|(kept, _)| kept.name == spec.name).count();

@@ -1,7 +1,7 @@
-//! The step `images`: those of the stack that the run has not written yet.
+//! The step `images`: writes those images of the stack that the run has not written yet.
 //!
-//! The step `build`: the knobs of the kernel, then the stack of a trial, fresh, or the one that is kept for all of them,
-//! with its age; then a look at what others do to its devices.
+//! The step `build`: sets the kernel knobs, then builds the stack of a trial, or takes the one kept for all trials,
+//! with its age; then watches other activity on its devices.
 
 use super::site::{name_of, site};
 use super::{Trial, drive, idle};
@@ -15,7 +15,7 @@ use crate::run::session::{KeptStack, Session};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 
-/// Writes the images that the stack needs and the run does not have yet. They stay for the trials that follow.
+/// Writes the images that the stack needs and the run does not have yet. They stay for later trials.
 pub(super) fn write_images(trial: &mut Trial<'_, '_>) -> Result<()> {
     let (session, spec) = (&mut *trial.session, &trial.case.stack);
     if session.stands(spec) {
@@ -40,7 +40,7 @@ pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
     if spec.reuse && !trial.session.stands(spec) {
         keep(trial.session, spec)?;
     }
-    // What is made from here on is undone after the trial; templates and kept stacks are not.
+    // Things made from here on are undone after the trial; templates and kept stacks are not.
     trial.mark = Some(trial.session.ledger.mark());
     let session = &trial.session;
     knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)

@@ -10,15 +10,15 @@ use crate::run::cpu_taken::is_disturbed;
 use crate::run::fail_fast::Failure;
 use crate::store::staging::Staging;
 
-/// Bytes that must be free for the results of a trial: a few pages for the record and what the tools said.
+/// Free space needed for the results of a trial, bytes: a few pages for the record and the output of tools.
 const LEAST_ROOM: u64 = 64 << 10;
 
 impl Trial<'_, '_> {
     /// Records why there are no figures.
     ///
     /// # Errors
-    /// A trial that failed while the run folder was gone or its own disk was full says nothing about its stack: the tools
-    /// could not write their output.
+    /// When the run folder was gone or its own disk was full: then the trial's failure says nothing about its stack,
+    /// because the tools could not write their output.
     pub(super) fn ended_early(&mut self, failure: &Error) -> Result<Failure> {
         let folder = self.session.events.writer().folder().path().to_path_buf();
         self.session.events.writer().folder().must_be_there()?;
@@ -33,7 +33,7 @@ impl Trial<'_, '_> {
         Ok(Failure { step, kind: failure.kind(), reason, hint })
     }
 
-    /// Stores the trial and emits how it ended. Returns the microseconds that were measured.
+    /// Stores the trial and emits its outcome. Returns the microseconds measured.
     ///
     /// # Errors
     /// When the run folder cannot be written.
@@ -63,7 +63,6 @@ impl Trial<'_, '_> {
     }
 }
 
-/// Writes a log of commands into the raw output under a name.
 pub(super) fn write_commands(staging: &Staging, name: &str, log: &[CommandLog]) -> Result<()> {
     let mut text = String::new();
     for command in log {

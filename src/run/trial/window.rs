@@ -1,5 +1,5 @@
-//! The window of a trial with a server: WAL written beforehand, a warm-up of whole checkpoint cycles, a measurement from
-//! the start of a checkpoint to the start of a later one. Checkpoints are seen in the server's log.
+//! The window of a trial with a server: WAL prefill, a warm-up of whole checkpoint cycles, a measurement from the start
+//! of one checkpoint to the start of a later one. Checkpoints are detected in the server's log.
 
 use crate::cluster::client::Client;
 use crate::cluster::log::ServerLog;
@@ -14,48 +14,48 @@ use crate::workload::{Progress, Window};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often the log is looked at.
+/// How often the log is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A checkpoint on a slow stack takes its time; beyond this it hangs.
+/// A checkpoint on a slow stack takes a while; beyond this it hangs.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Two cycles of a warm-up agree when their rates, and their WAL for a commit, differ by no more than this share.
+/// Two cycles of a warm-up agree if their rates, and their WAL per commit, differ by no more than this share.
 const AGREES_WITHIN: f64 = 0.1;
 
-/// Pages read for a commit may differ by this many, too: a tenth of next to nothing is noise.
+/// Pages read per commit may also differ by this many: a tenth of next to nothing is noise.
 const PAGES_WITHIN: f64 = 0.1;
 
-/// A segment's name: time line, log, segment.
+/// The name of a segment consists of timeline, log, segment.
 const SEGMENTS: &str = "SELECT count(*) FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'";
 
-/// The counters of a cycle, of all databases.
+/// The counters of a cycle, over all databases.
 const COUNTERS: &str = "SELECT sum(xact_commit)::bigint, sum(blks_read)::bigint, \
      pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint FROM pg_stat_database";
 
-/// What a trial knows of its window so far.
+/// State of a trial's window so far.
 pub(super) struct Watch {
     pub window: Window,
     pub record: WindowRecord,
     log: ServerLog,
     client: Client,
     looked: Instant,
-    /// Time between two checkpoints by time, as the server has it.
+    /// Interval of timed checkpoints in force, microseconds.
     timeout_us: u64,
     /// Checkpoints that had begun when the warm-up ended.
     starts: usize,
-    /// Nothing that the workload does brings a checkpoint.
+    /// True if nothing in the workload triggers a checkpoint.
     idle: bool,
-    /// Whether the warm-up ended with the start of the last of these.
+    /// True if the warm-up ended with the start of the last of these.
     at_start: bool,
 }
 
 impl Watch {
-    /// Of a server that has just been started with these settings of ours.
+    /// For a server just started with these settings of ours.
     pub(super) fn begin(server: &Server, window: Window, settings: BTreeMap<String, String>) -> Result<Watch> {
         let mut client = server.connect(server::DATABASE)?;
         client.set_limit(CHECKPOINT_LIMIT)?;
-        // So that it is not taken for one of the workload's clients.
+        // Keeps this connection from being counted as one of the workload's clients.
         client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
         let sql = "SELECT setting::bigint FROM pg_settings WHERE name = 'checkpoint_timeout'";
         let timeout_us = numbers::<1>(&mut client, sql)?[0] * 1_000_000;
@@ -88,13 +88,13 @@ impl Watch {
         })
     }
 
-    /// Writes so many bytes of WAL, in whole segments, then has them recycled.
+    /// Writes this many bytes of WAL, in whole segments, then has them recycled.
     pub(super) fn prefill(&mut self, bytes: u64, interrupt: &Interrupt) -> Result<()> {
         let begun = now();
         let sql = "SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'";
         let [segment] = numbers::<1>(&mut self.client, sql)?;
         let wanted = (bytes / segment.max(1)).max(1);
-        // On the way checkpoints come on request, as they would: they recycle what is there, and it is written again.
+        // WAL triggers checkpoints on the way, as usual: they recycle segments, which are then overwritten.
         for _ in 0..wanted {
             interrupt.check()?;
             self.client.query("SELECT pg_logical_emit_message(false, 'pgstrata', ''); SELECT pg_switch_wal()")?;
@@ -105,7 +105,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Longest time of the warm-up: every cycle as long as the limit has it.
+    /// Longest time of the warm-up: every cycle takes up to its limit.
     pub(super) fn longest_warm_up_us(&self) -> u64 {
         let cycles = self.timeout_us.saturating_mul(2);
         match (self.window.extent, self.window.warm_up) {
@@ -115,7 +115,6 @@ impl Watch {
         }
     }
 
-    /// Longest time of the measurement.
     pub(super) fn longest_us(&self) -> u64 {
         match self.window.extent {
             Extent::Cycles { cycles, .. } if self.idle => {
@@ -134,13 +133,13 @@ impl Watch {
         Ok(self.log.checkpoints.len())
     }
 
-    /// What the server has done so far, as a cycle that began with it.
+    /// The server's counters so far, as a cycle that began with it.
     fn counters(&mut self) -> Result<CycleRecord> {
         let [commits, blks_read, wal_bytes] = numbers::<3>(&mut self.client, COUNTERS)?;
         Ok(CycleRecord { wall_us: 0, commits, blks_read, wal_bytes })
     }
 
-    /// Notes where the measurement begins.
+    /// Records where the measurement begins.
     pub(super) fn measure_begins(&mut self, wall_us: u64) -> Result<()> {
         self.record.began_us = wall_us;
         self.record.from_checkpoint = self.at_start.then(|| self.starts.saturating_sub(1));
@@ -148,7 +147,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The cycles of the measurement that have ended; it is over with the start of the checkpoint that ends the last.
+    /// Completed cycles of the measurement; it is over when the checkpoint that ends the last one starts.
     pub(super) fn progress(&mut self) -> Result<Progress> {
         let Extent::Cycles { cycles: asked, .. } = self.window.extent else { return Ok(Progress::default()) };
         let cycles = (self.starts()? - self.starts) as u64;
@@ -159,8 +158,8 @@ impl Watch {
         Ok(Progress { cycles, is_over })
     }
 
-    /// Everything that is stored of the window. The server may have been restarted in it; where it may not be able to
-    /// answer, its log alone is asked.
+    /// The record of the window. The server may have been restarted during it; if it may be unable to answer, only its
+    /// log is used.
     pub(super) fn finish(mut self, on: Option<&Server>, first_operation_us: u64, wall_us: u64) -> Result<WindowRecord> {
         (self.record.first_operation_us, self.record.ended_us) = (first_operation_us, wall_us);
         if let Some(server) = on {
@@ -174,11 +173,11 @@ impl Watch {
     }
 }
 
-/// A warm-up that goes on, asked whether it is over.
+/// A running warm-up, polled for its end.
 pub(super) struct WarmUp<'w> {
     watch: &'w mut Watch,
     begun: Instant,
-    /// When the cycle began that is open, with the counters at that moment.
+    /// Start of the current cycle, with the counters at that moment.
     open: Option<(Instant, CycleRecord)>,
 }
 
@@ -189,12 +188,12 @@ impl<'w> WarmUp<'w> {
         Ok(WarmUp { watch, begun: now(), open: None })
     }
 
-    /// Over with the start of a checkpoint: when two cycles agree, or those are spent that a warm-up may take.
+    /// Ends with the start of a checkpoint: once two cycles agree, or the maximum number is reached.
     pub(super) fn is_over(&mut self) -> Result<bool> {
         let Extent::Cycles { .. } = self.watch.window.extent else { return Ok(false) };
         let starts = self.watch.starts()?;
         if starts == self.watch.starts {
-            // Checkpoints by time are left out while nothing writes WAL. What was done before the warm-up may bring one more.
+            // Timed checkpoints are skipped while nothing writes WAL. Work before the warm-up may trigger one more.
             let since = self.open.as_ref().map_or(self.begun, |(began, _)| *began);
             self.watch.idle = self.watch.window.warm_up.is_none()
                 && micros(since.elapsed()) > self.watch.timeout_us.saturating_mul(2);
@@ -223,7 +222,7 @@ impl<'w> WarmUp<'w> {
     }
 }
 
-/// Whether two cycles did about the same work at about the same rate.
+/// True if two cycles did about the same work at about the same rate.
 fn agree(one: &CycleRecord, other: &CycleRecord) -> bool {
     let close = |a: f64, b: f64| (a - b).abs() <= AGREES_WITHIN * a.max(b);
     let rate = |cycle: &CycleRecord| cycle.commits as f64 / cycle.wall_us.max(1) as f64;
@@ -234,7 +233,7 @@ fn agree(one: &CycleRecord, other: &CycleRecord) -> bool {
         && (close(read, read_then) || (read - read_then).abs() <= PAGES_WITHIN)
 }
 
-/// The whole numbers of the one row that a query gives.
+/// The whole numbers in the single row of a query's result.
 fn numbers<const N: usize>(client: &mut Client, sql: &str) -> Result<[u64; N]> {
     let rows = client.query(sql)?;
     let found: Vec<u64> = rows.first().into_iter().flatten().filter_map(|text| text.as_deref()?.parse().ok()).collect();

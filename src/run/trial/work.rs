@@ -79,7 +79,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         used: Box::new(|| all.used()),
     });
     let mut progress = || watch.as_mut().map_or_else(|| Ok(Progress::default()), Watch::progress);
-    // A copy: a measurement that fails leaves the record as it was.
+    // A copy: a failed measurement leaves the record as it was.
     let mut record = trial.record.clone();
     let began_us = Measurement {
         host: &trial.session.host,
@@ -107,7 +107,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     conclude(trial, began_us, ended_us, watch)
 }
 
-/// Notes how the measurement ended. One that ends with the crash of its guest is handed over.
+/// Records how the measurement ended. One that ends with the crash of its guest is handed over.
 fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Option<Watch>) -> Result<()> {
     let ended = trial.record.counts.as_ref().and_then(|counts| counts.ended.clone());
     trial.note_full_load(ended.as_deref(), began_us);
@@ -118,7 +118,7 @@ fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Opti
     trial.record.window = watch.zip(trial.server.as_ref()).map(finish).transpose()?;
     match before_crash {
         Some(before) => {
-            // Half of the counts are no result.
+            // Partial counts are not a result.
             trial.record.counts = None;
             crash::hand_over(trial, before)
         }
@@ -126,7 +126,7 @@ fn conclude(trial: &mut Trial<'_, '_>, began_us: u64, ended_us: u64, watch: Opti
     }
 }
 
-/// What telemetry looks at.
+/// The objects that telemetry samples.
 fn target_of(trial: &Trial<'_, '_>) -> Result<Target> {
     Ok(Target {
         devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
@@ -142,14 +142,14 @@ fn snapshots_of<'t>(trial: &'t Trial<'_, '_>) -> Result<Option<Snapshots<'t>>> {
     trial.workload.makes_snapshots().then(of_stack).transpose()
 }
 
-/// Decides the options that the plan leaves open: as an earlier trial with the same workload did, also in an earlier sitting,
-/// or now.
+/// Decides the options that the plan leaves open: like an earlier trial with the same workload, even in an earlier
+/// session, or now.
 fn decide(trial: &mut Trial<'_, '_>) -> Result<()> {
     let workload = &trial.case.workload;
     let mut earlier = None;
     for key in &trial.session.record.order {
         let same = trial.session.record.cases.iter().any(|case| case.id == key.case && case.workload == *workload);
-        // One that cannot be read is measured again, and decides nothing.
+        // An unreadable one is measured again, and decides nothing.
         if same && let Ok(Some(record)) = trial.session.events.writer().folder().trial(key) {
             earlier = Some(record).filter(|record| record.outcome == Outcome::Measured).map(|record| record.decided);
         }
@@ -172,7 +172,7 @@ impl Trial<'_, '_> {
         Ok(self.session.place(folder, self.server.as_ref(), raw))
     }
 
-    /// The workload's options with those that were decided for all cases with it.
+    /// The workload's options, including those decided for all its cases.
     pub(super) fn options(&self) -> Options {
         let mut options = self.case.workload.options.clone();
         options.0.extend(self.record.decided.0.clone());

@@ -1,4 +1,4 @@
-//! A run folder is made, locked, read back and resumed, whole, cut and damaged.
+//! Creating, locking, reading back and resuming a run folder, whole, truncated and damaged.
 
 use super::*;
 use crate::record::event::Event;

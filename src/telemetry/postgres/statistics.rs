@@ -1,23 +1,23 @@
-//! Which figure of the server stands where in which version's statistics views, and the one query for all of them.
+//! Where each figure is found in the statistics views of each server version, and one query for all figures.
 //!
-//! Pure. The views: pg_stat_wal since 14; its writes and syncs in pg_stat_io (16) since 18; pg_stat_checkpointer out of
-//! pg_stat_bgwriter since 17; the backends' own writes in pg_stat_io since 16.
+//! Pure. The views: pg_stat_wal since 14, its writes and syncs in pg_stat_io (since 16) from 18 on;
+//! pg_stat_checkpointer split from pg_stat_bgwriter in 17; the backends' own writes in pg_stat_io since 16.
 
 use crate::error::{Error, Result};
 use crate::record::columns::{self, ColumnDef};
 
-/// Oldest version whose views are known, as `server_version_num` counts.
+/// Oldest supported version, as `server_version_num`.
 const OLDEST: u32 = 120_000;
 
-/// One figure: its column, and the SQL for it by version.
+/// One figure: its column, and its SQL by version.
 pub(super) struct Statistic {
     pub(super) column: ColumnDef,
-    /// From which `server_version_num` on which expression holds, oldest first; none before the first. The tables are
-    /// those of [`tables`].
+    /// Expression by the `server_version_num` from which it applies, oldest first; none before the first. The tables
+    /// are those of [`tables`].
     since: &'static [(u32, &'static str)],
 }
 
-/// Every figure, in the order of the columns. Times that read zero while nothing is timed are NULL then.
+/// Every figure, in the order of the columns. Times that read zero because timing is off are NULL.
 pub(super) const STATISTICS: &[Statistic] = &[
     Statistic {
         column: columns::PG_WAL_LSN_BYTES,
@@ -77,8 +77,8 @@ pub(super) const STATISTICS: &[Statistic] = &[
     Statistic { column: columns::PG_TEMP_BYTES, since: &[(OLDEST, "databases.temp_bytes")] },
 ];
 
-/// The query for all figures of a version: one row, one column a figure in the order of [`STATISTICS`], whole numbers or
-/// NULL. A version newer than those known is asked like the newest known.
+/// The query for all figures of a version: one row, one column per figure in the order of [`STATISTICS`], whole numbers
+/// or NULL. Unknown newer versions are treated like the newest known.
 ///
 /// # Errors
 /// For a version older than PostgreSQL 12.
@@ -95,7 +95,7 @@ pub fn statistics_sql(version_num: u32) -> Result<String> {
     Ok(format!("SELECT {} FROM {}", expressions.join(", "), tables(version_num).join(", ")))
 }
 
-/// The tables of a version, each of one row.
+/// The tables of a version, each with a single row.
 fn tables(version_num: u32) -> Vec<&'static str> {
     let known = [
         (
@@ -116,12 +116,12 @@ fn tables(version_num: u32) -> Vec<&'static str> {
 const BACKEND_IO_16: &str = "(SELECT sum(coalesce(writes, 0) + coalesce(extends, 0)) AS pages, sum(fsyncs) AS fsyncs \
     FROM pg_stat_io WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')) AS backend_io";
 
-/// In 18 an operation may be several pages, and the bytes are counted beside it.
+/// In 18 an operation may cover several pages, and bytes are counted separately.
 const BACKEND_IO_18: &str = "(SELECT sum(coalesce(write_bytes, 0) + coalesce(extend_bytes, 0)) \
     / current_setting('block_size')::bigint AS pages, sum(fsyncs) AS fsyncs \
     FROM pg_stat_io WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')) AS backend_io";
 
-/// The making of new WAL files (context init) is left out, as pg_stat_wal did before 18.
+/// Excludes the creation of new WAL files (context init), as pg_stat_wal did before 18.
 const WAL_IO_18: &str = "(SELECT sum(writes) AS writes, sum(write_time) AS write_time, sum(fsyncs) AS fsyncs, \
     sum(fsync_time) AS fsync_time FROM pg_stat_io WHERE object = 'wal' AND context = 'normal') AS wal_io";
 
@@ -130,7 +130,6 @@ mod tests {
     use super::*;
     use crate::telemetry::throwaway_server::{ThrowawayServer, installations};
 
-    /// The expression for a figure in the query of a version.
     fn expression(version_num: u32, name: &str) -> String {
         let sql = statistics_sql(version_num).unwrap();
         let select = sql.split(" FROM ").next().unwrap().strip_prefix("SELECT ").unwrap().to_owned();
@@ -198,7 +197,7 @@ mod tests {
         assert!(statistics_sql(110_022).unwrap_err().to_string().contains("110022"));
     }
 
-    /// Psql's answer to the statistics query, as `(column, text)`; an empty text is NULL.
+    /// psql's answer to the statistics query, as `(column, text)`; an empty text is NULL.
     fn ask(server: &ThrowawayServer) -> Vec<(&'static str, String)> {
         let version_num = server.psql("SHOW server_version_num").trim().parse().unwrap();
         let line = server.psql(&statistics_sql(version_num).unwrap());

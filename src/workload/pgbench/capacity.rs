@@ -1,7 +1,7 @@
-//! The highest rate at which transactions stay within a latency limit: pgbench with `--rate`, step by step.
+//! Finds the highest rate at which transactions stay within a latency limit: pgbench with `--rate`, step by step.
 //!
-//! A trial is one whole search on one stack. Which rate comes next is decided by `stats::search`; what it all says, by
-//! analysis. Absent on purpose: figures.
+//! A trial is one whole search on one stack. `stats::search` picks the next rate, analysis interprets the result. Not
+//! here: figures.
 
 use super::options::{self, Settings};
 use super::seconds::{TRANSACTIONS, Tally};
@@ -22,28 +22,28 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
 const DEFAULT_STEPS: u64 = 14;
-/// Enough that the clients are not the limit: what is due waits for a free one.
+/// Enough that the clients are not the bottleneck: due transactions wait for a free client.
 const DEFAULT_CLIENTS: i64 = 16;
 /// For scripts that write no WAL, and so have no checkpoints.
 const DEFAULT_STEP: Micros = Micros(20_000_000);
 const QUICK_STEP: &str = "5s";
 const QUICK_WARMUP: &str = "3s";
 
-/// Where the search begins: this part of the rate without a limit.
+/// First rate of the search, as a share of the unlimited rate.
 const FIRST_RATE: f64 = 0.7;
 
-/// Most rates that a trial may try, and the longest time for each.
+/// Most rates in a trial, and the longest time for each.
 const MOST_STEPS: u64 = 1000;
 const LONGEST_STEP: Micros = Micros(86_400_000_000);
 
-/// Transactions that a step of a fixed time should have scheduled: with 1 % of them late, 300 hold no late one in 5 % of all
-/// steps, 100 in 37 %. A step at a low rate is lengthened for them, to a minute at most.
+/// Scheduled transactions wanted in a step of fixed duration: with 1 % of them late, 300 contain no late one in 5 % of
+/// all steps, 100 in 37 %. Steps at low rates are lengthened accordingly, to a minute at most.
 const FEWEST_SCHEDULED: f64 = 300.0;
 const LENGTHENED_S: u64 = 60;
 
 const SECOND_US: u64 = 1_000_000;
 
-/// One of pgbench's own options.
+/// The spec of one of pgbench's own options.
 pub(super) const fn of_pgbench(key: &str) -> OptionSpec {
     let mut place = 0;
     while place < options::SPECS.len() {
@@ -100,7 +100,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &[("step", QUICK_STEP), ("warmup", QUICK_WARMUP)],
 };
 
-/// The workload `capacity`.
 #[derive(Debug)]
 pub struct Capacity;
 
@@ -175,7 +174,7 @@ impl Workload for Capacity {
     }
 }
 
-/// The time of a step at a rate: long enough to judge 1 % of its transactions.
+/// Duration of a step at this rate: long enough to judge 1 % of its transactions.
 fn lengthened(step: Micros, rate: f64) -> Micros {
     let wanted_s = (FEWEST_SCHEDULED / rate).ceil().min(LENGTHENED_S as f64) as u64;
     step.max(Micros(wanted_s * SECOND_US))
@@ -185,7 +184,7 @@ fn steps(options: &Options) -> u64 {
     options.integer("steps").and_then(|steps| u64::try_from(steps).ok()).unwrap_or(DEFAULT_STEPS).max(1)
 }
 
-/// The options of a pgbench that runs as long as all steps together.
+/// Options of a pgbench that runs as long as all steps together.
 fn as_pgbench(options: &Options) -> Options {
     let mut plain = options.clone();
     let steps = steps(options);
@@ -196,7 +195,7 @@ fn as_pgbench(options: &Options) -> Options {
     if plain.get("clients").is_none() {
         plain.set("clients", OptionValue::Integer(DEFAULT_CLIENTS));
     }
-    // Every transaction counts: whether it was late, and whether the driver was.
+    // Log every transaction: whether it was late, and whether the driver was.
     plain.set("log_sample", OptionValue::Number(1.0));
     plain.set("statements", OptionValue::Boolean(false));
     let reads = Settings::from(&plain).is_ok_and(|settings| settings.writes() == Writes::Never);
@@ -207,7 +206,7 @@ fn as_pgbench(options: &Options) -> Options {
     plain
 }
 
-/// The rate of the warm-up, a closed loop without a limit.
+/// Rate of the warm-up, a closed loop without a limit.
 fn peak(place: &Place<'_>) -> Result<f64> {
     let warm_up = place.raw.join(format!("{}.out", drive::WARM_UP));
     let tps = pgbench_summary::parse(&files::read_text(&warm_up)?)?.tps;
@@ -217,7 +216,7 @@ fn peak(place: &Place<'_>) -> Result<f64> {
     })
 }
 
-/// What was counted of a step; nothing, where nothing was due in it.
+/// Adds the counts of a step; none if nothing was due in it.
 fn counted(step: StepCounts, tally: &Tally, start_us: u64) -> StepCounts {
     let total = tally.total();
     StepCounts {
@@ -234,7 +233,7 @@ fn counted(step: StepCounts, tally: &Tally, start_us: u64) -> StepCounts {
     }
 }
 
-/// The steps with a measure of all of them together.
+/// The steps, with a measure over all of them.
 fn counts(search: SearchCounts) -> Counts {
     let sum = |of: fn(&StepCounts) -> u64| search.steps.iter().map(of).sum();
     let main = Measure {

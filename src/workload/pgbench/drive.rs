@@ -1,4 +1,4 @@
-//! Running pgbench: its arguments, its process, and who waits for it.
+//! Runs pgbench: arguments, process, and waiting for its end.
 
 use super::options::Settings;
 use super::pipes::Pipes;
@@ -21,36 +21,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often an interrupt, the end of pgbench and what the readers tell are looked for.
+/// Interval for checking for an interrupt, the end of pgbench and reader events.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// pgbench dies of an interrupt at once; this is for one that hangs.
+/// pgbench dies of an interrupt at once; this limit is for one that hangs.
 const END_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long pgbench may take to end after its time: a transaction that takes longer hangs with its stack. A thin pool that is
-/// full makes writes wait for a minute.
+/// How long pgbench may overrun before it counts as hung along with its stack. A full thin pool makes writes wait for a
+/// minute.
 const HANG_LIMIT: Duration = Duration::from_secs(3600);
 
-/// How long transactions may take to end where pgbench runs beside others. Nobody counts them, so they are broken off then.
+/// How long the transactions of a background pgbench may take to end. Nobody counts them, so they are aborted then.
 const BESIDE_LIMIT: Duration = Duration::from_secs(10);
 
-/// `-T` of a pgbench that is told when to end: a day.
+/// `-T` of a pgbench that is ended by signal: a day.
 const UNTIL_TOLD: Micros = Micros(86_400_000_000);
 
-/// Name of the warm-up's output.
+/// Base name of the warm-up's output.
 pub const WARM_UP: &str = "pgbench-warmup";
 
-/// Name of the output of one that runs beside others.
+/// Base name of the output of a background pgbench.
 const BESIDE: &str = "pgbench-beside";
 
-/// Lines that a failure shows of what pgbench said.
+/// Lines of pgbench output shown on failure.
 const ERROR_LINES: usize = 12;
 
-/// pgbench in its own process group, killed when dropped.
+/// A pgbench in its own process group, killed on drop.
 struct Running {
     child: Child,
     ended: bool,
-    /// Wall clock, microseconds.
+    /// Wall clock when it was asked to end, microseconds.
     told_to_end_us: Option<u64>,
 }
 
@@ -81,11 +81,11 @@ impl Running {
         }
     }
 
-    /// Has pgbench end as if its duration were over: each client finishes its transaction, then the summary is printed.
-    /// `-T` is an alarm clock (`setalarm` in pgbench.c), which may as well ring earlier.
+    /// Ends pgbench as if its duration were over: each client finishes its transaction, then the summary is printed.
+    /// `-T` is an alarm (`setalarm` in pgbench.c), so SIGALRM triggers it early.
     fn tell_to_end(&mut self, host: &Host) -> Result<()> {
         let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return Ok(()) };
-        // While it connects, the alarm would kill it.
+        // Before pgbench has installed its handler, SIGALRM would kill it.
         if !self.ended && processes::catches(host, self.child.id(), Signal::ALARM) {
             self.told_to_end_us = Some(wall_us());
             kill_process(pid, Signal::ALARM).or_host(|| "stop pgbench at the end of its time".to_owned())?;
@@ -97,7 +97,7 @@ impl Running {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let (Some(group), false) = (group, self.ended) else { return };
         for signal in [Signal::INT, Signal::KILL] {
-            // It may have ended by itself in this very moment.
+            // It may have just ended by itself.
             kill_process_group(group, signal).ok();
             let begun = now();
             while begun.elapsed() < END_LIMIT {
@@ -116,12 +116,12 @@ impl Drop for Running {
     }
 }
 
-/// The server of a place; a pgbench workload always has one.
+/// The server of a place; pgbench workloads always have one.
 pub fn server_of<'a>(place: &Place<'a>) -> Result<&'a Server> {
     place.server.ok_or_else(|| Error::bug("pgbench was started without a server"))
 }
 
-/// Fills the database: tables, data, VACUUM and primary keys, in pgbench's own order.
+/// Initializes the database: tables, data, VACUUM and primary keys, in pgbench's own order.
 pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
     let server = server_of(place)?;
     let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
@@ -130,7 +130,6 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
     run_to_end(place, server, &args, "pgbench-init", &mut || Ok(Progress::default()))
 }
 
-/// Runs unmeasured.
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
     let Until { longest, progress } = until;
     let server = server_of(place)?;
@@ -138,7 +137,7 @@ pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<
     run_to_end(place, server, &args, WARM_UP, progress)
 }
 
-/// Runs unmeasured until it is over.
+/// Runs a background pgbench unmeasured until `is_over`.
 pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
     let server = server_of(place)?;
     let args = run_args(place, server, settings, units, UNTIL_TOLD)?;
@@ -164,7 +163,7 @@ pub fn beside(place: &Place<'_>, settings: &Settings, units: u64, is_over: &dyn 
     judged(place, status, BESIDE)
 }
 
-/// Runs a pgbench whose transactions nobody counts.
+/// Runs a pgbench whose transactions are not counted.
 fn run_to_end(
     place: &Place<'_>,
     server: &Server,
@@ -178,7 +177,7 @@ fn run_to_end(
     judged(place, status, name)
 }
 
-/// Runs another program of the server's installation, with the arguments that say where the server is.
+/// Runs another program of the server's installation, with arguments for connecting to the server.
 pub fn run_program(place: &Place<'_>, program: &str, args: &[String]) -> Result<()> {
     let server = server_of(place)?;
     let command = Command::new(server.spec.install.bin.join(program)).args(args).args(server.client_args()?);
@@ -186,7 +185,7 @@ pub fn run_program(place: &Place<'_>, program: &str, args: &[String]) -> Result<
     judged_as(program, place, status, program)
 }
 
-/// Runs measured, with its output under this name. What was counted from the log.
+/// Runs a measured pgbench with its output under `name`; returns the counts from its log.
 pub fn measure(
     place: &Place<'_>,
     settings: &Settings,
@@ -199,7 +198,7 @@ pub fn measure(
     failed.map_or(Ok(tally), Err)
 }
 
-/// The same; of a pgbench that failed what it did before, and why.
+/// Like [`measure`], but a failed pgbench still yields its counts so far, with the error.
 pub fn measured(
     place: &Place<'_>,
     settings: &Settings,
@@ -233,7 +232,7 @@ pub fn measured(
             threads::begin(scope, move || {
                 let outcome = pipes.read(pid, thread, columns, ended, collector).and_then(|()| collector.end(thread));
                 if let Err(error) = outcome {
-                    // The listening end goes away only when the measurement has failed already.
+                    // The receiver is dropped only when the measurement has already failed.
                     drop(tell.send(Err(error)));
                 }
             })
@@ -251,14 +250,14 @@ pub fn measured(
         end_us: running.told_to_end_us.unwrap_or(began_us.saturating_add(longest.0)),
         is_sampled: log_sample < 1.0,
     });
-    // A pgbench that failed explains itself better than the log that it left half written.
+    // pgbench's own error explains more than its truncated log.
     let (tally, failed) = match (judged(place, status, name), collector.finish(load)) {
         (Ok(()), tally) => (tally?, None),
         (Err(failed), Ok(tally)) => (tally, Some(failed)),
         (Err(failed), Err(_)) => return Err(failed),
     };
     for told in heard.try_iter() {
-        // A log that was left half written says nothing new.
+        // Errors from a truncated log add nothing.
         match told {
             Ok(told) => listener(told),
             Err(error) if failed.is_none() => return Err(error),
@@ -268,18 +267,18 @@ pub fn measured(
     Ok((tally, failed))
 }
 
-/// Why a load ended before its time, where the stack had no room left.
+/// Reason why a load ended early because the stack ran out of space.
 ///
 /// # Errors
 /// Any other failure.
 pub fn ended(server: &Server, failed: Option<Error>) -> Result<Option<String>> {
     let Some(error) = failed else { return Ok(None) };
-    // A server that loses its WAL tells its clients nothing more.
+    // A server that cannot write its WAL reports nothing more to its clients.
     let is_full = no_space::line(&error.chain()).is_some() || no_space::logged(&server.log_text()).is_some();
     if is_full { Ok(Some(error.chain())) } else { Err(error) }
 }
 
-/// Passes on what the readers tell until pgbench ends.
+/// Forwards the readers' events until pgbench ends.
 fn attend(
     running: &mut Running,
     place: &Place<'_>,
@@ -292,7 +291,7 @@ fn attend(
     loop {
         match heard.recv_timeout(POLL_INTERVAL) {
             Ok(Err(error)) => {
-                // A pgbench that has just ended by itself says why its log broke off.
+                // If pgbench has just ended, its own error explains why the log broke off.
                 sleep(POLL_INTERVAL);
                 return running.has_ended()?.filter(|status| !status.success()).ok_or(error);
             }
@@ -314,7 +313,7 @@ fn attend(
     }
 }
 
-/// The error for a pgbench that failed, in its own words.
+/// The error of a failed pgbench, with its own message.
 fn judged(place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
     judged_as("pgbench", place, status, name)
 }
@@ -339,12 +338,12 @@ fn judged_as(program: &str, place: &Place<'_>, status: ExitStatus, name: &str) -
     })
 }
 
-/// Arguments of a run, warm-up or measured. No VACUUM before it: the template is vacuumed.
+/// Arguments of a run, warm-up or measured. No VACUUM first: the template is vacuumed.
 fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64, span: Micros) -> Result<Vec<String>> {
     let seconds = (span.0 / 1_000_000).to_string();
     let (clients, jobs) = (settings.clients.to_string(), settings.jobs.to_string());
-    // With a progress report, even one that never comes, pgbench's summary has the latency as measured; without,
-    // duration x clients / transactions.
+    // With a progress report, even one that never comes, pgbench's summary prints the measured latency; without, it
+    // prints duration x clients / transactions.
     let mut args: Vec<String> =
         ["-n", "-T", &seconds, "-c", &clients, "-j", &jobs, "-M", &settings.mode, "-P", "1000000"]
             .map(str::to_owned)
@@ -375,8 +374,8 @@ fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64,
     Ok(args)
 }
 
-/// Copies a script into the raw folder, where it belongs to the evidence, and into the server's private folder, from
-/// where the clients' user can read it; returns the latter.
+/// Copies a script into the raw folder as evidence, and into the server's private folder, where the clients' user can
+/// read it; returns the latter path.
 fn keep_script(place: &Place<'_>, server: &Server, script: &Script, number: usize) -> Result<PathBuf> {
     let text = script.source.text()?;
     let name = match &script.source {

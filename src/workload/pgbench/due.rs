@@ -1,30 +1,30 @@
-//! Operations that are due at times of their own: seconds in which some were due and none was done, and how late the driver
-//! began them by itself.
+//! Operations with scheduled start times: seconds in which some were due and none completed, and lateness caused by the
+//! driver itself.
 
 use crate::parse::pgbench_log::{Ended, Transaction};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// Part of the limit that the driver may be late by itself.
+/// The driver may add lateness of up to 1/10 of the limit.
 const DRIVER_PART: u64 = 10;
 
-/// What is counted in a whole measurement.
+/// Totals of a measurement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DueTally {
-    /// Whole seconds in which operations were due and none was done.
+    /// Whole seconds in which operations were due and none completed.
     pub silent_s: u64,
-    /// Operations that the driver began late by itself, by more than a tenth of the limit.
+    /// Operations that the driver itself started late, by more than a tenth of the limit.
     pub lagging: u64,
-    /// Sum of the times by which the driver was late by itself, microseconds.
+    /// Sum of the delays caused by the driver itself, microseconds.
     pub driver_lag_us_sum: u64,
 }
 
-/// Counts while the transactions of a pgbench with `--rate` come in.
+/// Counts the transactions of a pgbench with `--rate` as they arrive.
 #[derive(Debug)]
 pub struct Due {
     limit_us: u64,
     tally: DueTally,
-    /// When the last transaction of each client ended.
+    /// End of each client's last transaction.
     ended_us: Vec<Option<u64>>,
     seconds: Vec<Second>,
 }
@@ -40,11 +40,12 @@ impl Due {
         Due { limit_us, tally: DueTally::default(), ended_us: Vec::new(), seconds: Vec::new() }
     }
 
-    /// Takes a transaction, each client's in their order. Those of a pgbench without `--rate` are due at no time.
+    /// Takes a transaction; those of each client in order. Without `--rate` transactions have no due time.
     pub fn take(&mut self, began_us: u64, transaction: &Transaction) {
         let Some(lag_us) = transaction.lag_us else { return };
         let at_us = transaction.at_us;
-        // When a skipped one was due is not logged: longer ago than the limit. Of a failed one nothing is.
+        // A skipped one has no due time in the log, but it was due longer ago than the limit. A failed one has none
+        // either.
         let waited_us = match transaction.ended {
             Ended::Done(latency_us) => latency_us,
             Ended::Skipped => self.limit_us,
@@ -63,7 +64,8 @@ impl Due {
         let before_us = self.ended_us[client].replace(at_us);
         if let Ended::Done(_) = transaction.ended {
             self.seconds[last].has_done = true;
-            // While the client was busy with the one before, the server was what this one waited for.
+            // While the client was busy with its previous transaction, this one waited for the server, not for the
+            // driver.
             let busy_us = before_us.map_or(0, |before_us| before_us.saturating_sub(due_us));
             let driver_us = lag_us.saturating_sub(busy_us);
             self.tally.driver_lag_us_sum += driver_us;
@@ -71,7 +73,7 @@ impl Due {
         }
     }
 
-    /// What was counted, with so many whole seconds.
+    /// The totals over this many whole seconds.
     pub fn tally(&self, whole: u64) -> DueTally {
         let whole = self.seconds.iter().take(usize::try_from(whole).unwrap_or(usize::MAX));
         let silent = whole.filter(|second| second.has_due && !second.has_done).count();
@@ -97,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_second_is_silent_where_operations_were_due_and_none_was_done() {
-        // One that was due in second 0 and done in second 3: seconds 1 and 2 are silent.
+        // Due in second 0 and completed in second 3: seconds 1 and 2 are silent.
         assert_eq!(counted(&[done(0, 500_000, 900, 0), done(0, 3_200_000, 2_500_000, 0)]).silent_s, 2);
-        // None was due in the seconds between.
+        // Nothing was due in the seconds between.
         assert_eq!(counted(&[done(0, 500_000, 900, 0), done(0, 3_200_000, 900, 0)]).silent_s, 0);
         let skipped = Transaction { ended: Ended::Skipped, ..done(0, 2_005_000, 0, 0) };
         assert_eq!(counted(&[done(0, 500_000, 900, 0), skipped, done(0, 2_100_000, 900, 0)]).silent_s, 1);
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_driver_is_late_by_itself_only_while_its_client_has_nothing_else_to_do() {
-        // Due at 10 ms, begun at 15 ms by a client that was free: 5 ms of a limit of 20 ms.
+        // Due at 10 ms, begun at 15 ms by an idle client: 5 ms of a limit of 20 ms.
         let idle = counted(&[done(0, 2_000, 900, 0), done(0, 16_000, 6_000, 5_000)]);
         assert_eq!((idle.lagging, idle.driver_lag_us_sum), (1, 5_000));
         // The same, by a client that was busy until 14.8 ms.

@@ -1,6 +1,7 @@
-//! The longest time in which no transaction was completed, over all streams together.
+//! The longest time without a completed transaction, over all streams together.
 //!
-//! Streams come one after another, so completions are marked in the milliseconds of their second; times are told to 1 ms.
+//! Streams are read one after another, so completions are marked per millisecond of their second; times are exact to 1
+//! ms.
 
 const MS: usize = 1000;
 const BITS: usize = u64::BITS as usize;
@@ -10,7 +11,7 @@ const BITS: usize = u64::BITS as usize;
 pub(super) struct Marks([u64; MS.div_ceil(BITS)]);
 
 impl Marks {
-    /// Marks a moment, microseconds after the beginning of the second.
+    /// Marks a completion, microseconds after the beginning of the second.
     pub fn mark(&mut self, at_us: u64) {
         let ms = usize::try_from(at_us / 1000).unwrap_or(MS).min(MS - 1);
         self.0[ms / BITS] |= 1 << (ms % BITS);
@@ -21,7 +22,7 @@ impl Marks {
     }
 }
 
-/// Goes through the seconds in their order.
+/// Walks through the seconds in order.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     /// Empty milliseconds since the last completion.
@@ -29,8 +30,9 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// The longest time without a completion that ended in the first `length_us` of this second or was going on at their end,
-    /// microseconds. So many empty milliseconds between two completions are one more, give or take one; without any: 0.
+    /// The longest time without a completion that ended in the first `length_us` of this second or was still going on
+    /// at their end, in microseconds. n empty milliseconds between two completions count as n + 1 ms, give or take one;
+    /// without any: 0.
     pub fn of_second(&mut self, marks: &Marks, length_us: u64) -> u64 {
         let mut longest = 0;
         for ms in 0..usize::try_from(length_us / 1000).unwrap_or(MS).min(MS) {

@@ -1,6 +1,6 @@
-//! What an administrator does with a database, each once and timed: an index, VACUUM, a base backup and its restore.
+//! Administrative work, each task once and timed: an index, VACUUM, a base backup and its restore.
 //!
-//! Absent on purpose: figures; clients beside it.
+//! Not here: figures, and concurrent clients.
 
 use super::capacity::of_pgbench;
 use super::{Pgbench, drive};
@@ -20,18 +20,18 @@ use crate::workload::{Measuring, Place, Told, Window, Workload, WorkloadInfo};
 use std::path::Path;
 use std::time::Duration;
 
-/// Name of the measure: one pass through all of it.
+/// Name of the measure: one pass through all tasks.
 const PASSES: &str = "passes";
 
-/// Building an index of a large table on a slow stack takes hours; beyond this it hangs.
+/// Indexing a large table on a slow stack takes hours; beyond this it hangs.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(86_400);
 
-/// What the passes read and write in a second, cautiously. Only for the estimate.
+/// Throughput of a pass, conservatively. Only for the estimate.
 const BYTES_PER_S: u64 = 20 << 20;
 
 const INDEX: &str = "CREATE INDEX pgstrata_index ON pgbench_accounts (bid, aid)";
 
-/// Every fifth row of the accounts becomes a dead one.
+/// Makes a dead row of every fifth row of the accounts.
 const DEAD_ROWS: &str = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid % 5 = 0";
 
 const VACUUM: &str = "VACUUM pgbench_accounts";
@@ -53,7 +53,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &[],
 };
 
-/// The workload `maintenance`.
 #[derive(Debug)]
 pub struct Maintenance;
 
@@ -71,7 +70,7 @@ impl Workload for Maintenance {
     }
 
     fn connections(&self, _options: &Options) -> u64 {
-        // The statement, who may cancel it, and two of pg_basebackup.
+        // The statement, a connection to cancel it, and two of pg_basebackup.
         4
     }
 
@@ -91,7 +90,7 @@ impl Workload for Maintenance {
     }
 
     fn window(&self, options: &Options) -> Window {
-        // Shares of memory are unknown here; the display of a run corrects the estimate.
+        // Shares of memory are unknown here; the progress display of a run corrects the estimate.
         let units = options.integer("scale").and_then(|units| u64::try_from(units).ok()).unwrap_or(100);
         let bytes = units.saturating_mul(super::options::BYTES_PER_SCALE).saturating_mul(5);
         Window { warm_up: None, extent: Extent::Span { span_us: (bytes / BYTES_PER_S).max(1) * 1_000_000 } }
@@ -111,7 +110,7 @@ impl Workload for Maintenance {
     }
 }
 
-/// The options of a pgbench on the same data.
+/// Options of a pgbench on the same data.
 fn as_pgbench(options: &Options) -> Options {
     let mut plain = options.clone();
     if plain.get("cache").is_none() {
@@ -120,7 +119,7 @@ fn as_pgbench(options: &Options) -> Options {
     plain
 }
 
-/// One pass on its way.
+/// A pass in progress.
 struct Pass<'a> {
     place: &'a Place<'a>,
     server: &'a Server,
@@ -147,7 +146,7 @@ impl<'a> Pass<'a> {
     }
 
     fn vacuum(&mut self) -> Result<()> {
-        // By itself it would come at a time of its own.
+        // Autovacuum would otherwise start at an arbitrary time.
         self.statement("ALTER TABLE pgbench_accounts SET (autovacuum_enabled = off)")?;
         self.statement(DEAD_ROWS)?;
         self.prepare()?;
@@ -167,7 +166,7 @@ impl<'a> Pass<'a> {
         let length_us = micros(begun.elapsed());
         let bytes = bytes_below(&backup)?;
         self.note("pg_basebackup", length_us, bytes);
-        // pg_basebackup has synced what it wrote.
+        // pg_basebackup has synced its output.
         self.forget(&backup)?;
         let begun = now();
         let mut spec = self.server.spec.clone();
@@ -183,7 +182,7 @@ impl<'a> Pass<'a> {
         [backup, restored, socket_folder].iter().try_for_each(|folder| folders::remove_all(folder))
     }
 
-    /// Everything written back, and where that is wanted out of the page cache.
+    /// Writes everything back and, for cold passes, drops it from the page cache.
     fn prepare(&mut self) -> Result<()> {
         self.statement("CHECKPOINT")?;
         let data = self.server.spec.data.clone();
@@ -196,7 +195,7 @@ impl<'a> Pass<'a> {
             return Ok(());
         }
         folders::each_file(folder, &mut |path| {
-            // A server removes files while it runs.
+            // A running server may remove files meanwhile.
             let file = files::open(path).ok();
             let dropped = file.map_or(Ok(()), |file| files::drop_cache(&file));
             dropped.or_host(|| format!("drop the cached pages of {}", path.display()))
@@ -214,14 +213,14 @@ impl<'a> Pass<'a> {
         self.stages.push(StageCounts { name, kind, length_us, bytes: Some(bytes) });
     }
 
-    /// Runs a statement and tells how long it took, microseconds.
+    /// Runs a statement and returns how long it took, microseconds.
     fn statement(&mut self, sql: &str) -> Result<u64> {
         let begun = now();
         self.client.query(sql).map(|_| micros(begun.elapsed()))
     }
 }
 
-/// Sizes of all files below a folder.
+/// Total size of all files below a folder.
 fn bytes_below(folder: &Path) -> Result<u64> {
     let mut bytes = Bytes(0);
     folders::each_file(folder, &mut |path| {

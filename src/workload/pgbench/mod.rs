@@ -1,7 +1,7 @@
-//! pgbench as shipped with the PostgreSQL under test: loads its tables, drives the clients, and tells every single
+//! pgbench as shipped with the PostgreSQL under test: loads its tables, drives the clients, and reads every single
 //! transaction.
 //!
-//! Absent on purpose: bringing caches into the state that `cache` asks for, rates and percentiles.
+//! Not here: putting caches into the state that `cache` asks for, rates and percentiles.
 
 pub mod beside;
 pub mod capacity;
@@ -41,17 +41,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// A CHECKPOINT after loading writes up to all of shared_buffers to a stack that may be slow.
+/// A CHECKPOINT after loading writes up to all of shared_buffers to a possibly slow stack.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Options that are kept as the plan gave them: figures may depend on them.
+/// Options recorded as the plan gave them: figures may depend on them.
 const SETTINGS: [&str; 10] =
     ["setup", "cycles", "limit", "duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace", "autovacuum"];
 
-/// Options that name a tablespace, and what is moved there.
+/// Options that name a tablespace, and the kind of relation moved there.
 const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
 
-/// Name of the output of the measured pgbench.
+/// Base name of the measured pgbench's output.
 const MEASURED: &str = "pgbench";
 
 const INFO: WorkloadInfo = WorkloadInfo {
@@ -62,7 +62,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &[],
 };
 
-/// The workload `pgbench`.
 #[derive(Debug)]
 pub struct Pgbench;
 
@@ -183,7 +182,7 @@ impl Workload for Pgbench {
             let warm_up = place.raw.join(format!("{}.out", drive::WARM_UP));
             let tps = match files::read_text(&warm_up) {
                 Ok(text) => pgbench_summary::parse(&text)?.tps,
-                // No warm-up, so that nobody knows the rate.
+                // Without a warm-up the rate is unknown.
                 Err(_) => None,
             };
             let sample = tps.map_or(1.0, |tps| sample::for_rate(tps, settings.writes()));
@@ -197,7 +196,7 @@ impl Workload for Pgbench {
         let settings = settings(options)?;
         let (tally, failed) = drive::measured(place, &settings, MEASURED, settings.units(memory), until, listener)?;
         let ended = drive::ended(drive::server_of(place)?, failed)?;
-        // The summary of one that was ended, if there is any, is of fewer clients or of another time.
+        // The summary of a pgbench that was ended early, if any, covers fewer clients or another time.
         let summary = match &ended {
             Some(_) => None,
             None => Some(files::read_text(&place.raw.join(format!("{MEASURED}.out")))?),
@@ -206,7 +205,7 @@ impl Workload for Pgbench {
     }
 }
 
-/// What scripts of the user's own set in their sessions.
+/// Settings that the user's own scripts change in their sessions.
 fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
     let of = |script: &Script| {
         let name = match &script.source {
@@ -214,22 +213,22 @@ fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
             ScriptSource::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             ScriptSource::Sql(_) => script.name.clone(),
         };
-        // One that cannot be read is none that pgbench could run.
+        // An unreadable script is one that pgbench could not run either.
         let bytes = script.source.text().unwrap_or_default();
         script_settings::settings_in(&String::from_utf8_lossy(&bytes), &name)
     };
     scripts.iter().flat_map(of).collect()
 }
 
-/// The settings of options that the plan has checked.
+/// The settings from options that the plan has checked.
 fn settings(options: &Options) -> Result<Settings> {
     Settings::from(options)
         .map_err(|problem| Error::user(format!("pgbench: `{}` {}", problem.key.unwrap_or_default(), problem.message)))
 }
 
-/// What tells the setup of one data set from that of another.
+/// Distinguishes the setup of one data set from another.
 fn sum(setup: &ScriptSource) -> String {
-    // One that cannot be read is refused when it is run.
+    // An unreadable setup is rejected when it is run.
     let text = setup.text().unwrap_or_default();
     Sha256::digest(&text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }

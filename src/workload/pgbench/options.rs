@@ -1,4 +1,4 @@
-//! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
+//! Options of a pgbench workload: specs, checks, and the typed settings for the rest of the code.
 
 use super::scripts::{DEFAULT_SCRIPT, Script, ScriptSource, scripts, setup, writes};
 use crate::host::paths;
@@ -9,19 +9,19 @@ use crate::units::{Bytes, Micros};
 use crate::workload::{Memory, Window};
 use std::sync::LazyLock;
 
-/// Bytes of tables and indexes that one unit of scale takes: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages
-/// enlarged an empty database by 784 228 352 bytes; at scale 10 it was 0.1 % more a unit.
+/// Bytes of tables and indexes per unit of scale: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages enlarged an empty
+/// database by 784 228 352 bytes; at scale 10 it was 0.1 % more per unit.
 pub const BYTES_PER_SCALE: u64 = 15_684_567;
 
-/// Checkpoint cycles of a plan that says nothing: three, so that the first can be set against the last.
+/// Default checkpoint cycles: three, so that the first can be compared with the last.
 const DEFAULT_CYCLES: u64 = 3;
-/// For scripts that write no WAL, and so have no checkpoints.
+/// Default for scripts that write no WAL, and so have no checkpoints.
 const DEFAULT_DURATION: Micros = Micros(60_000_000);
 const DEFAULT_WARMUP: Micros = Micros(10_000_000);
 const QUICK_DURATION: &str = "10s";
 const QUICK_WARMUP: &str = "2s";
 
-/// Specs, in the order of the manual.
+/// Option specs, in the order of the manual.
 pub const SPECS: &[OptionSpec] = &[
     OptionSpec::with_default("script", OptionKind::TextOrList, DEFAULT_SCRIPT).doc(
         "built-in script (tpcb-like, simple-update, select-only), a file `path.sql`, relative to the plan's folder, \
@@ -102,38 +102,37 @@ pub const SPECS: &[OptionSpec] = &[
         .doc("mean latency of each statement (pgbench -r; costs two clock readings per statement)"),
 ];
 
-/// Largest number that pgbench takes for clients, threads, scale and seconds (`option_parse_int` up to INT_MAX).
+/// Largest value that pgbench accepts for clients, threads, scale and seconds (`option_parse_int` up to INT_MAX).
 const MOST: u64 = i32::MAX as u64;
 
-/// Asked once: it reads files of the cgroup, and a plan of 10 000 cases asks 100 000 times.
+/// Cached: it reads cgroup files, and a plan of 10 000 cases asks 100 000 times.
 static CPUS: LazyLock<u64> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64));
 
-/// Transactions per second. pgbench counts the time to the next one in 64 bits of microseconds, and overflows without a word.
+/// Transactions per second. pgbench counts the time to the next one in 64 bits of microseconds, and overflows silently.
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     Units(u64),
-    /// As many units as fill this share of the machine's memory, 0.5 for a half.
+    /// Fills this share of the machine's memory, 0.5 for half.
     ShareOfMemory(f64),
-    /// As many as fill this share of shared_buffers.
+    /// Fills this share of shared_buffers.
     ShareOfBuffers(f64),
 }
 
-/// Sizes in the trade's words. Data grow while they are worked on, and the page cache shares memory with
-/// shared_buffers: so half of the one, and less than half of the other.
+/// Named sizes. Data grow during the run, and the page cache shares memory with shared_buffers: hence half of the one,
+/// and less than half of the other.
 const PRESETS: [(&str, Scale); 3] = [
     ("in shared_buffers", Scale::ShareOfBuffers(0.5)),
     ("in memory", Scale::ShareOfMemory(0.4)),
     ("twice memory", Scale::ShareOfMemory(2.0)),
 ];
 
-/// The options with their types and defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// At least one.
     pub scripts: Vec<Script>,
-    /// What is run after loading.
+    /// Runs after loading.
     pub setup: Option<ScriptSource>,
     pub scale: Scale,
     /// At least 1.
@@ -142,20 +141,20 @@ pub struct Settings {
     pub jobs: u64,
     /// `simple`, `extended`, `prepared`.
     pub mode: String,
-    /// Transactions a second.
+    /// Transactions per second.
     pub rate: Option<f64>,
-    /// Limit for late transactions.
+    /// Limit beyond which transactions are late.
     pub latency_limit: Option<Micros>,
     /// Whole seconds, at least one, or cycles.
     pub window: Window,
-    /// Share of the transactions that are logged; `None` where the plan leaves that open.
+    /// Share of the transactions that is logged; `None` if the plan leaves that open.
     pub log_sample: Option<f64>,
-    /// Whether statements are timed.
+    /// True if statements are timed.
     pub statements: bool,
 }
 
 impl Settings {
-    /// Reads and checks the options, but for the existence of files.
+    /// Reads and checks the options, except that files exist.
     ///
     /// # Errors
     /// The key and what is wrong with it.
@@ -199,7 +198,7 @@ impl Settings {
         })
     }
 
-    /// Units of scale on a machine with so much memory; at least 1.
+    /// Units of scale for this machine; at least 1.
     pub fn units(&self, memory: Memory) -> u64 {
         let of = |bytes: Bytes, share: f64| ((bytes.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1);
         match self.scale {
@@ -209,18 +208,17 @@ impl Settings {
         }
     }
 
-    /// Whether each transaction writes WAL.
     pub fn writes(&self) -> Writes {
         writes(&self.scripts)
     }
 
-    /// Whether a built-in script is among the scripts: pgbench then finds the scale out by itself.
+    /// True if there is a built-in script: pgbench then determines the scale itself.
     pub fn uses_builtin(&self) -> bool {
         self.scripts.iter().any(|script| matches!(script.source, ScriptSource::Builtin(_)))
     }
 }
 
-/// A duration where the plan gives one or nothing is written, whole checkpoint cycles otherwise.
+/// A duration if the plan gives one or the scripts write nothing, whole checkpoint cycles otherwise.
 fn window(options: &Options, writes: Writes) -> Result<Window, OptionProblem> {
     let duration = whole_seconds(options, "duration")?;
     let limit = whole_seconds(options, "limit")?;
@@ -246,7 +244,7 @@ fn window(options: &Options, writes: Writes) -> Result<Window, OptionProblem> {
     })
 }
 
-/// A short duration in place of cycles; what the plan gives stays.
+/// Replaces cycles by a short duration; keeps values from the plan.
 pub fn make_quick(options: &mut Options) {
     for key in ["cycles", "limit"] {
         options.0.remove(key);
@@ -305,7 +303,7 @@ pub fn seconds(options: &Options, key: &str) -> Result<Option<Micros>, OptionPro
     }
 }
 
-/// Names each file of a script or of `setup` that is not there.
+/// Checks that the files of the scripts and of `setup` exist.
 ///
 /// # Errors
 /// The first such file.
@@ -335,7 +333,7 @@ mod tests {
         options
     }
 
-    /// A machine of so many GiB, and a server with 1 GiB of shared_buffers.
+    /// A machine with this many GiB, and a server with 1 GiB of shared_buffers.
     fn memory(gib: u64) -> Memory {
         Memory { total: Bytes(gib << 30), shared_buffers: Bytes(1 << 30) }
     }

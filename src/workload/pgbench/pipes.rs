@@ -1,8 +1,8 @@
 //! pgbench's per-transaction log through named pipes: full resolution, nothing on the disk under test.
 //!
 //! pgbench names its logs by its process id, which is known beforehand because a shell makes the pipes under its own id
-//! and then becomes pgbench. Each thread of pgbench writes a pipe of its own, in pieces of 4 kB (stdio's buffer): what
-//! happened is read later than it happened, by up to some 120 transactions of a thread.
+//! and then becomes pgbench. Each thread of pgbench writes a pipe of its own, in pieces of 4 kB (stdio's buffer): an
+//! event is read up to some 120 transactions of its thread after it happened.
 
 use super::seconds::Collector;
 use crate::error::{Context, Error, Result};
@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Makes `$2` pipes in the folder `$1` under the names that `pgbench --log-prefix=$1/log` will use, and becomes the command that
-/// follows. Constant: nothing is ever pasted into it.
+/// Makes `$2` pipes in the folder `$1` under the names that `pgbench --log-prefix=$1/log` will use, and becomes the
+/// command that follows. Constant: nothing is ever interpolated into it.
 const BECOME: &str = r#"
 folder=$1 pipes=$2; shift 2
 i=0
@@ -31,21 +31,21 @@ done
 exec "$@"
 "#;
 
-/// Largest piece read at once; also what a pipe is enlarged to, so that pgbench never waits for a reader that the
+/// Largest piece read at once. Pipes are enlarged to this too, so that pgbench never waits for a reader that the
 /// scheduler has put aside (`/proc/sys/fs/pipe-max-size` is 1 MiB by default).
 const PIECE: usize = 1 << 20;
 
-/// How often a reader looks whether pgbench has ended before it opened its log.
+/// How often a reader checks whether pgbench has ended before opening its log.
 const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// A private folder with pgbench's pipes; removed with them when dropped.
+/// A private folder with pgbench's pipes; removed with them on drop.
 #[derive(Debug)]
 pub struct Pipes {
     folder: PathBuf,
 }
 
 impl Pipes {
-    /// Makes the folder in `within`, for `user` alone.
+    /// Makes the folder in `within`, accessible to `user` alone.
     pub fn make(within: &Path, user: &User) -> Result<Pipes> {
         let folder = within.join(format!("pipes-{}", files::random_id()?));
         files::make_folder(&folder, 0o700)?;
@@ -59,7 +59,6 @@ impl Pipes {
         Command::new("sh").args(["-c", BECOME, "sh"]).arg(&self.folder).arg(count.to_string()).arg(program).args(args)
     }
 
-    /// The argument for pgbench.
     pub fn log_prefix(&self) -> String {
         format!("--log-prefix={}", self.folder.join("log").display())
     }
@@ -112,10 +111,10 @@ impl Drop for Pipes {
     }
 }
 
-/// Opens a pipe without waiting for its writer. `None` when pgbench ended before it was made.
+/// Opens a pipe without waiting for its writer. `None` if pgbench ended before making it.
 fn open(path: &Path, ended: &AtomicBool) -> Result<Option<File>> {
     loop {
-        // Where it may not be enlarged, the usual 64 kB do.
+        // If it cannot be enlarged, the usual 64 kB will do.
         match files::open_pipe(path, PIECE)? {
             None if !ended.load(Ordering::SeqCst) => sleep(Duration::from_millis(1)),
             opened => return Ok(opened),
@@ -123,8 +122,8 @@ fn open(path: &Path, ended: &AtomicBool) -> Result<Option<File>> {
     }
 }
 
-/// Waits until there is something to read, or the writer has closed. False when pgbench has ended and nothing is left:
-/// a writer that never opened its end would not be noticed otherwise.
+/// Waits until there is data, or the writer has closed the pipe. False if pgbench has ended and nothing is left: a
+/// writer that never opened its end would otherwise go unnoticed.
 fn wait_for_data(pipe: &File, ended: &AtomicBool) -> Result<bool> {
     loop {
         let was_over = ended.load(Ordering::SeqCst);

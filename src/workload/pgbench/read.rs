@@ -1,4 +1,4 @@
-//! What was counted from the log and what pgbench says itself, as a record has it. Pure.
+//! Turns the counts from pgbench's log, and its own summary, into a record. Pure.
 
 use super::options::Settings;
 use super::seconds::{ScriptTally, TRANSACTIONS, Tally};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::parse::pgbench_summary::{self, Summary};
 use crate::record::counts::{Counts, Measure, Reported, StatementFigures};
 
-/// The counts of one measurement. `summary` is what pgbench printed at its end, where it came to one.
+/// The counts of one measurement. `summary` is pgbench's final output, if it got that far.
 pub fn counts(settings: &Settings, tally: &Tally, summary: Option<&str>) -> Result<Counts> {
     let summary = summary.map(pgbench_summary::parse).transpose()?;
     let Some(began_us) = tally.began_us else {
@@ -44,7 +44,7 @@ impl Tally {
     }
 }
 
-/// All scripts together by pgbench's own count, which is exact however few transactions it logs.
+/// All scripts together by pgbench's own count, which is exact even if it logs only a sample.
 fn as_reported(summary: &Summary) -> ScriptTally {
     let mean_us = summary.latency_ms_mean.filter(|mean| mean.is_finite()).unwrap_or(0.0) * 1e3;
     ScriptTally {
@@ -57,7 +57,7 @@ fn as_reported(summary: &Summary) -> ScriptTally {
 }
 
 impl ScriptTally {
-    /// What was counted as a measure of this name.
+    /// The counts as a measure with this name.
     pub fn measure(&self, name: &str, elapsed_us: u64) -> Measure {
         Measure {
             name: name.to_owned(),
@@ -71,7 +71,7 @@ impl ScriptTally {
         }
     }
 
-    /// About how many there were of a script, of which this share was logged.
+    /// Estimated totals of a script of which this share was logged.
     fn of_all(&self, log_sample: f64) -> ScriptTally {
         let all = |logged: u64| (logged as f64 / log_sample).round() as u64;
         ScriptTally {
@@ -84,7 +84,7 @@ impl ScriptTally {
     }
 }
 
-/// pgbench's counts of single scripts are left out: its threads add to them without a lock.
+/// Leaves out pgbench's counts of single scripts: its threads add to them without a lock.
 fn reported(settings: &Settings, summary: Summary) -> Reported {
     let scripts = settings.scripts.iter().zip(summary.scripts);
     let statements = scripts.flat_map(|(script, part)| {

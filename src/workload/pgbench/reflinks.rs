@@ -1,5 +1,6 @@
-//! A copy of a running cluster by reflinks, file by file. Files of different moments are no copy of a database, so it is made
-//! between the calls of a base backup (PostgreSQL's manual, "Making a Base Backup Using the Low Level API").
+//! Copies a running cluster by reflinks, file by file. Files from different moments are not a consistent copy of a
+//! database, so it is made between the calls of a base backup (PostgreSQL's manual, "Making a Base Backup Using the Low
+//! Level API").
 
 use crate::cluster::server::{DATABASE, Server};
 use crate::error::{Error, Result};
@@ -8,24 +9,24 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The first call makes a checkpoint, which on a slow stack takes its time; beyond this it hangs.
+/// The first call makes a checkpoint, which on a slow stack takes a while; beyond this it hangs.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
-/// The version from which on the calls have the names of today.
+/// First version with today's names of the calls.
 const PG_BACKUP_START: u32 = 15;
 
-/// What a base backup leaves out, as pg_basebackup does: what is of this server alone, or made anew.
+/// Left out of the copy as pg_basebackup does: files specific to this server, or created anew.
 const LEFT_OUT: [&str; 4] = ["postmaster.pid", "postmaster.opts", "pgsql_tmp", "pg_wal"];
 
-/// Where the data folder lies in a copy.
+/// The data folder within a copy.
 pub fn data_in(copy: &Path, data: &Path) -> PathBuf {
     copy.join(data.file_name().unwrap_or_default())
 }
 
-/// Copies the data folder of the server that runs into a folder.
+/// Copies the data folder of the running server into a folder.
 ///
 /// # Errors
-/// The server's words, or the kernel's with the path; `pg_wal` on another filesystem.
+/// The server's message, or the kernel's with the path; `pg_wal` on another filesystem.
 pub fn copy(server: &Server, into: &Path) -> Result<()> {
     if server.spec.wal.is_some() {
         return Err(Error::user("pg_wal lies elsewhere: reflinks stay in one filesystem"));
@@ -47,7 +48,7 @@ pub fn copy(server: &Server, into: &Path) -> Result<()> {
     let rows = client.query(stop)?;
     let label = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
     let label = label.ok_or_else(|| Error::tool(format!("`{stop}` returned no label")))?;
-    // Last: now it has all that the copy has to redo.
+    // Last: now it has all the WAL that the copy has to replay.
     reflinks::copy(&data.join("pg_wal"), &target.join("pg_wal"), &|_| false)?;
     files::write_for(&target.join("backup_label"), label.as_bytes(), 0o600, &server.spec.user)
 }

@@ -1,32 +1,33 @@
-//! How many transactions are logged one by one: all, unless writing the log would slow the measurement down.
+//! Share of the transactions to log: all, unless writing the log would slow the measurement down.
 //!
-//! Measured with select-only and prepared statements, 4 clients on 2 CPUs, 14 interleaved triples: at 80 000 transactions a
-//! second the full log costs 6.5 % (95 % interval 2 to 10), `--sampling-rate=0.01` nothing that could be seen. A line
-//! thus costs 1.6 us of CPU, 2.5 us at the upper end, pgbench's and ours together. `make bench` measures it.
+//! Measured with select-only and prepared statements, 4 clients on 2 CPUs, 14 interleaved triples: at 80 000
+//! transactions per second the full log costs 6.5 % (95 % interval 2 to 10), `--sampling-rate=0.01` nothing detectable.
+//! A line thus costs 1.6 us of CPU, 2.5 us at the upper end, in pgbench and pgstrata together. `make bench` measures
+//! it.
 
 use crate::record::operation::Writes;
 
-/// CPU time of a line of the log, seconds, at the upper end.
+/// CPU time per log line, seconds, at the upper end.
 const LINE_S: f64 = 2.5e-6;
 
 /// Share of the CPUs that logging may cost.
 const ALLOWED: f64 = 0.01;
 
-/// A warm-up shows the rate of one stack, and the share must do for all that are compared: where something is written
-/// another one may be this much faster. Reads that hit memory are as fast on each.
+/// A warm-up shows the rate of one stack, and the share must do for all stacks compared: with writes, another stack may
+/// be this much faster. In-memory reads are equally fast on all.
 const FASTER_STACK: f64 = 4.0;
 
-/// Shares that are chosen from, so that a report has a plain number.
+/// Shares to choose from, so that a report shows a round number.
 const SHARES: [f64; 10] = [1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
-/// The share of the transactions to log at so many a second.
+/// The share of the transactions to log at this rate.
 pub fn for_rate(tps: f64, writes: Writes) -> f64 {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     share(tps * if writes == Writes::Never { 1.0 } else { FASTER_STACK }, cpus as f64)
 }
 
 fn share(tps: f64, cpus: f64) -> f64 {
-    // A little above, for 0.1 that is 0.0999... in binary.
+    // Slightly more, for a 0.1 that is 0.0999... in binary.
     let most = ALLOWED * cpus / LINE_S / tps * (1.0 + 1e-9);
     SHARES.into_iter().find(|share| *share <= most).unwrap_or(SHARES[SHARES.len() - 1])
 }

@@ -1,35 +1,35 @@
-//! What scripts of the user's own set in their sessions: a commit under `SET LOCAL synchronous_commit = off` is not the
-//! commit that the server's settings speak of. Pure.
+//! Settings that the user's own scripts change in their sessions: a commit under `SET LOCAL synchronous_commit = off`
+//! is not the commit that the server's settings promise. Pure.
 
 use crate::record::facts::FoundSetting;
 
-/// The setting that a session may change and that decides what its commits mean.
+/// The session-level setting that decides what its commits mean.
 const NAME: &str = "synchronous_commit";
-/// Words before a parenthesis that call nothing: a text in it is data.
+/// Words before a parenthesis that are not function calls: a string inside is data.
 const NO_CALLS: [&str; 16] = [
     "in", "values", "and", "or", "not", "where", "on", "any", "all", "select", "when", "then", "else", "if", "return",
     "like",
 ];
 
-/// A piece of SQL, in the line where it begins; names and keywords in lower case.
+/// A token of SQL, with the line where it begins; names and keywords in lower case.
 #[derive(Debug, PartialEq)]
 enum Piece {
     Word(String),
-    /// What a string holds.
+    /// Content of a string.
     Text(String),
     Sign(char),
 }
 use Piece::{Sign, Text, Word};
 
-/// Each place of a script that sets it; `script` is what the script is called.
+/// All places in a script that set it; `script` is the script's name.
 pub fn settings_in(text: &str, script: &str) -> Vec<FoundSetting> {
     let place = |line: usize| format!("line {line} of {script}");
     let found = set_by(&pieces(text, 1)).into_iter();
     found.map(|(line, value)| FoundSetting { name: NAME.to_owned(), value, place: place(line) }).collect()
 }
 
-/// The lines that set it, and to what; `None` where that cannot be told. A text is code where it is a body or is executed,
-/// may be where a function gets it, and is data elsewhere.
+/// The lines that set it, and to what; `None` if that cannot be determined. A string is code if it is a body or is
+/// executed, may be code if a function gets it, and is data elsewhere.
 fn set_by(code: &[(usize, Piece)]) -> Vec<(usize, Option<String>)> {
     let word = |at: Option<usize>| match at.and_then(|at| code.get(at)) {
         Some((_, Word(word))) => word.as_str(),
@@ -66,14 +66,14 @@ fn set_by(code: &[(usize, Piece)]) -> Vec<(usize, Option<String>)> {
     found
 }
 
-/// Whether what follows these pieces of a statement is a setting: after `SET`, but for that of an `UPDATE`.
+/// True if these tokens of a statement are followed by a setting: after `SET`, unless in an `UPDATE`.
 fn is_set(before: &[(usize, Piece)]) -> bool {
     let words: Vec<&str> = before.iter().map(|(_, piece)| if let Word(word) = piece { word } else { "" }).collect();
     matches!(words.as_slice(), [.., "set"] | [.., "set", "local" | "session"]) && !words.contains(&"update")
 }
 
-/// What follows a setting's name: `= off`, `TO 'off'`. `None` where nothing is set; `Some(None)` where what it is set to cannot
-/// be told.
+/// The value after a setting's name: `= off`, `TO 'off'`. `None` if nothing is set; `Some(None)` if the value cannot be
+/// determined.
 fn value_after(rest: &[(usize, Piece)]) -> Option<Option<String>> {
     let rest = match rest {
         [(_, Sign('=')), rest @ ..] => rest,
@@ -87,11 +87,11 @@ fn value_after(rest: &[(usize, Piece)]) -> Option<Option<String>> {
     }
 }
 
-/// What a call of `set_config` sets it to, as [`value_after`].
+/// The value that a call of `set_config` sets, like [`value_after`].
 fn configured(call: &[(usize, Piece)]) -> Option<Option<String>> {
     let end = call.iter().position(|(_, piece)| *piece == Sign(')')).unwrap_or(call.len());
     let mut arguments = call.get(1..end)?.split(|(_, piece)| *piece == Sign(','));
-    // `setting_name => 'synchronous_commit'`, or without its name.
+    // `setting_name => 'synchronous_commit'`, or without the name.
     let mut argument = |name: &str| {
         let argument = arguments.next()?;
         let is_named = matches!(argument, [(_, Word(word)), (_, Sign(_)), (_, Sign(_)), ..] if word == name);
@@ -119,7 +119,8 @@ fn value_of(text: &str) -> Option<Option<String>> {
     }
 }
 
-/// The pieces of a text that begins in a line, without comments and commands of pgbench (scan.l, psqlscan.l, exprscan.l).
+/// The tokens of a text that begins in this line, without comments and pgbench commands (scan.l, psqlscan.l,
+/// exprscan.l).
 fn pieces(text: &str, mut line: usize) -> Vec<(usize, Piece)> {
     let mut found: Vec<(usize, Piece)> = Vec::new();
     let (mut rest, mut ended) = (text, 0);
@@ -129,7 +130,7 @@ fn pieces(text: &str, mut line: usize) -> Vec<(usize, Piece)> {
         let begin = line;
         line += this.matches('\n').count();
         match (piece, found.last_mut()) {
-            // Texts in lines of their own are one.
+            // String literals separated by line breaks are one.
             (Some(Text(more)), Some((_, Text(text)))) if begin > ended => text.push_str(&more),
             (Some(piece), _) => found.push((begin, piece)),
             (None, _) => {}
@@ -142,7 +143,7 @@ fn pieces(text: &str, mut line: usize) -> Vec<(usize, Piece)> {
     found
 }
 
-/// The piece at the beginning of a text, and how many bytes it has; none for what is no code.
+/// The token at the beginning of a text, and its length in bytes; none for what is not code.
 fn piece(text: &str) -> (usize, Option<Piece>) {
     let first = text.chars().next().unwrap_or(' ');
     let run = |of: fn(char) -> bool| text.find(|c| !of(c)).unwrap_or(text.len());
@@ -169,7 +170,7 @@ fn piece(text: &str) -> (usize, Option<Piece>) {
     }
 }
 
-/// Bytes of a comment, with those inside it.
+/// Length of a comment in bytes, nested ones included.
 fn comment(text: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     while let Some(next) = text[at..].find(['/', '*']) {
@@ -187,7 +188,7 @@ fn comment(text: &str) -> usize {
     text.len()
 }
 
-/// `$tag$ ... $tag$`: its bytes, and what it holds.
+/// `$tag$ ... $tag$`: length in bytes, and content.
 fn dollar_quoted(text: &str) -> Option<(usize, &str)> {
     let tag = &text[..text[1..].find('$')? + 2];
     let name = &tag[1..tag.len() - 1];
@@ -198,7 +199,7 @@ fn dollar_quoted(text: &str) -> Option<(usize, &str)> {
     Some((end.map_or(text.len(), |end| end + 2 * tag.len()), &held[..end.unwrap_or(held.len())]))
 }
 
-/// What a backslash means in a string.
+/// Meaning of a backslash in a string.
 #[derive(Clone, Copy, PartialEq)]
 enum Escapes {
     None,
@@ -206,7 +207,7 @@ enum Escapes {
     Unicode,
 }
 
-/// A quoted text: its bytes, and what it holds.
+/// A quoted text: length in bytes, and content.
 fn quoted(text: &str, escapes: Escapes) -> (usize, String) {
     let (quote, mut held) = (&text[..1], String::new());
     let mut rest = &text[1..];
@@ -228,7 +229,7 @@ fn quoted(text: &str, escapes: Escapes) -> (usize, String) {
     (text.len() - rest.len(), held)
 }
 
-/// What follows a backslash: its bytes, and the character that it means.
+/// After a backslash: length in bytes, and the character it stands for.
 fn escaped(text: &str, escapes: Escapes) -> (usize, Option<char>) {
     let first = text.chars().next();
     let (skip, most, radix) = match (escapes, first) {

@@ -6,34 +6,32 @@ use crate::record::operation::Writes;
 use crate::record::options::{OptionProblem, OptionValue, Options};
 use std::path::{Path, PathBuf};
 
-/// Built-in scripts of every version since 9.6.
+/// Built-in scripts available in every version since 9.6.
 pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
 
-/// The script of a plan that names none.
+/// Used if the plan names none.
 pub const DEFAULT_SCRIPT: &str = "tpcb-like";
 
 /// One script with its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Name of its measure: the built-in's name, the file's stem or `sql`, numbered where two are the same.
+    /// Name of its measure: the built-in's name, the file's stem or `sql`, numbered if there are duplicates.
     pub name: String,
-    /// Where it comes from.
     pub source: ScriptSource,
-    /// How often it is picked, relative to the others.
+    /// Relative frequency.
     pub weight: u32,
 }
 
-/// Where a script comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptSource {
     /// One of [`BUILTINS`].
     Builtin(&'static str),
     File(PathBuf),
-    /// SQL that the plan itself holds.
+    /// SQL in the plan itself.
     Sql(String),
 }
 
-/// Makes the paths of scripts absolute: relative ones start at `folder`. Weights stay.
+/// Makes the paths of scripts absolute: relative ones start at `folder`. Keeps weights.
 pub fn resolve_scripts(options: &mut Options, folder: &Path) {
     let resolve = |value: &mut OptionValue| {
         if let OptionValue::Text(text) = value
@@ -55,7 +53,7 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
 /// The scripts of a plan, with their weights.
 ///
 /// # Errors
-/// What is neither built in, nor a file, nor SQL.
+/// For a script that is neither built in, nor a file, nor SQL.
 pub fn scripts(options: &Options) -> Result<Vec<Script>, OptionProblem> {
     let mut texts = options.texts("script");
     if texts.is_empty() {
@@ -99,10 +97,10 @@ pub(crate) fn script(text: &str) -> Result<Script, OptionProblem> {
     Ok(Script { name: source.plain_name(), source, weight })
 }
 
-/// What a plan runs once after loading.
+/// The script or SQL that a plan runs once after loading.
 ///
 /// # Errors
-/// A built-in script, which is no SQL of the plan's own.
+/// For a built-in script, which is not SQL of the plan's own.
 pub fn setup(text: &str) -> Result<ScriptSource, OptionProblem> {
     match script(text).map(|script| script.source) {
         Ok(source @ (ScriptSource::File(_) | ScriptSource::Sql(_))) => Ok(source),

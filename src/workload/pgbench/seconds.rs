@@ -1,7 +1,7 @@
-//! Transactions of several streams (one for each thread of pgbench) to seconds and totals.
+//! Aggregates transactions of several streams (one per pgbench thread) into seconds and totals.
 //!
-//! Only seconds that are still open are held: a second is reported as soon as every stream has passed it. Telling goes
-//! through a channel, so that no reader of a pipe, and with it pgbench, ever waits for a listener.
+//! Only open seconds are held: a second is reported as soon as every stream has passed it. Reports go through a
+//! channel, so that neither a pipe reader nor pgbench ever waits for a listener.
 
 use super::due::{Due, DueTally};
 use super::idle::{Idle, Marks};
@@ -18,36 +18,36 @@ use std::sync::mpsc::Sender;
 
 const SECOND_US: u64 = 1_000_000;
 
-/// A last second counts as whole when at most this much of it is missing: pgbench's own duration includes the set-up
-/// of connections, so that the time from the first transaction to the last is a little shorter than planned.
+/// A last second counts as whole if at most this much of it is missing: pgbench's own duration includes connection
+/// set-up, so the time from the first transaction to the last is a little shorter than planned.
 const MISSING_US: u64 = SECOND_US / 100;
 
-/// Transactions held back until every stream has reported its first, and with them where the first second begins.
+/// Most transactions held back until every stream has reported its first, which determines where second 1 begins.
 const HELD: usize = 100_000;
 
 /// A completion time this far beyond the seconds seen so far is a broken line, not a stall.
 const LONGEST_STALL_S: u64 = 86_400;
 
-/// What was counted in a whole measurement.
+/// Totals of a measurement.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Wall clock at the first transaction's start, microseconds; `None` where there was none.
+    /// Wall clock at the first transaction's start, microseconds; `None` without transactions.
     pub began_us: Option<u64>,
     /// Wall clock at the last transaction's end, microseconds.
     pub last_us: u64,
-    /// Transactions whose second had been reported already (a clock that was set back); counted in the next open one.
+    /// Transactions whose second was already reported (the clock was set back); counted in the first open second.
     pub out_of_order: u64,
-    /// One for each script.
+    /// One per script.
     pub scripts: Vec<ScriptTally>,
-    /// What became of operations that were due at a time of their own; of a fixed rate with a limit.
+    /// Counts for transactions with a scheduled start time; only with a fixed rate and a limit.
     pub due: DueTally,
-    /// Those that fell due and were never sent; of a fixed rate.
+    /// Transactions that fell due and were never sent; only with a fixed rate.
     pub unsent: Vec<Unsent>,
-    /// All that fell due, where the log has a share of them: who counts all that were sent knows the rest.
+    /// All transactions that fell due, if only a sample is logged: subtracting those sent gives those that were not.
     pub all_due: Option<Unsent>,
 }
 
-/// What was counted of one script.
+/// Totals of one script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptTally {
     pub done: u64,
@@ -55,19 +55,19 @@ pub struct ScriptTally {
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
-    /// Sum of the latencies of those done, microseconds.
+    /// Sum of the latencies of completed transactions, microseconds.
     pub latency_us_sum: u64,
 }
 
-/// Takes transactions from all readers.
+/// Collects the transactions of all readers.
 #[derive(Debug)]
 pub struct Collector {
     state: Mutex<State>,
 }
 
 impl Collector {
-    /// A collector for so many streams and the scripts of these names; `limit_us` makes transactions late, `log_sample` is
-    /// the share of them that comes.
+    /// A collector for this many streams and these script names. Transactions slower than `limit_us` are late;
+    /// `log_sample` is the share of transactions that is logged.
     pub fn new(
         streams: usize,
         scripts: Vec<String>,
@@ -93,18 +93,18 @@ impl Collector {
         }
     }
 
-    /// Takes the next transactions of a stream, in its order.
+    /// Takes the next transactions of a stream, in stream order.
     pub fn take(&self, stream: usize, transactions: &[Transaction]) -> Result<()> {
         self.with(|state| state.take(stream, transactions))
     }
 
-    /// Nothing more will come from a stream.
+    /// Marks the end of a stream.
     pub fn end(&self, stream: usize) -> Result<()> {
         self.with(|state| state.end(stream))
     }
 
-    /// Tells the last whole seconds and the rest, and gives the totals. All streams have ended.
-    /// `load` is that of a fixed rate.
+    /// Reports the remaining seconds and returns the totals. All streams must have ended. `load` is set for a fixed
+    /// rate.
     pub fn finish(self, load: Option<FixedRate>) -> Result<Tally> {
         let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         state.finish()?;
@@ -117,7 +117,7 @@ impl Collector {
         Ok(state.tally)
     }
 
-    /// Wall clock at the first transaction's start, microseconds; all streams have ended.
+    /// Wall clock at the first transaction's start, microseconds. All streams must have ended.
     pub fn began_us(&self) -> Option<u64> {
         self.state.lock().ok().and_then(|state| state.tally.began_us)
     }
@@ -136,15 +136,14 @@ struct Stream {
     passed: u64,
 }
 
-/// A second that is still open.
 #[derive(Debug, Default)]
 struct Bin {
-    /// Latencies by script; shorter than the scripts where the later ones have none.
+    /// Latencies by script; may be shorter than the list of scripts if the later ones have none.
     latencies: Vec<Option<Histogram<u64>>>,
     failed: u64,
     skipped: u64,
     late: u64,
-    /// When transactions were done.
+    /// Completion times of transactions.
     marks: Marks,
 }
 
@@ -154,16 +153,15 @@ struct State {
     limit_us: Option<u64>,
     log_sample: f64,
     told: Sender<Result<Told>>,
-    /// Transactions before the first second's beginning is known, with their stream.
+    /// Transactions held until the start of second 1 is known, with their stream.
     held: Vec<(usize, Transaction)>,
     open: VecDeque<Bin>,
-    /// The second, from 0, of the first open bin.
+    /// Second, from 0, of the first open bin.
     first_open: u64,
     idle: Idle,
     tally: Tally,
-    /// Names of the scripts.
     scripts: Vec<String>,
-    /// Where there is a limit.
+    /// Set if there is a limit.
     due: Option<Due>,
     last: LastOnes,
 }
@@ -194,7 +192,7 @@ impl State {
         self.tell_complete()
     }
 
-    /// The first second begins when the earliest of the first transactions began.
+    /// Second 1 begins when the earliest of the streams' first transactions began.
     fn begin_when_known(&mut self, at_once: bool) -> Result<()> {
         let known = self.streams.iter().all(|stream| stream.has_begun || stream.has_ended);
         if self.tally.began_us.is_some() || !(known || at_once) {
@@ -225,7 +223,7 @@ impl State {
         if second < self.first_open {
             self.tally.out_of_order += 1;
         }
-        // Of a second that is told already: it counts at the beginning of the next.
+        // The second has been reported already: count the transaction in the first open one.
         let counted = second.max(self.first_open);
         let index = counted - self.first_open;
         if index > self.open.len() as u64 + LONGEST_STALL_S {
@@ -268,7 +266,7 @@ impl State {
         Ok(())
     }
 
-    /// Tells every second that all streams have passed.
+    /// Reports every second that all streams have passed.
     fn tell_complete(&mut self) -> Result<()> {
         if self.tally.began_us.is_none() {
             return Ok(());
@@ -293,17 +291,17 @@ impl State {
         let whole = (self.tally.last_us.saturating_sub(began_us) + MISSING_US) / SECOND_US;
         self.tally.due = self.due.as_ref().map(|due| due.tally(whole)).unwrap_or_default();
         self.tell_up_to(whole)?;
-        // What is left lies in a second that was cut off, which is no row of its own.
+        // The rest belongs to a partial second, which gets no row.
         let rest_us = self.tally.last_us.saturating_sub(began_us + self.first_open * SECOND_US);
         let Some(bin) = self.open.pop_front() else { return Ok(()) };
         self.close(bin, rest_us).map(drop)
     }
 
-    /// Tells the latencies of the first open bin, which is so long, and makes a second of it.
+    /// Reports the latencies of the first open bin, `length_us` long, and turns it into a second.
     fn close(&mut self, bin: Bin, length_us: u64) -> Result<ClientSecond> {
         let mut all = empty_histogram()?;
         let begun_us = self.tally.began_us.unwrap_or(0) + self.first_open * SECOND_US;
-        // The last second may lack a little: nothing more comes, which is no stall.
+        // The last second may be slightly short: the missing end is not a stall.
         let idle_us =
             self.idle.of_second(&bin.marks, self.tally.last_us.saturating_sub(begun_us).saturating_add(1_000));
         for (script, latencies) in self.scripts.iter().zip(bin.latencies) {
@@ -328,7 +326,7 @@ impl State {
         })
     }
 
-    /// How many there were about, of which so many were logged.
+    /// Estimated total, given the number logged.
     fn of_all(&self, logged: u64) -> u64 {
         (logged as f64 / self.log_sample).round() as u64
     }
@@ -339,7 +337,7 @@ impl State {
     }
 
     fn tell(&self, told: Told) {
-        // The listening end goes away only when the measurement has failed already.
+        // The receiver is dropped only when the measurement has already failed.
         drop(self.told.send(Ok(told)));
     }
 }
@@ -358,7 +356,7 @@ impl Bin {
     }
 }
 
-/// Name of the measure of all scripts together.
+/// Name of the measure for all scripts together.
 pub const TRANSACTIONS: &str = "transactions";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Several pgbench one after the other as one measurement: their seconds and latencies on one time axis.
+//! Several consecutive pgbench runs as one measurement: their seconds and latencies on one time axis.
 
 use super::seconds::TRANSACTIONS;
 use crate::record::latency::LatencyInterval;
@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// Puts what one pgbench of several tells onto the time axis of the whole trial.
+/// Shifts the events of one pgbench onto the time axis of the whole trial.
 pub(super) struct Shifted<'a> {
     listener: &'a Listener<'a>,
-    /// When the first of them began, wall clock.
+    /// Wall clock when the first of them began.
     origin: &'a OnceLock<u64>,
     tag: &'a str,
-    /// When this one began, after that.
+    /// When this one began, relative to the origin.
     pub start_us: AtomicU64,
-    /// The last second that was told, of all of them.
+    /// Last second reported by any of them.
     last: &'a AtomicU64,
 }
 
 impl<'a> Shifted<'a> {
-    /// `tag` is what its latencies are called.
+    /// `tag` names its latencies.
     pub fn new(
         listener: &'a Listener<'a>,
         origin: &'a OnceLock<u64>,
@@ -32,7 +32,7 @@ impl<'a> Shifted<'a> {
         Shifted { listener, origin, tag, start_us: AtomicU64::new(0), last }
     }
 
-    /// Passes on what one of them tells.
+    /// Forwards an event of this pgbench.
     pub fn tell(&self, told: Told) {
         match told {
             Told::Began(wall_us) => self.began(wall_us),
@@ -55,10 +55,10 @@ impl<'a> Shifted<'a> {
     }
 
     fn second(&self, second: ClientSecond) {
-        // The nearest second of the trial: its own seconds begin with it.
+        // Round to whole seconds of the trial: this pgbench's own seconds start there.
         let before = (self.start_us.load(Ordering::SeqCst) + SECOND_US / 2) / SECOND_US;
         let now = before + second.second;
-        // Between two of them nothing is asked for: no hole, a second without operations.
+        // No load between two of them is not a gap: report seconds without operations.
         for pause in self.last.swap(now, Ordering::SeqCst) + 1..now {
             let latencies = Histogram::new_from(&second.latencies);
             let (done, failed, skipped, late, idle_us, log_sample) = (0, 0, 0, 0, None, second.log_sample);
@@ -95,7 +95,7 @@ mod tests {
         first.tell(Told::Began(7_000_000));
         (1..=3).for_each(|number| first.tell(second(number)));
         let next = shifted("step-02");
-        // A pause of 1.8 seconds has seconds without operations, no holes.
+        // A pause of 1.8 seconds yields seconds without operations, not gaps.
         next.tell(Told::Began(11_800_000));
         next.tell(second(1));
         for measure in [TRANSACTIONS, "select-only"] {

@@ -1,7 +1,7 @@
 //! pgbench while snapshots of the stack are made and deleted on a schedule.
 //!
-//! A full pool is a result: what was done up to there is counted, with the words of the server. Absent on purpose: how a
-//! stack makes snapshots, figures.
+//! A full pool is a result: the work until then is counted, with the server's message. Not here: how a stack makes
+//! snapshots, figures.
 
 use super::capacity::of_pgbench;
 use super::seconds::{TRANSACTIONS, Tally};
@@ -53,7 +53,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &QUICK,
 };
 
-/// The workload `snapshots`.
 #[derive(Debug)]
 pub struct Snapshots;
 
@@ -104,7 +103,7 @@ impl Workload for Snapshots {
         let began = OnceLock::new();
         let heard = |told| {
             if let Told::Began(wall_us) = told {
-                // Told once.
+                // Reported once.
                 began.set(wall_us).ok();
             }
             listener(told);
@@ -139,7 +138,7 @@ impl Workload for Snapshots {
         let (tally, failed) = load?;
         let (deeds, mut lost) = deeds.map_err(|_| Error::bug("a thread of the workload panicked"))?;
         lost.extend(left(&deeds).into_iter().filter(|number| (actions.is_lost)(*number).unwrap_or(false)));
-        // A pool that is full may not tell how full it is.
+        // A full pool may not report its usage.
         let used_bytes = (actions.used)().ok().map(|after| (used_before, after));
         let ended = drive::ended(server, failed)?;
         let snapshots =
@@ -149,7 +148,7 @@ impl Workload for Snapshots {
             match first_start(place, actions, counted.snapshots.as_ref()) {
                 Ok(stages) => counted.stages = stages,
                 Err(e) if e.kind() == Kind::Interrupted => return Err(e),
-                // What the load did stands.
+                // The counts of the load stand.
                 Err(e) => {
                     counted.snapshots.iter_mut().for_each(|snapshots| snapshots.copy_failure = Some(e.chain()));
                 }
@@ -159,8 +158,8 @@ impl Workload for Snapshots {
     }
 }
 
-/// The first start of a server on a copy of the last snapshot, while the other one runs: it recovers from a crash. Nothing
-/// where the stack has no such copies, no snapshot is left, or `pg_wal` is not in the data directory.
+/// The first start of a server on a copy of the last snapshot, while the original runs: it recovers from a crash.
+/// `None` if the stack cannot make such copies, no snapshot is left, or `pg_wal` is not in the data directory.
 fn first_start(
     place: &Place<'_>,
     actions: &SnapshotActions<'_>,
@@ -174,7 +173,7 @@ fn first_start(
     let mut spec = server.spec.clone();
     let filled = (actions.filled)(last.number);
     match (&filled, (actions.copy)(last.number)?) {
-        // Files of its own that can be written.
+        // Its files are its own and writable.
         (Some(snapshot), _) => spec.data = reflinks::data_in(snapshot, &spec.data),
         (None, Some((origin, copy))) => {
             let below = spec.data.strip_prefix(&origin).map_err(|_| Error::bug("the data are not on their stack"))?;
@@ -185,7 +184,7 @@ fn first_start(
     let copy_us = filled.is_none().then(|| micros(begun.elapsed()));
     spec.socket_folder = spec.socket_folder.join("c");
     spec.log = place.raw.join("copy.log");
-    // It names the server that runs on the origin.
+    // It names the server that runs on the original.
     let pid_file = spec.data.join("postmaster.pid");
     if paths::exists(&pid_file) {
         files::remove(&pid_file)?;
@@ -219,7 +218,7 @@ fn counts(tally: &Tally, snapshots: SnapshotCounts) -> Result<Counts> {
     Ok(Counts { elapsed_us, measures: vec![main], out_of_order, snapshots: Some(snapshots), ..Counts::default() })
 }
 
-/// Numbers of the snapshots that are there at the end.
+/// Numbers of the snapshots that exist at the end.
 fn left(deeds: &[SnapshotDeed]) -> BTreeSet<u64> {
     let done = |kind: DeedKind| {
         deeds.iter().filter(move |deed| deed.kind == kind && deed.failure.is_none()).map(|deed| deed.number)
@@ -228,7 +227,7 @@ fn left(deeds: &[SnapshotDeed]) -> BTreeSet<u64> {
     done(DeedKind::Make).filter(|number| !deleted.contains(number)).collect()
 }
 
-/// When what is done.
+/// Makes and deletes snapshots at fixed times.
 struct Schedule<'a> {
     make: &'a (dyn Fn(u64) -> Result<()> + Sync),
     delete: &'a (dyn Fn(u64) -> Result<()> + Sync),
@@ -236,12 +235,12 @@ struct Schedule<'a> {
     keep: u64,
     is_lost: &'a (dyn Fn(u64) -> Result<bool> + Sync),
     deeds: Vec<SnapshotDeed>,
-    /// Numbers of those that were of no use any more when they were to be deleted.
+    /// Numbers of those found invalid when they were to be deleted.
     lost: Vec<u64>,
 }
 
 impl Schedule<'_> {
-    /// Until `stop` is set, or something fails.
+    /// Runs until `stop` is set, or something fails.
     fn run(&mut self, began_us: &OnceLock<u64>, stop: &AtomicBool) {
         let Some(every) = self.every else { return };
         let begun = now();
@@ -259,9 +258,9 @@ impl Schedule<'_> {
         }
     }
 
-    /// Whether it was done.
+    /// Returns true on success.
     fn act(&mut self, kind: DeedKind, number: u64, began_us: &OnceLock<u64>) -> bool {
-        // One that cannot be asked is not known to be lost.
+        // If the stack cannot tell, the snapshot is not known to be lost.
         if kind == DeedKind::Delete && (self.is_lost)(number).unwrap_or(false) {
             self.lost.push(number);
         }
@@ -278,7 +277,7 @@ impl Schedule<'_> {
     }
 }
 
-/// Whether the moment came before somebody asked to stop.
+/// False if interrupted before the due time.
 fn wait_until(due: crate::host::time::Instant, stop: &AtomicBool) -> bool {
     while now() < due {
         if stop.load(Ordering::SeqCst) {
@@ -306,7 +305,7 @@ fn as_pgbench(options: &Options) -> Options {
     if plain.get("duration").is_none() {
         plain.set("duration", OptionValue::Text(DEFAULT_DURATION.to_owned()));
     }
-    // Every transaction counts: a gap is seen by those that wait in it.
+    // Log every transaction: a gap shows only in those that wait in it.
     plain.set("log_sample", OptionValue::Number(1.0));
     plain.set("statements", OptionValue::Boolean(false));
     plain
@@ -336,7 +335,7 @@ mod tests {
         assert_eq!((every(&options("never")), every(&options("4s"))), (None, Some(Duration::from_secs(4))));
     }
 
-    /// Does the first six deeds of a schedule; what was made and deleted, and the deeds.
+    /// Runs the first six actions of a schedule; returns what was made and deleted, and the record of it.
     fn scheduled(keep: u64, fails_at: u64) -> (Vec<(char, u64)>, Vec<SnapshotDeed>) {
         let (stop, began) = (AtomicBool::new(false), OnceLock::from(wall_us()));
         let seen = Mutex::new(Vec::new());

@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 const MEMORY: Memory = Memory { total: Bytes(1 << 30), shared_buffers: Bytes(128 << 20) };
 
-/// A server with pgbench's tables at scale 1, and folders beside it.
+/// A server with pgbench's tables at scale 1, and folders for its output.
 struct Bench {
     host: Host,
     server: Option<Server>,
@@ -76,7 +76,7 @@ impl Bench {
         }
     }
 
-    /// No pipe, no process is left.
+    /// Asserts that no pipe and no process is left.
     fn assert_clean(&self) {
         let left: Vec<_> = self.raw.read_dir().unwrap().flatten().map(|entry| entry.file_name()).collect();
         assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("pipes-")), "{left:?}");
@@ -139,7 +139,7 @@ fn options(pairs: &[(&str, OptionValue)]) -> Options {
     options
 }
 
-/// What pgbench says itself is what was counted.
+/// Asserts that pgbench's summary agrees with the counts.
 fn assert_agrees(counts: &Counts) {
     let (all, reported) = (&counts.measures[0], counts.reported.as_ref().unwrap());
     assert_eq!((Some(reported.done), reported.failed), (all.done, Some(all.failed)));
@@ -180,7 +180,7 @@ fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
 #[test]
 fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
     let Some(bench) = Bench::new() else { return };
-    // Each transaction takes 20 ms of one client: 100 a second can be done, 400 are due.
+    // Each transaction takes 20 ms of one client: 100 per second are possible, 400 are due.
     let script = bench.folder.path().join("slow.sql");
     std::fs::write(&script, "\\sleep 20 ms\nSELECT 1;\n").unwrap();
     let slow = text(script.to_str().unwrap());
@@ -194,7 +194,7 @@ fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
     assert_agrees(&counts);
     let all = &counts.measures[0];
     assert!(all.skipped > 0 && all.late > 0, "{all:?}");
-    // Begun when 60 ms late at most, done 20 ms later: well above the 20 ms that the work takes.
+    // Begun at most 60 ms late, completed 20 ms later: well above the 20 ms that the work takes.
     assert!(all.latency_us_sum / all.done.unwrap() > 40_000, "{all:?}");
     bench.assert_clean();
 }
@@ -203,7 +203,7 @@ fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
 fn what_fell_due_in_a_stall_that_outlasts_the_window_is_counted_as_never_sent() {
     let Some(bench) = Bench::new() else { return };
     bench.server.as_ref().unwrap().connect(DATABASE).unwrap().query("CREATE SEQUENCE calls").unwrap();
-    // From about the second second on a transaction takes longer than what is left of the window.
+    // From about the second second on, a transaction takes longer than the rest of the window.
     let script = bench.folder.path().join("stall.sql");
     std::fs::write(&script, "SELECT pg_sleep(CASE WHEN nextval('calls') > 50 THEN 2 ELSE 0 END);\n").unwrap();
     let rate = ("rate", OptionValue::Number(50.0));
@@ -216,7 +216,7 @@ fn what_fell_due_in_a_stall_that_outlasts_the_window_is_counted_as_never_sent() 
     let counts = bench.measure(&wanted, &drop).unwrap();
     let all = &counts.measures[0];
     let unsent: u64 = all.unsent.iter().map(|unsent| unsent.count).sum();
-    // Of some 100 that pgbench draws for 2 s, and of more where the machine is busy and the window longer.
+    // Out of some 100 that pgbench draws for 2 s, and more on a busy machine with a longer window.
     assert!((10..=200).contains(&unsent), "{all:?}");
     let waits: Vec<u64> = all.unsent.iter().flat_map(|unsent| unsent.waits_us()).collect();
     assert!(waits.iter().all(|us| (500_000..20_000_000).contains(us)), "{waits:?}");
@@ -254,7 +254,7 @@ fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
     let told: u64 = ears.seconds.lock().unwrap().iter().map(|second| second.done).sum();
     assert!((0.3..1.5).contains(&(told as f64 / done)), "{told} of {done} in whole seconds");
     assert_eq!(Pgbench.operation(&wanted).unwrap().log_sample, Some(0.1));
-    // What the plan says is not decided again, and without a warm-up all are logged.
+    // Settings from the plan are not decided again, and without a warm-up all transactions are logged.
     assert_eq!(Pgbench.decide(&bench.place(), &wanted).unwrap(), Options::default());
     let open = options(&[script]);
     assert_eq!(Pgbench.decide(&bench.place(), &open).unwrap().number("log_sample"), Some(1.0));
@@ -306,7 +306,7 @@ fn a_server_that_dies_midway_is_an_error_and_not_a_short_run() {
 fn a_pgbench_that_is_killed_midway_is_an_error() {
     let Some(bench) = Bench::new() else { return };
     let sockets = bench.server.as_ref().unwrap().spec.socket_folder.clone();
-    // Kills the process that holds our pipes' other end: found by the name of its log.
+    // Kills the process at the other end of our pipes, found by the name of its log.
     let killer = |told| {
         if let Told::Second(_) = told {
             let mut names = sockets.read_dir().unwrap().flatten();
@@ -360,7 +360,7 @@ fn a_pgbench_that_is_told_to_end_finishes_its_transactions_and_agrees_with_what_
     assert!(begun.elapsed().as_secs() < 300);
     assert_agrees(&counts);
     assert!(counts.measures[0].done > Some(0));
-    // Asked at once: pgbench has not yet connected then, and the alarm would kill it.
+    // Ask at once: pgbench has not connected yet, and the alarm would kill it.
     let mut begun = false;
     let mut at_once = || Ok(Progress { cycles: 0, is_over: std::mem::replace(&mut begun, true) });
     let until = Until { longest: Micros(60_000_000), progress: &mut at_once };
@@ -419,7 +419,7 @@ fn a_trial_whose_guest_is_killed_goes_on_with_what_was_counted_before() {
     let half = measured(&bench, Crash::Guest).unwrap();
     let before = half.before_crash.unwrap();
     assert!(before.wal_bytes >= 16 << 20 && before.done > 0 && half.measures.is_empty(), "{before:?}");
-    // Nobody kills us: whoever asks is told so.
+    // Nobody kills us here: `ask` records its arguments.
     let asked = std::cell::Cell::new((0, 0));
     let waited = Recovery.await_end(&bench.place(), &|since_us, apart_us| {
         asked.set((since_us, apart_us));

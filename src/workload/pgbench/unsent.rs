@@ -1,23 +1,22 @@
-//! Operations of a fixed rate that fell due while no client was free to send them until the window had ended: pgbench leaves them
-//! out of its log and of its summary, and a server that stalls at the end of a window would look fast.
+//! Operations of a fixed rate that fell due while no client was free to send them before the window ended: pgbench
+//! leaves them out of its log and summary, so a server that stalls at the end of a window would look fast.
 
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::counts::Unsent;
 
-/// A load of a fixed rate, and when it ended.
+/// A load of a fixed rate, and its end.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedRate {
-    /// Operations a second of all clients together.
+    /// Operations per second of all clients together.
     pub rate: f64,
     pub clients: u64,
     /// Wall clock at the end of the window, microseconds.
     pub end_us: u64,
-    /// Whether its log holds a share of the operations: nobody knows then which client waited.
+    /// True if only a sample is logged: then it is unknown which clients waited.
     pub is_sampled: bool,
 }
 
 impl FixedRate {
-    /// All that fell due in the window.
     pub fn all_due(self, began_us: u64) -> Unsent {
         let until_us = self.end_us.saturating_sub(began_us);
         let count = (self.rate * until_us as f64 / 1e6).round() as u64;
@@ -25,8 +24,8 @@ impl FixedRate {
     }
 }
 
-/// Those of all that fell due that are neither done, failed nor skipped: the last ones, since a schedule is worked off in order.
-/// `None` where chance may be the reason, since times are drawn.
+/// Due operations that are neither done, failed nor skipped: the last ones, since a schedule is processed in order.
+/// `None` if chance may explain them, since due times are drawn at random.
 pub fn rest(due: Unsent, sent: u64) -> Option<Unsent> {
     let count = due.count.saturating_sub(sent);
     let apart_us = due.until_us.saturating_sub(due.from_us) as f64 / due.count.max(1) as f64;
@@ -42,7 +41,7 @@ struct Last {
     ended_us: u64,
 }
 
-/// The last operation of each client, by pgbench's thread: each has a schedule of its own.
+/// The last operation of each client, by pgbench thread: each thread has a schedule of its own.
 #[derive(Debug, Default)]
 pub struct LastOnes(Vec<Vec<Last>>);
 
@@ -60,12 +59,12 @@ impl LastOnes {
         }
     }
 
-    /// Those of each thread that had no free client from the last operation that it sent until after the end. How many were due is
-    /// known by the rate alone: pgbench draws no time for an operation that no client asks for.
+    /// Unsent operations of each thread that had no free client from its last sent operation until after the end. Their
+    /// number follows from the rate alone: pgbench draws no due time before a client asks for an operation.
     pub fn unsent(&self, load: FixedRate, began_us: u64) -> Vec<Unsent> {
         let threads = self.0.len() as u64;
         let of_thread = |(thread, clients): (u64, &Vec<Last>)| {
-            // As pgbench deals them out (`nclients_dealt` in pgbench.c).
+            // As pgbench distributes them (`nclients_dealt` in pgbench.c).
             let dealt = load.clients / threads + u64::from(thread < load.clients % threads);
             let from_us = clients.iter().map(|last| last.due_us).max()?;
             let free_us = clients.iter().map(|last| last.ended_us).min()?;

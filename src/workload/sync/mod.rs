@@ -1,7 +1,7 @@
 //! Synced writes without PostgreSQL: the probe of `pgstrata probe`, on each stack of a plan.
 //!
-//! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
-//! with them. A failed sync ends its row and is reported as such: it is never a fast success.
+//! Its measures are the `wal_sync_method` values used the way a server writes its WAL; all other rows of the probe are
+//! kept with them. A failed sync ends its row and is reported as such: it never counts as a fast success.
 
 use super::{
     ClientSecond, Listener, Measuring, Memory, Place, Told, Until, Window, Workload, WorkloadInfo, empty_histogram,
@@ -25,7 +25,7 @@ use std::time::Duration;
 const DEFAULT_DURATION: Micros = Micros(10_000_000);
 const DEFAULT_WRITERS: u32 = 8;
 
-/// The order of slices is the same in every trial: what differs between stacks is not that.
+/// Same order of slices in every trial, so that order is not a difference between stacks.
 const SEED: u64 = 1;
 
 const INFO: WorkloadInfo = WorkloadInfo {
@@ -49,7 +49,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &[],
 };
 
-/// The workload `sync`.
 #[derive(Debug)]
 pub struct Sync;
 
@@ -97,17 +96,17 @@ fn request(folder: &Path, options: &Options, span: Micros) -> Request {
         folder: folder.to_owned(),
         choice: RowChoice::All,
         budget: Duration::from_micros(span.0),
-        // A trial takes the time that the plan gives it.
+        // The plan fixes the duration of a trial.
         precision: 0.0,
         wal_block: wal_block.unwrap_or(WAL_BLOCK),
         writers: writers.unwrap_or(DEFAULT_WRITERS),
-        // The stack is the run's own, or a folder that was handed over for it.
+        // The stack belongs to the run, or is a folder provided for it.
         free_over_files: 2,
         seed: SEED,
     }
 }
 
-/// The rows that write as a server does at its defaults: buffered, into recycled segments, one writer.
+/// Rows that write as a server does by default: buffered, into recycled segments, one writer.
 fn as_the_server(record: &ProbeRecord) -> impl Iterator<Item = &RowRecord> {
     record.rows.iter().filter(|row| {
         let spec = &row.spec;
@@ -120,7 +119,7 @@ fn measure(row: &RowRecord) -> Measure {
     let unavailable = row.unavailable.clone().or_else(|| {
         failed.map(|f| format!("{} failed after {} operations: {}", f.call, f.after_operations, f.message))
     });
-    // What a stack did before it lost a write is no measure of it.
+    // Results from before a lost write do not count as a measurement.
     let slices = if unavailable.is_none() { row.slices.as_slice() } else { &[] };
     let elapsed_ns: u64 = slices.iter().map(|slice| slice.elapsed_ns).sum();
     Measure {
@@ -135,7 +134,7 @@ fn measure(row: &RowRecord) -> Measure {
     }
 }
 
-/// Tells the latencies of the measures, second by second.
+/// Reports the latencies of the measures, second by second.
 fn tell_latencies(record: &ProbeRecord, listener: &Listener<'_>) -> Result<()> {
     let measured = as_the_server(record).filter(|row| row.unavailable.is_none() && row.failure.is_none());
     let mut seconds: Vec<(&SecondLatencies, &str)> =
@@ -162,15 +161,15 @@ fn histogram(second: &SecondLatencies) -> Result<Histogram<u64>> {
     Ok(histogram)
 }
 
-/// Turns slices into seconds of all rows together.
+/// Turns slices into seconds over all rows.
 struct SecondReporter<'a> {
     listener: &'a Listener<'a>,
-    /// The second that is open, from 1.
+    /// The open second, from 1.
     open: RefCell<ClientSecond>,
 }
 
 impl SecondReporter<'_> {
-    /// Tells every second that lies wholly before `at_ns`.
+    /// Reports every second that lies wholly before `at_ns`.
     fn pass(&self, open: &mut ClientSecond, at_ns: u64) -> Result<()> {
         let second = at_ns / 1_000_000_000 + 1;
         while open.second < second {
@@ -190,7 +189,7 @@ impl Observer for SecondReporter<'_> {
         let open = &mut *self.open.borrow_mut();
         for done in done {
             self.pass(open, done.ended_ns)?;
-            // A write without a sync is none of the operations that devices are asked for.
+            // A write without a sync is not an operation that reaches the devices.
             if family != Family::NotSynced {
                 open.done += 1;
                 let latency_us = done.latency_ns.div_ceil(1000);

@@ -1,4 +1,4 @@
-//! The workload on a real folder: what it tells, and what its figures are.
+//! The workload on a real folder: its events and its figures.
 
 use super::*;
 use crate::record::probe::{Failure, Slice};

@@ -1,7 +1,7 @@
-//! The time until a server is back after a crash: load for a given distance of WAL, crash, recovery, load again.
+//! Time until a server is back after a crash: load up to a given distance of WAL, crash, recovery, load again.
 //!
-//! A trial is one crash. The server's log tells the parts of its start, a client beside the server the outage. Absent on
-//! purpose: figures, and how filesystems are stopped.
+//! A trial is one crash. The server's log gives the phases of its start, a client running alongside the outage. Not
+//! here: figures, and how filesystems are shut down.
 
 mod outage;
 mod witness;
@@ -35,14 +35,14 @@ const DEFAULT_AFTER: Micros = Micros(60_000_000);
 const DEFAULT_WARMUP: &str = "10s";
 const QUICK: [(&str, &str); 3] = [("wal", "128MB"), ("after", "15s"), ("warmup", "3s")];
 
-/// WAL that loads write in a second, cautiously. Only for the estimate.
+/// WAL written per second under load, conservatively. Only for the estimate.
 const WAL_BYTES_PER_S: u64 = 10 << 20;
 const LEAST_WAL: Bytes = Bytes(16 << 20);
 
-/// How often the distance is looked at.
+/// How often the distance is checked.
 const LOOK_EACH: Duration = Duration::from_millis(50);
 
-/// A checkpoint on a slow stack takes its time; beyond this it hangs.
+/// A checkpoint on a slow stack takes a while; beyond this it hangs.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// WAL since the redo position of the last checkpoint.
@@ -86,7 +86,6 @@ const INFO: WorkloadInfo = WorkloadInfo {
     quick: &QUICK,
 };
 
-/// The workload `recovery`.
 #[derive(Debug)]
 pub struct Recovery;
 
@@ -110,12 +109,12 @@ impl Workload for Recovery {
     }
 
     fn connections(&self, options: &Options) -> u64 {
-        // One more is the client beside the server.
+        // Plus the client running alongside.
         Pgbench.connections(&as_pgbench(options)) + 1
     }
 
     fn server_settings(&self, options: &Options) -> BTreeMap<String, String> {
-        // A checkpoint comes when about half of max_wal_size is written (CalculateCheckpointSegments).
+        // A checkpoint starts when about half of max_wal_size is written (CalculateCheckpointSegments).
         let most = wal(options).0.saturating_mul(4) >> 20;
         [("checkpoint_timeout", "1d".to_owned()), ("max_wal_size", format!("{most}MB"))]
             .map(|(name, value)| (name.to_owned(), value))
@@ -164,7 +163,6 @@ impl Workload for Recovery {
     }
 }
 
-/// The load before and after a crash.
 struct Load<'a> {
     place: &'a Place<'a>,
     options: &'a Options,
@@ -173,7 +171,7 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// From a checkpoint until the distance is written.
+    /// Runs the load from a checkpoint until the requested distance of WAL is written.
     fn before(&self) -> Result<BeforeCrash> {
         let wal_asked = wal(self.options).0;
         let block_bytes = drive::server_of(self.place)?.connect(server::DATABASE)?.number(outage::BLOCK_SIZE)?;
@@ -195,9 +193,9 @@ impl Load<'_> {
         })
     }
 
-    /// The load after the crash, and the counts of all.
+    /// Runs the load after the crash, and returns the counts of everything.
     fn after(&self, crash: CrashKind, before: &BeforeCrash, outage: outage::Outage) -> Result<Counts> {
-        // Its seconds follow those before, and none is told twice.
+        // Its seconds follow those before the crash, and none is reported twice.
         let origin = OnceLock::from(before.began_us);
         let last = AtomicU64::new(before.seconds.len() as u64);
         let mut progress = || Ok(Progress::default());
@@ -215,7 +213,8 @@ impl Load<'_> {
         Ok(counts(before, &tally, recovery, outage))
     }
 
-    /// One pgbench, on the time axis that these tell. Its tally and its whole seconds.
+    /// Runs one pgbench, with its events shifted onto this time axis. Returns its tally and the counts of its whole
+    /// seconds.
     fn drive(&self, name: &str, axis: &(OnceLock<u64>, AtomicU64), until: Until<'_>) -> Result<(Tally, Vec<u64>)> {
         let settings = settings(&as_pgbench(self.options))?;
         let units = settings.units(self.memory);
@@ -231,7 +230,7 @@ impl Load<'_> {
     }
 }
 
-/// The transactions of both loads, the outage left out, and the crash.
+/// The transactions of both loads, without the outage, and the crash.
 fn counts(before: &BeforeCrash, after: &Tally, recovery: RecoveryCounts, outage: outage::Outage) -> Counts {
     let length = after.began_us.map_or(0, |began_us| after.last_us.saturating_sub(began_us));
     let total = after.total();
@@ -247,7 +246,7 @@ fn counts(before: &BeforeCrash, after: &Tally, recovery: RecoveryCounts, outage:
     Counts { elapsed_us, measures: vec![main], stages: outage.stages, recovery: Some(recovery), ..Counts::default() }
 }
 
-/// WAL since the checkpoint, looked at now and then.
+/// WAL since the checkpoint, updated now and then.
 struct Distance {
     client: Client,
     looked: crate::host::time::Instant,
@@ -255,7 +254,7 @@ struct Distance {
 }
 
 impl Distance {
-    /// Of a checkpoint that is made now.
+    /// Makes a checkpoint and measures from there.
     fn from_checkpoint(place: &Place<'_>) -> Result<Distance> {
         let mut client = drive::server_of(place)?.connect(server::DATABASE)?;
         client.set_limit(CHECKPOINT_LIMIT)?;
@@ -292,7 +291,7 @@ fn after(options: &Options) -> Micros {
     options.span("after").unwrap_or(DEFAULT_AFTER)
 }
 
-/// The options of a pgbench that runs as long as both loads may.
+/// Options of a pgbench that runs as long as both loads may.
 fn as_pgbench(options: &Options) -> Options {
     let mut plain = options.clone();
     let span = (limit(options).0 + after(options).0) / 1_000_000;

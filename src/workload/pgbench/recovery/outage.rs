@@ -1,7 +1,7 @@
-//! The outage: the crash, the start, and its parts, one after the other.
+//! The outage: the crash, the start, and its phases in order.
 //!
-//! Our own clock tells what comes before the server writes its log, and the first answer; the log, to the millisecond, what
-//! lies between. Each part ends where the next one begins, so that nothing is left over unless the log lacks a line.
+//! Our own clock times what precedes the server's log, and the first answer; the log times the rest, to the
+//! millisecond. Each phase ends where the next begins, so that nothing is left over unless the log lacks a line.
 
 use super::witness::{Clock, watch};
 use crate::cluster::server::{DATABASE, Server};
@@ -17,46 +17,45 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long the client beside the server commits before the crash, and longer while it has no answer: a stack may stall, and
-/// an outage needs a commit to begin with.
+/// How long the client running alongside commits before the crash, and longer while it has no answer: a stack may
+/// stall, and an outage is measured from a commit.
 const BEFORE: Duration = Duration::from_millis(500);
 
-/// A server that has answered us answers the client beside it too, before a crash and after it; beyond this something hangs.
+/// A server that answers us answers the client running alongside too, before and after a crash; beyond this something
+/// hangs.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 const BEFORE_CRASH: &str = "the client beside the server got no answer to a commit before the crash";
 const AFTER_START: &str = "the server started after the crash, but a commit was not answered";
 
-/// Bytes of a page.
+/// Bytes per page.
 pub const BLOCK_SIZE: &str = "SELECT current_setting('block_size')";
 
-/// Names of stages that a guest has under another name, or not.
+/// Stages that a guest calls something else, or does not have.
 const PROCESSES: &str = "end of the processes";
 const UNMOUNT: &str = "unmount";
 const DEVICES: &str = "opening the devices";
 const AWAY: &str = "kill and boot of the guest";
 
-/// One outage.
 pub struct Outage {
-    /// The outage and its parts.
+    /// The outage and its phases.
     pub stages: Vec<StageCounts>,
     /// Wall clock, microseconds since 1970.
     pub first_answer_us: u64,
     pub answers_apart_us: u64,
 }
 
-/// Moments of one outage, on one clock, microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Moments {
     last_answer_us: u64,
-    /// All processes were gone.
+    /// When all processes were gone.
     gone_us: u64,
-    /// When the mounts began and ended; of a machine.
+    /// Start and end of the mounts, if the machine crashed.
     mount_us: Option<(u64, u64)>,
     first_answer_us: u64,
 }
 
-/// Has the server crash and starts it again.
+/// Crashes the server and starts it again.
 pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
     let server = drive::server_of(place)?;
     let clock = Clock::begin();
@@ -68,10 +67,10 @@ pub fn of(place: &Place<'_>, crash: CrashKind) -> Result<Outage> {
     Ok(Outage { stages, first_answer_us: moments.first_answer_us, answers_apart_us })
 }
 
-/// Has a client beside the server commit for a while, then asks for the end of the guest; returns when that did not come.
+/// Has a client commit for a while, then calls `ask` to get the guest killed; returns if that did not happen.
 pub fn await_end(place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Result<()> {
     let clock = Clock::begin();
-    // The client goes on: a server that is killed while nobody commits would have nothing to lose.
+    // The client keeps committing: a server that is killed without commits would have nothing to lose.
     watched(drive::server_of(place)?, clock, |heard| {
         let mut answers = committed(place, heard, clock)?;
         answers.extend(heard.try_iter());
@@ -81,8 +80,8 @@ pub fn await_end(place: &Place<'_>, ask: &dyn Fn(u64, u64) -> Result<()>) -> Res
     })
 }
 
-/// Starts the server in a guest that was killed and is back, its stack open: the outage from the opening on, and beside it how
-/// long the guest was away.
+/// Starts the server in a guest that was killed and is back with its stack open: the outage from the opening on, and
+/// separately how long the guest was away.
 pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> {
     let server = drive::server_of(place)?;
     let clock = Clock::begin();
@@ -102,7 +101,7 @@ pub fn after_guest(place: &Place<'_>, back: &GuestIsBack<'_>) -> Result<Outage> 
     Ok(Outage { stages, first_answer_us, answers_apart_us: back.answers_apart_us })
 }
 
-/// Acts while a client beside the server commits; `act` hears when that was answered.
+/// Runs `act` while a client commits; `act` receives the times of the answers.
 fn watched<T>(server: &Server, clock: Clock, act: impl FnOnce(&Receiver<u64>) -> Result<T>) -> Result<T> {
     let stop = AtomicBool::new(false);
     let (tell, heard) = channel();
@@ -114,7 +113,7 @@ fn watched<T>(server: &Server, clock: Clock, act: impl FnOnce(&Receiver<u64>) ->
     })
 }
 
-/// The stages in the words of a guest: what comes before the mounts is the opening of devices, and no process has to end.
+/// Renames the stages for a guest: opening devices precedes the mounts, and no process has to end.
 fn of_guest(mut stages: Vec<StageCounts>, away_us: u64) -> Vec<StageCounts> {
     stages.retain(|stage| stage.name != PROCESSES);
     for stage in stages.iter_mut().filter(|stage| stage.name == UNMOUNT) {
@@ -124,7 +123,7 @@ fn of_guest(mut stages: Vec<StageCounts>, away_us: u64) -> Vec<StageCounts> {
     stages
 }
 
-/// The crash and the start, with the longest time between two answers to the client beside the server before the crash.
+/// The crash and the start, with the longest time between two answers to the client before the crash.
 fn crash_and_start(
     place: &Place<'_>,
     server: &Server,
@@ -162,8 +161,8 @@ fn filesystems<'p>(place: &'p Place<'_>) -> Result<&'p MachineCrash<'p>> {
     }
 }
 
-/// The answers of the time before a crash, one at least. Where the stack stalls all that time, the beginning counts as one too, so
-/// that the stall is in what is known of the last answer.
+/// Answers before the crash, at least one. If the stack stalls the whole time, the beginning counts as an answer too,
+/// so that the stall shows in the longest time between answers.
 fn committed(place: &Place<'_>, heard: &Receiver<u64>, clock: Clock) -> Result<Vec<u64>> {
     let begun_us = clock.us();
     sleep(BEFORE);
@@ -176,7 +175,7 @@ fn committed(place: &Place<'_>, heard: &Receiver<u64>, clock: Clock) -> Result<V
     Ok(vec![begun_us, late])
 }
 
-/// The next answer to the client beside the server. `missing` begins the error when none comes.
+/// The next answer to the client. `missing` begins the error if none comes.
 fn answer(place: &Place<'_>, heard: &Receiver<u64>, missing: &str) -> Result<u64> {
     let begun = now();
     loop {
@@ -190,14 +189,14 @@ fn answer(place: &Place<'_>, heard: &Receiver<u64>, missing: &str) -> Result<u64
     }
 }
 
-/// The last answer before the crash ended the server, and the longest time between two of them.
+/// The last answer before the crash, and the longest time between two answers, the crash included.
 fn before(answers: &[u64], crash_us: u64) -> Result<(u64, u64)> {
     let last = answers.last().ok_or_else(|| Error::tool(BEFORE_CRASH))?;
     let apart = answers.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
     Ok((*last, apart.max(crash_us.saturating_sub(*last))))
 }
 
-/// The outage, its parts in their order, and what is left of it. A part that the log does not have is not among them.
+/// The outage, its phases in order, and the remainder. Phases missing from the log are left out.
 fn stages(log: &RecoveryLog, moments: Moments, block_bytes: u64) -> Vec<StageCounts> {
     let stage = |name: &str, kind, length_us, bytes| StageCounts { name: name.to_owned(), kind, length_us, bytes };
     let part = |name: &str, from: Option<u64>, to: Option<u64>, bytes| {

@@ -1,4 +1,4 @@
-//! A client beside the server that commits again and again: what a user sees of an outage.
+//! A client that commits continually, to see an outage as a user does.
 
 use crate::cluster::client::Client;
 use crate::cluster::server::{DATABASE, Server};
@@ -11,13 +11,13 @@ use std::time::Duration;
 /// Pause between two commits while the server answers, and between two attempts while it does not.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// An answer that takes longer has no further interest; the client tries again.
+/// Beyond this an answer is of no interest; the client tries again.
 const ANSWER_LIMIT: Duration = Duration::from_secs(600);
 
-/// A transaction that writes to the WAL and nowhere else, so that its commit waits for the storage.
+/// A transaction that writes to the WAL only, so that its commit waits for storage.
 const COMMIT: &str = "SELECT pg_logical_emit_message(true, 'pgstrata', '')";
 
-/// A clock for moments that are compared with those of the server's log: wall clock, without its steps.
+/// A clock comparable with timestamps in the server's log: wall clock, without its steps.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     wall_us: u64,
@@ -29,12 +29,11 @@ impl Clock {
         Clock { wall_us: wall_us(), began: now() }
     }
 
-    /// Now, microseconds since 1970.
     pub fn us(self) -> u64 {
         self.at(now())
     }
 
-    /// A moment, before the clock began too, microseconds since 1970. Moments keep their order.
+    /// A moment, possibly before the clock began, in microseconds since 1970. Preserves order.
     pub fn at(self, moment: Instant) -> u64 {
         match self.began.checked_duration_since(moment) {
             Some(before) => self.wall_us.saturating_sub(micros(before)),
@@ -43,13 +42,13 @@ impl Clock {
     }
 }
 
-/// Commits until `stop` is set, and tells when each one was answered.
+/// Commits until `stop` is set, and sends the time of each answer.
 pub fn watch(server: &Server, clock: Clock, answers: &Sender<u64>, stop: &AtomicBool) {
     let mut session: Option<Client> = None;
     while !stop.load(Ordering::SeqCst) {
-        // A refusal is what an outage looks like; the next attempt connects anew.
+        // Refusals are normal during an outage; the next attempt reconnects.
         if commit(&mut session, server).is_ok() {
-            // The listening end goes away only when the outage has failed already.
+            // The receiver is dropped only when the outage has already failed.
             answers.send(clock.us()).ok();
         } else {
             session = None;
