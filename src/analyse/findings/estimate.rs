@@ -1,3 +1,4 @@
+//! Figures with 95 % intervals.
 
 use crate::stats::geometric;
 use crate::stats::interval::{MeanInterval, TrialMean, mean_over_trials};
