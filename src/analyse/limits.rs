@@ -1,8 +1,8 @@
-//! Limits on how far the figures of a run may be from those of a baseline: `pgstrata check`.
+//! Limits on the difference between a run's figures and a baseline's: `pgstrata check`.
 //!
-//! A limit is kept only where the whole 95 % interval of the ratio lies inside it, and exceeded only where all of it lies
-//! beyond; between the two the trials cannot decide. Figures are matched, refused and compared as `compare` does it. Each
-//! limit is decided by its own interval: there is no correction for their number, and the findings say so.
+//! A limit passes only if the whole 95 % interval of the ratio is within it, and fails only if all of it is beyond;
+//! otherwise the trials do not decide. Figures are matched, refused and compared as in `compare`. Each limit is decided
+//! by its own interval: there is no correction for their number, and the findings say so.
 
 use super::compare::findings::{Comparison, FactDifference};
 use super::compare::judge::{self, reason_title};
@@ -14,10 +14,10 @@ use crate::record::run::RunRecord;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Version of this document. 1: the first.
+/// Version of this document; 1 is the first.
 pub const FORMAT: u32 = 1;
 
-/// Latencies by their names in the CSV of a report, with what `compare` calls them.
+/// Latencies by their names in a report's CSV, with `compare`'s name for each.
 const LATENCIES: [(&str, &str); 5] = [
     ("latency_us_mean", "mean"),
     ("latency_us_p50", "p50"),
@@ -26,22 +26,22 @@ const LATENCIES: [(&str, &str); 5] = [
     ("latency_us_p999", "p99.9"),
 ];
 
-/// How far a figure may be from the baseline's.
+/// Allowed change of a figure relative to the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// Name of the figure: `tps`, `latency_us_p99`, `fdatasync`, or a measure as `compare` names it.
+    /// Name of the figure: `tps`, `latency_us_p99`, `fdatasync`, or a measure as named by `compare`.
     pub figure: String,
-    /// Allowed change as a share: -0.05 is a fall of 5 %.
+    /// Allowed change as a share: -0.05 for a fall of 5 %.
     pub change: f64,
-    /// Whether it limits a fall; else a rise.
+    /// True if it limits a fall, false for a rise.
     pub is_fall: bool,
 }
 
 impl Limit {
-    /// Reads `tps -5 %`, `latency_us_p99 +10 %`.
+    /// Parses `tps -5 %`, `latency_us_p99 +10 %`.
     ///
     /// # Errors
-    /// In words.
+    /// A message for the user, if the text is not a limit.
     pub fn parse(text: &str) -> Result<Limit, String> {
         let form = "expected FIGURE and a signed percentage: 'tps -5 %' or 'latency_us_p99 +10 %'";
         let (rest, _) = text.trim().rsplit_once('%').filter(|(_, rest)| rest.is_empty()).ok_or(form)?;
@@ -90,12 +90,12 @@ impl Limit {
     }
 }
 
-/// 5 and not 5.000000000000004: a share times 100 has no more digits than were typed.
+/// Rounds to the digits the user typed: 5 and not 5.000000000000004.
 fn shortest(percent: f64) -> f64 {
     (percent * 1e9).round() / 1e9
 }
 
-/// The name that a limit has for a figure; `None` for one without an interval.
+/// Name of a figure in limits; `None` for one without an interval.
 fn figure_name(measure: &Measure) -> Option<&str> {
     let latency = |which: &str| LATENCIES.iter().find(|(_, known)| *known == which).map(|(name, _)| *name);
     match &measure.figure {
@@ -105,18 +105,17 @@ fn figure_name(measure: &Measure) -> Option<&str> {
     }
 }
 
-/// One of the two runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'a> {
-    /// What it is called: `results/x`.
+    /// For example `results/x`.
     pub label: &'a str,
-    /// Its id; the trials of one run have blocks in common.
+    /// Id of the run; trials of one run have blocks in common.
     pub id: &'a str,
-    /// When it began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub started: &'a str,
-    /// How long it took, microseconds; `None` where it has not ended.
+    /// Duration, microseconds; `None` if it has not ended.
     pub wall_us: Option<u64>,
-    /// Trials that it planned and that it measured.
+    /// Planned and measured trials.
     pub trials: (u32, u32),
     pub sides: &'a [Side],
 }
@@ -134,29 +133,27 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// What a check concludes.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitFindings {
-    /// [`FORMAT`].
     pub format: u32,
     /// Version of pgstrata that checked.
     pub checked_by: String,
-    /// Fail where one fails, else undecided where one is undecided.
+    /// Fail if any limit fails, else undecided if any is undecided.
     pub outcome: Outcome,
     pub run: String,
     pub baseline: String,
-    /// When the run began, RFC 3339, and how long it took; `null` where it has not ended.
+    /// Start of the run, RFC 3339, and its duration; `null` if it has not ended.
     pub started: String,
     pub took_s: Option<f64>,
-    /// Whether both are cases of one run, whose trials ran in common blocks.
+    /// True if both are cases of one run, whose trials ran in common blocks.
     pub paired: bool,
-    /// The run folder in which both were measured again, interleaved: `--rerun-baseline`.
+    /// Run folder of the interleaved repeat of both: `--rerun-baseline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerun: Option<String>,
     pub limits: Vec<LimitFinding>,
-    /// What a reader should know.
     pub notes: Vec<String>,
-    /// Facts of which the two tell different values, the baseline's first: the candidate causes.
+    /// Facts with different values, the baseline's first: the candidate causes.
     pub facts_that_differ: Vec<FactDifference>,
 }
 
@@ -164,24 +161,23 @@ pub struct LimitFindings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LimitFinding {
     pub outcome: Outcome,
-    /// Of two names where each side has one case alone: `ext4 against xfs`.
+    /// Two names if each side has a single case: `ext4 against xfs`.
     pub case: String,
-    /// As `compare` names it: `pgbench/tpcb-like/scale 10/clients 4/tps`.
+    /// Name in `compare`: `pgbench/tpcb-like/scale 10/clients 4/tps`.
     pub measure: String,
-    /// As it was asked for: `tps -5 %`.
+    /// As given by the user: `tps -5 %`.
     pub limit: String,
     pub unit: String,
-    /// The figure; `None` where the run has none.
+    /// `None` if the run lacks the figure.
     pub value: Option<f64>,
-    /// That of the baseline.
     pub baseline: Option<f64>,
-    /// Ratio of the two less 1, with its 95 % interval; `None` where they are not compared.
+    /// Ratio less 1 with its 95 % interval; `None` if the two are not compared.
     pub change: Option<Estimate>,
-    /// How the interval was had, or why there is none.
+    /// How the interval was computed, or why there is none.
     pub how: String,
 }
 
-/// Figures that limits ask for and neither run has, with the names that there are.
+/// Figures that limits name but neither run has, with the available names.
 #[must_use]
 pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(String, Vec<String>)> {
     let measures = || sides.iter().chain(others).flat_map(|side| &side.measures);
@@ -191,16 +187,16 @@ pub fn unknown(limits: &[Limit], sides: &[Side], others: &[Side]) -> Option<(Str
     Some((missing.figure.clone(), names.into_iter().map(str::to_owned).collect()))
 }
 
-/// What helps where an interval holds a limit; of a rerun, it is the folder of that one.
+/// Advice if an interval includes a limit; after a rerun, `run` refers to its folder.
 const MORE_BLOCKS: &str = "More blocks narrow an interval that holds a limit: pgstrata run --resume RUN --blocks N";
 
-/// Whether two sides are compared: those of the same name, or the only one of each run.
+/// True if two sides are compared: sides of the same name, or the only side of each run.
 #[must_use]
 pub fn are_partners(run: &[Side], side: &Side, baseline: &[Side], reference: &Side) -> bool {
     (run.len() == 1 && baseline.len() == 1) || side.name == reference.name
 }
 
-/// Holds a run against a baseline.
+/// Checks a run against a baseline.
 #[must_use]
 pub fn check(run: Checked<'_>, baseline: Checked<'_>, limits: &[Limit]) -> LimitFindings {
     let (mut found, mut facts_that_differ, mut new) = (Vec::new(), Vec::new(), Vec::new());
@@ -243,8 +239,8 @@ fn of_all(found: &[LimitFinding]) -> Outcome {
 }
 
 impl LimitFindings {
-    /// Of cases that were measured again in `folder`: what `before` found of the same cases and this did not is undecided, so that
-    /// a case which now fails to run is not passed over.
+    /// Turns this into the result of a rerun in `folder`: a finding of `before` that is missing here becomes undecided,
+    /// so that a case which now fails to run does not pass silently.
     #[must_use]
     pub fn of_rerun(mut self, folder: String, before: LimitFindings) -> LimitFindings {
         let key = |one: &LimitFinding| (one.case.clone(), one.measure.clone(), one.limit.clone());
@@ -268,7 +264,7 @@ impl LimitFindings {
     }
 }
 
-/// A limit on every figure of a case that it names.
+/// Applies a limit to every figure of a case that it names.
 fn of_side(limit: &Limit, side: Option<&Side>, reference: &Side) -> Vec<LimitFinding> {
     let named = reference.measures.iter().filter(|measure| measure.absent.is_none() && limit.names(measure));
     named.map(|measure| of_measure(limit, side, reference, measure)).collect()
@@ -404,7 +400,7 @@ mod tests {
         texts.iter().map(|text| Limit::parse(text).unwrap()).collect()
     }
 
-    /// Outcome of one limit on rates of two runs.
+    /// Outcome of one limit on the rates of two runs.
     fn outcome(new: &[f64], old: &[f64], limit: &str) -> Outcome {
         let (new, old) = ([side("ext4", vec![tps("new", new)])], [side("ext4", vec![tps("old", old)])]);
         let found = check(of("new", &new), of("old", &old), &limits(&[limit]));
@@ -443,7 +439,7 @@ mod tests {
         assert_eq!(outcome(&[1001.0, 999.0, 1003.0], &steady, "tps -5 %"), Outcome::Pass);
         assert_eq!(outcome(&[901.0, 899.0, 903.0], &steady, "tps -5 %"), Outcome::Fail);
         assert_eq!(outcome(&[950.0, 960.0, 940.0], &steady, "tps -5 %"), Outcome::Undecided);
-        // A rate may rise as it likes, unless that is what is limited.
+        // A rate may rise by any amount unless the limit is on its rise.
         assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps -5 %"), Outcome::Pass);
         assert_eq!(outcome(&[1501.0, 1499.0, 1503.0], &steady, "tps +5 %"), Outcome::Fail);
     }

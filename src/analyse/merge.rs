@@ -1,7 +1,7 @@
-//! Which runs belong together: of several run folders, the blocks that make one run, and why others do not.
+//! Decides which runs belong together: the blocks from several run folders that form one run, and why others do not.
 //!
-//! Cases compare inside a block, and a block is of one machine, so no pair of a merged run spans machines. What is not the same
-//! plan, in the same order, on the same class of machine is left out. Absent on purpose: writing the merged folder.
+//! Cases are compared within a block, and a block belongs to one machine, so no pair in a merged run spans machines.
+//! Runs with a different plan, order or class of machine are left out. Writing the merged folder is not done here.
 
 use crate::error::{Error, Result};
 use crate::record::case::TrialKey;
@@ -13,21 +13,20 @@ use crate::store::folder::{RunFolder, StoredTrial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A run folder that may be merged.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The folder as it was named.
+    /// The folder as named by the user.
     pub label: String,
     /// `run.json`.
     pub record: RunRecord,
-    /// Whether a pgstrata is writing to it.
+    /// True if a pgstrata process is writing to it.
     pub live: bool,
-    /// Its trials that are whole, in its order.
+    /// Its complete trials, in the run's order.
     pub trials: Vec<TrialRecord>,
 }
 
 impl Source {
-    /// Reads it.
+    /// Reads a run folder.
     ///
     /// # Errors
     /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
@@ -47,7 +46,7 @@ impl Source {
         of.map(|trial| trial.host.hostname.clone()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// What it has in common with runs that it can be merged with.
+    /// Properties that runs must share to be merged with it.
     #[must_use]
     pub fn class(&self) -> MachineClass {
         let version: Vec<&str> = self.record.tool_version.split('.').take(2).collect();
@@ -67,7 +66,7 @@ impl Source {
         }
     }
 
-    /// Cases for which a machine lacked something, each with what.
+    /// Cases for which a machine lacked something, each with the reason.
     fn unmet(&self) -> impl Iterator<Item = (&str, &str)> {
         self.trials.iter().filter_map(|trial| match &trial.outcome {
             Outcome::NotRun { step: Step::Check, reason, .. } => Some((trial.case.id.as_str(), reason.as_str())),
@@ -75,22 +74,22 @@ impl Source {
         })
     }
 
-    /// Whether it has a case with a result.
+    /// True if the case has a result.
     fn has(&self, case: &str) -> bool {
         self.trials.iter().any(|trial| trial.case.id == case && trial.is_result())
     }
 
-    /// Trials with a result in a block.
+    /// Trials of a block that have a result.
     fn results(&self, block: u32) -> impl Iterator<Item = &TrialRecord> {
         self.trials.iter().filter(move |trial| trial.trial == block && trial.is_result())
     }
 
-    /// Blocks in which it has a result.
+    /// Blocks that have a result.
     fn blocks(&self) -> impl Iterator<Item = u32> {
         (1..=self.record.blocks).filter(|block| self.results(*block).next().is_some())
     }
 
-    /// Whether the trials of a block ran on one machine.
+    /// True if all trials of a block ran on one machine.
     fn is_of_one_machine(&self, block: u32) -> bool {
         let mut hosts = self.trials.iter().filter(|trial| trial.trial == block).map(|trial| &trial.host);
         let Some(first) = hosts.next() else { return true };
@@ -98,14 +97,14 @@ impl Source {
     }
 }
 
-/// Models and firmware of the disks below the stack of a trial, as far as they are told.
+/// Models and firmware of the disks below a trial's stack, as far as known.
 #[must_use]
 pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut models, mut firmware) = (BTreeSet::new(), BTreeSet::new());
     let Some(stack) = &trial.stack else { return (models, firmware) };
     for (_, ground) in stack.ends() {
         for below in stack.devices_below(Some(ground)) {
-            // What the plan builds itself is the same everywhere by its own description.
+            // Devices built by the plan are described by the plan, the same everywhere.
             if below.device.stands_on_nothing == Some(true) || below.device.firmware.is_some() {
                 models.extend(below.device.model.clone());
                 firmware.extend(below.device.firmware.clone());
@@ -115,20 +114,19 @@ pub(crate) fn storage(trial: &TrialRecord) -> (BTreeSet<String>, BTreeSet<String
     (models, firmware)
 }
 
-/// What is merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     pub class: MachineClass,
-    /// Place of each source that takes part, and its blocks.
+    /// Index of each source that takes part, with its blocks.
     pub taken: Vec<(usize, BTreeSet<u32>)>,
     pub left_out: Vec<LeftOut>,
 }
 
-/// Chooses among runs. The plan that most of them have is merged, and of its classes of machines the one with most blocks; among
-/// equals the first that was named. Folders that could not be read stand first among what is left out.
+/// Chooses the runs to merge: those with the most common plan and, among these, the class of machines with the most
+/// blocks; ties go to the run named first. Folders that could not be read come first in the list of what is left out.
 ///
 /// # Errors
-/// When less than two runs belong together.
+/// When fewer than two runs belong together.
 pub fn choose(sources: &[Source], unread: Vec<LeftOut>) -> Result<Choice> {
     let mut choosing = Choosing { sources, able: (0..sources.len()).collect(), left_out: unread };
     choosing.leave(|place, _| unfit(&sources[place]));
@@ -156,7 +154,7 @@ pub fn choose(sources: &[Source], unread: Vec<LeftOut>) -> Result<Choice> {
     Ok(Choice { class: common, taken: taken.into_iter().collect(), left_out: choosing.left_out })
 }
 
-/// The runs that are still to be merged, by their places.
+/// Runs still to be merged, by index.
 struct Choosing<'a> {
     sources: &'a [Source],
     able: Vec<usize>,
@@ -164,7 +162,7 @@ struct Choosing<'a> {
 }
 
 impl Choosing<'_> {
-    /// Leaves out the runs for which there is a reason among those that are able.
+    /// Leaves out the runs for which `reason` gives a reason, considering those that are able.
     fn leave(&mut self, reason: impl Fn(usize, &[usize]) -> Option<String>) {
         let reasons: BTreeMap<usize, String> =
             self.able.iter().filter_map(|place| Some((*place, reason(*place, &self.able)?))).collect();
@@ -178,7 +176,7 @@ impl Choosing<'_> {
         self.left_out.push(LeftOut { folder: self.sources[place].label.clone(), blocks, reason });
     }
 
-    /// The blocks of each run that takes part; each block from one run.
+    /// Blocks taken from each run; each block comes from one run.
     fn blocks(&mut self) -> BTreeMap<usize, BTreeSet<u32>> {
         let sources = self.sources;
         let rank = |place: usize, block: u32| sources[place].results(block).count();
@@ -220,7 +218,7 @@ fn too_few(left_out: &[LeftOut]) -> Error {
     Error::user(message).hint("merge run folders of one plan, each with other blocks: pgstrata run PLAN --blocks 1/3")
 }
 
-/// One thing that was left out, as a line.
+/// Describes one exclusion in a line.
 #[must_use]
 pub fn line(left_out: &LeftOut) -> String {
     let LeftOut { folder, blocks, reason } = left_out;
@@ -232,7 +230,7 @@ pub fn line(left_out: &LeftOut) -> String {
     }
 }
 
-/// Why a run takes part in no merge.
+/// Why a run cannot be merged at all.
 fn unfit(source: &Source) -> Option<String> {
     let record = &source.record;
     if source.live {
@@ -250,15 +248,15 @@ fn unfit(source: &Source) -> Option<String> {
     None
 }
 
-/// What the machine of a run lacked for a case that the run of another one has: its blocks would lack that case. What all machines
-/// lack is missing in every block, and the merged run says so as each of them does.
+/// What a run's machine lacked for a case that another run's machine has: its blocks would lack that case. A case that
+/// no machine can run is missing in every block, and the merged run reports it as each of its sources does.
 fn lacks(place: usize, able: &[usize], sources: &[Source]) -> Option<String> {
     let others = |case: &str| able.iter().any(|other| *other != place && sources[*other].has(case));
     let (case, reason) = sources[place].unmet().find(|(case, _)| others(case))?;
     Some(format!("its machine does not meet the plan's requirements: {case}: {reason}"))
 }
 
-/// What two runs of one plan have in common.
+/// Common properties of two runs of one plan.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Planned {
     sha256: String,
@@ -301,7 +299,7 @@ impl Planned {
     }
 }
 
-/// The first of those that share the key with most weight.
+/// First item among those sharing the key with the most weight.
 fn most<K: Ord>(places: &[usize], key: &dyn Fn(&usize) -> K, weight: &dyn Fn(usize) -> usize) -> Option<usize> {
     let mut weights: BTreeMap<K, usize> = BTreeMap::new();
     for place in places {
@@ -312,7 +310,7 @@ fn most<K: Ord>(places: &[usize], key: &dyn Fn(&usize) -> K, weight: &dyn Fn(usi
 }
 
 impl Choice {
-    /// What stands in `merged.json` of the runs that are merged.
+    /// Entries of `merged.json` for the merged runs.
     #[must_use]
     pub fn taken_runs(&self, sources: &[Source]) -> Vec<TakenRun> {
         let taken = |(place, blocks): &(usize, BTreeSet<u32>)| {
@@ -330,10 +328,10 @@ impl Choice {
         self.taken.iter().map(taken).collect()
     }
 
-    /// The record of the merged run, in the order of the plan.
+    /// Record of the merged run, in the plan's order.
     ///
     /// # Errors
-    /// When nothing is merged: a fault of ours.
+    /// When nothing is merged, which is a bug.
     pub fn record(&self, sources: &[Source], id: String) -> Result<RunRecord> {
         let (first, _) = self.taken.first().ok_or_else(|| Error::bug("a merge of nothing"))?;
         let mut order: BTreeMap<u32, Vec<TrialKey>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The figures of one trial on a stack with `age`: what it measured, how its files lay, what its devices did.
+//! Figures of one trial on a stack with `age`: its results, the layout of its files, the work of its devices.
 
 use crate::analyse::case::strata::{COMMIT, StrataSums};
 use crate::analyse::trial::counters::{Operations, growth};
@@ -17,7 +17,6 @@ use hdrhistogram::Histogram;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// A figure of a trial.
 #[derive(Debug)]
 pub(crate) struct Figure {
     pub name: String,
@@ -30,8 +29,8 @@ impl Figure {
         Figure { name: name.to_owned(), unit: unit.to_owned(), trial: TrialMean { mean, within: None } }
     }
 
-    /// A count, each one of which stands for `scale`. Whether a file lies in three pieces or in four is chance: the error
-    /// is that of a Poisson count.
+    /// A count in units of `scale`. Whether a file has three extents or four is chance, so the error is that of a
+    /// Poisson count.
     pub fn count(name: &str, count: u64, scale: f64) -> Figure {
         let n = count as f64;
         let within = (count > 0).then(|| Within { standard_error: n.sqrt() * scale, degrees: n });
@@ -39,7 +38,7 @@ impl Figure {
     }
 }
 
-/// Of a trial whose stack has `age`; others have none. Those that cannot be told are absent.
+/// Figures of a trial whose stack has `age`; other trials have none. Unknown figures are omitted.
 pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
     let Some(age) = &record.age else { return Vec::new() };
     let unit = &record.operation.unit;
@@ -47,7 +46,7 @@ pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(St
     let of_measures = measures.filter_map(|measure| Some(Figure::new(&measure.name, unit, rate_of(measure)?)));
     let mut figures: Vec<Figure> = of_measures.collect();
     figures.extend(at_fixed_rate(record, latencies));
-    // Beside reads a checkpoint has a few pages of catalogs, and their sync is no figure of a load.
+    // For read-only workloads a checkpoint has only a few catalog pages, whose sync says nothing about a load.
     let checkpoints = sync_s_per_gb(record).filter(|_| record.operation.writes != Writes::Never);
     figures.extend(checkpoints.map(|s_per_gb| Figure::new("checkpoint sync", "s/GB", s_per_gb)));
     figures.extend(age.layout.iter().flat_map(|layout| of_layout(age, layout)));
@@ -60,8 +59,8 @@ pub(crate) fn of_trial(record: &TrialRecord, seconds: &Seconds, latencies: &[(St
     figures.into_iter().filter(|figure| figure.trial.mean.is_finite()).collect()
 }
 
-/// Tail of the latencies, and the slowest operation where all were logged. Without a fixed rate, slow operations keep others
-/// from being started, and neither tells stalls.
+/// Latency tail, and the slowest operation if all were logged. Without a fixed rate, slow operations delay the start of
+/// others, so neither shows stalls.
 fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -> Vec<Figure> {
     let main = record.counts.iter().flat_map(|counts| &counts.measures).next();
     let of_main = latencies.iter().find(|(name, _)| main.is_some_and(|main| main.name == *name));
@@ -75,8 +74,8 @@ fn at_fixed_rate(record: &TrialRecord, latencies: &[(String, Histogram<u64>)]) -
     figures
 }
 
-/// The relations whose extents count, and their bytes; empty where some of them are not known: a figure of a part is not that of
-/// all.
+/// Relations whose extents count, and their size in bytes; empty if any is unknown, since a partial figure is not
+/// comparable.
 fn told(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
     let large = layout.relations.iter().filter(|relation| relation.bytes >= LEAST_RELATION);
     let told = large.filter(|relation| relation.extents.is_some() && layout.not_told.is_none());
@@ -85,10 +84,10 @@ fn told(layout: &Layout) -> (Vec<&RelationLayout>, u64) {
     (told, bytes)
 }
 
-/// Filesystems that can compress and tell what they did.
+/// Filesystems that can compress and report the result.
 const COMPRESSING: [&str; 3] = ["bcachefs", "btrfs", "zfs"];
 
-/// What of the relations is stored compressed, percent.
+/// Compressed share of the relations, percent.
 fn compressed_percent(record: &TrialRecord) -> Option<f64> {
     let (told, bytes) = told(record.age.as_ref()?.layout.as_ref()?);
     let encoded: u64 = told.iter().map(|relation| relation.encoded_bytes).sum();
@@ -101,7 +100,7 @@ fn compressed(record: &TrialRecord) -> Option<Figure> {
     Some(Figure::new("stored compressed", "%", compressed_percent(record).filter(|_| compresses)?))
 }
 
-/// The same where the data lie on a btrfs that is mounted to compress, under a server that reserves space.
+/// The same for data on a btrfs mounted to compress, with a server that preallocates space.
 pub(crate) fn asked_to_compress(record: &TrialRecord) -> Option<f64> {
     let stack = record.stack.as_ref()?;
     let mount = stack.mount().filter(|mount| mount.fstype == "btrfs")?;
@@ -119,7 +118,7 @@ fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
     if bytes > 0 {
         figures.push(Figure::count("extents per GiB", extents, GIB / bytes as f64));
     }
-    // Files beside the cluster are none of its space; on the control they are gone.
+    // Files next to the cluster are not part of its space; on the control they have been removed.
     let beside = |work: &Option<FileWork>| work.map_or(0, |work| work.left_bytes);
     let held = age.snapshots.is_some();
     if let (Some(size), Some(free)) = (layout.size_bytes, layout.free_bytes) {
@@ -128,7 +127,7 @@ fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
             let own = used.saturating_sub(beside(&age.fill) + beside(&age.churn));
             figures.push(Figure::new("space used / logical size", "", own as f64 / layout.cluster_bytes as f64));
         }
-        // The size of a dataset shrinks by what snapshots hold; its pool tells.
+        // A dataset's size shrinks by what snapshots hold, so its pool is used instead.
         if age.pool.is_none() && size > 0 {
             figures.push(Figure::new("filesystem used", "%", 100.0 * used as f64 / size as f64));
         }
@@ -136,7 +135,7 @@ fn of_layout(age: &AgeRecord, layout: &Layout) -> Vec<Figure> {
     figures
 }
 
-/// What a pool says of its room.
+/// Figures on the space of a pool.
 fn of_pool(pool: &PoolRoom) -> Vec<Figure> {
     let fragmentation =
         pool.fragmentation_percent.map(|percent| Figure::new("pool fragmentation", "%", percent as f64));
@@ -148,15 +147,15 @@ fn of_pool(pool: &PoolRoom) -> Vec<Figure> {
     fragmentation.into_iter().chain(others).collect()
 }
 
-/// What only snapshots hold: in use beyond the files that are left. Those of a volume do not tell: a thick one counts at its
-/// whole size, a thin one with deleted blocks that were not discarded.
+/// Space held only by snapshots: in use beyond the remaining files. Snapshots of a volume do not show it: a thick one
+/// counts in full, a thin one with deleted blocks that were not discarded.
 fn held(age: &AgeRecord) -> Option<Figure> {
     let (snapshots, fill) = (age.snapshots.filter(|snapshots| snapshots.of_filesystem)?, age.fill?);
     let grown = snapshots.used_after_bytes.saturating_sub(snapshots.used_before_bytes);
     Some(Figure::new("held by snapshots", "GiB", grown.saturating_sub(fill.left_bytes) as f64 / GIB))
 }
 
-/// What each commit writes to all devices of the stack, WAL and data.
+/// Bytes that each commit writes to all devices of the stack, WAL and data.
 fn written(record: &TrialRecord, seconds: &Seconds) -> Option<Figure> {
     if record.server.is_none() || record.operation.writes != Writes::Always {
         return None;
@@ -166,7 +165,7 @@ fn written(record: &TrialRecord, seconds: &Seconds) -> Option<Figure> {
     Some(Figure::new("device written", &format!("KiB/{COMMIT}"), strata.at_stack_devices()?.write_bytes? / 1024.0))
 }
 
-/// Of the top device below the data: mean size of its reads, mean time of its requests.
+/// Mean read size and mean request time of the top device below the data.
 fn of_devices(record: &TrialRecord, seconds: &Seconds) -> Vec<Figure> {
     let Some(stack) = &record.stack else { return Vec::new() };
     let Some(top) = stack.devices_below(stack.data.as_ref()).first().map(Below::name) else {
@@ -232,12 +231,12 @@ mod tests {
         assert!((of("checkpoint sync").2 - 2.0 / 1.024).abs() < 1e-9, "{found:?}");
         assert!(of("slowest operation").2 >= of("p99").2 && of("p99").2 >= 1.8, "{found:?}");
         let written = of("device written");
-        // 1.02 writes of 16.4 KiB a commit.
+        // 1.02 writes of 16.4 KiB per commit.
         assert_eq!(written.1, "KiB/commit");
         assert!((written.2 - 1.02 * 16.4).abs() < 0.1, "{found:?}");
     }
 
-    /// Data on two images, WAL in a folder that the plan gave.
+    /// Data on two images, WAL in a folder given by the plan.
     fn with_wal_elsewhere() -> Act {
         let image = |name: &str| DeviceFacts { backing_file: Some("/images/1".to_owned()), ..disk(0, name) };
         let mut act = Act::on("ext4").touched(aged);
@@ -252,7 +251,7 @@ mod tests {
     fn what_is_written_counts_each_device_of_the_data_and_that_of_the_wal() {
         let found = figures(&with_wal_elsewhere());
         let written = found.iter().find(|(name, _, _)| name == "device written").unwrap();
-        // At either end 1.02 writes of 16.4 KiB a commit.
+        // 1.02 writes of 16.4 KiB per commit at either end.
         assert!((written.2 - 2.0 * 1.02 * 16.4).abs() < 0.1, "{found:?}");
     }
 
@@ -331,7 +330,7 @@ mod tests {
         let of = |fstype: &str, options: &[&str]| on(fstype, options, |_| ());
         assert_eq!(of("btrfs", &["rw", "compress-force=zstd:3"]), (Some(25.0), Some(25.0)));
         assert_eq!(of("btrfs", &["rw"]), (Some(25.0), None));
-        // Where PostgreSQL or the filesystem has another reason, this one is not given.
+        // Not reported if PostgreSQL or the filesystem has another reason.
         let otherwise: [fn(&mut TrialRecord); 3] = [
             |record| record.server.as_mut().unwrap().version_num = 150_012,
             |record| {

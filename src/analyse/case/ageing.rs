@@ -1,5 +1,4 @@
-//! Figures over an amount of ageing: on the aged filesystem, on a fresh one, their ratio, its slope, and whether it is
-//! steady. Nothing is said beyond the largest amount that was measured.
+//! Ageing figures of one case: collected over its trials, with remarks on figures that are missing.
 
 use crate::analyse::case::age_figures;
 use crate::analyse::case::age_figures::Figure;
@@ -10,28 +9,28 @@ use crate::stats::ratio::BlockMean;
 use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Less of the relations stored compressed than this, percent, is called none.
+/// Below this share of compressed relations, percent, nothing counts as compressed.
 const NEARLY_NONE: f64 = 1.0;
 const UNCOMPRESSED: &str = "btrfs was asked to compress, and less than 1 % of the relations is stored compressed: it never \
                             compresses files of which space was reserved by posix_fallocate, as PostgreSQL 16 and later do for \
                             more than 8 pages at a time; see file_extend_method = 'write_zeros'";
 
-/// The figures of one case while its trials come in, by name and unit.
+/// Figures of one case, by name and unit, collected over its trials.
 #[derive(Debug, Clone, Default)]
 pub struct AgeingSums {
     figures: BTreeMap<(String, String), Vec<BlockMean>>,
-    /// In the order in which they came.
+    /// In order of first appearance.
     pub(crate) order: Vec<(String, String)>,
-    /// Why the layout of relations is not known, where that is so.
+    /// Why the layout of relations is unknown, if it is.
     not_told: Option<String>,
     /// Measures that a trial lacks.
     lacking: BTreeSet<String>,
-    /// What of the relations is stored compressed where btrfs was asked to compress, percent, by trial.
+    /// Compressed share of the relations in percent, by trial, for btrfs mounted to compress.
     asked_to_compress: Vec<f64>,
 }
 
 impl AgeingSums {
-    /// Adds a trial whose stack has `age`; others have no figures here.
+    /// Adds a trial whose stack has `age`; other trials are ignored.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, latencies: &[(String, Histogram<u64>)]) {
         let layout = record.age.as_ref().and_then(|age| age.layout.as_ref());
         self.not_told = self.not_told.take().or_else(|| layout?.not_told.clone());
@@ -48,7 +47,7 @@ impl AgeingSums {
         }
     }
 
-    /// Why there are no extents, and whether btrfs compressed nothing that it was asked to.
+    /// Why there are no extents, and whether btrfs compressed nothing although it should have.
     pub fn remarks(&self) -> impl Iterator<Item = Remark> {
         let why = self.not_told.as_ref();
         let unknown = why.map(|why| (Weight::Instrument, format!("extents of the relations are not known: {why}")));
@@ -58,7 +57,7 @@ impl AgeingSums {
         unknown.into_iter().chain(uncompressed).map(|(weight, words)| Remark::plain(weight, words))
     }
 
-    /// None where a trial lacks the measure: the others are those that had room for it.
+    /// Values of a figure; empty if a trial lacks the measure, since the others are those that had room for it.
     pub(crate) fn of(&self, key: &(String, String)) -> &[BlockMean] {
         let all = self.figures.get(key).filter(|_| !self.lacking.contains(&key.0));
         all.map_or(&[], Vec::as_slice)

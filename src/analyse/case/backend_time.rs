@@ -1,8 +1,8 @@
-//! Where the time of the clients' backends went: to storage, also behind locks whose holder waits for storage, to the CPU,
-//! to locks, to the client.
+//! Where the clients' backends spent their time: on storage, including locks whose holder waits for storage, on the
+//! CPU, on locks, waiting for the client.
 //!
-//! A share of time is no judgment on what limits a case, and no bound on what faster storage would win: storage costs CPU time
-//! as well. What a stack in memory did win is measured where the plan has one. Absent on purpose: "bound by"
+//! A share of time does not tell what limits a case, nor how much faster storage would gain: storage costs CPU time as
+//! well. The gain of a stack in memory is measured if the plan has one. The words "bound by" are avoided on purpose
 //! (`docs/adr/0021-percentiles-and-storage-share.md`).
 
 use crate::analyse::case::cpu_use::CpuSums;
@@ -13,49 +13,48 @@ use crate::stats::autocorrelation;
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use std::collections::BTreeMap;
 
-/// Waits that are stored.
+/// Most waits stored.
 const WAITS_SHOWN: usize = 12;
-/// Backends without a wait event beyond what the CPUs can have run are shown from this share of backend time on.
+/// Backends without a wait event in excess of what the CPUs can run are reported from this share of backend time on.
 const UNREPORTED_WORTH_SAYING: f64 = 0.01;
-/// Time behind locks is told apart from this share on.
+/// Time behind locks is reported separately from this share on.
 const BEHIND_LOCKS_WORTH_SAYING: f64 = 0.01;
-/// Lightweight locks behind which a backend waits for another one's I/O: the flush of the WAL, a page being read. The
-/// names changed with PostgreSQL 13 and 14.
+/// Lightweight locks behind which a backend waits for another one's I/O: a WAL flush, or a page being read. The names
+/// changed in PostgreSQL 13 and 14.
 const STORAGE_LOCKS: [&str; 6] = ["WALWrite", "WALWriteLock", "BufferIO", "BufferIo", "buffer_io", "WALSync"];
 
-/// Class of a backend without a wait event, as it is sampled.
+/// Sampled class of a backend without a wait event.
 const ON_CPU: &str = "CPU";
-/// Class of those that no CPU can have run.
+/// Class of such backends in excess of what the CPUs can run.
 const UNREPORTED: &str = "Unreported";
 
-/// What a backend was doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Storage,
-    /// Waiting for a lock whose holder the server tells.
+    /// Waiting for a lock whose holder the server reports.
     HeldLock,
     Client,
-    /// Computing, waiting for a lightweight lock, for another process.
+    /// Computing, or waiting for a lightweight lock or another process.
     Else,
 }
 
-/// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct BackendSums {
     waits: BTreeMap<(String, String), u64>,
     backends: u64,
-    /// Backends without a wait event beyond what the CPUs can have run, summed over the samples, and all backends, of the trials
-    /// whose CPU time is known.
+    /// Backends without a wait event in excess of what the CPUs can run, summed over samples, and all backends, in
+    /// trials with known CPU time.
     beyond_cpus: f64,
     beside_cpus: u64,
-    /// Share that waited for storage in each trial, locks included.
+    /// Share that waited for storage in each trial, including locks.
     storage: Vec<TrialMean>,
-    /// Part of these that were locks.
+    /// Portion of that share that was lock waits.
     behind_locks: Vec<f64>,
 }
 
 impl BackendSums {
-    /// Adds a trial, with the CPUs that were busy or taken by a hypervisor, on average. At a fixed rate the clients' pauses are not counted.
+    /// Adds a trial, with the mean number of CPUs that were busy or taken by the hypervisor. At a fixed rate the
+    /// clients' pauses are not counted.
     pub fn add(&mut self, waits: &WaitFigures, busy_cpus: Option<f64>, at_fixed_rate: bool) {
         self.backends += waits.backends;
         if let Some(busy) = busy_cpus {
@@ -83,7 +82,7 @@ impl BackendSums {
         self.behind_locks.push(all.behind_locks / all.all);
     }
 
-    /// The finding; `None` where no waits were sampled, unless the CPUs were full.
+    /// Result; `None` if no waits were sampled, unless the CPUs were full.
     #[must_use]
     pub fn finding(&self, cpu: &CpuSums, at_fixed_rate: bool) -> Option<BackendTime> {
         let counted: u64 = self.waits.values().sum();
@@ -129,8 +128,8 @@ impl BackendSums {
         Some(found)
     }
 
-    /// Share of backend time without a wait event that is more than the CPUs can have run, at least: these backends waited for
-    /// a CPU, or for something that has no event. What clients and others used is taken to be theirs.
+    /// Lower bound of the share of backend time without a wait event in excess of what the CPUs can run: these backends
+    /// waited for a CPU, or for something without an event. CPU time of clients and others is attributed to them.
     fn unreported(&self) -> Option<f64> {
         let share = self.beyond_cpus / self.beside_cpus as f64;
         Some(share).filter(|share| share.is_finite() && *share >= UNREPORTED_WORTH_SAYING)
@@ -142,7 +141,7 @@ impl BackendSums {
     }
 }
 
-/// What some samples say.
+/// Shares of some samples.
 #[derive(Debug, Clone, Copy, Default)]
 struct Time {
     all: f64,
@@ -156,10 +155,10 @@ impl Time {
     }
 }
 
-/// How the samples of one trial are to be read.
+/// How to interpret the samples of one trial.
 struct TrialTime {
     at_fixed_rate: bool,
-    /// Share of the waits for locks that are for a holder who waits for storage.
+    /// Share of lock waits whose holder waits for storage.
     held_by_storage: f64,
 }
 
@@ -180,7 +179,7 @@ impl TrialTime {
     }
 }
 
-/// Share of the holders seen that waited for storage; those that were not found are left out.
+/// Share of the observed lock holders that waited for storage; holders not found are left out.
 fn held_by_storage(holders: &[WaitCount]) -> f64 {
     let known = holders.iter().filter(|holder| holder.class != "Unknown");
     let (mut storage, mut all) = (0, 0);
@@ -215,7 +214,7 @@ pub fn storage_clause(found: &BackendTime) -> Option<String> {
     Some(format!("{} of {of} waits for storage{ends}{behind}", percent(storage.value)))
 }
 
-/// A share of 0 to 1, with a decimal below a tenth.
+/// A share of 0 to 1 in percent, with one decimal below 10 %.
 fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
@@ -266,7 +265,7 @@ mod tests {
             sums.add(&trial, busy_cpus, false);
             sums.unreported()
         };
-        // Six backends at once without an event, on three CPUs.
+        // Six backends without an event on three CPUs.
         assert!((share(Some(3.0)).unwrap() - 3.0 / 8.0).abs() < 1e-9);
         assert_eq!((share(Some(6.0)), share(None)), (None, None));
     }

@@ -1,7 +1,8 @@
-//! The highest rate within a latency limit: what the steps of each search passed, and what the searches of a case say together.
+//! Highest rate within a latency limit: which steps of each search passed, and the combined result of a case's
+//! searches.
 //!
-//! Whether a step passed is asked of `record::search`, and what a search says of `stats::search`, as the driver does for its
-//! next step.
+//! `record::search` decides if a step passed and `stats::search` evaluates a search, exactly as the driver does to
+//! choose its next step.
 
 use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
@@ -14,13 +15,13 @@ use crate::stats::search::{self, Try};
 use crate::units::{Micros, significant};
 use hdrhistogram::Histogram;
 
-/// The searches of a case while its trials come in.
+/// Searches of a case, collected over its trials.
 #[derive(Debug, Clone, Default)]
 pub struct CapacitySums {
-    /// What holds in each trial, operations a second.
+    /// Rate that holds in each trial, operations per second.
     holds: Vec<Option<f64>>,
     peaks: Vec<f64>,
-    /// Steps of which the driver was the limit.
+    /// Steps limited by the driver.
     by_client: u64,
     steps: Vec<CapacityStep>,
     /// Searches whose steps all passed or all failed.
@@ -57,12 +58,12 @@ impl CapacitySums {
         }
     }
 
-    /// The finding; `None` for a case that searched for nothing.
+    /// Result; `None` for a case without searches.
     #[must_use]
     pub fn finding(&self, measure: Option<&MeasureSums>, operation: Option<&Operation>) -> Option<Capacity> {
         let operation = operation.filter(|operation| operation.is_searched && !self.holds.is_empty())?;
         let limit_us = operation.latency_limit_us?;
-        // A search may miss the rate that holds by chance (ADR 23); where most do, it is no promise.
+        // By chance, a search may miss the rate that holds (ADR 23); if most do, it is no promise.
         let held: Vec<f64> = self.holds.iter().filter_map(|holds| *holds).collect();
         let (searches, found) = (self.holds.len(), held.len());
         let holds = held.into_iter().reduce(f64::min).filter(|_| 2 * found > searches);
@@ -95,7 +96,7 @@ impl CapacitySums {
         })
     }
 
-    /// What a reader should know of the steps.
+    /// Remarks on the steps.
     pub fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         let all = self.steps.len() as u64;
@@ -112,7 +113,7 @@ impl CapacitySums {
     }
 }
 
-/// The capacity of a search, operations a second, with its error from the steps.
+/// Capacity found by a search, operations per second, with its error estimated from the steps.
 #[must_use]
 pub fn about(search: &SearchCounts) -> Option<TrialMean> {
     let about = search::about(&tried(search))?;
@@ -124,12 +125,12 @@ fn tried(search: &SearchCounts) -> Vec<Try> {
     search.steps.iter().map(|step| Try { rung: step.rung, passed: step.failed_by().is_none() }).collect()
 }
 
-/// The rate of rung 0.
+/// Rate of rung 0.
 fn first_rate(search: &SearchCounts) -> Option<f64> {
     search.steps.first().map(|step| step.rate / search::ratio(f64::from(step.rung)))
 }
 
-/// The 99th percentile where those that were skipped or failed are slower than all others.
+/// 99th percentile, counting skipped and failed operations as slower than all others.
 fn p99_of_due(done: &Histogram<u64>, due: u64) -> Option<u64> {
     let quantile = 0.99 * due as f64 / done.len().max(1) as f64;
     (quantile <= 1.0 && !done.is_empty()).then(|| done.value_at_quantile(quantile))

@@ -1,4 +1,4 @@
-//! What the CPUs did: how busy, for whom, which single one was fullest, and who waited for one.
+//! CPU use: how busy the CPUs were, for whom, which single one was busiest, and who waited for one.
 
 use crate::analyse::trial::counters::{growth, span_s};
 use crate::analyse::trial::input::{CountSeries, Seconds};
@@ -6,28 +6,27 @@ use crate::record::columns;
 use crate::record::columns::ColumnDef;
 use std::collections::{BTreeMap, HashMap};
 
-/// From this share on the CPUs count as full: a client or a writer that gets no CPU looks like a wait for something else.
+/// Share from which the CPUs count as full: a client or a writer without a CPU appears to wait for something else.
 const FULL: f64 = 0.9;
-/// Share of the CPUs' time given to other guests of the hypervisor, or taken by other programs, from which that is said.
+/// Reported from this share of CPU time on, if given to other guests or taken by other programs.
 pub const LOSS_WORTH_SAYING: f64 = 0.02;
-/// Share of the time with a task that waited for a CPU from which that is said.
+/// Reported from this share of the time on in which a task waited for a CPU.
 const PRESSURE_WORTH_SAYING: f64 = 0.1;
-/// Processes that are stored.
+/// Most processes stored.
 const PROCESSES_SHOWN: usize = 8;
-/// Shares below this are left out of the list of processes.
+/// Processes with smaller shares are omitted.
 const LEAST_PROCESS_SHARE: f64 = 0.005;
 
-/// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct CpuSums {
-    /// Time of all CPUs in each state, nanoseconds.
+    /// Time of all CPUs by state, nanoseconds.
     cpu_ns: [f64; columns::CPU_TIMES.len()],
     processes: BTreeMap<String, f64>,
-    /// CPU time of all programs that are none of the run, nanoseconds, by the name of the busiest of them in each second.
+    /// CPU time of programs outside the run, nanoseconds, by the name of the busiest of them in each second.
     others_ns: BTreeMap<String, f64>,
-    /// Work of the busiest CPU of each second, and the time of those seconds, seconds.
+    /// Busy time of the busiest CPU of each second, and the time covered, seconds.
     fullest_s: (f64, f64),
-    /// Time in which some task waited for a CPU, and the time looked at, seconds.
+    /// Time in which some task waited for a CPU, and the time covered, seconds.
     waited_s: (f64, f64),
     trials: u32,
 }
@@ -54,7 +53,7 @@ impl CpuSums {
     fn add_fullest(&mut self, seconds: &Seconds) {
         let Some(worked) = seconds.counts(&columns::CPU_FULLEST_NS) else { return };
         let clock = seconds.counts(&columns::TIME_US);
-        // A row after a gap covers more than its second: left out.
+        // A row after a gap covers more than its second and is skipped.
         for row in (1..worked.rows()).filter(|row| *row == 1 || worked.at(row - 1).is_some()) {
             if let Some(ns) = worked.at(row) {
                 self.fullest_s.0 += ns as f64 / 1e9;
@@ -76,8 +75,8 @@ impl CpuSums {
         }
     }
 
-    /// How the CPUs spent their time; `None` where it was not counted. Waiting for I/O is idling: the CPU was free for
-    /// whoever needed it. Time that the hypervisor took is nobody's work here, and not available either.
+    /// CPU time by use; `None` if not counted. Waiting for I/O counts as idle because the CPU was free for other work.
+    /// Time taken by the hypervisor is neither used here nor available.
     #[must_use]
     pub fn cpu(&self) -> Option<CpuUse> {
         let all: f64 = self.cpu_ns.iter().sum();
@@ -91,32 +90,32 @@ impl CpuSums {
         (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen, others })
     }
 
-    /// The program that was the busiest of the others while they took most.
+    /// Name of the other program that was busiest while others used most.
     #[must_use]
     pub fn other(&self) -> Option<&str> {
         self.others_ns.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
     }
 
-    /// The process or thread that used most CPU, with its share of one CPU.
+    /// Process or thread that used the most CPU, with its share of one CPU.
     #[must_use]
     pub fn busiest(&self) -> Option<(String, f64)> {
         let most = self.processes.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
         Some((most.0.clone(), most.1 / f64::from(self.trials.max(1))))
     }
 
-    /// Share of its time that the busiest CPU of each second worked.
+    /// Share of its time that the busiest CPU of each second was busy.
     #[must_use]
     pub fn fullest(&self) -> Option<f64> {
         share(self.fullest_s)
     }
 
-    /// Share of the time in which some task of the machine waited for a CPU.
+    /// Share of the time in which some task on the machine waited for a CPU.
     #[must_use]
     pub fn pressure(&self) -> Option<f64> {
         share(self.waited_s)
     }
 
-    /// What is to be said of the CPUs beside any figure, clause by clause; empty where they had room.
+    /// Remarks on the CPUs, clause by clause; empty if they had capacity left.
     #[must_use]
     pub fn clauses(&self) -> Vec<String> {
         let mut clauses = Vec::new();
@@ -135,7 +134,7 @@ impl CpuSums {
         let waited = self.pressure().filter(|waited| *waited >= PRESSURE_WORTH_SAYING);
         clauses.extend(waited.map(|waited| format!("some task waited for a CPU {} of the time", percent(waited))));
         if let Some((name, share)) = self.busiest().filter(|(_, share)| *share >= FULL) {
-            // Processes of one name are added up: above one CPU it was surely more than one.
+            // Processes of one name are added up: above one CPU there must be more than one.
             let name = if share > 1.0 { format!("all {name} together") } else { name };
             clauses.push(format!("{name} used {} of one CPU", percent(share)));
         }
@@ -147,34 +146,35 @@ fn share((part, whole): (f64, f64)) -> Option<f64> {
     (whole > 0.0).then(|| (part / whole).min(1.0))
 }
 
-/// How the CPUs spent their time, shares of 0 to 1 of all CPUs.
+/// CPU time by use, as shares of 0 to 1 of all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuUse {
-    /// Working for programs and the kernel here.
+    /// Busy in user or kernel mode on this machine.
     pub busy: f64,
     /// Taken by the hypervisor for other guests.
     pub stolen: f64,
-    /// Taken by programs that are none of the run, at least: whoever ended within a second is missed. Part of `busy`.
+    /// Lower bound of the share used by programs outside the run (programs that end within a second are missed). Part
+    /// of `busy`.
     pub others: f64,
 }
 
 impl CpuUse {
-    /// Whether next to no time was left.
+    /// True if almost no CPU time was left.
     #[must_use]
     pub fn is_full(self) -> bool {
         self.busy + self.stolen > FULL
     }
 }
 
-/// Growth of a CPU's state from its first to its last reading. The time spent idle and waiting for I/O may fall a little
-/// now and then (proc(5), `iowait`): that must not make the state disappear and the CPU look busy.
+/// Growth of a CPU's state from its first to its last reading. Idle and I/O-wait time may fall slightly now and then
+/// (proc(5), `iowait`), which must not drop the state and make the CPU look busy.
 fn grown(column: CountSeries<'_>) -> Option<u64> {
     let mut readings = (0..column.rows()).filter_map(|row| column.at(row));
     let first = readings.next()?;
     readings.next_back().map(|last| last.saturating_sub(first))
 }
 
-/// CPUs of so many that worked in a trial or were taken by a hypervisor, on average.
+/// Mean number of CPUs, out of `cpus`, that were busy or taken by the hypervisor in a trial.
 #[must_use]
 pub fn busy_cpus(seconds: &Seconds, cpus: u32) -> Option<f64> {
     let mut trial = CpuSums::default();
@@ -182,8 +182,8 @@ pub fn busy_cpus(seconds: &Seconds, cpus: u32) -> Option<f64> {
     trial.cpu().map(|cpu| (cpu.busy + cpu.stolen) * f64::from(cpus))
 }
 
-/// Mean CPU use of the busiest processes of a trial over the rows that list any, the busiest first. Processes of one
-/// name are added up; worker threads of the kernel are known by what they work for.
+/// Mean CPU use of a trial's busiest processes over the rows that list any, busiest first. Processes of one name are
+/// added up; kernel worker threads are named after their task.
 #[must_use]
 pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
     let ranks = columns::TOP_NAMES.iter().zip(&columns::TOP_CPU_NS);
@@ -211,8 +211,8 @@ pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
     shares
 }
 
-/// Time that the rows cover which list any process, in seconds: each from the reading before it, which a gap puts further
-/// back than the row before.
+/// Time covered by the rows that list any process, in seconds: each row covers the time since the reading before it,
+/// which a gap moves further back.
 fn listed_s(seconds: &Seconds, busiest: CountSeries<'_>) -> f64 {
     let (clock, read) = (seconds.counts(&columns::TIME_US), seconds.counts(&columns::OTHERS_CPU_NS));
     let rows: Vec<usize> = (0..seconds.rows()).filter(|row| read.is_some_and(|read| read.at(*row).is_some())).collect();
@@ -220,7 +220,7 @@ fn listed_s(seconds: &Seconds, busiest: CountSeries<'_>) -> f64 {
     listing.map(|pair| span_s(clock, pair[0], pair[1])).sum()
 }
 
-/// What a kernel worker works for: `kworker/u4:3+btrfs-endio` and `kworker/u4:7-btrfs-endio` are both `btrfs-endio`.
+/// Task of a kernel worker: `kworker/u4:3+btrfs-endio` and `kworker/u4:7-btrfs-endio` are both `btrfs-endio`.
 fn family(name: &str) -> &str {
     let Some(rest) = name.strip_prefix("kworker/") else { return name };
     rest.find(['+', '-']).map_or("kworker", |sign| &rest[sign + 1..])
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn what_other_programs_took_is_known_with_the_name_of_the_greediest() {
-        // Two CPUs for three seconds, of one of which nothing was read: 6 s, of which others took 2.25 s.
+        // Two CPUs for three seconds, one of them without readings: 6 s, of which others took 2.25 s.
         let mut seconds = Seconds::new(4);
         let (read, ms) = ([true, true, false, true], 1_000_000);
         seconds.push_counts("cpu_user_ns", vec![0, 1950 * ms, 0, 5850 * ms], &read);

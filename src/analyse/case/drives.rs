@@ -1,4 +1,4 @@
-//! In which state the drives were: rounds to rates, the rule of the steady state, and drives that nobody prepared.
+//! State of the drives: rates of rounds, the steady-state rule, and drives that were not prepared.
 
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{DriveFinding, DriveRoundFinding};
@@ -9,14 +9,13 @@ use crate::stats::steady_state;
 use crate::units::{Micros, grouped};
 use std::collections::BTreeSet;
 
-/// Layer of real disks.
 const DISK: &str = "disk";
 
-/// The drives below a case's trials.
+/// Drives below the trials of a case.
 #[derive(Debug, Clone, Default)]
 pub struct DriveSums {
     pub(crate) prepared: Vec<DriveRecord>,
-    /// Real SSDs that nobody brought to their steady state.
+    /// Physical SSDs that were not brought to their steady state.
     bare: BTreeSet<String>,
 }
 
@@ -52,7 +51,7 @@ impl DriveSums {
     }
 }
 
-/// The disks below an end of the stack (data, WAL, tablespaces) on whose way down nothing was brought to its steady state.
+/// Disks below one end of the stack (data, WAL, tablespaces) with no layer above them brought to its steady state.
 fn bare_disks(spec: &StackSpec) -> BTreeSet<String> {
     let mut bare = BTreeSet::new();
     let mut left: Vec<&str> =
@@ -105,7 +104,7 @@ fn sentence(drive: &DriveRecord, rates: &[f64], steady_after: Option<usize>) -> 
     let number = steady_after.unwrap_or(rates.len());
     let window = steady_state::last_window(&rates[..number]).map(|window| {
         let rate = grouped(window.mean.round() as u64);
-        // A slope just below 0 is not written as -0.
+        // Avoids printing -0 for a slope just below 0.
         let slope = (window.excursion * 100.0).round() + 0.0;
         format!(": {rate} writes/s, range {:.0} %, slope {slope:+.0} %", window.range * 100.0)
     });
@@ -178,7 +177,7 @@ mod tests {
         );
     }
 
-    /// Remarks on a trial whose data lie on the disk `/dev/x`, or on the part that there is of it.
+    /// Remarks on a trial whose data are on the disk `/dev/x` or a part of it.
     fn remarks(rotational: bool, layers: &[(&str, bool)], wal: Option<&str>) -> Vec<String> {
         let mut record = columns::run(61).1;
         let device =

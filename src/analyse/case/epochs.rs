@@ -1,6 +1,7 @@
-//! What snapshots do to a load: the seconds around each, laid over each other and averaged (superposed epochs).
+//! Effect of snapshots on a load: the seconds around each snapshot, superposed and averaged (superposed epochs).
 //!
-//! A second counts by its distance to the second in which the snapshot was made. Trials are averaged as other figures are.
+//! Seconds are aligned by their distance to the second in which the snapshot was made. Trials are averaged like other
+//! figures.
 
 use crate::analyse::findings::estimate::over_trials;
 use crate::analyse::findings::remark::{Remark, Weight};
@@ -14,14 +15,14 @@ use crate::stats::interval::TrialMean;
 use crate::stats::moments;
 use crate::stats::ratio::BlockMean;
 
-/// Seconds before a snapshot that tell the rate without it, at most; half-way to the one before lies a deletion.
+/// Most seconds before a snapshot used as its baseline; a deletion happens half-way to the previous snapshot.
 const BEFORE: usize = 5;
-/// The load is back at this share of the rate before.
+/// The load has recovered at this share of the rate before.
 const BACK_AT: f64 = 0.95;
-/// Seconds, that of the snapshot first, in which time without a commit is its own.
+/// Seconds, from the snapshot's own on, in which time without a commit is attributed to it.
 const IDLE_SECONDS: usize = 3;
 
-/// The snapshots of a case while its trials come in.
+/// Snapshots of a case, collected over its trials.
 #[derive(Debug, Clone, Default)]
 pub struct EpochSums {
     every_us: Option<u64>,
@@ -32,18 +33,17 @@ pub struct EpochSums {
     failures: Vec<String>,
 }
 
-/// What one trial says.
 #[derive(Debug, Clone, Default)]
 struct TrialEpochs {
     trial: u32,
-    /// Operations a second by distance to the snapshot, the first `before` seconds before it.
+    /// Operations per second by distance to the snapshot; the first `before` seconds precede it.
     curve: Vec<f64>,
     before: usize,
     make_s: Option<f64>,
     delete_s: Option<f64>,
-    /// Rate while deletions run, over the rate before snapshots.
+    /// Rate during deletions over the rate before snapshots.
     delete_load: Option<f64>,
-    /// Longest time without a completed operation from the snapshot on, seconds: mean over snapshots.
+    /// Longest time without a completed operation from the snapshot on, seconds; mean over snapshots.
     idle_s: Option<f64>,
     /// Device bytes per operation.
     bytes_before: Option<f64>,
@@ -52,7 +52,6 @@ struct TrialEpochs {
 }
 
 impl EpochSums {
-    /// Adds a trial.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds) {
         let Some(counts) = &record.counts else { return };
         let Some(snapshots) = &counts.snapshots else { return };
@@ -73,7 +72,7 @@ impl EpochSums {
         self.trials.push(TrialEpochs { trial: record.trial, gb_per_hour, ..of_trial });
     }
 
-    /// The finding; `None` for a workload without snapshots.
+    /// Result; `None` for a workload without snapshots.
     pub fn finding(&self) -> Option<SnapshotFinding> {
         let first = self.trials.first()?;
         let over = |of: &dyn Fn(&TrialEpochs) -> Option<f64>| self.over(of);
@@ -102,13 +101,13 @@ impl EpochSums {
         })
     }
 
-    /// Snapshots that failed, each with its words.
+    /// Failed snapshots, each with its message.
     pub fn remarks(&self) -> Vec<Remark> {
         let told = |why: &String| Remark::plain(Weight::Wrong, format!("a snapshot failed: {why}"));
         self.failures.iter().map(told).collect()
     }
 
-    /// Mean over trials; `None` where one lacks it.
+    /// Mean over trials; `None` if one lacks the value.
     fn over(&self, of: &dyn Fn(&TrialEpochs) -> Option<f64>) -> Option<Estimate> {
         let value = |trial: &TrialEpochs| {
             let mean = of(trial)?;
@@ -123,13 +122,13 @@ impl TrialEpochs {
         moments::mean(&self.curve[..self.before]).filter(|rate| *rate > 0.0)
     }
 
-    /// The slowest second from the snapshot on, over the rate before.
+    /// Slowest second from the snapshot on, over the rate before.
     fn dip(&self) -> Option<f64> {
         let least = self.curve[self.before..].iter().copied().reduce(f64::min)?;
         Some(least / self.rate_before()?)
     }
 
-    /// Seconds from the start of the snapshot's second to the first one that is back, from the slowest on; 0 where none
+    /// Seconds from the start of the snapshot's second to the first recovered second after the slowest; 0 if no second
     /// was slower than that.
     fn back_s(&self) -> Option<usize> {
         let wanted = self.rate_before()? * BACK_AT;
@@ -140,7 +139,7 @@ impl TrialEpochs {
     }
 }
 
-/// The row in which a moment lies: row 1 is the first second.
+/// Row that contains a moment; row 1 is the first second.
 fn row_of(start_us: u64) -> usize {
     (start_us / 1_000_000) as usize + 1
 }
@@ -153,7 +152,7 @@ fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seco
         snapshots.deeds.iter().filter(|deed| deed.kind == kind && deed.failure.is_none()).collect()
     };
     let (made, deleted) = (of_kind(DeedKind::Make), of_kind(DeedKind::Delete));
-    // Those alone whose seconds were all measured.
+    // Only snapshots whose seconds were all measured.
     let rows: Vec<usize> = made
         .iter()
         .map(|deed| row_of(deed.start_us))
@@ -177,7 +176,7 @@ fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seco
         .collect();
     found.delete_load = moments::mean(&while_deleting).zip(usual).map(|(rate, usual)| rate / usual);
     if let Some(idle) = seconds.counts(&columns::CLIENT_IDLE_US_MAX) {
-        // One that is longer than a second was going on when that second began.
+        // An idle time of more than a second was already under way when the second began.
         let goes_on = |row: &usize| idle.at(*row).is_some_and(|us| us >= 1_000_000);
         let longest = |row: usize| {
             let further = (row + IDLE_SECONDS..idle.rows()).take_while(goes_on);
@@ -191,7 +190,7 @@ fn epochs(snapshots: &SnapshotCounts, stack: Option<&StackFacts>, seconds: &Seco
     Some(found)
 }
 
-/// Bytes written to the lowest devices for each operation in the seconds at these offsets.
+/// Bytes written to the lowest devices per operation in the seconds at these offsets.
 fn bytes_each(
     stack: &StackFacts,
     seconds: &Seconds,

@@ -1,7 +1,7 @@
-//! What the file below an image costs: writes and bytes at the device that holds it, beyond those at the loop device.
+//! Cost of the file below an image: writes and bytes at the device that holds it in excess of those at the loop device.
 //!
-//! The filesystem below allocates, converts extents and commits its own journal; on a real disk nobody would. What other
-//! programs write to the device below is counted along.
+//! The filesystem below allocates blocks, converts extents and commits its own journal, none of which happens on a real
+//! disk. Writes of other programs to the device below are included.
 
 use crate::analyse::findings::{Estimate, ImageCost};
 use crate::analyse::trial::counters::Operations;
@@ -15,19 +15,20 @@ use crate::record::trial::TrialRecord;
 use crate::stats::interval;
 use crate::units::{Bytes, significant};
 
-/// What each trial of a case wrote below its images beyond what reached them, per operation.
+/// Excess writes below the images in each trial of a case, per operation.
 #[derive(Debug, Clone, Default)]
 pub struct ImageCostSums {
     writes: Vec<f64>,
     bytes: Vec<f64>,
-    /// Flushes at the device below for each at the loop devices.
+    /// Flushes at the device below per flush at the loop devices.
     flushes: Vec<f64>,
 }
 
-/// Up to so many flushes at the device below for one at the loop device are the image's flushes passed on.
+/// Up to this many flushes at the device below per flush at the loop device, the image's flushes are simply passed on.
 const PASSED_ON: f64 = 1.05;
-/// Each flush of an image makes a filesystem with a journal commit the file's timestamps, at most once per timer tick, with a
-/// flush of its own (ext4 and XFS on Linux 6.18: `cargo bench --bench image_cost`). More than that many are other programs'.
+/// Each flush of an image makes a journalling filesystem commit the file's timestamps, at most once per timer tick,
+/// with a flush of its own (ext4 and XFS on Linux 6.18: `cargo bench --bench image_cost`). Any beyond this number come
+/// from other programs.
 const PASSED_ON_WITH_JOURNAL: f64 = 2.05;
 
 impl ImageCostSums {
@@ -51,7 +52,7 @@ impl ImageCostSums {
         }
     }
 
-    /// The finding, `noun` being what an operation is called; `None` without an image whose device below was counted.
+    /// Result, with `noun` as the name of an operation; `None` without an image whose device below was counted.
     #[must_use]
     pub fn finding(&self, noun: &str) -> Option<ImageCost> {
         let (writes, bytes) = (estimate(&self.writes)?, estimate(&self.bytes)?);
@@ -85,10 +86,10 @@ fn estimate(values: &[f64]) -> Option<Estimate> {
     Some(Estimate::of(value, half.map(|half| (value - half, value + half)), values.len()))
 }
 
-/// The loop devices that the stack's own nodes made on files, and the devices that these lie on. A loop device further down
-/// was there before the run: it is the disk below. `None` where there are none, where one lies on nothing that can be seen
-/// or on another image of the stack, and where the device below serves the stack in another way, too: then nobody knows
-/// whose its writes are.
+/// Loop devices that the stack itself made on files, and the devices that hold these files. A loop device further down
+/// existed before the run: it is the disk below. `None` if there are none, if one has no visible device below it or is
+/// on another image of the stack, and if the device below also serves the stack in another way, since its writes cannot
+/// then be attributed.
 fn levels(stack: &StackFacts) -> Option<(Vec<GroundName>, Vec<GroundName>)> {
     let devices = stack.devices();
     let is_device = |name: &GroundName| devices.iter().any(|(known, _)| known == name);
@@ -106,7 +107,7 @@ fn levels(stack: &StackFacts) -> Option<(Vec<GroundName>, Vec<GroundName>)> {
         }
         below.extend(on.into_iter().filter(|from| !below.contains(from)).cloned().collect::<Vec<_>>());
     }
-    // The disk below the file of a loop device that was there before is no user of that device.
+    // The disk below the file of a pre-existing loop device does not use that device.
     let others =
         stack.nodes.iter().filter(|node| node.layer.is_some() && images.iter().all(|image| image.node() != node.name));
     let shared = others.flat_map(|node| &node.inputs).any(|input| below.contains(&input.from));
@@ -117,7 +118,7 @@ fn levels(stack: &StackFacts) -> Option<(Vec<GroundName>, Vec<GroundName>)> {
 mod tests {
     use crate::analyse::stories::story::{Act, Story, disk};
 
-    /// ext4 on an image on vda; vda takes `more` times the writes of the loop device.
+    /// ext4 on an image on vda; vda receives `more` times the writes of the loop device.
     fn on_image(more: f64) -> Act {
         let mut act = Act::on("ext4");
         let mut image = disk(0, "loop3");

@@ -1,4 +1,4 @@
-//! The measures of one case over its trials: rates with intervals, counts, latencies.
+//! Measures of one case over its trials: rates with intervals, counts, latencies.
 
 use crate::analyse::case::percentiles::{Percentiles, TrialLatencies};
 use crate::analyse::findings::estimate::{at_most, estimate, over_trials};
@@ -10,26 +10,26 @@ use crate::stats::ratio::BlockMean;
 use crate::store::latency;
 use hdrhistogram::Histogram;
 
-/// Points of the latency curve between one halving of the rest and the next: 50 %, 75 %, 87.5 %, ...
+/// Points of the latency curve per halving of the remainder: 50 %, 75 %, 87.5 %, ...
 const CURVE_POINTS_PER_HALVING: u32 = 6;
 
-/// What the trials of a case say about one measure.
+/// One measure over the trials of a case.
 #[derive(Debug, Clone, Default)]
 pub struct MeasureSums {
     pub name: String,
     /// Unit of its rates.
     pub unit: String,
-    /// Whether it took turns with others, so that its slices are replicates.
+    /// True if it took turns with other measures, so that its slices are replicates.
     pub takes_turns: bool,
-    /// Rate of each trial that had it.
+    /// One rate per trial that had the measure.
     pub rates: Vec<BlockMean>,
     pub done: u64,
     /// Latencies of all trials.
     pub latencies: Option<Histogram<u64>>,
     pub percentiles: Percentiles,
-    /// Share of the operations due in each trial that were done and not late, 0 to 1.
+    /// Share of due operations that completed in time, 0 to 1, by trial.
     pub in_time: Vec<BlockMean>,
-    /// Whether the latency of every operation is known.
+    /// True if the latency of every operation is known.
     pub all_logged: bool,
     failed: u64,
     skipped: u64,
@@ -37,19 +37,19 @@ pub struct MeasureSums {
     unsent: u64,
     latency_us_sum: u64,
     unavailable: Option<String>,
-    /// Trials that had it, and those that lacked it.
+    /// Trials with the measure, and trials without it.
     had: u32,
     lacking: u32,
 }
 
 impl MeasureSums {
-    /// Of a measure that no trial has been added to; `unit` is that of its rates.
+    /// An empty measure; `unit` is the unit of its rates.
     #[must_use]
     pub fn new(name: &str, unit: &str) -> MeasureSums {
         MeasureSums { name: name.to_owned(), unit: unit.to_owned(), all_logged: true, ..MeasureSums::default() }
     }
 
-    /// Adds a trial. `seconds` are the operations of its whole seconds, where they are this measure's own.
+    /// Adds a trial. `seconds` are the operations in its whole seconds, if they are this measure's own.
     pub fn add(&mut self, trial: u32, measure: &Measure, seconds: Option<&[f64]>) {
         self.failed += measure.failed;
         self.skipped += measure.skipped;
@@ -58,7 +58,7 @@ impl MeasureSums {
         let Some(done) = measure.done else {
             self.unavailable = self.unavailable.take().or_else(|| measure.unavailable.clone());
             self.lacking += 1;
-            // Without it, the luckiest of the trials would stand for the case: those with the most room.
+            // Otherwise the luckiest trials, those with the most room, would represent the case.
             self.rates.clear();
             return;
         };
@@ -75,7 +75,7 @@ impl MeasureSums {
         }
     }
 
-    /// Adds a trial whose steps kept to different rates: what they say together is its rate.
+    /// Adds a trial whose steps ran at different rates; `rate` is their combined result.
     pub fn add_search(&mut self, trial: u32, measure: &Measure, rate: Option<TrialMean>) {
         self.failed += measure.failed;
         self.skipped += measure.skipped;
@@ -83,7 +83,7 @@ impl MeasureSums {
         self.done += measure.done.unwrap_or(0);
         match rate {
             Some(trial_mean) => self.rates.push(BlockMean { block: trial, trial: trial_mean }),
-            // Left out alone, the best of its trials would stand for the case.
+            // Omitting it would let the best of its trials represent the case.
             None => {
                 let why = "at least one search ended without a capacity: its steps all passed or all failed";
                 self.unavailable = Some(why.to_owned());
@@ -94,20 +94,19 @@ impl MeasureSums {
         }
     }
 
-    /// Adds the latencies of a trial.
     pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
         if !trial.is_empty() {
             let done = measure.done.unwrap_or(0) + measure.never_sent();
-            // At a fixed rate with a limit an operation that failed was not in time either.
+            // At a fixed rate with a limit, a failed operation was not in time either.
             let failed = if in_time(measure).is_some() { measure.failed } else { 0 };
             let missed = measure.skipped + failed;
             self.percentiles.add(TrialLatencies { trial: number, latencies: trial, done, missed });
         }
-        // Cannot fail: the sum grows with what is added.
+        // Cannot fail: the sum grows as needed.
         latency::add(&mut self.latencies, trial).ok();
     }
 
-    /// Mean rate over all trials with the interval that these carry alone.
+    /// Mean rate over all trials, with the interval from these trials alone.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         estimate(&self.rates)
@@ -132,7 +131,7 @@ impl MeasureSums {
         }
     }
 
-    /// Why it has no rate, and in how many trials, where that is not all of them.
+    /// Why it has no rate, and in how many trials if not in all.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         if !self.is_partial() {
@@ -142,7 +141,7 @@ impl MeasureSums {
         Some(format!("missing in {} of {} trials{why}", self.lacking, self.had + self.lacking))
     }
 
-    /// Whether some trials had it and others did not.
+    /// True if only some trials had it.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.had > 0 && self.lacking > 0
@@ -160,11 +159,11 @@ impl MeasureSums {
     }
 }
 
-/// (percentile, microseconds), rising, each step half as far from 100 as the one before, divided evenly.
+/// (percentile, microseconds), ascending; each step halves the distance to 100 and is divided evenly.
 fn curve(all: &Histogram<u64>) -> Vec<(f64, u64)> {
     let mut points: Vec<(f64, u64)> = Vec::new();
     for step in all.iter_quantiles(CURVE_POINTS_PER_HALVING) {
-        // Eight decimals tell one operation in ten thousand million from none.
+        // Eight decimals resolve one operation in ten thousand million.
         let percentile = (step.quantile_iterated_to() * 1e10).round() / 1e8;
         let value = step.value_iterated_to().clamp(all.min(), all.max());
         match points.last_mut() {
@@ -185,7 +184,7 @@ mod tests {
         MeasureSums::new("fdatasync", "ops/s")
     }
 
-    /// `slices` are the operations of turns of a second.
+    /// `slices` are the operations of one-second turns.
     fn measure(done: u64, elapsed_s: f64, slices: &[u64]) -> Measure {
         let slice = |operations: &u64| MeasureSlice { operations: *operations, elapsed_ns: 1_000_000_000 };
         Measure {
@@ -199,7 +198,7 @@ mod tests {
 
     #[test]
     fn slices_that_hang_together_tell_less_than_independent_ones() {
-        // Ten slow turns, ten fast ones, and again, against slow and fast ones in turn.
+        // Ten slow turns, ten fast ones, and so on, compared with slow and fast turns alternating.
         let drifting: Vec<u64> = (0..40).map(|turn| if turn / 10 % 2 == 0 { 90 } else { 110 }).collect();
         let mixed: Vec<u64> = (0..40).map(|turn| if turn % 2 == 0 { 90 } else { 110 }).collect();
         let width = |slices: &[u64]| {

@@ -1,4 +1,4 @@
-//! Figures of one case, added up over its trials.
+//! Figures of one case, accumulated over its trials.
 
 pub(crate) mod age_figures;
 pub(crate) mod ageing;

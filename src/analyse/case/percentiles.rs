@@ -1,7 +1,8 @@
-//! Percentiles of latency: each trial's own, their mean over trials with its interval, and the ratio to the baseline's.
+//! Latency percentiles: each trial's own, their mean over trials with its interval, and the ratio to the baseline's.
 //!
-//! A percentile of all trials' operations together is the worst trial's: of three trials with a p99.9 of 6, 14 and 50 ms the
-//! merged one is 25, which none of them had (`docs/adr/0021-percentiles-and-storage-share.md`). It is kept beside.
+//! A percentile of all trials' operations together is dominated by the worst trial: for three trials with a p99.9 of 6,
+//! 14 and 50 ms the merged one is 25, which none of them had (`docs/adr/0021-percentiles-and-storage-share.md`). It is
+//! kept as additional information.
 
 use crate::analyse::findings::Percentile;
 use crate::analyse::findings::estimate::over_trials;
@@ -9,16 +10,16 @@ use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use hdrhistogram::Histogram;
 
-/// A percentile that is looked for.
+/// A percentile to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
     pub name: &'static str,
     pub percent: f64,
-    /// With fewer operations in a trial it would be the slowest one by another name.
+    /// Fewest operations per trial: with fewer, the percentile would just be the slowest operation.
     fewest: u64,
 }
 
-/// The percentiles of every measure, rising.
+/// Percentiles of every measure, ascending.
 pub const WANTED: [Wanted; 4] = [
     Wanted { name: "p50", percent: 50.0, fewest: 1 },
     Wanted { name: "p95", percent: 95.0, fewest: 20 },
@@ -26,19 +27,20 @@ pub const WANTED: [Wanted; 4] = [
     Wanted { name: "p99.9", percent: 99.9, fewest: 1000 },
 ];
 
-/// Latencies of the operations that a trial completed, with what tells of those that it did not.
+/// Latencies of a trial's completed operations, with counts of those not completed.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialLatencies<'a> {
     pub trial: u32,
     pub latencies: &'a Histogram<u64>,
     /// Operations completed.
     pub done: u64,
-    /// Skipped, being later than the limit before they began, or failed at a fixed rate: slower than any that was done.
+    /// Operations skipped because they were already later than the limit, or failed at a fixed rate: slower than any
+    /// completed one.
     pub missed: u64,
 }
 
 impl TrialLatencies<'_> {
-    /// A percentile of all operations that were due, microseconds, or why there is none.
+    /// A percentile of all due operations, microseconds, or why there is none.
     fn at(&self, wanted: &Wanted) -> Result<u64, String> {
         let timed = self.latencies.len();
         if timed < wanted.fewest {
@@ -62,7 +64,7 @@ struct Trials {
     unavailable: Option<String>,
 }
 
-/// The percentiles of one measure over the trials of a case.
+/// Percentiles of one measure over the trials of a case.
 #[derive(Debug, Clone)]
 pub struct Percentiles(Vec<Trials>);
 
@@ -83,7 +85,7 @@ impl Percentiles {
         }
     }
 
-    /// A percentile of each trial; `None` unless every trial has it: those without are the slow ones.
+    /// One percentile per trial; `None` unless every trial has it, since those without are the slow ones.
     #[must_use]
     pub fn trials(&self, name: &str) -> Option<Vec<BlockMean>> {
         let one = self.0.iter().find(|one| one.wanted.name == name)?;
@@ -92,7 +94,7 @@ impl Percentiles {
         (one.unavailable.is_none() && !one.values.is_empty()).then(|| one.values.iter().map(mean).collect())
     }
 
-    /// What is found; `merged` are the latencies of all trials.
+    /// Findings; `merged` are the latencies of all trials.
     #[must_use]
     pub fn finding(&self, merged: &Histogram<u64>) -> Vec<Percentile> {
         let of = |one: &Trials| Percentile {
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_the_mean_of_the_trials_and_the_merged_one_is_the_worst_trials() {
-        // 1 % of the first two trials take 4 and 5 ms, 1 % of the third takes 50 ms.
+        // 1 % of operations take 4 and 5 ms in the first two trials, 50 ms in the third.
         let trials = [4_000, 5_000, 50_000].map(|slow| (histogram(&[(1_000, 9_880), (slow, 120)]), 0));
         let found = of_trials(&trials).finding(&merged(&trials));
         let p999 = &found[3];

@@ -1,4 +1,4 @@
-//! Stages over the trials of a case: how long each took, how fast it was, and what a recovery adds by formula.
+//! Stages over the trials of a case: duration, throughput, and a recovery stage computed from rates.
 
 use crate::analyse::findings::estimate::over_trials;
 use crate::analyse::findings::{Estimate, StageFinding};
@@ -9,44 +9,42 @@ use crate::stats::interval::TrialMean;
 use crate::stats::moments;
 use crate::stats::ratio::BlockMean;
 
-/// Logs tell milliseconds: what took less counts as half of one.
+/// Logs have a resolution of milliseconds; shorter durations count as half of one.
 const SHORTEST_US: u64 = 500;
 
-/// Share of the former rate at which a server is back.
+/// Share of the former rate at which a server counts as back.
 const BACK_AT: f64 = 0.9;
-/// Seconds that must reach it on average: single ones are noise.
+/// Seconds whose mean must reach it, since single seconds are noisy.
 const BACK_SECONDS: usize = 3;
-/// Part of the load before the crash that tells the former rate, from its end: the first seconds after a checkpoint write
-/// more full pages.
+/// Final part of the load before the crash that gives the former rate: the first seconds after a checkpoint write more
+/// full pages.
 const FORMER_PART: f64 = 0.5;
 
-/// Name of the stage that is computed of a recovery.
+/// Name of the stage that is computed from a recovery.
 const BACK: &str = "first answer to 90 % of the rate before";
 
-/// The stages of a case while its trials come in, in the order of the first trial.
+/// Stages of a case, collected over its trials, in the order of the first trial.
 #[derive(Debug, Clone, Default)]
 pub struct StageSums {
     trials: u32,
     stages: Vec<StageSum>,
 }
 
-/// One stage over trials.
 #[derive(Debug, Clone)]
 pub struct StageSum {
     pub name: String,
     pub kind: StageKind,
-    /// Seconds of each trial that has it.
+    /// Duration in each trial that has the stage, seconds.
     pub seconds: Vec<BlockMean>,
-    /// Megabytes (10^6 bytes) a second.
+    /// 10^6 bytes per second.
     rates: Vec<BlockMean>,
     bytes: Vec<f64>,
     missing: Option<String>,
-    /// Trials in which it took less than the log tells.
+    /// Trials in which it was shorter than the log's resolution.
     unresolved: usize,
 }
 
 impl StageSums {
-    /// Adds a trial.
     pub fn add(&mut self, trial: u32, counts: &Counts) {
         self.trials += 1;
         for stage in &counts.stages {
@@ -92,7 +90,7 @@ impl StageSums {
         })
     }
 
-    /// The stages by which cases are ranked.
+    /// Stages by which cases are ranked.
     pub fn ranked(&self) -> impl Iterator<Item = &StageSum> {
         self.stages.iter().filter(|stage| stage.kind == StageKind::Ranked)
     }
@@ -104,9 +102,9 @@ impl StageSums {
 
 impl StageSum {
     fn finding(&self, trials: u32) -> StageFinding {
-        // A mean over those trials alone that have it would be the mean of the good ones.
+        // A mean over only the trials that have it would be a mean of the good ones.
         let whole = |values: &[BlockMean]| (values.len() == trials as usize).then(|| over_trials(values)).flatten();
-        // Of times that nothing resolved there is no mean.
+        // Durations below the resolution in every trial have no mean.
         let is_resolved = self.unresolved < trials as usize;
         let seconds: Option<Estimate> = whole(&self.seconds).filter(|_| is_resolved);
         let without = trials as usize - self.seconds.len().min(trials as usize);
@@ -130,7 +128,7 @@ fn mean(trial: u32, mean: f64) -> BlockMean {
     BlockMean { block: trial, trial: TrialMean { mean, within: None } }
 }
 
-/// Seconds from the first answer until the rate is back: to the start of the first seconds that reach it on average.
+/// Seconds from the first answer until the rate is back, up to the start of the first seconds whose mean reaches it.
 fn seconds_until_back(recovery: &RecoveryCounts) -> Option<f64> {
     let settled = (recovery.before.len() as f64 * (1.0 - FORMER_PART)) as usize;
     let former: Vec<f64> = recovery.before[settled..].iter().map(|done| *done as f64).collect();

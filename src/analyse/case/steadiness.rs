@@ -1,14 +1,14 @@
-//! How steady the seconds of a case were: spread, seconds without work, stalls.
+//! Steadiness of a case's seconds: spread, seconds without work, stalls.
 
 use crate::analyse::findings::{Steadiness, ZeroSeconds};
 use crate::analyse::trial::input::{CountSeries, Seconds};
 use crate::record::columns;
 use crate::stats::moments;
 
-/// A second counts as whole when the measurement lasted at least until this fraction of a second before its end.
+/// A second counts as whole if the measurement lasted at least until this fraction of a second before its end.
 const WHOLE_SECOND_SLACK: f64 = 0.05;
 
-/// Operations of each whole second of a trial, `None` for a gap.
+/// Operations in each whole second of a trial, `None` for a gap.
 #[must_use]
 pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
     let Some(done) = seconds.counts(&columns::CLIENT_DONE) else { return Vec::new() };
@@ -16,7 +16,7 @@ pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
     (1..done.rows().min(whole + 1)).map(|row| done.at(row)).collect()
 }
 
-/// Seconds without an operation, of whole seconds that are known; `None` where none is.
+/// Seconds without an operation among the known whole seconds; `None` if none is known.
 #[must_use]
 pub fn zero_seconds(whole: &[Option<u64>]) -> Option<ZeroSeconds> {
     let mut found = ZeroSeconds { seconds: 0, at_zero: 0, longest_s: 0 };
@@ -31,7 +31,6 @@ pub fn zero_seconds(whole: &[Option<u64>]) -> Option<ZeroSeconds> {
     (found.seconds > 0).then_some(found)
 }
 
-/// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct SteadinessSums {
     trials: u64,
@@ -42,7 +41,7 @@ pub struct SteadinessSums {
     under_tenth: u64,
     under_half: u64,
     longest_zero_s: u64,
-    /// `None` inside once a trial did not tell.
+    /// Inner `None` once a trial did not report it.
     idle_us: Option<Option<u64>>,
     stall_us: u64,
     stall_at: Option<(u32, u64)>,
@@ -84,12 +83,12 @@ impl SteadinessSums {
         }
     }
 
-    /// The finding; `slowest_us` is the slowest operation of the histograms, for trials without that column; `None` where
-    /// not every operation was logged.
+    /// Result; `slowest_us` is the slowest operation in the histograms, for trials without that column; `None` if not
+    /// every operation was logged.
     #[must_use]
     pub fn finding(&self, slowest_us: Option<u64>) -> Option<Steadiness> {
         let mean = (self.seconds > 0).then(|| self.done / self.seconds as f64)?;
-        // What ended after the last whole second is in the histograms alone, which know an operation to three digits.
+        // Operations that ended after the last whole second are only in the histograms, which have three digits.
         let beyond = slowest_us
             .filter(|slowest| self.stall_at.is_none() || *slowest > self.stall_us.saturating_add(self.stall_us / 100));
         let degrees = self.seconds.saturating_sub(self.trials).max(1) as f64;
@@ -170,7 +169,7 @@ mod tests {
             s
         };
         let mut sums = SteadinessSums::default();
-        // The third second was cut off: what was missing in it was not stalled.
+        // The third second was cut short; its missing part is not a stall.
         for (number, s) in [(1, trial(&[0, 7_000, 3_000, 990_000])), (2, trial(&[0, 4_000, 9_000, 0]))] {
             sums.add(number, &whole_seconds(&s, 2_010_000), &s);
         }

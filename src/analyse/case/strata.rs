@@ -1,4 +1,4 @@
-//! What one operation of the client was at each layer: device writes, flushes, WAL.
+//! Cost of one client operation at each layer: device writes, flushes, WAL.
 
 use crate::analyse::case::image_cost::ImageCostSums;
 use crate::analyse::findings::{DeviceIo, DeviceStrata, Strata};
@@ -19,67 +19,63 @@ use crate::record::trial::{IdleTraffic, TrialRecord};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeMap;
 
-/// Reads below this many per operation are left out of the sentence.
+/// The sentence omits reads below this many per operation.
 const READS_WORTH_SAYING: f64 = 0.05;
-/// Writing workloads make at least a heap record and a commit record; below this many WAL records per operation a
-/// workload is called read only. Not 0, because autovacuum and checkpoints write a record now and then.
+/// A writing workload makes at least a heap record and a commit record; with fewer WAL records per operation than this,
+/// a workload counts as read only. Not 0, because autovacuum and checkpoints write an occasional record.
 const READ_ONLY_RECORDS: f64 = 0.05;
 
-/// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct StrataSums {
-    /// Devices with counters: those of the data first, from top to bottom.
+    /// Devices with counters, from top to bottom, those of the data first.
     pub devices: Vec<DeviceSums>,
-    /// Names of the devices of the stack in the last trial; `None` where one of them is not visible.
+    /// Names of the stack's devices in the last trial; `None` if one of them is not visible.
     of_stack: Option<Vec<String>>,
-    /// WAL bytes.
     pub wal_bytes: Flow,
     pub wal_records: Flow,
     pub wal_fpi: Flow,
-    /// Syncs of the WAL.
     pub wal_syncs: Flow,
-    /// The same from before the load to after it, where that was counted: exact.
+    /// WAL syncs from before the load to after it, if counted: exact.
     pub load_syncs: f64,
-    /// WAL records and transactions that wrote, counted likewise, and operations.
+    /// WAL records, transactions that wrote, and operations, counted likewise.
     pub load_records: f64,
     pub load_xids: f64,
     pub load_operations: f64,
     /// Transactions that wrote.
     pub xids: Flow,
-    /// CPU time by state, and that of other programs.
+    /// CPU time by state, and CPU time of other programs.
     cpu_ns: [Flow; columns::CPU_WORK.len()],
     others_cpu_ns: Flow,
-    /// Checkpoints that began while it was measured.
+    /// Checkpoints that began during the measurement.
     pub checkpoints: u64,
-    /// Most readings of the counters in a trial, that at its start included.
+    /// Most counter readings in a trial, including the one at its start.
     pub readings: usize,
-    /// Whether the processor was emulated.
+    /// True if the processor was emulated.
     pub emulated: bool,
-    /// Whether it ran in a virtual machine.
     pub in_virtual_machine: bool,
     image: ImageCostSums,
 }
 
-/// Sums of one device, or of all at one depth.
+/// Sums of one device, or of all devices at one depth.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceSums {
-    /// The name of its node.
+    /// Name of its node.
     pub node: String,
-    /// Steps below each ground of the database.
+    /// Depth below each part of the database.
     below: BTreeMap<End, u32>,
-    /// Its kernel names, one for each different one.
+    /// Distinct kernel names.
     pub names: Vec<String>,
-    /// The devices as sysfs describes them, in the last trial that has them.
+    /// Devices as described by sysfs, in the last trial that has them.
     pub facts: Vec<DeviceFacts>,
-    /// What it promises in any of the trials.
+    /// Promises made in any trial.
     pub promises: Vec<Promise>,
-    /// How many of its devices declare their writes stable, and how many it has.
+    /// Number of its devices that declare their writes stable, and number of all its devices.
     stable: (usize, usize),
-    /// Flushes that are held to be others', by what these did before the trials, and whether that was watched.
+    /// Flushes attributed to other programs by their activity before the trials; `None` if that was not observed.
     others: Option<f64>,
-    /// Whether it has counted any flush since it appeared.
+    /// True if it has counted any flush since it appeared.
     pub ever_flushed: bool,
-    /// Flushes from before the load to after it, in the trials whose syncs were counted so.
+    /// Flushes from before the load to after it, in trials whose syncs were counted that way.
     pub load_flushes: Option<f64>,
     work: DeviceWork,
 }
@@ -150,16 +146,16 @@ impl StrataSums {
         self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
     }
 
-    /// The devices below a ground of the database, from top to bottom, those at one depth added up.
+    /// Devices below one part of the database, from top to bottom; those at one depth are added up.
     #[must_use]
     pub fn below(&self, end: &End) -> Vec<DeviceSums> {
         levels(&self.devices, |device| device.below.get(end).copied())
     }
 
-    /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted. The counter of WAL
-    /// records lags by a second or so in short windows: transactions that took an id have written all the same. Where none took one, no
-    /// commit waits for WAL (RecordTransactionCommit), whoever writes it: at one query a second, other processes write more records
-    /// than queries are counted.
+    /// True if the workload wrote next to no WAL; `None` if WAL was not counted. In short windows the counter of WAL
+    /// records lags by a second or so, but transactions that took an id have written all the same. If none took one, no
+    /// commit waits for WAL (RecordTransactionCommit), no matter who writes it: at one query per second, other
+    /// processes write more records than there are queries.
     #[must_use]
     pub fn read_only(&self) -> Option<bool> {
         let xids = self.xids.per_operation();
@@ -168,7 +164,7 @@ impl StrataSums {
         self.wal_records.per_operation().map(|records| few(records) || xids == Some(0.0))
     }
 
-    /// The finding, `noun` being what an operation is called; `None` where nothing was counted.
+    /// Result, with `noun` as the name of an operation; `None` if nothing was counted.
     #[must_use]
     pub fn finding(&self, noun: &str) -> Option<Strata> {
         let flows = [self.wal_bytes, self.wal_records, self.wal_syncs];
@@ -189,12 +185,12 @@ impl StrataSums {
             write_amplification: self.write_amplification(),
             cpu_us: self.cpu_us(),
             image,
-            // Needs another case: the analysis adds it when all are there.
+            // Requires another case; added by the analysis once all cases are complete.
             flush_share: None,
         })
     }
 
-    /// All devices of the stack as one, those of the data and of the WAL; what one of them does not tell is not told.
+    /// All devices of the stack, data and WAL, as one; a counter that one of them lacks is absent.
     pub(crate) fn at_stack_devices(&self) -> Option<DeviceStrata> {
         let of = |name: &String| self.devices.iter().find(|device| device.node == *name);
         let devices: Vec<&DeviceSums> = self.of_stack.as_ref()?.iter().map(of).collect::<Option<_>>()?;
@@ -205,12 +201,12 @@ impl StrataSums {
         let (flushes, reads) = (total(DEVICE_FLUSHES), total(DEVICE_READS));
         let joined = devices.iter().copied().cloned().reduce(|all, device| all.and(&device))?;
         let bytes_per_write = each.map(|(bytes, writes)| bytes / writes);
-        // A second of several devices is none of one.
+        // Per-second figures of several devices do not describe any of them.
         let io = DeviceIo::default();
         Some(DeviceStrata { writes, bytes_per_write, write_bytes, flushes, reads, io, ..joined.finding() })
     }
 
-    /// The lowest devices below the data and, where these are others, the lowest below pg_wal.
+    /// Lowest devices below the data and, if these are different, below pg_wal.
     fn lowest(&self) -> Vec<DeviceSums> {
         let mut lowest: Vec<DeviceSums> = self.below(&End::Data).pop().into_iter().collect();
         lowest.extend(self.below(&End::Wal).pop().filter(|wal| lowest.iter().all(|data| data.names != wal.names)));
@@ -234,7 +230,7 @@ impl StrataSums {
     fn sentence(&self, noun: &str) -> String {
         let mut shown: Vec<DeviceSums> = Vec::new();
         for levels in [self.below(&End::Data), self.below(&End::Wal)] {
-            // A partition says nothing that its disk does not say as well.
+            // A partition adds nothing to the figures of its disk.
             let top = levels.first().filter(|top| top.promise(Claim::FlushesUncounted).is_none());
             for device in [top, levels.last()].into_iter().flatten() {
                 if shown.iter().all(|known| known.names != device.names) {
@@ -263,8 +259,7 @@ impl DeviceSums {
         self.stable = (usize::from(self.promise(Claim::DeclaredStable).is_some()), 1);
     }
 
-    /// Adds a trial: with the flushes a second that others were seen to cause before it, and those from before the load to
-    /// after it.
+    /// Adds a trial, with the flush rate of other programs before it and the flushes from before the load to after it.
     fn add_work(&mut self, mut trial: DeviceWork, idle: Option<f64>, load_flushes: Option<u64>) {
         let flushes = trial.flow(DEVICE_FLUSHES);
         if let Some(grown) = flushes.grown() {
@@ -290,7 +285,7 @@ impl DeviceSums {
         self.work.flow(DEVICE_FLUSHES)
     }
 
-    /// Several devices at one depth as one: what they did added up, their names joined.
+    /// Combines devices at one depth: adds up their work and joins their names.
     fn and(mut self, other: &DeviceSums) -> DeviceSums {
         self.node = format!("{}+{}", self.node, other.node);
         self.names = vec![format!("{}+{}", self.name(), other.name())];
@@ -304,7 +299,7 @@ impl DeviceSums {
         self
     }
 
-    /// What it is called: its kernel name; `loop` for several loop devices; the node where it has no name.
+    /// Kernel name; `loop` for several loop devices; the node if there is no name.
     #[must_use]
     pub fn name(&self) -> String {
         match self.names.as_slice() {
@@ -314,39 +309,39 @@ impl DeviceSums {
         }
     }
 
-    /// The first promise of a claim of it, or of one of several.
+    /// First matching promise of any of its devices.
     #[must_use]
     pub fn promise(&self, claim: Claim) -> Option<&Promise> {
         self.promises.iter().find(|promise| promise.claim == claim)
     }
 
-    /// Whether all of its devices declare their writes stable.
+    /// True if all its devices declare their writes stable.
     #[must_use]
     pub fn declares_stable(&self) -> bool {
         self.stable.0 > 0 && self.stable.0 == self.stable.1
     }
 
-    /// Its flushes without those that are held to be others'; `None` where none are counted.
+    /// Flushes without those attributed to other programs; `None` if flushes are not counted.
     #[must_use]
     pub fn own_flushes(&self) -> Option<Flow> {
         self.flushes().per_operation()?;
         Some(self.flushes().without(self.others.unwrap_or(0.0)))
     }
 
-    /// The part of its flushes that is held to be others'; `None` where these were not watched.
+    /// Share of its flushes attributed to other programs; `None` if these were not observed.
     #[must_use]
     pub fn share_of_others(&self) -> Option<f64> {
         let all = self.flushes().amount;
         self.others.map(|others| if all > 0.0 { (others / all).min(1.0) } else { 0.0 })
     }
 
-    /// Whether it takes writes with FUA.
+    /// True if it accepts FUA writes.
     #[must_use]
     pub fn takes_fua(&self) -> bool {
         !self.facts.is_empty() && self.facts.iter().all(|facts| facts.fua == Some(true))
     }
 
-    /// The file of a loop device.
+    /// Backing file of a loop device.
     #[must_use]
     pub fn backing_file(&self) -> Option<&str> {
         self.facts.iter().find_map(|facts| facts.backing_file.as_deref())
@@ -389,19 +384,19 @@ impl DeviceSums {
     }
 }
 
-/// What a server's operation is called that writes each time.
+/// Name of a server's operation that always writes.
 pub const COMMIT: &str = "commit";
 
-/// What an operation of a case is called; `read_only` is what was seen of it.
+/// Name of a case's operation; `read_only` is what was observed.
 #[must_use]
 pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<bool>) -> &'a str {
     let commits = case.postgres.is_some() && operation.writes == Writes::Always && read_only != Some(true);
     if commits { COMMIT } else { &operation.noun }
 }
 
-/// The devices that a stack writes to, each once: those of the plan with no other node of the plan below, and below each
-/// ground of the database that has none of these, as where the plan gave a folder, its first devices. `None` where a ground is
-/// not in memory and shows no device.
+/// Devices that a stack writes to, each once: those of the plan with no other plan node below; for a part of the
+/// database without any (say, because the plan gave a folder) its first devices. `None` if a part is not in memory and
+/// has no visible device.
 fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
     let all = stack.device_columns();
     let is_of_plan = |name: &GroundName| is_stack_device(stack, name.node());
@@ -426,21 +421,21 @@ fn devices_of(stack: &StackFacts) -> Option<Vec<String>> {
     Some(found)
 }
 
-/// Whether a node is of the plan and none below it is.
+/// True if a node is part of the plan and none below it is.
 fn is_stack_device(stack: &StackFacts, name: &str) -> bool {
     let is_of_plan = |name: &str| stack.node(name).is_some_and(|node| node.layer.is_some());
     let below = || stack.node(name).into_iter().flat_map(|node| &node.inputs);
     is_of_plan(name) && !below().any(|input| is_of_plan(input.from.node()))
 }
 
-/// Flushes a second of others at a device, while the trial did nothing: what was seen, and its square root on top for
-/// what so few may hide.
+/// Flush rate of other programs at a device while the trial was idle: the observed count plus its square root, for what
+/// such a small count may hide.
 fn flushes_while_idle(idle: &IdleTraffic, device: &GroundName) -> Option<f64> {
     let flushes = idle.devices.get(&device.0)?.flushes? as f64;
     (idle.elapsed_us > 0).then(|| (flushes + flushes.sqrt()) / (idle.elapsed_us as f64 / 1e6))
 }
 
-/// The devices of a way down, those at one depth as one.
+/// Devices on one path, with those at one depth combined.
 fn levels(devices: &[DeviceSums], depth: impl Fn(&DeviceSums) -> Option<u32>) -> Vec<DeviceSums> {
     let mut levels: BTreeMap<u32, DeviceSums> = BTreeMap::new();
     for device in devices {

@@ -1,4 +1,4 @@
-//! One case while its trials come in, and what is found of it when all are there.
+//! One case: accumulates its trials and derives its finding.
 
 use crate::analyse::case::ageing::AgeingSums;
 use crate::analyse::case::backend_time::BackendSums;
@@ -29,35 +29,35 @@ use crate::record::trial::TrialRecord;
 use crate::record::verdict::Verdict;
 use hdrhistogram::Histogram;
 
-/// How far a wall clock may get from the monotonic one without being set, beside a thousandth of the time: twice what the
-/// kernel slews (`adjtimex`).
+/// How far a wall clock may drift from the monotonic one without being set, in addition to a thousandth of the time:
+/// twice what the kernel slews (`adjtimex`).
 const CLOCK_SLEWS_US: u64 = 500_000;
 
-/// What has been seen of a case so far.
+/// Accumulated data of a case.
 #[derive(Debug, Clone, Default)]
 pub struct CaseSums {
     pub spec: CaseSpec,
-    /// What one operation of it is; `None` before the first measured trial.
+    /// Meaning of one operation; `None` before the first measured trial.
     pub operation: Option<Operation>,
-    /// Its measures, in the order of the first trial.
+    /// In the order of the first trial.
     pub measures: Vec<MeasureSums>,
     pub trials: Vec<TrialFinding>,
     /// Device and WAL counters.
     pub strata: StrataSums,
-    /// The same of each trial, per operation.
+    /// The same by trial, per operation.
     pub work: WorkSums,
     pub cpu: CpuSums,
     backends: BackendSums,
-    /// Largest share of one CPU that telemetry cost in a trial.
+    /// Largest share of one CPU used by telemetry in a trial.
     pub telemetry_share: f64,
-    /// Share of the operations that was logged, where it was not all.
+    /// Share of the operations that was logged, if not all.
     log_sample: Option<f64>,
     steadiness: SteadinessSums,
     fits: Option<Fits>,
     database_bytes: Option<u64>,
     statements: Vec<(StatementFigures, u32)>,
     synced: SyncedSums,
-    /// What one sync costs where its WAL lies, where another case of the run tells.
+    /// Cost of one sync on the storage of its WAL, if another case of the run measured it.
     pub sync_cost: Option<SyncCost>,
     windows: WindowSums,
     pub capacity: CapacitySums,
@@ -65,22 +65,21 @@ pub struct CaseSums {
     pub epochs: EpochSums,
     pub ageing: AgeingSums,
     pub drives: DriveSums,
-    /// Largest share of what was to be read cold that an ARC can hold, where that is notable.
+    /// Largest notable share of supposedly cold reads that the ARC can hold.
     pub arc_holds: Option<f64>,
-    /// What a power cut would cost it, where that was found out.
+    /// Cost of a power cut, if determined.
     pub verdict: Option<Verdict>,
-    /// The trial in which the wall clock was set furthest, and how far, microseconds.
+    /// Trial with the largest step of the wall clock, and the step in microseconds.
     pub clock_step: Option<(u32, i64)>,
 }
 
 impl CaseSums {
-    /// A case without trials.
     #[must_use]
     pub fn new(spec: CaseSpec) -> CaseSums {
         CaseSums { spec, ..CaseSums::default() }
     }
 
-    /// Adds a trial that was measured; without `buckets`, its series over time are left out.
+    /// Adds a measured trial; without `buckets`, its series over time are omitted.
     pub(crate) fn add(&mut self, input: TrialInput, buckets: Option<Buckets>) {
         let TrialInput { record, seconds, latencies, phases, heat } = input;
         let counts = record.counts.clone().unwrap_or_default();
@@ -89,7 +88,7 @@ impl CaseSums {
         let whole = whole_seconds(&seconds, counts.elapsed_us);
         let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
-        // Where measures take turns, a second holds whichever had its turn.
+        // If measures take turns, a second contains whichever was running.
         self.add_counts(record.trial, &counts, (!takes_turns).then_some(&own), &latencies);
         if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
             self.log_sample = Some(self.log_sample.map_or(share, |known| known.min(share)));
@@ -100,7 +99,7 @@ impl CaseSums {
         }
         self.stages.add(record.trial, &counts);
         self.epochs.add(&record, &seconds);
-        // The seconds of a search differ by its steps, those of a crash by its outage.
+        // The seconds of a search depend on its steps, those of a crash on its outage.
         let at_own_pace = !takes_turns && counts.search.is_none() && counts.recovery.is_none();
         if at_own_pace {
             self.steadiness.add(record.trial, &whole, &seconds);
@@ -166,7 +165,7 @@ impl CaseSums {
                 self.measures.len() - 1
             });
             let sums = &mut self.measures[known];
-            // The client's columns are the main measure's alone.
+            // The client's columns cover only the main measure.
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
             match &counts.search {
                 Some(search) => sums.add_search(trial, measure, capacity::about(search)),
@@ -206,19 +205,19 @@ impl CaseSums {
         }
     }
 
-    /// The part of the synced writes that may be made durable by FUA instead of a flush; 0 without a probe.
+    /// Share of the synced writes that FUA may make durable instead of a flush; 0 without a probe.
     #[must_use]
     pub(crate) fn fua_share(&self) -> f64 {
         self.synced.fua_share()
     }
 
-    /// Flushes of one sync at each level of devices; `None` without a probe.
+    /// Flushes per sync at each level of devices; `None` without a probe.
     #[must_use]
     pub(crate) fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
         self.synced.flushes_per_sync()
     }
 
-    /// Its finding, with the durability that was judged; without cautions.
+    /// Finding with the given durability, without cautions.
     #[must_use]
     pub(crate) fn finding(&self, durability: Durability) -> CaseFinding {
         let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map_or(0, Histogram::max);
@@ -248,13 +247,13 @@ impl CaseSums {
         }
     }
 
-    /// `None` where methods take turns: what reached the devices is then no one's, and the rows of each method say it.
+    /// `None` if methods take turns: device traffic then belongs to none of them, and each method's rows show its own.
     fn strata_of_one_operation(&self) -> Option<Strata> {
         let operation = self.operation.as_ref().filter(|_| !self.measures.iter().any(|measure| measure.takes_turns))?;
         self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))
     }
 
-    /// Whether its clients keep to a rate instead of doing as much as they can.
+    /// True if its clients run at a fixed rate instead of as fast as they can.
     #[must_use]
     pub(crate) fn at_fixed_rate(&self) -> bool {
         self.operation.as_ref().is_some_and(|operation| operation.rate.is_some() || operation.is_searched)
@@ -269,7 +268,7 @@ impl CaseSums {
     }
 }
 
-/// A trial's facts, without its series.
+/// Facts of a trial, without its series.
 fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFinding {
     let cache_state = record.data.map(|data| format!("{}; {}", data.cache_state, data.origin));
     TrialFinding {
@@ -297,7 +296,7 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
     }
 }
 
-/// Whether a line of a script only sets a variable of pgbench: the server never sees it.
+/// True if a script line only sets a pgbench variable, so the server never sees it.
 fn is_assignment(line: &str) -> bool {
     line.split_whitespace().next() == Some("\\set")
 }

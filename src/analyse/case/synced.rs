@@ -1,5 +1,5 @@
-//! What the probes of a case's trials say together: the rate of every row over trials, what the devices did, and how
-//! believable it is.
+//! Combined results of a case's probes: the rate of every row over trials, the work of the devices, and the
+//! credibility.
 
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{Estimate, Synced, SyncedCredibility, SyncedRow};
@@ -10,29 +10,28 @@ use crate::record::probe::{Family, ProbeRecord};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use std::collections::BTreeMap;
 
-/// Version for which the probe's advice is computed; it is not shown here.
+/// Server version for the probe's advice, which is not shown here.
 const SERVER: u32 = 18;
-/// The row that does what a server does with its WAL, and that every probe has.
+/// The row that matches a server's WAL writes; every probe has it.
 const ALWAYS: &str = "wal.fdatasync.recycled";
-/// Part of a flush that may be missing to a whole one: what is under way when a slice ends.
+/// Missing fraction at which a flush count is still rounded up: an operation may be in flight when a slice ends.
 const NOT_A_WHOLE: f64 = 0.1;
 
-/// The probes of a case so far.
 #[derive(Debug, Clone, Default)]
 pub struct SyncedSums {
     credibility: Vec<SyncedCredibility>,
     rows: Vec<RowSums>,
-    /// Synced operations, and those among them that may be made durable by FUA instead of a flush.
+    /// Synced operations, and those among them that FUA may make durable instead of a flush.
     operations: u64,
     asking_for_fua: u64,
 }
 
-/// What one sync costs in flushes on a filesystem, as a `sync` case on it counted.
+/// Cost of one sync in flushes on a filesystem, as counted by a `sync` case on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyncCost {
-    /// At each level of devices, from the top; `None` where none are counted.
+    /// By level of devices, from the top; `None` if not counted.
     pub levels: Vec<Option<f64>>,
-    /// The case.
+    /// Id of the case.
     pub case: String,
 }
 
@@ -43,7 +42,6 @@ struct RowSums {
 }
 
 impl SyncedSums {
-    /// Adds the probe of a trial.
     pub fn add(&mut self, record: &ProbeRecord) {
         let ProbeFindings { rows, credibility, .. } = probe::find(record, SERVER);
         let known = self.credibility.iter_mut().find(|known| known.kind == credibility.kind);
@@ -70,13 +68,14 @@ impl SyncedSums {
         }
     }
 
-    /// The part of the synced writes that may be made durable by FUA instead of a flush; 0 without a probe.
+    /// Share of the synced writes that FUA may make durable instead of a flush; 0 without a probe.
     #[must_use]
     pub fn fua_share(&self) -> f64 {
         if self.operations == 0 { 0.0 } else { self.asking_for_fua as f64 / self.operations as f64 }
     }
 
-    /// Flushes of one fdatasync of a recycled segment at each level, in whole ones: what others add is less.
+    /// Flushes per fdatasync of a recycled segment at each level, in whole numbers, since other programs add only
+    /// fractions.
     #[must_use]
     pub fn flushes_per_sync(&self) -> Option<Vec<Option<f64>>> {
         let row = &self.rows.iter().find(|sums| sums.row.spec.id == ALWAYS)?.row;
@@ -90,7 +89,7 @@ impl SyncedSums {
         (row.operations > 0).then(|| levels.into_values().map(|level| level.map(whole)).collect())
     }
 
-    /// What they say together; `None` without a probe.
+    /// Combined result; `None` without a probe.
     #[must_use]
     pub fn finding(&self) -> Option<Synced> {
         (!self.rows.is_empty()).then(|| Synced {
@@ -123,7 +122,7 @@ impl RowSums {
     }
 }
 
-/// What a reader of the case must know of it.
+/// Remarks on the case.
 pub fn remarks(synced: &Synced) -> Vec<Remark> {
     use crate::analyse::findings::CredibilityKind::{Implausible, NoFlushSeen, Unexplained};
     let suspect =

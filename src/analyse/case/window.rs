@@ -1,5 +1,5 @@
-//! What the measured windows held: whole checkpoint cycles, what was done inside and outside of checkpoints, a trend from
-//! the first cycle to the last, who wrote pages, what autovacuum took.
+//! Contents of the measured windows: whole checkpoint cycles, work inside and outside checkpoints, the trend from the
+//! first cycle to the last, who wrote pages, autovacuum's share.
 
 use crate::analyse::findings::estimate::over_trials;
 use crate::analyse::findings::{CaseWindow, Estimate, PagesWritten, Phase, TrialFinding, TrialWindow};
@@ -13,13 +13,12 @@ use crate::stats::ratio::BlockMean;
 use crate::store::latency;
 use hdrhistogram::Histogram;
 
-/// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct WindowSums {
     inside: PhaseSums,
     outside: PhaseSums,
     pages: Option<PagesWritten>,
-    /// Seconds of sync for each GB by trial, `None` where it has no such checkpoint.
+    /// Seconds of sync per GB by trial, `None` if it has no such checkpoint.
     checkpoints: Vec<(u32, Option<f64>)>,
 }
 
@@ -31,7 +30,6 @@ struct PhaseSums {
 }
 
 impl WindowSums {
-    /// Adds a trial that was measured.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, phases: &PhaseLatencies) {
         let Some(window) = &record.window else { return };
         self.checkpoints.push((record.trial, sync_s_per_gb(record)));
@@ -45,7 +43,7 @@ impl WindowSums {
                 }
             }
         }
-        // Cannot fail: the sums grow with what is added.
+        // Cannot fail: the sums grow as needed.
         if let Some(latencies) = &phases.inside {
             latency::add(&mut self.inside.latencies, latencies).ok();
         }
@@ -70,7 +68,7 @@ impl WindowSums {
         sums.backends += backends;
     }
 
-    /// Of all trials; `None` where the window of one has no checkpoint that wrote.
+    /// Over all trials; `None` if the window of one has no checkpoint that wrote.
     fn sync_s_per_gb(&self) -> Option<Estimate> {
         let of_trial = |(trial, mean): &(u32, Option<f64>)| {
             Some(BlockMean { block: *trial, trial: TrialMean { mean: (*mean)?, within: None } })
@@ -78,7 +76,7 @@ impl WindowSums {
         over_trials(&self.checkpoints.iter().map(of_trial).collect::<Option<Vec<_>>>()?)
     }
 
-    /// The finding, with the windows of its trials; `None` where no trial has one.
+    /// Result, with the windows of its trials; `None` if no trial has one.
     #[must_use]
     pub fn finding(&self, trials: &[TrialFinding]) -> Option<CaseWindow> {
         let windows: Vec<&TrialWindow> = trials.iter().filter_map(|trial| trial.window.as_ref()).collect();

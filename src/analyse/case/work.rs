@@ -1,4 +1,4 @@
-//! What one operation cost in each trial, to be compared between cases.
+//! Cost of one operation in each trial, for comparison between cases.
 
 use crate::analyse::case::strata::StrataSums;
 use crate::analyse::findings::Counter;
@@ -21,7 +21,7 @@ impl WorkSums {
         self.0.extend(known.map(|(counter, found)| (counter, mean(found))));
     }
 
-    /// One for each trial that has it.
+    /// One value per trial that has the counter.
     #[must_use]
     pub fn of(&self, counter: Counter) -> Vec<BlockMean> {
         self.0.iter().filter(|(known, _)| *known == counter).map(|(_, mean)| *mean).collect()

@@ -1,4 +1,4 @@
-//! The answer in two lines: the row that matters most, and how much could be compared at all.
+//! The answer in two lines: the row that matters most, and how much could be compared.
 
 use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row};
 use super::single;
@@ -6,7 +6,7 @@ use crate::analyse::findings::Estimate;
 use crate::analyse::probe::caveats::WAITED;
 use crate::units::{count, significant};
 
-/// Rows that decide what a server does, the most telling first.
+/// Rows that determine a server's performance, most important first.
 const TELLING: [(&str, &str); 4] = [
     ("pgbench", "/tps"),
     ("wal", "/fdatasync"),
@@ -14,7 +14,7 @@ const TELLING: [(&str, &str); 4] = [
     ("pg_test_fsync/one write", "/fsync"),
 ];
 
-/// The answer; `findings.answer` is not looked at.
+/// The answer; ignores `findings.answer`.
 pub(super) fn answer(findings: &ComparisonFindings) -> String {
     let compared: Vec<(&PairFinding, &Row, &Comparison)> = findings
         .pairs
@@ -25,7 +25,7 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
     if compared.is_empty() {
         return nothing(findings);
     }
-    // What was asked for is one argument against another.
+    // The user asked to compare one argument with another.
     let crosses = |pair: &PairFinding| findings.sides[pair.side].argument != findings.sides[pair.against].argument;
     let any_crosses = compared.iter().any(|(pair, ..)| crosses(pair));
     let asked = || compared.iter().filter(|(pair, ..)| crosses(pair) == any_crosses);
@@ -36,7 +36,7 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
     format!("{}\n{}", first_line(findings, pair, row, comparison), counted(&compared))
 }
 
-/// How the row that matters most compares, the larger figure first, and how sure that is.
+/// Comparison of the most important row, the larger figure first, and how certain it is.
 fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comparison: &Comparison) -> String {
     let turned = comparison.ratio < 1.0;
     let sides = [pair.side, pair.against].map(|place| &findings.sides[place]);
@@ -45,7 +45,7 @@ fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comp
     let less = if row.more_is_better { "" } else { ", lower is better" };
     let what = format!("{larger} is {}× {smaller} at {}{less}", shown(comparison.ratio), spoken(&row.measure));
     let once = comparison.method.is_of_single_runs();
-    // What is known of the scatter between runs is of rates.
+    // The known scatter between runs is that of rates.
     let points = row.more_is_better && lie_apart(row) && single::points_a_way(comparison.ratio);
     let points = points && !sides.iter().flat_map(|side| &side.caveats).any(|caveat| caveat.contains(WAITED));
     let runs = match (row.value.trials > 1, row.reference.trials > 1) {
@@ -65,14 +65,14 @@ fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comp
     format!("{what}; {sure}")
 }
 
-/// A measure as a sentence has it: `fsync, one write, 8 kB` for `pg_test_fsync/one write/8 kB/fsync`.
+/// A measure's name within a sentence: `fsync, one write, 8 kB` for `pg_test_fsync/one write/8 kB/fsync`.
 fn spoken(measure: &str) -> String {
     let Some((rest, item)) = measure.rsplit_once('/') else { return measure.to_owned() };
     let conditions = ["pg_test_fsync/", "pgbench/"].iter().find_map(|tool| rest.strip_prefix(tool)).unwrap_or(rest);
     format!("{item}, {}", conditions.replace('/', ", "))
 }
 
-/// How many figures were compared, by what they say.
+/// Number of compared figures, by outcome.
 fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
     let counts = [
         (Outcome::Faster, "faster"),
@@ -87,7 +87,7 @@ fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
     format!("{} compared: {}", count(compared.len(), "figure"), counts.join(", "))
 }
 
-/// Whether neither figure lies in what the other one is known to scatter.
+/// True if neither figure lies within the known scatter of the other.
 fn lie_apart(row: &Row) -> bool {
     let ends = |estimate: &Estimate| {
         let value = estimate.value;
@@ -104,7 +104,7 @@ fn nothing(findings: &ComparisonFindings) -> String {
     }
 }
 
-/// A text with a capital at its beginning.
+/// Capitalises the first letter.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

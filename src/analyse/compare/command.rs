@@ -1,11 +1,11 @@
-//! What stored command lines of pgbench and pg_test_fsync tell.
+//! Facts from recorded command lines of pgbench and pg_test_fsync.
 
 use super::side::Medium;
 use crate::record::imported::{ImportedCase, ImportedRow};
 
-/// The value of an option: `-R100`, `-nR 100`, `--rate 100`, `--rate=100`.
+/// Value of an option: `-R100`, `-nR 100`, `--rate 100`, `--rate=100`.
 pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> {
-    // Options of pgbench without a value; all of pg_test_fsync have one.
+    // pgbench options without a value; all options of pg_test_fsync take one.
     const BARE: &str = "CdilnNqrSvV";
     let words = words(command);
     let mut words = words.iter().map(String::as_str);
@@ -28,7 +28,7 @@ pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> 
     None
 }
 
-/// The words of a command as a shell parts them, without its quotes.
+/// Splits a command as a shell would, without quotes.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     let mut chars = command.chars();
@@ -46,7 +46,7 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The file that the pg_test_fsync of a case wrote; `None` where none or several are known.
+/// File that pg_test_fsync wrote in a case; `None` if unknown or ambiguous.
 pub(super) fn file(case: &ImportedCase) -> Option<String> {
     let outputs = case.trials.iter().flat_map(|trial| &trial.outputs).filter(|output| output.tool == "pg_test_fsync");
     let mut files: Vec<Option<String>> = outputs.map(|it| option(it.fact("command")?, 'f', "filename")).collect();
@@ -54,7 +54,7 @@ pub(super) fn file(case: &ImportedCase) -> Option<String> {
     if let [Some(only)] = files.as_slice() { Some(only.clone()) } else { None }
 }
 
-/// The row of `mount` in a case for the filesystem that a file lies on.
+/// Row of the case's `mount` output for the filesystem that contains a file.
 pub(super) fn mount<'a>(case: &'a ImportedCase, file: &str) -> Option<&'a ImportedRow> {
     let outputs = case.trials.iter().flat_map(|trial| &trial.outputs).filter(|output| output.tool == "mount");
     let place = |row: &ImportedRow| {
@@ -64,7 +64,7 @@ pub(super) fn mount<'a>(case: &'a ImportedCase, file: &str) -> Option<&'a Import
     outputs.flat_map(|output| &output.rows).filter(|row| place(row).is_some()).max_by_key(|row| place(row))
 }
 
-/// What the name of a file tells of where it lies: `/dev/shm` is memory; `/mnt/ram` may be, and then `true` comes with it.
+/// Storage of a file judged by its name: `/dev/shm` is memory; `/mnt/ram` may be, in which case the flag is true.
 pub(super) fn medium_of(file: &str) -> (Medium, bool) {
     if file.starts_with("/dev/shm/") {
         return (Medium::Memory, false);

@@ -1,4 +1,5 @@
-//! What was read back that differs between the cases of a run, and what all of them have beside PostgreSQL's defaults.
+//! Read-back facts that differ between the cases of a run, and settings that all cases changed from PostgreSQL's
+//! defaults.
 
 use crate::analyse::compare::facts::{Facts, is_of_place};
 use crate::analyse::findings::{CaseFinding, TrialFinding};
@@ -9,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Difference {
     /// Dotted key: `mount.options`, `postgresql.wal_level`.
     pub key: String,
-    /// Values, each with the ids of its cases, in the plan's order.
+    /// Each value with the ids of its cases, in the plan's order.
     pub values: Vec<(String, Vec<String>)>,
 }
 
-/// Facts with more than one value over the cases. Paths, UUIDs and numbers of devices are no facts here.
+/// Facts with more than one value over the cases. Paths, UUIDs and device numbers do not count.
 pub fn between_cases(cases: &[CaseFinding], trials: &[TrialFinding]) -> Vec<Difference> {
     let mut found: BTreeMap<String, Difference> = BTreeMap::new();
     for case in cases {
@@ -37,7 +38,7 @@ fn facts(trials: &[&TrialFinding]) -> BTreeMap<String, String> {
     facts.texts()
 }
 
-/// Settings that are not PostgreSQL's defaults and the same on every server of the run.
+/// Settings that differ from PostgreSQL's defaults and are the same on every server of the run.
 pub fn from_defaults(trials: &[TrialFinding]) -> BTreeMap<String, String> {
     let servers = || trials.iter().filter_map(|trial| trial.server.as_ref());
     let Some(first) = servers().next() else { return BTreeMap::new() };
@@ -46,7 +47,7 @@ pub fn from_defaults(trials: &[TrialFinding]) -> BTreeMap<String, String> {
     wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Cases by the least that names them: a stack for all of its cases, else each by its name.
+/// Shortest description of the cases: a stack's name if all its cases are included, else each case's name.
 pub fn named(ids: &[String], cases: &[CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
     let stack = |id: &str| cases.iter().find(|case| case.id == id).and_then(|case| case.axes.get("stack"));
     let whole = |stack: &String| {

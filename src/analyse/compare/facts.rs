@@ -1,4 +1,4 @@
-//! Facts of a place by dotted key, the same keys whoever measured, and what of them differs between sides.
+//! Facts about a system by dotted key, the same keys for every source, and the facts that differ between sides.
 
 use crate::analyse::compare::findings::FactDifference;
 use crate::analyse::compare::side::{Medium, Side};
@@ -10,15 +10,15 @@ use crate::record::{durability, promise};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Facts by key; several values where a side's trials found several.
+/// Facts by key; a fact has several values if a side's trials found several.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts(BTreeMap<String, BTreeSet<String>>);
 
-/// Most values of one fact that are listed.
+/// Most values listed for one fact.
 const MOST_VALUES: usize = 3;
 
 impl Facts {
-    /// Adds a fact; nothing for an empty one.
+    /// Adds a fact; ignores an empty value.
     pub fn add(&mut self, key: impl Into<String>, value: impl Into<String>) {
         let value: String = value.into();
         let value = value.trim();
@@ -27,7 +27,7 @@ impl Facts {
         }
     }
 
-    /// What a trial stood on: both grounds of its stack, kernel knobs, server.
+    /// Adds what a trial ran on: storage of data and WAL, kernel settings, server.
     pub fn built(
         &mut self,
         stack: Option<&StackFacts>,
@@ -49,7 +49,6 @@ impl Facts {
         }
     }
 
-    /// The machine.
     pub fn host(&mut self, host: &HostFacts) {
         self.kernel(&host.kernel);
         self.add_some("host.distribution", host.distribution.as_ref());
@@ -61,13 +60,13 @@ impl Facts {
         self.add_some("host.clocksource", host.clocksource.as_ref());
     }
 
-    /// The kernel; only Linux is measured by this program, so that is the system.
+    /// Adds the kernel; the system is always Linux because pgstrata measures nothing else.
     pub fn kernel(&mut self, kernel: &str) {
         self.add("host.kernel", kernel);
         self.add("host.system", format!("Linux {kernel}"));
     }
 
-    /// A mount; `prefix` is `stack` or `wal_stack`. The options of the data's own have the key that the shelf has.
+    /// Adds a mount; `prefix` is `stack` or `wal_stack`. The data's mount options use the shelf's key.
     pub fn mount(&mut self, prefix: &str, mount: &MountFacts) {
         self.add(format!("{prefix}.filesystem"), &mount.fstype);
         let mut options: BTreeSet<&str> = mount.options.iter().map(String::as_str).collect();
@@ -80,7 +79,7 @@ impl Facts {
         }
     }
 
-    /// The devices below a mount.
+    /// Adds the devices below a mount.
     pub fn devices(&mut self, prefix: &str, devices: &[DeviceFacts]) {
         for device in devices {
             self.device(prefix, device.depth, device);
@@ -89,7 +88,7 @@ impl Facts {
 
     fn device(&mut self, prefix: &str, depth: u32, device: &DeviceFacts) {
         let key = |what: &str| format!("{prefix}.device{depth}.{what}");
-        // Loop devices get another number in each trial.
+        // The number of a loop device differs between trials.
         let numbered = device.name.starts_with("loop");
         self.add(key("name"), if numbered { "loop" } else { &device.name });
         self.add_some(key("model"), device.model.as_ref());
@@ -105,7 +104,7 @@ impl Facts {
         self.add_some(key("direct_io"), device.direct_io);
     }
 
-    /// What was read back below one ground of a stack.
+    /// Adds facts read back from the storage of data or WAL.
     pub fn stack(&mut self, prefix: &str, stack: &StackFacts, ground: &GroundName) {
         if let Some(mount) = stack.mount_of(Some(ground)) {
             self.mount(prefix, mount);
@@ -121,7 +120,6 @@ impl Facts {
         }
     }
 
-    /// The server.
     pub fn server(&mut self, server: &ServerFacts) {
         self.add("postgresql.version", &server.version);
         for (name, value) in server.settings.iter().chain(&server.key_settings) {
@@ -129,12 +127,12 @@ impl Facts {
                 self.add(format!("postgresql.{name}"), value);
             }
         }
-        // As people write it of their own builds.
+        // Same form that people use for their own builds.
         let block = server.key_settings.get("wal_block_size").and_then(|bytes| bytes.parse::<u64>().ok());
         self.add_some("postgresql.wal_block", block.map(|bytes| format!("{} kB", bytes / 1024)));
     }
 
-    /// One text for each key.
+    /// Joins the values of each key.
     pub fn texts(self) -> BTreeMap<String, String> {
         let text = |values: BTreeSet<String>| {
             let more = values.len().saturating_sub(MOST_VALUES);
@@ -146,7 +144,7 @@ impl Facts {
     }
 }
 
-/// Details that differ between any two filesystems that were ever made, or tell where they are and not what.
+/// True for details that are unique to each filesystem, or say where it is rather than what it is.
 fn is_of_one_instance(detail: &str) -> bool {
     const WORDS: &str =
         "folder,devices end,uuid,fsid,hash,seed,time,free,allocated,created,checked,volume name,label,lifetime";
@@ -154,7 +152,7 @@ fn is_of_one_instance(detail: &str) -> bool {
     matches!(detail.as_str(), "image" | "device") || WORDS.split(',').any(|word| detail.contains(word))
 }
 
-/// Where files on this filesystem and these devices lie.
+/// Storage of files on this filesystem and these devices.
 pub fn medium(mount: Option<&MountFacts>, devices: &[DeviceFacts]) -> Medium {
     let promises =
         mount.map(promise::of_mount).into_iter().flatten().chain(devices.iter().flat_map(promise::of_device));
@@ -166,7 +164,7 @@ pub fn medium(mount: Option<&MountFacts>, devices: &[DeviceFacts]) -> Medium {
     }
 }
 
-/// Where files on a filesystem of this name lie: those that pass on to another one do not tell.
+/// Storage of files on a filesystem of this type; unknown for those stacked on another filesystem.
 pub fn medium_of_filesystem(name: &str) -> Medium {
     const ON_DISK: [&str; 13] =
         ["btrfs", "ext2", "ext3", "ext4", "f2fs", "hammer2", "jfs", "ntfs", "reiserfs", "ufs", "xfs", "zfs", "apfs"];
@@ -179,8 +177,8 @@ pub fn medium_of_filesystem(name: &str) -> Medium {
     }
 }
 
-/// Facts of which at least two sides tell different values; and those that some tell and others don't, without a
-/// difference among those that do.
+/// Facts with different values on at least two sides; then facts that only some sides have, without a difference among
+/// those.
 pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>) {
     let keys: BTreeSet<&String> = sides.iter().flat_map(|side| side.facts.keys()).collect();
     let of = |key: &&String| {
@@ -190,20 +188,20 @@ pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>)
     let told = |fact: &FactDifference| fact.values.iter().flatten().cloned().collect::<BTreeSet<String>>().len();
     let (differ, rest): (Vec<FactDifference>, Vec<FactDifference>) =
         keys.iter().map(of).partition(|fact| told(fact) > 1);
-    // Who did not use a tool has no version of it.
+    // A side that did not use a tool has no version of it.
     let rest = rest.into_iter().filter(|fact| !fact.key.starts_with("tool."));
     let untold = rest.filter(|fact| fact.values.iter().any(Option::is_none)).collect();
     (differ, untold)
 }
 
-/// Settings of a server that say where it is and not what it does, parted by blanks.
+/// Server settings that describe location rather than behaviour, separated by blanks.
 const PLACES: &str = "application_name client_encoding cluster_name config_file data_directory DateStyle \
     default_text_search_config dynamic_shared_memory_type external_pid_file hba_file ident_file lc_messages \
     lc_monetary lc_numeric lc_time listen_addresses log_destination log_line_prefix log_timezone logging_collector port \
     TimeZone transaction_deferrable transaction_isolation transaction_read_only unix_socket_directories \
     unix_socket_permissions";
 
-/// Whether a setting says where a server is and not what it does.
+/// True if a setting describes where a server is rather than how it behaves.
 pub fn is_of_place(setting: &str) -> bool {
     PLACES.split_whitespace().any(|place| place == setting)
 }

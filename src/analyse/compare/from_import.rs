@@ -1,7 +1,7 @@
-//! Imported cases as sides: pg_test_fsync and pgbench under the same keys as this program's own figures.
+//! Imported cases as sides: pg_test_fsync and pgbench use the same keys as pgstrata's own figures.
 //!
-//! What iostat, vmstat and their like print belongs to a workload that they do not name, and what fio did is a workload that
-//! no run of this program has; they are left out, and said so.
+//! Output of iostat, vmstat and the like belongs to a workload that it does not name, and no pgstrata run has fio's
+//! workloads; both are left out, which the comparison states.
 
 use super::command;
 use super::facts::{Facts, medium_of_filesystem};
@@ -18,8 +18,8 @@ use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The sides of an import; with `wanted` the case of that name. Empty where there is none. Two outputs of one tool in one
-/// trial may be of two places, so each is a side: `x`, `x#2`.
+/// The sides of an import, or of the case named `wanted`; empty if there is none. Two outputs of one tool in one trial
+/// may come from different places, so each becomes a side: `x`, `x#2`.
 pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option<&str>) -> Vec<Side> {
     let single = record.cases.len() == 1 && wanted.is_none();
     let cases = record.cases.iter().filter(|case| wanted.is_none_or(|wanted| case.name == wanted));
@@ -45,23 +45,23 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
     sides
 }
 
-/// The sides of a case, from one that has everything but its measures.
+/// The sides of a case; `bare` is a side without measures.
 fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
     let standing = Standing::of(&bare.facts, beyond_storage(case));
     let mut left_out = BTreeSet::new();
-    // For each side its trials with their measures.
+    // Trials of each side with their measures.
     let mut sides: Vec<Vec<(&ImportedTrial, Vec<Measure>)>> = vec![Vec::new()];
     let mut read: BTreeSet<&str> = BTreeSet::new();
     let mut copies = BTreeSet::new();
-    // What the tools say of the outputs of each side.
+    // Remarks of the tools on the outputs of each side.
     let mut notes: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for trial in &case.trials {
         let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
-        // Of each measure how many of the first passes have it: thousands of outputs are not looked for one by one.
+        // How many of the first sides have each measure, so that thousands of outputs are not searched one by one.
         let mut had: HashMap<String, usize> = HashMap::new();
         for output in &trial.outputs {
             if let Some(file) = trial.files.get(output.file).filter(|file| read.contains(file.sha256.as_str())) {
-                // What the machine is like may be told again with each trial.
+                // Facts about the machine may be repeated in each trial.
                 if !tells_facts(&output.tool) {
                     copies.insert(file.name.as_str());
                 }
@@ -110,24 +110,24 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
     sides.into_iter().enumerate().map(side).collect()
 }
 
-/// Whether a tool tells what the machine is like and measures nothing.
+/// True if a tool only describes the machine and measures nothing.
 fn tells_facts(tool: &str) -> bool {
     matches!(tool, "mount" | "zfs get" | "zpool get")
 }
 
-/// Whether the figures of an output are in those of another one: of a log beside its summary.
+/// True if another output covers an output's figures: a log next to its summary.
 fn is_used(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
     let has_summary = || trial.outputs.iter().any(|other| summary(other).is_some());
     let of_first = || has_summary() || !is_first_log(output, trial);
     output.tool == "pgbench -l" && trial.log.as_ref().is_some_and(|log| log.latency.count > 0) && of_first()
 }
 
-/// Whether an output is the log of a trial's first thread: the trial's log is that of all of them.
+/// True if an output is the log of a trial's first thread: the trial's log combines all threads.
 fn is_first_log(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
     trial.outputs.iter().find(|first| first.tool == "pgbench -l").is_some_and(|first| std::ptr::eq(first, output))
 }
 
-/// The summary that an output of pgbench ends with.
+/// Summary at the end of a pgbench output.
 fn summary(output: &ImportedOutput) -> Option<&ImportedRow> {
     output.rows.iter().filter(|_| output.tool == "pgbench").find(|row| row.label("part") == Some("summary"))
 }
@@ -141,13 +141,13 @@ fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<Str
     }
 }
 
-/// Figures of the same name in several trials as one with their spread.
+/// Merges figures of the same name from several trials into one figure with its spread.
 fn merged(trials: Vec<(&ImportedTrial, Vec<Measure>)>, run: &str) -> Vec<Measure> {
     let mut found: Vec<(Measure, Vec<(&ImportedTrial, f64)>)> = Vec::new();
     for (trial, measure) in trials.into_iter().flat_map(|(trial, all)| all.into_iter().map(move |it| (trial, it))) {
         let value = (trial, measure.value);
         match found.iter_mut().find(|(known, _)| same(known, &measure)) {
-            // A trial in which it could not be had has no value; one in which it could takes its place.
+            // A trial where the test was not possible has no value; one where it was takes its place.
             Some(_) if measure.absent.is_some() => {}
             Some((known, values)) if known.absent.is_some() => {
                 values.push(value);
@@ -167,7 +167,7 @@ fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Me
     if let Figure::Percentile(which) = measure.figure.clone() {
         return of_all_operations(&which, measure, found);
     }
-    // Values that are the same to the last digit are copies, or were rounded: no spread to judge by.
+    // Values equal to the last digit are copies or rounded, so they give no spread.
     let alike = found.iter().all(|(_, value)| *value == measure.value);
     if found.len() < 2 || alike {
         return measure;
@@ -179,8 +179,8 @@ fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Me
     Measure { value: all.mean, ends: all.ends, spread, ..measure }
 }
 
-/// A percentile of several trials is that of all their operations together, as it is for a run of this program; a mean of
-/// percentiles is none.
+/// A percentile of several trials is that of all their operations together, as for a pgstrata run; a mean of
+/// percentiles is not a percentile.
 fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f64)]) -> Measure {
     let mut all: BTreeMap<u64, u64> = BTreeMap::new();
     for (us, count) in found.iter().filter_map(|(trial, _)| trial.log.as_ref()).flat_map(|log| &log.latency.steps) {
@@ -194,7 +194,7 @@ fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f6
     Measure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
 
-/// What two measures that are the same have in common.
+/// Key by which measures of several trials are merged.
 fn key(measure: &Measure) -> String {
     format!("{:?}", (measure.subject(), &measure.figure, &measure.conditions, measure.unsynced_form))
 }
@@ -206,7 +206,7 @@ fn same(a: &Measure, b: &Measure) -> bool {
         && a.unsynced_form == b.unsynced_form
 }
 
-/// What the description, the origin and the outputs tell.
+/// Facts from the description, the origin and the outputs.
 fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String> {
     let mut facts = Facts::default();
     let origin = &record.origin;
@@ -218,17 +218,17 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         ("measured", &origin.measured),
     ];
     for (key, value) in told {
-        // What a case says itself is nearer to it.
+        // The case's own facts take precedence.
         if let Some(value) = value.as_ref().filter(|_| !case.facts.contains_key(key)) {
             facts.add(key, value);
         }
     }
     for (key, value) in &case.facts {
-        // A name without a room is a setting of the server.
+        // A name without a prefix is a server setting.
         facts.add(if key.contains('.') { key.clone() } else { format!("postgresql.{key}") }, value);
     }
     for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
-        // Of a range it is not known whether another one differs from it.
+        // A version range may or may not differ from another one.
         if let Some(version) = output.version.as_ref().filter(|it| it.bytes().all(|b| b == b'.' || b.is_ascii_digit()))
         {
             facts.add(format!("tool.{}.version", output.tool), version);
@@ -244,13 +244,13 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
     facts
 }
 
-/// What the files tell besides their outputs, and where pg_test_fsync wrote, where nothing nearer tells it.
+/// Adds facts from the files besides their outputs, and where pg_test_fsync wrote unless a better source says so.
 fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
     let mut found = Facts::default();
     for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
         facts_of_output(output, &mut found);
     }
-    // The path of a client is no nearer to the server than what that client says of it.
+    // The client's path is no better source for the server than the client's output.
     let nearer = found.clone().texts();
     let told = case.trials.iter().flat_map(|trial| &trial.files).flat_map(|file| &file.facts);
     told.filter(|(key, _)| !nearer.contains_key(key)).for_each(|(key, value)| found.add(key, value));
@@ -272,7 +272,7 @@ fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
     }
 }
 
-/// What an output tells of server, machine and dataset, by the keys that this program's own facts have.
+/// Adds facts about server, machine and dataset from an output, under pgstrata's own keys.
 fn facts_of_output(output: &ImportedOutput, found: &mut Facts) {
     const OF_OUTPUTS: [(&str, &str); 4] = [
         ("server version", "postgresql.version"),
@@ -280,7 +280,7 @@ fn facts_of_output(output: &ImportedOutput, found: &mut Facts) {
         ("kernel", "host.kernel"),
         ("cpus", "host.cpus"),
     ];
-    // Those of a dataset that are set, not counted.
+    // Dataset properties that are set rather than measured.
     const PROPERTIES: &str = "recordsize compression sync logbias atime primarycache secondarycache checksum copies dedup \
         redundant_metadata special_small_blocks volblocksize encryption direct ashift autotrim";
     const OF_SUMMARIES: [&str; 5] = ["threads", "partitions", "duration", "max_tries", "transactions_per_client"];
@@ -302,7 +302,7 @@ fn facts_of_output(output: &ImportedOutput, found: &mut Facts) {
     }
 }
 
-/// A caveat where the name of what pg_test_fsync wrote speaks of memory, and nothing else tells where it lay.
+/// Caveat if the name of pg_test_fsync's file suggests memory and nothing else states where it was.
 fn perhaps_memory(case: &ImportedCase) -> Option<String> {
     let told = ["stack.filesystem", "filesystem", "stack.medium"].iter().any(|key| case.facts.contains_key(*key));
     let file = command::file(case).filter(|file| !told && command::medium_of(file).1)?;
@@ -310,7 +310,7 @@ fn perhaps_memory(case: &ImportedCase) -> Option<String> {
     unknown.then(|| format!("pg_test_fsync wrote {file}: unknown whether this is in memory, as its name suggests"))
 }
 
-/// Where files lay, from the filesystem, else from what is said of devices.
+/// Storage of files, from the filesystem, else from facts about devices.
 fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medium {
     const DEVICES: [&str; 4] = ["stack.devices", "stack.media", "stack.controller", "device.class"];
     let named = filesystem.map_or(Medium::Unknown, medium_of_filesystem);
@@ -322,18 +322,18 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
     }
 }
 
-/// What the facts say of where the data lay and what a sync survives.
+/// Conclusions from facts about where the data were and what a sync survives.
 struct Standing {
     medium: Medium,
     data: Medium,
-    /// What a sync survives, whoever asks for it.
+    /// What a sync survives, whoever issues it.
     of_sync: Durability,
-    /// What a commit survives: the server's own settings decide too.
+    /// What a commit survives; the server's settings matter too.
     of_commit: Durability,
 }
 
 impl Standing {
-    /// From facts, and a rate that no storage is known to reach.
+    /// From facts, and from a rate beyond any known storage.
     fn of(facts: &BTreeMap<String, String>, beyond_storage: Option<String>) -> Standing {
         let get = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).map(|value| value.trim().to_lowercase());
         let filesystem = get(&["wal_stack.filesystem", "stack.filesystem", "filesystem"]);
@@ -419,7 +419,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
         let scale = whole("scale").or_else(|| given(&["workload.scale", "pgbench.scale"]));
         let clients = whole("clients").or_else(|| given(&["workload.clients", "pgbench.clients"]));
         let clients = clients.or_else(|| asked('c', "client"));
-        // A summary says that a rate was aimed at, by its lag, and not which: the command does.
+        // A summary shows by its lag that there was a target rate, but not which; the command does.
         let limited = ["lag_mean", "skipped"].iter().any(|name| summary.figure(name).is_some());
         let rate = given(&["workload.rate", "pgbench.rate"]);
         let asked = || asked('R', "rate").and_then(|rate| Some(significant_whole(rate.parse().ok()?)));
@@ -433,7 +433,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
             Condition::usual(ConditionKind::Connecting, Some(connecting.to_owned()), "excluded"),
         ]
     };
-    // The first that is there: without the time to connect wherever the summary has it.
+    // First match wins: without the connection time if the summary has that figure.
     let forms = [
         ("tps", "excluded"),
         ("tps_excluding_connecting", "excluded"),
@@ -457,7 +457,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
     measures
 }
 
-/// A log without the summary of its run: its conditions are those that the facts tell.
+/// A log without the summary of its run; its conditions come from the facts.
 fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
     let has_summary = trial.outputs.iter().any(|output| summary(output).is_some());
     let Some(log) = trial.log.as_ref().filter(|_| !has_summary) else { return Vec::new() };
@@ -482,7 +482,7 @@ fn significant_whole(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { value.to_string() }
 }
 
-/// The script in pgbench's present name for it, over its versions: `TPC-B (sort of)` is `tpcb-like`.
+/// pgbench's current name for a script, across versions: `TPC-B (sort of)` is `tpcb-like`.
 fn script(transaction_type: &str) -> String {
     let lower = transaction_type.to_lowercase();
     let known = match () {
@@ -494,7 +494,7 @@ fn script(transaction_type: &str) -> String {
     known.to_owned()
 }
 
-/// Percentiles of latencies in microseconds with their counts, ascending.
+/// Percentiles, by name, of latencies in microseconds with their counts, ascending.
 fn percentiles(latencies: &[(u64, u64)]) -> Vec<(&'static str, f64)> {
     let total: u64 = latencies.iter().map(|(_, count)| count).sum();
     let at = |share: f64| {

@@ -1,4 +1,4 @@
-//! Probes as a side: the rows that pg_test_fsync has under the keys of that tool, the others under keys of their own.
+//! Probes as sides: rows that pg_test_fsync has too use that tool's keys, others use their own.
 
 use super::facts::{Facts, medium};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
@@ -12,10 +12,9 @@ use crate::stats::ratio::BlockMean;
 use crate::stats::slices;
 use crate::units::Micros;
 
-/// Major version that a probe's credibility is asked for; it plays no part in what is compared.
+/// Major version for which a probe's credibility is evaluated; it does not affect the comparison.
 const SERVER: u32 = 18;
 
-/// The side of a probe.
 pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
     let (durability, medium, caveats) = judged(record);
     let mut measures = over_rounds("", &[(1, record)]);
@@ -23,11 +22,11 @@ pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
     bare(argument, label, record, measures, caveats)
 }
 
-/// The side of a folder that was probed in several rounds, each time in turn with the other folders: rounds of one name are
-/// blocks that the folders have in common. `None` of no round.
+/// The side of a folder that was probed in several rounds, alternating with other folders: rounds of the same name are
+/// common blocks. `None` without a round.
 pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeRecord]) -> Option<Side> {
     let first = rounds.first()?;
-    // What one round gave away holds for all.
+    // The worst result of any round applies to all of them.
     let mut worst: Option<(Durability, Medium)> = None;
     for record in rounds {
         let (durability, medium, _) = judged(record);
@@ -46,7 +45,7 @@ pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeR
     Some(bare(argument, label, first, measures, caveats))
 }
 
-/// What a probe says of what a sync survives and where the files lie, and what to know of its figures.
+/// What a sync survives according to a probe, the storage of its files, and remarks on its figures.
 fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     let found = probe::find(record, SERVER);
     let place = &record.place;
@@ -56,7 +55,7 @@ fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     };
     let durability = durability(&found.credibility);
     let mut caveats: Vec<String> = found.credibility.headline.into_iter().collect();
-    // What explains a mark in the probe's own table explains nothing here.
+    // Explanations of marks in the probe's own table do not apply here.
     caveats.extend(found.caveats.into_iter().filter(|caveat| caveat != probe::caveats::OF_MARKS));
     (durability, medium, caveats)
 }
@@ -89,7 +88,7 @@ fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<Measur
     }
 }
 
-/// The rows of numbered probes, each probe a trial of the run of this name; without durability and medium.
+/// Rows of numbered probes, each probe a trial of the run with this name; without durability and medium.
 pub(super) fn over_rounds(run: &str, rounds: &[(u32, &ProbeRecord)]) -> Vec<Measure> {
     let mut specs: Vec<&RowSpec> = Vec::new();
     for row in rounds.iter().flat_map(|(_, record)| &record.rows) {
@@ -123,9 +122,9 @@ fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) ->
     Some(measure)
 }
 
-/// A probe's credibility as the class of a commit.
+/// Durability class of a commit that follows from a probe's credibility.
 fn durability(credibility: &Credibility) -> Durability {
-    // A mount option that turns barriers off is a fact; counting no flushes is only a suspicion, as in a run.
+    // A mount option that disables barriers is a fact; a count without flushes is only a suspicion, as in a run.
     let held_back = credibility.rules.iter().any(|rule| rule.name == MOUNT_OPTION);
     let class = match credibility.kind {
         CredibilityKind::Memory => DurabilityClass::Volatile,
@@ -145,7 +144,7 @@ fn timed(slices: &[Slice]) -> Vec<(u64, f64)> {
     slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect()
 }
 
-/// The rate of a row with the error that its slices tell.
+/// Rate of a row, with the error estimated from its slices.
 fn mean(row: &RowRecord, per_s: f64) -> TrialMean {
     TrialMean { mean: per_s, within: slices::within(&timed(&row.slices)) }
 }
@@ -155,7 +154,7 @@ fn failure(row: &RowRecord) -> Option<String> {
     row.failure.as_ref().map(|failure| format!("{} failed: {}", failure.call, failure.message))
 }
 
-/// The row's measure under its name.
+/// The row's measure, with its name.
 fn named(spec: &RowSpec, per_s: f64) -> Measure {
     let size = || vec![Condition::named(ConditionKind::WriteSize, Some(kilobytes(u64::from(spec.write_bytes))))];
     let label = spec.label.trim();
@@ -177,11 +176,11 @@ fn named(spec: &RowSpec, per_s: f64) -> Measure {
     measure
 }
 
-/// What a WAL row is called: its label says what is unusual, the plain ones walk through a recycled segment.
+/// Name of a WAL row: its label states unusual conditions; plain rows use a recycled segment.
 fn wal_item(spec: &RowSpec) -> String {
     let plain = spec.segment == Some(Segment::Recycled) && !spec.direct && spec.writers <= 1;
     let label = spec.label.trim();
-    // The writers of a group are part of its label.
+    // The number of writers in a group is part of its label.
     if plain { label.split(',').next().unwrap_or(label).to_owned() } else { label.to_owned() }
 }
 
@@ -190,7 +189,7 @@ pub(super) fn pieces(writes: u64, bytes: u64) -> String {
     format!("{writes} * {}", kilobytes(bytes))
 }
 
-/// A size as pg_test_fsync speaks of it: `8 kB`.
+/// A size in pg_test_fsync's notation: `8 kB`.
 pub(super) fn kilobytes(bytes: u64) -> String {
     if bytes.is_multiple_of(1024) { format!("{} kB", bytes / 1024) } else { format!("{bytes} B") }
 }

@@ -1,4 +1,4 @@
-//! A run folder as sides: cases that differ in their workload alone are one side, as a stack is one side.
+//! A run folder as sides: cases that differ only in their workload form one side, just as a stack does.
 
 use super::facts::{Facts, medium};
 use super::from_probe;
@@ -21,19 +21,15 @@ use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What is read of a run folder.
 #[derive(Debug, Clone)]
 pub struct RunSource {
-    /// `run.json`.
     pub run: RunRecord,
-    /// What analysis concludes.
     pub findings: Findings,
-    /// Its measured trials.
+    /// Measured trials.
     pub trials: Vec<TrialRecord>,
 }
 
 impl RunSource {
-    /// Reads a run folder.
     ///
     /// # Errors
     /// When it is not a run folder, is damaged, or was written by a newer pgstrata.
@@ -50,7 +46,7 @@ impl RunSource {
         Ok(RunSource { findings: load::findings(path)?, run, trials })
     }
 
-    /// Names that [`sides`] takes for a case: stacks, then ids, then sides.
+    /// Names that [`sides`] accepts for a selection: stacks, then ids, then sides.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.run.cases.iter().map(|case| case.stack.name.clone()).collect();
         names.extend(self.run.cases.iter().map(|case| case.id.clone()));
@@ -61,7 +57,7 @@ impl RunSource {
     }
 }
 
-/// The sides of a run; with `wanted` those that it names: a case's id, a side's name, or a stack. Empty where it names none.
+/// The sides of a run; `wanted` restricts them to a case's id, a side's name, or a stack. Empty if it matches none.
 pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&str>) -> Vec<Side> {
     let chosen = chosen(&source.run, wanted);
     let single = chosen.len() == 1 && wanted.is_none();
@@ -73,7 +69,7 @@ pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&s
     chosen.iter().map(one).collect()
 }
 
-/// The cases of each of these sides, with its name; a run that is one side has a name here, too.
+/// The cases of each of these sides with the side's name; a run that is a single side has a name here, too.
 pub fn chosen<'r>(run: &'r RunRecord, wanted: Option<&str>) -> Vec<(String, Vec<&'r CaseSpec>)> {
     let groups = groups(run);
     let Some(wanted) = wanted else { return groups };
@@ -86,7 +82,7 @@ pub fn chosen<'r>(run: &'r RunRecord, wanted: Option<&str>) -> Vec<(String, Vec<
     groups.into_iter().filter(|(name, cases)| is_it(name, cases)).collect()
 }
 
-/// Cases that share all axes but those of their workload, with what tells the group from the others.
+/// Groups of cases that share all axes except the workload's, each with the name that distinguishes it.
 fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
     let groups = by_key(run.cases.iter().map(|case| {
         let axes = case.axes.iter().filter(|(axis, _)| !case.is_workload_axis(axis));
@@ -105,7 +101,7 @@ fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
     groups.iter().map(|(axes, cases)| (name(axes, cases), cases.clone())).collect()
 }
 
-/// A side of these cases, under a name that they need not have by themselves.
+/// A side of these cases, under a given name.
 pub fn side(argument: usize, label: String, name: String, source: &RunSource, cases: &[&CaseSpec]) -> Side {
     let mut facts = Facts::default();
     let mut measures = Vec::new();
@@ -132,7 +128,6 @@ fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
     }
 }
 
-/// One case with its trials.
 struct Case<'a> {
     spec: &'a CaseSpec,
     found: &'a CaseFinding,
@@ -156,7 +151,7 @@ impl Case<'_> {
         }
     }
 
-    /// The rows of a probe in each trial.
+    /// Probe rows over all trials.
     fn rows(&self) -> Vec<Measure> {
         let rounds = self.trials.iter().filter_map(|trial| Some((trial.trial, probe_of(trial)?)));
         let mut measures = from_probe::over_rounds(self.run, &rounds.collect::<Vec<_>>());
@@ -172,7 +167,7 @@ impl Case<'_> {
         self.trials.iter().any(|trial| trial.host.is_emulated())
     }
 
-    /// Rate and latencies of one measure of a server.
+    /// Rate and latencies of a server's measure.
     fn transactions(&self, found: &MeasureFinding, conditions: &[Condition]) -> Vec<Measure> {
         let main = found.name == "transactions";
         let of = |what: &str| if main { what.to_owned() } else { format!("{what} of {}", found.name) };
@@ -232,7 +227,7 @@ impl Case<'_> {
         Some(measure)
     }
 
-    /// What the seconds of a trial say of its mean, where none were merged.
+    /// Error of a trial's mean estimated from its seconds, unless seconds were merged.
     fn within(&self, trial: u32) -> Option<Within> {
         let is_it = |found: &&TrialFinding| found.case == self.spec.id && found.trial == trial;
         let series = self.findings.trials.iter().find(is_it)?.throughput.as_ref().filter(|s| s.bucket_s == 1)?;
@@ -251,13 +246,13 @@ impl Case<'_> {
         Measure { durability, medium, data, emulated, ..Measure::new(family, conditions, item, figure, unit, value) }
     }
 
-    /// What a commit survives; `None` where nothing commits.
+    /// What a commit survives; `None` if nothing commits.
     fn durability(&self) -> Option<Durability> {
         let reads = self.trials.first().is_some_and(|trial| trial.operation.writes == Writes::Never);
         (!reads).then(|| self.found.durability.clone())
     }
 
-    /// Where the WAL lay, which is what commits are written to.
+    /// Storage of the WAL, where commits are written.
     fn medium(&self) -> Medium {
         let Some(stack) = self.trials.iter().find_map(|trial| trial.stack.as_ref()) else { return Medium::Unknown };
         let devices: Vec<DeviceFacts> =
@@ -279,7 +274,7 @@ impl Case<'_> {
         ]
     }
 
-    /// The scale; a share of memory is another size on each machine, so it comes with the size.
+    /// The scale; for a share of memory, which differs between machines, the size is included.
     fn scale(&self, operation: &Operation) -> Option<String> {
         let scale = operation.scale.clone()?;
         if !scale.contains('%') {

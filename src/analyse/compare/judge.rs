@@ -1,18 +1,17 @@
-//! Whether two figures may be compared with each other. The answer is the same whichever stands first.
+//! Decides whether two figures may be compared. The answer does not depend on their order.
 
 use super::findings::Reason;
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Side, UnsyncedForm};
 use crate::analyse::findings::durability::class_word;
 use crate::analyse::findings::{Durability, DurabilityClass};
 
-/// A difference that forbids a comparison: why, and the value at either.
+/// A difference that forbids a comparison, with the value on either side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
-    /// Why.
     pub reason: Reason,
-    /// What it is about: `clients`.
+    /// Differing condition: `clients`.
     pub about: String,
-    /// The value at the first, and at the second.
+    /// Values of the first and the second.
     pub values: (String, String),
 }
 
@@ -22,12 +21,12 @@ impl Objection {
     }
 }
 
-/// What forbids to compare two figures of one subject; `None` where nothing does.
+/// Why two figures of one subject may not be compared; `None` if they may.
 pub fn objection(a: &Measure, b: &Measure) -> Option<Objection> {
     weightiest_difference(a, b).or_else(|| circumstances(a, b))
 }
 
-/// The difference in conditions that weighs most; where conditions are only unknown, all of these.
+/// The most important difference in conditions; if conditions are merely unknown, all of these together.
 pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
     let mut differing = differing_conditions(a, b).into_iter();
     let first = differing.next()?;
@@ -42,17 +41,17 @@ pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
     }))
 }
 
-/// Whether two figures of one subject have the same name: all that may differ is where and how durable.
+/// True if two figures of one subject have the same name: only the system and its durability may differ.
 pub fn same_measure(a: &Measure, b: &Measure) -> bool {
     differing_conditions(a, b).is_empty()
 }
 
-/// The figure of a side that has the same name as this one.
+/// The figure on a side with the same name.
 pub fn same_in<'s>(side: &'s Side, measure: &Measure) -> Option<&'s Measure> {
     side.measures.iter().find(|other| other.subject() == measure.subject() && same_measure(measure, other))
 }
 
-/// Conditions in which two figures of one subject differ, those that weigh most first.
+/// Conditions in which two figures of one subject differ, most important first.
 pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
     let value = |measure: &Measure, kind| -> Option<String> {
         measure.conditions.iter().find(|condition: &&Condition| condition.kind == kind)?.value.clone()
@@ -70,7 +69,7 @@ pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
         };
         found.push(objection);
     }
-    // What is known to differ says more than what is unknown.
+    // A known difference says more than an unknown condition.
     found.sort_by_key(|objection| objection.reason == Reason::NotTold);
     if a.figure != b.figure {
         let about = "figure";
@@ -97,7 +96,7 @@ fn reason_of(kind: ConditionKind) -> Reason {
     }
 }
 
-/// What forbids to compare two figures of the same name.
+/// Why two figures of the same name may not be compared.
 fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
     let absent = |measure: &Measure| measure.absent.clone().unwrap_or_else(|| "measured".to_owned());
     match (&a.absent, &b.absent) {
@@ -142,7 +141,7 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
     }
 }
 
-/// Whether two classes may mean the same promise. A case known to lose commits is not compared with one not known to.
+/// True if two classes may promise the same. A case known to lose commits is not compared with one that is not.
 fn may_promise_the_same(one: DurabilityClass, other: DurabilityClass) -> bool {
     use DurabilityClass::{DeclaredStable, Flushed, NotApplicable, Unknown};
     let may_keep_all = |class| matches!(class, NotApplicable | Flushed | DeclaredStable | Unknown);
@@ -157,7 +156,6 @@ fn form_words(form: UnsyncedForm) -> &'static str {
     }
 }
 
-/// A medium in words.
 pub fn medium_word(medium: Medium) -> &'static str {
     match medium {
         Medium::Memory => "in memory",
@@ -166,7 +164,7 @@ pub fn medium_word(medium: Medium) -> &'static str {
     }
 }
 
-/// A reason in words, as a list of refusals has it.
+/// Title of a reason in a list of refusals.
 pub fn reason_title(reason: Reason) -> &'static str {
     match reason {
         Reason::OtherWorkload => "different workload",

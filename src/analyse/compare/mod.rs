@@ -1,10 +1,10 @@
 //! Measurements side by side: runs, probes, other people's output.
 //!
-//! Pure: sides in, findings out. A side is made by `from_run`, `from_probe` or `from_import`; `judge` says which figures may
-//! be compared with each other, `ratio` what their spread allows to conclude. Each side is compared with the one of the same
-//! name in the first argument, else against the first of the first argument that it has something comparable with; sides of
-//! the first argument against the first of them. Absent on purpose: a winner without an interval
-//! that holds what differs between runs; what contradicts a publication's own sentences.
+//! Pure: sides in, findings out. `from_run`, `from_probe` and `from_import` make sides; `judge` decides which figures
+//! may be compared, `ratio` what their spread allows to conclude. Each side is compared with the one of the same name
+//! in the first argument, else with the first side of the first argument that has something comparable; sides of the
+//! first argument are compared with its first side. Excluded on purpose: a winner without an interval that covers
+//! variation between runs, and contradicting a publication's own claims.
 
 pub(crate) mod answer;
 mod command;
@@ -28,7 +28,7 @@ use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, 
 use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;
 
-/// Holds sides against each other; the first is the reference.
+/// Compares all sides; the first is the reference.
 pub fn compare(sides: &[Side]) -> ComparisonFindings {
     let mut pairs = Vec::new();
     let mut tried: Vec<(usize, usize)> = Vec::new();
@@ -67,7 +67,7 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
     findings
 }
 
-/// Which sides a side may be compared with, the best first.
+/// Sides that a side may be compared with, best match first.
 fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
     let (side, first) = (&sides[place], sides[0].argument);
     if side.argument == first {
@@ -81,7 +81,7 @@ fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
     }
 }
 
-/// Measures of the same name at both, in the order of their families.
+/// Measures of the same name on both sides, in the order of their families.
 fn rows(side: &Side, reference: &Side) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for measure in side.measures.iter().filter(|measure| measure.absent.is_none()) {
@@ -107,7 +107,7 @@ fn rows(side: &Side, reference: &Side) -> Vec<Row> {
     rows
 }
 
-/// Where a family stands: PostgreSQL's own work first, then its WAL, then the rows of pg_test_fsync in their order.
+/// Sort key of a family: PostgreSQL's own work first, then its WAL, then the rows of pg_test_fsync in their order.
 fn family_rank(family: &str) -> usize {
     const ORDER: [&str; 9] = [
         "pgbench",
@@ -132,7 +132,7 @@ pub(crate) fn estimate(measure: &Measure) -> Estimate {
     Estimate::of(measure.value, measure.ends, trials)
 }
 
-/// The figures of two runs: an interval from two says less than the two.
+/// Figures of two runs, because an interval from two says less than the two figures.
 fn two_runs(measure: &Measure) -> Vec<f64> {
     match &measure.spread {
         Spread::Trials { means, .. } if means.len() == 2 => means.iter().map(|mean| mean.trial.mean).collect(),
@@ -152,7 +152,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
         label: side.label.clone(),
         origin: side.origin,
         medium,
-        // The one that leaves most to doubt; the first of those alike.
+        // The least certain durability; the first among equals.
         durability: durabilities.reduce(|one, other| if other.class > one.class { other } else { one }).cloned(),
         measures: measured().count(),
         facts: side.facts.clone(),
@@ -161,14 +161,14 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
     }
 }
 
-/// A letter, and a number from the 27th on.
+/// A letter, followed by a number from the 27th side on.
 fn mark(place: usize) -> String {
     let letter = char::from(b'A' + u8::try_from(place % 26).unwrap_or(0));
     let round = place / 26;
     if round == 0 { letter.to_string() } else { format!("{letter}{round}") }
 }
 
-/// Measures of which no other side has the subject.
+/// Measures whose subject no other side has.
 fn alone(sides: &[Side]) -> Vec<Alone> {
     let found = sides.iter().enumerate().map(|(place, side)| {
         let others = || sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, s)| &s.measures);
@@ -180,7 +180,7 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
-/// That two sides are not known to be of one class in what is compared; the reasons stand with the sides.
+/// Caveat that two sides are not known to be of one class in what is compared; the sides state the reasons.
 fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) -> Option<String> {
     let compared = |measure: &&Measure| {
         let key = measure.key();
@@ -205,7 +205,7 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) ->
     }
 }
 
-/// What holds for all ratios.
+/// Caveats that apply to all ratios.
 fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let rows = || pairs.iter().flat_map(|pair| &pair.rows);
     let compared = || rows().filter_map(|row| row.comparison.as_ref());
@@ -245,15 +245,15 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     found
 }
 
-/// Whether a reader who divides the two figures of a row gets another ratio than the one beside them.
+/// True if dividing the two figures of a row gives a different ratio from the one shown.
 fn is_no_quotient(row: &Row) -> bool {
     const SEEN: f64 = 0.02;
     let quotient = row.value.value / row.reference.value;
     row.comparison.as_ref().is_some_and(|comparison| (comparison.ratio / quotient).ln().abs() > SEEN)
 }
 
-/// Conditions that neither of two sides tells, of measures of the same name. A script that is only said to be the user's
-/// own may be any, unless both were imported together.
+/// Conditions that neither of two sides states, for measures of the same name. A script known only to be the user's own
+/// may be any script, unless both were imported together.
 fn untold(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
     const OWN: [&str; 3] = ["custom query", "custom script", "multiple scripts"];
     let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());

@@ -1,21 +1,22 @@
-//! The ratio of two figures with its interval, as far as their spread is known.
+//! Ratio of two figures with its interval, as far as their spread is known.
 //!
-//! Trials: `stats::ratio`. Two probes: each has an interval from its slices, laid off on the logarithm, so the half widths
-//! of the logarithms add as squares (G. Y. Zou, A. Donner, Statistics in Medicine 27 (2008) 1693: an interval of a
-//! difference from those of its parts); what differs between runs is not in it, so it names no winner. A figure that someone published without its spread gives a ratio and no interval:
-//! the spread of one machine says nothing of another's, so it is lent between the cases of one run alone.
+//! Trials: `stats::ratio`. Two probes: each has an interval from its slices on the logarithm, so the squares of the
+//! logarithms' half widths add up (G. Y. Zou, A. Donner, Statistics in Medicine 27 (2008) 1693: an interval of a
+//! difference from those of its parts); variation between runs is not covered, so no winner is named. A figure
+//! published without its spread gives a ratio without an interval: the spread of one machine says nothing about
+//! another, so spreads are borrowed only between the cases of one run.
 
 use super::findings::{Comparison, Method, Outcome};
 use super::side::{Measure, Spread};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use crate::units::significant;
 
-/// Added to the numbers of blocks of another run, so that none is taken for a common one.
+/// Offset added to the block numbers of another run, so that none of them match.
 const OTHER_RUN: u32 = 1 << 24;
-/// An interval that is narrower than this, relative, is none: its trials are alike to the last digit.
+/// A narrower relative interval is discarded: its trials agree to the last digit.
 const LEAST_WIDTH: f64 = 1e-9;
 
-/// `a` over `b`, the reference; `None` where either did nothing.
+/// `a` over `b`, the reference; `None` if either did no work.
 pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
     let plain = a.value / b.value;
     if !(plain.is_finite() && plain > 0.0) {
@@ -51,12 +52,11 @@ pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
     })
 }
 
-/// How, with its words.
+/// Method with its description.
 type How = (Method, String);
-/// A ratio and its interval; else why there is none.
+/// A ratio and its interval, or why there is none.
 type Found = Result<(f64, (f64, f64), How), How>;
 
-/// Why there is no interval.
 fn none(method: Method, why: &str) -> How {
     (method, format!("no interval: {why}"))
 }
@@ -85,7 +85,7 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
         .ok_or_else(|| none(Method::NoSpread, "fewer than three trials, or their variance is too high"))
 }
 
-/// Whether a figure has a spread of its own: between its trials, or between the slices of a single measurement.
+/// True if a figure has its own spread: between its trials, or between the slices of a single measurement.
 fn has_own(spread: &Spread) -> bool {
     match spread {
         Spread::Trials { means, slices, .. } => *slices || means.len() > 1,
@@ -93,7 +93,7 @@ fn has_own(spread: &Spread) -> bool {
     }
 }
 
-/// Why a percentile or maximum has no interval, with what the trials have alone.
+/// Why a percentile or maximum has no interval, with the values of single trials.
 fn together(a: &Measure, b: &Measure) -> String {
     let one = |measure: &Measure| match measure.spread {
         Spread::Together { trials, alone: Some((least, most)) } if trials > 1 => {
@@ -105,7 +105,7 @@ fn together(a: &Measure, b: &Measure) -> String {
     format!("operations of all trials merged ({} vs. {})", one(a), one(b))
 }
 
-/// From an interval of each side's own.
+/// Ratio from each side's own interval.
 fn from_own(a: &Measure, b: &Measure, plain: f64) -> Found {
     let half = |measure: &Measure| {
         let (low, high) = measure.ends?;

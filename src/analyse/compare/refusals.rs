@@ -1,4 +1,4 @@
-//! Everything that may not be compared between two sides, one entry for each reason.
+//! Everything that may not be compared between two sides, one entry per reason.
 
 use super::findings::{Reason, Refusal};
 use super::judge::{Objection, differing_conditions, objection, reason_title, same_in, weightiest_difference};
@@ -6,15 +6,14 @@ use super::mark;
 use super::side::{Measure, Side, by_key};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most values that an entry lists for one side.
+/// Most values listed for one side of an entry.
 const MOST_VALUES: usize = 6;
 
-/// An entry in the making.
 struct Entry {
     reason: Reason,
     about: String,
     sides: Vec<(usize, usize)>,
-    /// Values at each side.
+    /// Values on each side.
     values: BTreeMap<usize, BTreeSet<String>>,
     measures: BTreeSet<String>,
 }
@@ -28,7 +27,7 @@ pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<Refusal> {
     entries.into_iter().map(Entry::refusal).collect()
 }
 
-/// The same whichever of the two is named first.
+/// Adds the refusals between two sides; the result does not depend on their order.
 fn between(entries: &mut Vec<Entry>, sides: &[Side], places: (usize, usize)) {
     let (a, b) = (&sides[places.0], &sides[places.1]);
     for measure in &a.measures {
@@ -47,7 +46,7 @@ fn between(entries: &mut Vec<Entry>, sides: &[Side], places: (usize, usize)) {
     }
 }
 
-/// The figures of a side that differ from one of the same subject in the fewest conditions.
+/// Figures of a side with the same subject and the fewest differing conditions.
 fn nearest<'a>(measure: &Measure, side: &'a Side) -> Vec<&'a Measure> {
     let others = side.measures.iter().filter(|other| other.subject() == measure.subject());
     let ranked: Vec<(usize, &Measure)> =
@@ -85,7 +84,7 @@ impl Entry {
     }
 }
 
-/// Values in the order of their numbers, where they are numbers.
+/// Values in numeric order if they are numbers.
 fn listed(values: &BTreeSet<String>) -> String {
     let mut sorted: Vec<&String> = values.iter().collect();
     let number = |text: &str| text.split(' ').next().and_then(|first| first.parse::<f64>().ok());

@@ -1,32 +1,30 @@
-//! One side of a comparison: what was measured, under which conditions, and what is known of the place.
+//! One side of a comparison: what was measured, under which conditions, and what is known about the system.
 
 use crate::analyse::findings::Durability;
 use crate::stats::ratio::BlockMean;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One side: the cases of an argument that share everything but their workload.
+/// One side: the cases of an argument that share everything except their workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// Which argument it comes from, from 0.
+    /// Index of the argument it comes from.
     pub argument: usize,
-    /// What it is called: `results/x:ext4`.
+    /// Display name: `results/x:ext4`.
     pub label: String,
-    /// Its name within the argument; empty for an argument that is one side.
+    /// Name within the argument; empty if the argument is a single side.
     pub name: String,
-    /// Whose measurement it is.
     pub origin: Origin,
-    /// What is known, by dotted key: `stack.filesystem` -> `ext4`.
+    /// Known facts by dotted key: `stack.filesystem` -> `ext4`.
     pub facts: BTreeMap<String, String>,
-    /// What was measured.
     pub measures: Vec<Measure>,
-    /// What a reader should know.
+    /// What to know about this side.
     pub caveats: Vec<String>,
-    /// Outputs that say nothing of a workload and are not compared: `iostat -x`.
+    /// Outputs without information about a workload, which are not compared: `iostat -x`.
     pub left_out: Vec<String>,
 }
 
-/// Values by key, both in the order in which they come.
+/// Groups values by key; keys and values keep their order.
 pub(crate) fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
@@ -38,144 +36,141 @@ pub(crate) fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -
     groups
 }
 
-/// Whose measurement a side is.
+/// Source of a side's measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// Trials of a run of this program.
+    /// Trials of a pgstrata run.
     Run,
-    /// A probe of this program.
+    /// A pgstrata probe.
     Probe,
-    /// Imported: someone else's output.
+    /// Imported output of another tool.
     Imported,
 }
 
-/// One figure with everything that decides what it may be compared with.
+/// One figure with everything that decides which figures it may be compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measure {
-    /// What was run: `pgbench`, `pg_test_fsync/one write`, `wal`.
+    /// Benchmark: `pgbench`, `pg_test_fsync/one write`, `wal`.
     pub family: String,
-    /// Under which conditions; two measures of a family have the same kinds in the same order.
+    /// Conditions of the measurement; measures of one family have the same kinds in the same order.
     pub conditions: Vec<Condition>,
-    /// What of it: `tps`, `latency`, `fdatasync`.
+    /// Item within the benchmark: `tps`, `latency`, `fdatasync`.
     pub item: String,
-    /// Which figure of that.
+    /// Kind of figure.
     pub figure: Figure,
-    /// Its unit, as the tool prints it: `tps`, `ops/sec`, `ms`.
+    /// Unit as printed by the tool: `tps`, `ops/sec`, `ms`.
     pub unit: String,
-    /// The figure.
     pub value: f64,
-    /// Ends of its 95 % interval.
+    /// Ends of the 95 % interval.
     pub ends: Option<(f64, f64)>,
-    /// What its spread is known from.
+    /// Source of its spread.
     pub spread: Spread,
-    /// What an operation survives; `None` where nothing has to survive (reads, writes without a sync).
+    /// What an operation survives; `None` if nothing has to survive (reads, unsynced writes).
     pub durability: Option<Durability>,
-    /// Where what was written lay.
+    /// Storage of the data written.
     pub medium: Medium,
-    /// Where what was read lay; unknown where nothing was.
+    /// Storage of the data read; unknown if nothing was read.
     pub data: Medium,
-    /// Why there is no figure: the tool could not do it there. The value means nothing then.
+    /// Why there is no figure: the tool could not run the test there. The value is then meaningless.
     pub absent: Option<String>,
-    /// Why the figure is no measure: a sync failed.
+    /// Why the figure is not valid: a sync failed.
     pub failure: Option<String>,
-    /// Whether it was measured on an emulated CPU.
+    /// True if measured on an emulated CPU.
     pub emulated: bool,
-    /// For the row of pg_test_fsync without a sync: which form of the test it was.
+    /// For pg_test_fsync's row without a sync: the form of the test.
     pub unsynced_form: Option<UnsyncedForm>,
 }
 
-/// A condition of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Which.
     pub kind: ConditionKind,
-    /// Its value in words; `None` where it is not told.
+    /// `None` if unknown.
     pub value: Option<String>,
-    /// Whether it is part of the measure's name; else only other values of it are told.
+    /// True if part of the measure's name; otherwise only unusual values are shown.
     pub named: bool,
 }
 
-/// Conditions, those that weigh most first.
+/// Conditions in descending order of importance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionKind {
-    /// Script of pgbench.
+    /// pgbench script.
     Workload,
-    /// Scale of pgbench's data.
+    /// pgbench scale factor.
     Scale,
-    /// Clients at the same time.
+    /// Concurrent clients.
     Clients,
     /// Size of one write.
     WriteSize,
-    /// Protocol of queries.
+    /// Query protocol.
     QueryMode,
-    /// Transactions a second aimed at.
+    /// Target rate, transactions per second.
     RateLimit,
-    /// Whether the time to connect is in the figure.
+    /// Whether the figure includes the connection time.
     Connecting,
 }
 
-/// Which figure of an item.
+/// Kind of figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Figure {
-    /// Operations a second: more is better.
+    /// Operations per second; more is better.
     Rate,
-    /// A mean time: less is better.
+    /// Mean time; less is better.
     Mean,
-    /// A percentile of times, in words: `p99`, `max`.
+    /// A percentile of times, by name: `p99`, `max`.
     Percentile(String),
 }
 
-/// What the spread of a figure is known from.
+/// Source of a figure's spread.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Spread {
-    /// Trials; blocks are common to the measures of one run.
+    /// Trials; the measures of one run have blocks in common.
     Trials {
-        /// Which run.
+        /// Id of the run.
         run: String,
-        /// The trials.
+        /// One mean per trial.
         means: Vec<BlockMean>,
-        /// Whether a single one of them has slices, which are its replicates.
+        /// True if there is a single trial and its slices are its replicates.
         slices: bool,
     },
     /// A percentile of the operations of all trials together.
     Together {
-        /// How many trials.
+        /// Number of trials.
         trials: usize,
-        /// The least and the greatest that one of them has alone, where that is known.
+        /// Smallest and largest value of a single trial, if known.
         alone: Option<(f64, f64)>,
     },
     /// A single figure.
     None,
 }
 
-/// Where data lie.
+/// Kind of storage that data are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Medium {
-    /// In memory.
+    /// Memory.
     Memory,
-    /// On a device.
+    /// A device.
     Disk,
-    /// It is not told.
+    /// Unknown.
     Unknown,
 }
 
-/// Forms of the test of pg_test_fsync without a sync: until 13 it opened and closed the file for each write.
+/// Forms of pg_test_fsync's test without a sync: until version 13 it opened and closed the file for each write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsyncedForm {
     /// Opens and closes the file for each write.
     OpensEachTime,
     /// Keeps the file open.
     KeepsOpen,
-    /// The version does not tell.
+    /// The version is not known precisely enough.
     Unknown,
 }
 
 impl UnsyncedForm {
-    /// The form by the version as an output tells it (`9.3 or 9.4`, `11 or newer`), else as somebody told it (`11, by the
-    /// name of the host`). The change came with 14: the source of 13.9 opens the file for each write, that of 14.10 does
-    /// not. Where the version is a lower bound below that, it is not known.
+    /// Derives the form from the version as an output shows it (`9.3 or 9.4`, `11 or newer`), else as somebody stated
+    /// it (`11, by the name of the host`). Version 14 changed the test: the source of 13.9 opens the file for each
+    /// write, that of 14.10 does not. If the version is only a lower bound below 14, the form is unknown.
     pub fn of(printed: Option<&str>, told: Option<&str>) -> UnsyncedForm {
         let told = told.map(|version| version.split(',').next().unwrap_or(version));
         match UnsyncedForm::of_version(printed) {
@@ -203,7 +198,7 @@ impl UnsyncedForm {
 }
 
 impl Measure {
-    /// A figure of unknown spread, durability and place.
+    /// A figure whose spread, durability and storage are unknown.
     pub fn new(family: &str, conditions: Vec<Condition>, item: &str, figure: Figure, unit: &str, value: f64) -> Self {
         Measure {
             family: family.to_owned(),
@@ -224,7 +219,7 @@ impl Measure {
         }
     }
 
-    /// What it is called: `pgbench/tpcb-like/scale 100/clients 4/tps`.
+    /// Full name: `pgbench/tpcb-like/scale 100/clients 4/tps`.
     pub fn key(&self) -> String {
         let conditions = self.conditions.iter().filter_map(Condition::words);
         let figure = match &self.figure {
@@ -235,12 +230,12 @@ impl Measure {
         [self.family.clone()].into_iter().chain(conditions).chain([figure]).collect::<Vec<_>>().join("/")
     }
 
-    /// What it speaks of, whatever the conditions.
+    /// Family and item, without conditions.
     pub fn subject(&self) -> (&str, &str) {
         (&self.family, &self.item)
     }
 
-    /// Whether more of it is better.
+    /// True if higher is better.
     pub fn more_is_better(&self) -> bool {
         self.figure == Figure::Rate
     }
@@ -252,13 +247,13 @@ impl Condition {
         Condition { kind, value, named: true }
     }
 
-    /// A condition that is told only where it differs from `usual`.
+    /// A condition that is shown only if it differs from `usual`.
     pub fn usual(kind: ConditionKind, value: Option<String>, usual: &str) -> Condition {
         let named = value.as_deref().is_some_and(|value| value != usual);
         Condition { kind, value, named }
     }
 
-    /// As it stands in a measure's name.
+    /// Form used in a measure's name.
     fn words(&self) -> Option<String> {
         let value = self.value.as_ref().filter(|_| self.named)?;
         Some(match self.kind {
@@ -271,7 +266,6 @@ impl Condition {
 }
 
 impl ConditionKind {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             ConditionKind::Workload => "workload",

@@ -1,4 +1,4 @@
-//! What figures without repeats may claim: the one rule, for `compare`, for the shelf, and for the help of both.
+//! What figures without repeats may claim: one rule for `compare`, the shelf, and the help of both.
 
 /// The rule, in lines for a help text.
 pub const RULE: [&str; 3] = [
@@ -7,14 +7,14 @@ pub const RULE: [&str; 3] = [
     "machines (2.7) and shows the direction; on a busy machine no ratio does.",
 ];
 
-/// Beyond the scatter between runs on idle machines that is known. Published: the same test on the same server twice, 62.0k and 170.2k
-/// (2.7 times) with another layout; one test by two tools on the same servers, 1.5 to 2.6 times.
+/// Ratio beyond the known scatter between runs on idle machines. Published: the same test on the same server twice,
+/// 62.0k and 170.2k (2.7 times) with another layout; one test by two tools on the same servers, 1.5 to 2.6 times.
 const BEYOND_KNOWN_SCATTER: f64 = 3.0;
 
-/// What is said of such a ratio.
+/// Description of such a ratio.
 pub const POINTS: &str = "more than the known scatter between runs on idle machines";
 
-/// Whether a ratio of the rates of two single runs points a way, whichever of the two is the larger.
+/// True if a ratio of two single runs' rates shows a direction, regardless of which is larger.
 pub fn points_a_way(ratio: f64) -> bool {
     ratio.is_finite() && ratio > 0.0 && ratio.ln().abs() >= BEYOND_KNOWN_SCATTER.ln()
 }

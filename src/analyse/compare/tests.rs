@@ -267,7 +267,7 @@ fn a_ratio_that_is_not_the_one_of_the_figures_beside_it_is_explained() {
         let found = two(of(&[100.0, 101.0, 99.0]), of(means));
         found.caveats.iter().any(|caveat| caveat.contains("not the quotient of the two means beside it"))
     };
-    // The fourth block is in one of the two only.
+    // Only one of the two has the fourth block.
     assert!(explained(&[150.0, 151.0, 152.0, 1900.0]) && !explained(&[150.0, 151.0, 149.0]));
 }
 
@@ -384,7 +384,7 @@ fn two_probes_compare_by_their_slices() {
     assert!(outcomes.into_iter().all(|outcome| outcome == Outcome::Undecided));
 }
 
-/// Rounds of a folder on a machine that slows down from round to round; `faster` is the folder's own.
+/// Rounds of a folder on a machine that slows down from round to round; `faster` is the folder's own factor.
 fn rounds(faster: f64, jitter: [f64; 3]) -> Vec<crate::record::probe::ProbeRecord> {
     let drift = [3000.0, 1500.0, 500.0];
     let round = |(drift, jitter): (f64, f64)| {

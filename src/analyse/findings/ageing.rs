@@ -1,40 +1,38 @@
-//! How figures follow the ageing of a stack.
+//! How figures change as a stack ages.
 
 use crate::analyse::findings::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// One figure of one stack and workload over an amount of ageing.
+/// One figure of a stack and workload by amount of ageing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ageing {
-    /// Stack, workload and what else the cases have in common.
+    /// Stack, workload and other axes that the cases share.
     pub name: String,
     /// `age.rewrite`, `age.pgbench`, `age.churn`, `age.fill`.
     pub axis: String,
-    /// What the amount is: `times overwritten (page rewrite)`.
+    /// Meaning of the amount: `times overwritten (page rewrite)`.
     pub amount: String,
     /// `extents per GiB`, `scan`.
     pub figure: String,
-    /// Unit of the figure.
     pub unit: String,
-    /// In the order of the amounts.
+    /// In ascending order of amount.
     pub points: Vec<AgeingPoint>,
-    /// Relative change for each unit of the amount: 0.02 for 2 % more. Of the ratio to the control where each point has one.
+    /// Relative change per unit of the amount, 0.02 for 2 % more; of the ratio to the control if every point has one.
     pub slope: Option<Estimate>,
-    /// The same in a sentence, with whether it is steady.
+    /// The slope in words, and whether the figure is steady.
     pub sentence: String,
 }
 
-/// A figure after an amount of ageing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgeingPoint {
-    /// The amount: times, or percent.
+    /// Amount of ageing: repetitions, or percent.
     pub x: f64,
     /// On the aged filesystem.
     pub aged: Option<Estimate>,
-    /// The control: the same cluster on a fresh filesystem.
+    /// Control: the same cluster on a fresh filesystem.
     pub fresh: Option<Estimate>,
     /// Aged over fresh, block by block.
     pub ratio: Option<Estimate>,
-    /// Whether the ratio's interval leaves out 1, and the ratio is at least 1 % off.
+    /// True if the ratio's interval excludes 1 and the ratio differs from 1 by at least 1 %.
     pub told_apart: Option<bool>,
 }

@@ -3,50 +3,48 @@
 use crate::analyse::findings::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// What the searches of a case say: one in each trial.
+/// Result of the capacity searches of a case, one per trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// Operations slower than this count as late, from when they were due, microseconds.
+    /// Operations slower than this, measured from when they were due, count as late; microseconds.
     pub limit_us: u64,
     /// Unit of the rates.
     pub unit: String,
     pub searches: u32,
-    /// Rate at which half of the steps pass, over trials; for comparing cases.
+    /// Rate at which half of the steps pass, over trials; used to compare cases.
     pub about: Option<Estimate>,
-    /// Highest rate that passed three times in a row in every search; a promise.
+    /// Highest rate that passed three times in a row in every search.
     pub holds: Option<f64>,
-    /// The promise, or why there is none, in words.
+    /// `holds` in words, or why there is none.
     pub sentence: String,
-    /// Operations a second without a limit (the closed loop of the warm-up), mean over trials.
+    /// Operations per second without a limit (closed loop of the warm-up), mean over trials.
     pub peak: f64,
-    /// Every step, trial by trial.
+    /// Every step of every trial, in order.
     pub steps: Vec<CapacityStep>,
 }
 
-/// One rate that was tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapacityStep {
     pub trial: u32,
-    /// From 1.
+    /// Counted from 1.
     pub step: u32,
-    /// Operations a second that were to be sent.
+    /// Target rate, operations per second.
     pub rate: f64,
-    /// Operations due.
     pub due: u64,
     pub done: u64,
     pub failed: u64,
-    /// Skipped, being later than the limit already.
+    /// Skipped because they were already later than the limit.
     pub skipped: u64,
-    /// Done, later than the limit.
+    /// Completed later than the limit.
     pub late: u64,
-    /// Share of those due that were late, skipped or failed, 0 to 1.
+    /// Share of due operations that were late, skipped or failed, 0 to 1.
     pub late_share: f64,
-    /// 99th percentile of those due, microseconds; `None` where it lies among the skipped ones.
+    /// 99th percentile of due operations, microseconds; `None` if it falls among the skipped ones.
     pub p99_us: Option<u64>,
-    /// Seconds in which operations were due and none was done.
+    /// Seconds in which operations were due but none completed.
     pub silent_s: u64,
-    /// Mean time by which the driver began an operation late by itself, microseconds.
+    /// Mean delay added by the driver before starting an operation, microseconds.
     pub driver_lag_us_mean: f64,
-    /// Why it did not pass; `None` where it did.
+    /// Why the step failed; `None` if it passed.
     pub failed_by: Option<String>,
 }

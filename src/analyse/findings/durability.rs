@@ -1,31 +1,31 @@
-//! What commits of a case survive: classes, and what follows from a promise alone.
+//! Durability of a case's commits: classes, and the class that follows from a promise alone.
 
 use crate::record::claim::{Claim, Promise};
 use serde::{Deserialize, Serialize};
 
-/// What a commit costs a case when the power goes, as far as facts read back can tell; ordered from what is known to be
-/// safe over what may be to what is known not to be.
+/// What a power cut costs a commit, as far as facts that were read back can show; ordered from known to be safe, over
+/// possibly safe, to known not to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityClass {
-    /// The workload only reads: no commit of its own could be lost.
+    /// The workload only reads: it has no commits to lose.
     NotApplicable,
-    /// Flushes, or FUA writes, of the commits pass every level that can be seen.
+    /// Flushes or FUA writes of the commits pass every visible level.
     Flushed,
-    /// The lowest device declares that it needs no flushes; its word is all there is.
+    /// The lowest device declares that it needs no flushes; there is no other evidence.
     DeclaredStable,
-    /// The facts don't tell.
+    /// The facts do not decide.
     Unknown,
-    /// Commits are acknowledged before they are written (synchronous_commit=off): a known window of loss.
+    /// Commits are acknowledged before they are written (synchronous_commit=off): bounded loss.
     Delayed,
     /// A page torn by a power cut cannot be repaired (full_page_writes=off).
     MayTear,
-    /// Nothing survives, or nothing is forced out: tmpfs, ramfs, fsync=off, nobarrier.
+    /// Nothing survives, or nothing is flushed: tmpfs, ramfs, fsync=off, nobarrier.
     Volatile,
 }
 
 impl DurabilityClass {
-    /// All of them, in the order in which they are shown.
+    /// In display order.
     pub const ALL: [DurabilityClass; 7] = [
         DurabilityClass::NotApplicable,
         DurabilityClass::Flushed,
@@ -37,16 +37,15 @@ impl DurabilityClass {
     ];
 }
 
-/// A class and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Durability {
     pub class: DurabilityClass,
-    /// Why, with the fact: "mount option barrier=0", "0.98 flushes per commit seen on vda".
+    /// Includes the fact: "mount option barrier=0", "0.98 flushes per commit seen on vda".
     pub reason: String,
-    /// Of *may tear*: the class that it would have with full pages. Cases are ranked only with their like in both.
+    /// For *may tear*: the class with full-page writes on. Cases are ranked together only if both classes match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<DurabilityClass>,
-    /// What hides the storage below the devices that can be seen: "vda is a virtual disk: nothing below it is visible".
+    /// What hides the storage below the visible devices: "vda is a virtual disk: nothing below it is visible".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sight_ends: Vec<String>,
 }
@@ -58,8 +57,8 @@ impl Durability {
     }
 }
 
-/// The class of a commit that somebody on its way claims this of, whatever was counted; `None` where the claim is said,
-/// but changes no class.
+/// Class of a commit for which a layer makes this claim, regardless of counts; `None` if the claim is reported but does
+/// not affect the class.
 #[must_use]
 pub fn class(claim: Claim) -> Option<DurabilityClass> {
     match claim {
@@ -72,13 +71,13 @@ pub fn class(claim: Claim) -> Option<DurabilityClass> {
     }
 }
 
-/// What follows from a promise alone.
+/// Durability that follows from a promise alone.
 #[must_use]
 pub fn by_promise(promise: &Promise) -> Durability {
     Durability::of(class(promise.claim).unwrap_or(DurabilityClass::Unknown), promise.to_string())
 }
 
-/// What holds for every lowest device that is one of software, in runs and probes alike.
+/// Applies to every lowest device that is a software device, in runs and probes alike.
 #[must_use]
 pub(crate) fn virtual_disk(name: &str) -> String {
     format!("{name} is a virtual disk: nothing below it is visible")
@@ -88,7 +87,7 @@ pub(crate) fn unknown(reason: &str) -> Durability {
     Durability::of(DurabilityClass::Unknown, reason)
 }
 
-/// What a class is called.
+/// Display name of a class.
 #[must_use]
 pub fn class_word(class: DurabilityClass) -> &'static str {
     match class {

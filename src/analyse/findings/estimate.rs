@@ -1,49 +1,48 @@
-//! A figure with its interval.
+//! Figures with 95 % intervals.
 
 use crate::stats::geometric;
 use crate::stats::interval::{MeanInterval, TrialMean, mean_over_trials};
 use crate::stats::ratio::{BlockMean, Ratio};
 use serde::{Deserialize, Serialize};
 
-/// A figure with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: f64,
-    /// Lower end of the interval; `None` where the data do not allow one.
+    /// `None` if the data do not allow an interval.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// The least and the most of two values, which are too few for an interval.
+    /// Smallest and largest of two values, which are too few for an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(f64, f64)>,
-    /// Trials that it rests on.
+    /// Trials that it is based on.
     pub trials: u32,
 }
 
-/// An interval with an end further than this factor from its figure is not worth its digits.
+/// An interval whose end is further than this factor from the figure is too wide to be useful.
 pub const BEYOND_USE: f64 = 10.0;
 
 impl Estimate {
-    /// Whether its interval is too wide to say anything.
+    /// True if the interval is too wide to be useful.
     #[must_use]
     pub fn is_beyond_use(&self) -> bool {
         let far = |one: f64, other: f64| other > 0.0 && one > BEYOND_USE * other;
         self.high.is_some_and(|high| far(high, self.value)) || self.low.is_some_and(|low| far(self.value, low))
     }
 
-    /// A value with the ends of its interval, where it has one.
+    /// A value with the ends of its interval, if there is one.
     #[must_use]
     pub fn of(value: f64, ends: Option<(f64, f64)>, trials: usize) -> Estimate {
         let trials = u32::try_from(trials).unwrap_or(u32::MAX);
         Estimate { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), range: None, trials }
     }
 
-    /// A ratio that rests on so many trials, or blocks.
+    /// A ratio based on this many trials or blocks.
     #[must_use]
     pub fn of_ratio(ratio: &Ratio, trials: usize) -> Estimate {
         Estimate { range: ratio.range, ..Estimate::of(ratio.value, ratio.interval, trials) }
     }
 
-    /// The same figure on another scale, which must not fall.
+    /// Applies a non-decreasing scale to the figure and its interval.
     #[must_use]
     pub fn map(self, scale: impl Fn(f64) -> f64) -> Estimate {
         let (low, high) = (self.low.map(&scale), self.high.map(&scale));
@@ -52,7 +51,6 @@ impl Estimate {
     }
 }
 
-/// A figure of these trials.
 fn with_range(found: MeanInterval, trials: &[BlockMean]) -> Estimate {
     let range = match trials {
         [one, other] => Some((one.trial.mean.min(other.trial.mean), one.trial.mean.max(other.trial.mean))),
@@ -61,7 +59,7 @@ fn with_range(found: MeanInterval, trials: &[BlockMean]) -> Estimate {
     Estimate { range, ..Estimate::of(found.mean, found.ends, trials.len()) }
 }
 
-/// Mean of a figure of each trial that spreads by factors.
+/// Geometric mean of a figure that varies by factors between trials.
 #[must_use]
 pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
     let plain: Vec<f64> = values.iter().map(|value| value.trial.mean).collect();
@@ -69,7 +67,7 @@ pub fn over_trials(values: &[BlockMean]) -> Option<Estimate> {
     Some(with_range(found, values))
 }
 
-/// Mean rate over trials with its interval.
+/// Mean rate over trials, with its interval.
 #[must_use]
 pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
     let trials: Vec<TrialMean> = rates.iter().map(|rate| rate.trial).collect();
@@ -77,7 +75,7 @@ pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
     Some(with_range(found, rates))
 }
 
-/// An interval of a share on the logarithm may reach beyond the whole.
+/// Caps a share: its interval is computed on the logarithm and may exceed the whole.
 #[must_use]
 pub fn at_most(whole: f64, share: Estimate) -> Estimate {
     share.map(|value| value.min(whole))

@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A trial whose stack had no room left: a result, with figures up to then where there are some.
+/// A trial that ran out of space: a valid result, with figures up to that point if there are any.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FullFinding {
     pub case: String,
     pub trial: u32,
-    /// What was being done: "measuring".
+    /// Step in progress: "measuring".
     pub step: String,
-    /// Until the first refusal, from the first operation on, seconds; without figures from the beginning of the step on.
+    /// Seconds from the first operation to the first refusal; without figures, from the beginning of the step.
     pub after_s: f64,
-    /// The first refusal in the words of the server or of the tool.
+    /// Message of the first refusal, from the server or the tool.
     pub reason: String,
-    /// Share of the filesystem of the data that was used, 0 to 1, as df counts it.
+    /// Used share of the data filesystem, 0 to 1, as counted by df.
     pub used: Option<f64>,
     /// Last lines of the server's log; empty without a server.
     pub server_log: String,
-    /// Whether it has figures.
+    /// True if the trial has figures.
     pub is_measured: bool,
 }

@@ -1,4 +1,5 @@
-//! What analysis concludes: the one thing that renderers see. Also what `--json` prints, so names are for the reader.
+//! Results of the analysis: the only input of the renderers, and the document that `--json` prints, so names are chosen
+//! for readers.
 
 mod ageing;
 mod backend_time;
@@ -19,7 +20,7 @@ mod snapshots;
 mod stage;
 pub(crate) mod window;
 
-// What was read back stands in findings as it was recorded; renderers know these types by this name only.
+// Facts that were read back appear in findings as recorded; renderers know these types only under this name.
 pub use crate::record::built::StackFacts;
 pub use crate::record::case::TrialKey;
 pub use crate::record::counts::StatementFigures;
@@ -52,53 +53,50 @@ pub use window::{CaseWindow, CheckpointFinding, PagesWritten, Phase, Trend, Tria
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of this document. 1: the first.
+/// Version of this document; 1 is the first.
 pub const FORMAT: u32 = 1;
 
-/// Everything that is concluded from one run.
+/// Everything concluded from one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
-    /// [`FORMAT`].
     pub format: u32,
-    /// What the run was.
     pub run: RunSummary,
-    /// The answer in one paragraph: the parts of `answer`.
+    /// The answer in one paragraph, joined from the parts of `answer`.
     pub headline: String,
-    /// The same in parts, for pages.
+    /// The same in parts, for HTML pages.
     pub answer: Answer,
-    /// The machines, in the order in which the run came to them; one, unless it was resumed elsewhere.
+    /// Machines in the order in which the run used them; more than one only if it was resumed elsewhere.
     pub machines: Vec<MachineFinding>,
-    /// Rankings, the most important first.
+    /// Most important first.
     pub rankings: Vec<Ranking>,
-    /// Figures over the ageing of stacks, where it varies.
+    /// Figures by amount of ageing, if the run varies it.
     #[serde(default)]
     pub ageing: Vec<Ageing>,
     /// Drives that were brought to their steady state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drives: Vec<DriveFinding>,
-    /// What a power cut would cost, where that was asked for: one for each stack with one server.
+    /// Cost of a power cut, if requested: one entry per stack with a server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub power_cuts: Vec<PowerCut>,
-    /// One for each case, in the plan's order.
+    /// One per case, in the plan's order.
     pub cases: Vec<CaseFinding>,
-    /// Trials that were measured, with their series.
+    /// Measured trials with their series.
     pub trials: Vec<TrialFinding>,
-    /// Of trials that were measured twice because others disturbed them: the one that does not count.
+    /// For trials repeated because of a disturbance: the attempt that does not count.
     #[serde(default)]
     pub set_aside: Vec<SetAside>,
-    /// Trials whose stack filled up.
     #[serde(default)]
     pub full: Vec<FullFinding>,
-    /// Everything that was not run or not finished, and why.
+    /// Everything not run or not finished, with the reason.
     pub not_run: Vec<NotRun>,
-    /// What a reader should know before believing a figure, of the run and of all its cases, the most important first.
+    /// What to know before trusting a figure of the run or of any case, most important first.
     pub cautions: Vec<Caution>,
 }
 
-/// The answer of a run: what was asked, what came out, what to know beside it.
+/// Answer of a run: the question, the result, and remarks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What was compared where: "On this machine (tpcb, clients=16)"; empty where nothing was measured.
+    /// What was compared and where: "On this machine (tpcb, clients=16)"; empty if nothing was measured.
     pub question: String,
     /// One sentence.
     pub answer: String,
@@ -106,462 +104,448 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
-/// Something that a reader should know before believing a figure.
+/// Something to know before trusting a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Caution {
-    /// What: "the data (308 to 313 MiB) fit into memory: reads came from the page cache".
+    /// For example "the data (308 to 313 MiB) fit into memory: reads came from the page cache".
     pub text: String,
-    /// Ids of the cases that it holds for; empty = the run as a whole.
+    /// Ids of the affected cases; empty for the run as a whole.
     pub cases: Vec<String>,
-    /// What these cases have in common, where they are all there are of it: "all cases", "all cases with a server".
+    /// Name for exactly these cases, if there is one: "all cases", "all cases with a server".
     pub scope: Option<String>,
 }
 
-/// The run in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     pub id: String,
     pub name: String,
-    /// When it began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub started: String,
-    /// Version of pgstrata that measured.
+    /// Version of pgstrata that took the measurements.
     pub measured_by: String,
-    /// Version of pgstrata that analysed.
+    /// Version of pgstrata that did the analysis.
     pub analysed_by: String,
-    /// Seed of the order.
+    /// Seed of the execution order.
     pub seed: u64,
     pub blocks: u32,
-    /// Where the plan's blocks were spread over machines: which of them these are, and where they come from.
+    /// For blocks spread over machines: which blocks these are, and which machines they come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_held: Option<String>,
-    /// Trials planned, measured, not run, still to do.
+    /// Planned trials: those measured, not run and still to do.
     pub trials_planned: u32,
     pub trials_measured: u32,
-    /// Not run.
     pub trials_not_run: u32,
-    /// Of those measured: beside other programs or guests that took more of the CPUs than a quiet machine's.
+    /// Measured trials during which other programs or guests took more CPU time than on a quiet machine.
     pub trials_disturbed: u32,
-    /// Share of the wall time in which a workload was measured, 0 to 1; `None` for a run without an end.
+    /// Share of the wall time spent measuring a workload, 0 to 1; `None` while the run has not ended.
     pub measured_share: Option<f64>,
-    /// The plan as it was given.
+    /// The plan as given by the user.
     pub plan: String,
-    /// What the baseline has in its axes.
+    /// Axis values of the baseline.
     pub baseline: BTreeMap<String, String>,
-    /// What it was merged from and what was left out, where it was.
+    /// Sources of a merged run and what was left out of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merge: Option<MergeRecord>,
 }
 
-/// A machine with what ran on it.
+/// A machine and what ran on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineFinding {
     pub host: HostFacts,
-    /// The trials that ran on it, those without figures included, in the run's order.
+    /// Trials that ran on it, including those without figures, in the run's order.
     pub trials: Vec<TrialKey>,
 }
 
-/// One case over its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseFinding {
     pub id: String,
-    /// Where it lies in the matrix.
+    /// Position in the matrix.
     pub axes: BTreeMap<String, String>,
     pub workload_kind: String,
-    /// Operations a second that its clients kept to; `None` for a closed loop, where each client sends the next one when
-    /// the last is done: its latencies are service times.
+    /// Target rate of the clients, operations per second; `None` for a closed loop, where each client sends the next
+    /// operation when the last is done, so latencies are service times.
     pub fixed_rate: Option<f64>,
     /// Operations slower than this count as late, microseconds.
     pub latency_limit_us: Option<u64>,
-    /// Share of the operations whose latency was logged, where it was not all: percentiles are of these, counts of all.
+    /// Share of operations whose latency was logged, if not all: percentiles cover only these, counts cover all.
     pub log_sample: Option<f64>,
     pub trials: u32,
-    /// Durability and its reason.
     pub durability: Durability,
-    /// What a power cut would cost, where that was asked for.
+    /// Cost of a power cut, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What was measured, the main one first.
+    /// The main one first.
     pub measures: Vec<MeasureFinding>,
-    /// The highest rate within a latency limit, where that was searched for.
+    /// Highest rate within a latency limit, if searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
-    /// What its trials did once, in order, where they did.
+    /// One-off work in its trials, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFinding>,
-    /// What snapshots did to its load, where it makes them.
+    /// Effect of snapshots on the load, if the case makes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<SnapshotFinding>,
-    /// Steadiness of the seconds of all trials.
+    /// Steadiness over the seconds of all trials.
     pub steadiness: Option<Steadiness>,
-    /// What one commit was at each layer.
+    /// Cost of one commit at each layer.
     pub strata: Option<Strata>,
     pub backend_time: Option<BackendTime>,
-    /// Where the data fit, at the largest trial.
+    /// Where the data fit, in the largest trial.
     pub fits: Option<Fits>,
-    /// Size of the database, bytes, at the largest trial.
+    /// Size of the database in the largest trial, bytes.
     pub database_bytes: Option<u64>,
-    /// Mean latency of statements, over trials.
+    /// Mean statement latencies over trials.
     pub statements: Vec<StatementFigures>,
-    /// What its windows held, where it has a server.
+    /// Contents of the measured windows, for a case with a server.
     pub window: Option<CaseWindow>,
-    /// The probe's rows, where the case measured synced writes without a server.
+    /// Probe rows, if the case measured synced writes without a server.
     pub synced: Option<Synced>,
-    /// What a reader should know, in this case's own figures: "the CPUs were 97 % busy".
+    /// What to know about this case, with its own figures: "the CPUs were 97 % busy".
     pub cautions: Vec<String>,
 }
 
-/// What the probes of a case's trials say together.
+/// Probe results of a case over all its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Synced {
-    /// How believable: each credibility that a trial came to.
+    /// Each distinct credibility that a trial arrived at.
     pub credibility: Vec<SyncedCredibility>,
-    /// The rows, in the order of the probe.
+    /// In the probe's order.
     pub rows: Vec<SyncedRow>,
 }
 
-/// A credibility that some trials came to.
+/// A credibility shared by some trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyncedCredibility {
     pub kind: CredibilityKind,
-    /// Why, in the words of the first of them.
+    /// Reason, taken from the first affected trial.
     pub reason: String,
     pub trials: u32,
 }
 
-/// A row of the probe, over trials.
+/// A probe row over all trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyncedRow {
-    /// Which part of the probe's table.
+    /// Section of the probe's table.
     pub family: Family,
-    /// As the probe calls it.
+    /// The probe's label for the row.
     pub label: String,
-    /// Operations a second.
+    /// Operations per second.
     pub rate: Option<Estimate>,
-    /// Why there is none.
+    /// Why there is no rate.
     pub unavailable: Option<String>,
-    /// Latencies of the first trial.
+    /// From the first trial.
     pub latency: Option<LatencyFinding>,
-    /// What the device that the filesystem stands on did for an operation of the first trial.
+    /// Work per operation of the first trial at the device below the filesystem.
     pub device_work: Option<String>,
 }
 
-/// One measure of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasureFinding {
     /// `transactions`, `fdatasync`.
     pub name: String,
     /// `tps`, `ops/s`.
     pub unit: String,
-    /// Geometric mean of the rates of all its trials, with the interval from this case's trials alone; `None` where it was
-    /// not available.
+    /// Geometric mean over all trials, with the interval from this case's trials alone; `None` if unavailable.
     pub rate: Option<Estimate>,
-    /// Why not.
+    /// Why there is no rate.
     pub unavailable: Option<String>,
     /// Latencies from the merged histograms of all trials.
     pub latency: Option<Latency>,
-    /// Operations over all trials.
+    /// Operations in all trials.
     pub done: u64,
     pub failed: u64,
-    /// Skipped as already late.
+    /// Operations skipped because they were already late.
     pub skipped: u64,
-    /// Later than the limit.
+    /// Operations that finished later than the limit.
     pub late: u64,
-    /// At a fixed rate: about so many fell due and were never sent, since no client was free until the window had ended.
+    /// At a fixed rate: roughly how many operations fell due but were never sent because no client was free before the
+    /// window ended.
     pub unsent: u64,
-    /// Share of the operations due that were done and not late, 0 to 1, over trials.
+    /// Share of due operations that completed on time, 0 to 1, over trials.
     pub in_time: Option<Estimate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Mean, microseconds.
+    /// Microseconds.
     pub mean_us: f64,
     /// p50, p95, p99 and p99.9.
     pub percentiles: Vec<Percentile>,
-    /// Slowest operation; `None` where not every one was logged.
+    /// Slowest operation, microseconds; `None` if not every one was logged.
     pub max_us: Option<u64>,
-    /// The curve for the chart: (percentile 0 to 100, microseconds), rising, denser towards 100.
+    /// Curve for the chart: (percentile 0 to 100, microseconds), ascending, denser towards 100.
     pub curve: Vec<(f64, u64)>,
 }
 
 impl Latency {
-    /// The percentile of this name.
+    /// The percentile with this name, such as `p99.9`.
     #[must_use]
     pub fn percentile(&self, name: &str) -> Option<&Percentile> {
         self.percentiles.iter().find(|percentile| percentile.name == name)
     }
 }
 
-/// A percentile of latency.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {
     /// `p99.9`.
     pub name: String,
     /// 99.9.
     pub percent: f64,
-    /// Mean of the logarithms of the trials' own, microseconds; `None` unless every trial has one.
+    /// Geometric mean of the trials' own percentiles, microseconds; `None` unless every trial has one.
     pub over_trials: Option<Estimate>,
-    /// Why not.
+    /// Why `over_trials` is missing.
     pub unavailable: Option<String>,
-    /// The trials' own: number of the trial, microseconds.
+    /// Trial number and the trial's own percentile, microseconds.
     pub trials: Vec<(u32, u64)>,
-    /// Of the operations done in all trials together, microseconds: its tail may be one trial's alone.
+    /// Percentile of all trials' operations together, microseconds; its tail may come from a single trial.
     pub merged_us: Option<u64>,
-    /// Against the baseline.
     pub comparison: Option<PercentileRatio>,
 }
 
-/// A percentile over that of the baseline, block by block.
+/// A percentile relative to the baseline's, block by block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PercentileRatio {
     /// Id of the baseline case.
     pub baseline: String,
     pub ratio: Estimate,
-    /// Whether the interval excludes 1.
+    /// Differs if the interval excludes 1.
     pub outcome: PairOutcome,
 }
 
-/// Rate stability by second.
+/// Rate stability, second by second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Steadiness {
-    /// Whole seconds looked at.
+    /// Whole seconds examined.
     pub seconds: u64,
-    /// Standard deviation of operations a second over their mean.
+    /// Standard deviation of operations per second over their mean.
     pub coefficient_of_variation: f64,
-    /// Seconds with no operation.
+    /// Seconds without an operation.
     pub seconds_at_zero: u64,
-    /// Seconds under a tenth of the median second.
+    /// Seconds below a tenth of the median second.
     pub seconds_under_tenth: u64,
-    /// Seconds under half of the median second.
+    /// Seconds below half of the median second.
     pub seconds_under_half: u64,
-    /// Most seconds in a row with no operation.
+    /// Longest sequence of seconds without an operation.
     pub longest_zero_s: u64,
-    /// Longest time without a completed operation, microseconds, to 1 ms; `None` where not every one was seen by itself.
+    /// Longest time without a completed operation, microseconds, to 1 ms; `None` if not every operation was seen
+    /// individually.
     pub longest_idle_us: Option<u64>,
-    /// Longest single operation, microseconds: the longest stall that a client saw; `None` where not every one was logged.
+    /// Longest single operation, microseconds: the longest stall seen by a client; `None` if not every one was logged.
     pub longest_stall_us: Option<u64>,
-    /// Trial and second of that.
+    /// Trial and second of the longest stall.
     pub longest_stall_at: Option<(u32, u64)>,
 }
 
-/// What one operation of the client was at each layer, over all trials.
+/// Cost of one client operation at each layer, over all trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Strata {
-    /// The sentence: "one commit = 1.02 device writes of 16.4 KiB + 0.5 flushes".
+    /// For example "one commit = 1.02 device writes of 16.4 KiB + 0.5 flushes".
     pub sentence: String,
-    /// Client operations that it rests on.
+    /// Client operations that the figures are based on.
     pub operations: u64,
-    /// WAL bytes per commit.
+    /// Per commit.
     pub wal_bytes: Option<f64>,
-    /// WAL records per commit.
+    /// Per commit.
     pub wal_records: Option<f64>,
-    /// Full-page images per commit.
+    /// Per commit.
     pub full_page_images: Option<f64>,
-    /// Syncs of the WAL per commit.
+    /// WAL syncs per commit.
     pub wal_syncs: Option<f64>,
-    /// Transactions that wrote, subtransactions among them, for each operation.
+    /// Transactions that wrote, including subtransactions, per operation.
     pub writing: Option<f64>,
-    /// Devices, the data's first, from top to bottom.
+    /// From top to bottom, the data's devices first.
     pub devices: Vec<DeviceStrata>,
-    /// The devices that the stack was built on (where it was a folder, the first below it), added up; `None` where none of
+    /// Sum over the devices that the stack was built on (for a folder, the first device below it); `None` if none of
     /// them is counted.
     pub at_stack_devices: Option<DeviceStrata>,
-    /// Bytes written to the lowest device for each byte of WAL.
+    /// Bytes written to the lowest device per byte of WAL.
     pub write_amplification: Option<f64>,
-    /// CPU time of the whole machine but other programs' per operation, microseconds: server, kernel and clients.
+    /// CPU time of server, kernel and clients per operation (the whole machine less other programs), microseconds.
     pub cpu_us: Option<f64>,
-    /// What the file below its images added, where it stands on images whose device below is counted.
+    /// Cost of the files below its images, if the device below them is counted.
     pub image: Option<ImageCost>,
-    /// Its commits against the synced writes that the stack of its WAL does alone, where the run measured both.
+    /// Commits relative to the synced writes of the WAL's stack alone, if the run measured both.
     pub flush_share: Option<FlushShare>,
 }
 
-/// What was written below the loop devices of a case beyond what reached them: the filesystem that holds the image
-/// allocates and keeps its own journal. What other programs wrote to that device is counted along.
+/// Writes below the loop devices of a case in excess of those that reached the loop devices: the filesystem that holds
+/// the image allocates blocks and keeps its own journal. Writes of other programs to that device are included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImageCost {
-    /// The sentence, where that is above noise: "the file below the image added 0.10 writes and 1.2 KiB a commit".
+    /// Present if the cost is above noise: "the file below the image added 0.10 writes and 1.2 KiB a commit".
     pub sentence: Option<String>,
-    /// Further writes per operation; below 0 where writes were merged.
+    /// Additional writes per operation; negative if writes were merged.
     pub writes: Estimate,
-    /// Further bytes per operation.
+    /// Additional bytes per operation.
     pub bytes: Estimate,
 }
 
-/// Which part of the synced writes that one writer gets from a stack without PostgreSQL arrived as commits.
+/// Commit rate as a share of the synced writes that a single writer gets from the stack without PostgreSQL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlushShare {
-    /// The sentence: "654 commits a second by 1 client are 15 % of the 4368 fdatasync/s that one writer gets ...".
+    /// For example "654 commits a second by 1 client are 15 % of the 4368 fdatasync/s that one writer gets ...".
     pub sentence: String,
-    /// Clients of the case: one flush can serve the commits of several.
+    /// Clients of the case; one flush can serve the commits of several.
     pub clients: u64,
-    /// Commits a second (transactions, where it is not known that each commits).
+    /// Commits per second, or transactions if not every one is known to commit.
     pub commits: Estimate,
     /// `wal_sync_method` in force.
     pub method: String,
-    /// Synced writes a second by that method, from a single writer.
+    /// Synced writes per second with that method from a single writer.
     pub syncs: Estimate,
-    /// Id of the case that they were measured in.
+    /// Id of the case that measured them.
     pub sync_case: String,
-    /// Commits over synced writes: 0.57 are 57 %; above 1 where flushes were shared.
+    /// Commits over synced writes: 0.57 is 57 %; above 1 if flushes were shared.
     pub share: Estimate,
 }
 
-/// What one operation was at one device.
+/// Cost of one operation at one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStrata {
     /// Name of its node in the stack: `loop`, `vda`.
     pub node: String,
-    /// Kernel name (`loop`-numbers may differ between trials: then the class, `loop`).
+    /// Kernel name, or the class `loop` if the loop number differs between trials.
     pub device: String,
-    /// Writes per operation.
+    /// Per operation.
     pub writes: Option<f64>,
-    /// Bytes per write.
     pub bytes_per_write: Option<f64>,
     /// Bytes written per operation.
     pub write_bytes: Option<f64>,
-    /// Flushes per operation.
+    /// Per operation.
     pub flushes: Option<f64>,
-    /// Reads per operation.
+    /// Per operation.
     pub reads: Option<f64>,
-    /// Share of the time that the device was busy, 0 to 1.
+    /// Share of the time the device was busy, 0 to 1.
     pub busy: Option<f64>,
-    /// What it did a second.
+    /// Activity per second.
     #[serde(default)]
     pub io: DeviceIo,
 }
 
-/// What a device did while it was measured; `None` where it does not count that, and of latencies, where there was nothing.
+/// Device activity during measurement. `None` if the device does not count it; latencies also if there were no such
+/// requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceIo {
     pub reads_per_s: Option<f64>,
     /// 10^6 bytes a second.
     pub read_mb_per_s: Option<f64>,
-    /// From the request's start to its end, as the kernel counts it.
+    /// From start to end of the request, as counted by the kernel.
     pub read_ms_mean: Option<f64>,
     pub writes_per_s: Option<f64>,
     pub write_mb_per_s: Option<f64>,
     pub write_ms_mean: Option<f64>,
     pub flushes_per_s: Option<f64>,
     pub flush_ms_mean: Option<f64>,
-    /// Requests in flight, mean over the time.
+    /// Mean number of requests in flight.
     pub queue_depth_mean: Option<f64>,
 }
 
-/// The seconds of one trial in which no operation completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZeroSeconds {
-    /// Whole seconds that are known.
+    /// Whole seconds with known figures.
     pub seconds: u64,
-    /// Those in which no operation completed.
+    /// Seconds in which no operation completed.
     pub at_zero: u64,
-    /// The longest run of them, seconds.
+    /// Longest sequence of such seconds.
     pub longest_s: u64,
 }
 
-/// One trial with its series, downsampled so that a report stays small and stalls survive.
+/// One trial with its series, downsampled so that reports stay small but stalls remain visible.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialFinding {
     pub case: String,
     pub trial: u32,
-    /// When it began, RFC 3339.
+    /// Start of the trial, RFC 3339.
     pub started: String,
-    /// Mean rate of its main measure.
     pub rate: Option<f64>,
-    /// Operations a second.
+    /// Operations per second.
     pub throughput: Option<Series>,
     /// Slowest operation of each second, milliseconds.
     pub latency_ms_max: Option<Series>,
-    /// Its seconds without an operation; none where measures take turns, or where a search or a crash makes them.
+    /// Absent if measures take turns, or if a search or a crash causes such seconds.
     pub zero_seconds: Option<ZeroSeconds>,
-    /// Telemetry series, each with its title and unit.
     pub telemetry: Vec<Series>,
-    /// Latencies over time.
     pub heatmap: Option<Heatmap>,
-    /// What its backends were doing over time, where it has a server.
+    /// Backend activity over time, for a trial with a server.
     pub waits: Option<WaitsOverTime>,
-    /// The processes that used most CPU: name, mean share of one CPU.
+    /// Processes that used the most CPU: name, mean share of one CPU.
     pub processes: Vec<(String, f64)>,
     /// Holes in the telemetry.
     pub gaps: Vec<Gap>,
     pub steps: Vec<StepTime>,
-    /// Kernel knobs of the machine in force.
+    /// Kernel settings in force on the machine.
     pub knobs: BTreeMap<String, String>,
-    /// What was really there.
+    /// The stack as found on the machine.
     pub stack: Option<StackFacts>,
     pub server: Option<ServerFacts>,
-    /// Cache state, origin of the data.
+    /// Cache state and origin of the data.
     pub cache_state: Option<String>,
-    /// How it waited for a quiet machine.
+    /// How the trial waited for a quiet machine.
     pub settle: Option<SettleRecord>,
-    /// What its window held, where it has a server.
+    /// Contents of the measured window, for a trial with a server.
     pub window: Option<TrialWindow>,
-    /// The tool's own figures beside ours.
+    /// Figures reported by the load tool next to pgstrata's own.
     pub checks: Vec<CrossCheck>,
-    /// Notes of the trial.
     pub notes: Vec<String>,
 }
 
-/// A trial that does not count: a disturbed one whose repeat was not disturbed, or a repeat in vain.
+/// A trial that does not count: a disturbed one whose repeat was undisturbed, or a failed repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SetAside {
     pub case: String,
     pub trial: u32,
-    /// When it began, RFC 3339.
+    /// Start of the trial, RFC 3339.
     pub started: String,
-    /// Whether it is the repeat.
     pub is_repeat: bool,
-    /// Mean rate of its main measure.
     pub rate: Option<f64>,
     /// CPU time of other programs, in CPUs.
     pub others: Option<f64>,
-    /// Share of the CPU time that other guests got.
+    /// Share of the CPU time given to other guests.
     pub stolen: Option<f64>,
     /// What disturbed it, or why the repeat failed.
     pub why: String,
 }
 
-/// A count of the tool that drove the load beside our own of the same thing.
+/// A figure reported by the load tool next to pgstrata's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrossCheck {
-    /// What: `transactions`, `latency_ms_mean`.
+    /// `transactions`, `latency_ms_mean`.
     pub what: String,
-    /// As the tool's summary has it.
+    /// Value in the tool's summary.
     pub tool: f64,
-    /// As pgstrata counted it.
+    /// Value counted by pgstrata.
     pub own: f64,
-    /// Whether they agree within `tolerance`.
+    /// True if the two agree within `tolerance`.
     pub agrees: bool,
-    /// Relative tolerance; 0 = exactly.
+    /// Relative tolerance; 0 means exact equality.
     pub tolerance: f64,
 }
 
-/// A series of one trial: buckets of whole seconds with the least and the most of each, so that no stall is lost.
+/// A series of one trial in buckets of whole seconds, with the minimum and maximum of each so that no stall is lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What it shows: "WAL written".
+    /// For example "WAL written".
     pub title: String,
-    /// Unit: `tps`, `MiB/s`, `%`.
+    /// `tps`, `MiB/s`, `%`.
     pub unit: String,
-    /// The chart that it belongs to: `latency`, `device_queue`, `cpu`, ...; all series of a group have one meaning and unit.
+    /// Chart to draw it in: `latency`, `device_queue`, `cpu`, ...; all series of a group share their meaning and unit.
     pub group: String,
-    /// Seconds in a bucket; 1 = nothing was thrown away.
+    /// Seconds per bucket; 1 if nothing was downsampled.
     pub bucket_s: u32,
-    /// Least of each bucket; `None` = a gap.
+    /// Minimum of each bucket; `None` for a gap.
     pub min: Vec<Option<f32>>,
-    /// Most of each bucket; empty when `bucket_s` is 1 (same as `min`).
+    /// Maximum of each bucket; empty if `bucket_s` is 1 (same as `min`).
     pub max: Vec<Option<f32>>,
 }
 
-/// A trial without figures.
+/// One or more trials of a case without figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotRun {
     pub case: String,
-    /// Trials concerned (same reason).
+    /// Trials that share the reason.
     pub trials: Vec<u32>,
-    /// In which step it ended; `None` = not run yet, or damaged since.
+    /// Step in which it ended; `None` if not run yet or damaged since.
     pub step: Option<String>,
     pub reason: String,
-    /// How to fix it.
     pub hint: Option<String>,
 }

@@ -1,14 +1,15 @@
-//! What a case is called wherever a person reads of it: the axes in which it differs from the others.
+//! Display names of cases, built from the axes in which they differ.
 //!
-//! Stacks and workloads have names of their own; every other axis is `axis=value`. What all cases share is left out.
+//! Stacks and workloads have their own names; every other axis is shown as `axis=value`. Axes that all cases share are
+//! left out.
 
 use crate::record::columns;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a case lies in the matrix: value by axis.
+/// Position of a case in the matrix: value by axis.
 pub type Axes = BTreeMap<String, String>;
 
-/// Names of all cases, by id; the id itself where the axes do not tell two apart.
+/// Names of all cases by id; the id itself if the axes do not make the name unique.
 #[must_use]
 pub fn of_cases<'a>(cases: impl Iterator<Item = (&'a str, &'a Axes)> + Clone) -> BTreeMap<String, String> {
     let differing = differing(&cases.clone().map(|(_, axes)| axes).collect::<Vec<_>>());
@@ -22,27 +23,26 @@ pub fn of_cases<'a>(cases: impl Iterator<Item = (&'a str, &'a Axes)> + Clone) ->
     names.iter().map(|(id, name)| ((*id).to_owned(), chosen(id, name))).collect()
 }
 
-/// These axes of a case in one name: `xfs clients=16`.
+/// Name of a case from these axes: `xfs clients=16`.
 #[must_use]
 pub fn of_axes(axes: &Axes, named: &[String]) -> String {
     let parts = named.iter().filter_map(|axis| Some(of_axis(axis, axes.get(axis)?)));
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// One axis with its value.
 #[must_use]
 pub fn of_axis(axis: &str, value: &str) -> String {
     if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis}={value}") }
 }
 
-/// Columns of these axes, named as those of the Parquet files.
+/// Columns of these axes, named as in the Parquet files.
 #[must_use]
 pub fn axis_columns(axes: &BTreeSet<&String>) -> Vec<String> {
     let axes: Axes = axes.iter().map(|axis| ((*axis).clone(), String::new())).collect();
     columns::axes(&axes).into_iter().map(|(column, _)| column.name).collect()
 }
 
-/// Axes with more than one value (an axis that a case lacks counts as a value): stack, workload, then by name.
+/// Axes with more than one value (a missing axis counts as a value): stack, workload, then by name.
 fn differing(cases: &[&Axes]) -> Vec<String> {
     let names: BTreeSet<&String> = cases.iter().flat_map(|axes| axes.keys()).collect();
     let differs = |name: &&String| cases.iter().map(|axes| axes.get(*name)).collect::<BTreeSet<_>>().len() > 1;

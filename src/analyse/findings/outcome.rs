@@ -1,14 +1,13 @@
-//! How two cases stand after a test.
+//! Relation of two cases after a test.
 
 use crate::stats::sequence::SAME;
 use serde::{Deserialize, Serialize};
 
-/// How two cases stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOutcome {
     Differs,
-    /// By less than [`SAME`].
+    /// They differ by less than [`SAME`].
     DiffersWithin,
     /// No difference was shown, and one beyond [`SAME`] is excluded.
     SameWithin,

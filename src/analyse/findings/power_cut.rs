@@ -3,36 +3,34 @@
 use crate::record::verdict::{DeviceVerdict, StatesTried, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// What a power cut would cost the cases that share a stack and a server.
+/// Cost of a power cut for the cases that share a stack and a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PowerCut {
-    /// What they are called together: "ext4".
+    /// Common name of the cases: "ext4".
     pub label: String,
-    /// Their ids.
     pub cases: Vec<String>,
     pub verdict: Verdict,
-    /// Clients that committed, and the commits that were acknowledged.
+    /// Clients that committed, and acknowledged commits.
     pub clients: u16,
     pub commits: u64,
-    /// Requests to the recorded disks and bytes of the writes, for each commit; `None` where nothing was recorded.
+    /// Requests to the recorded disks and bytes written, per commit; `None` if nothing was recorded.
     pub writes_per_commit: Option<f64>,
     pub flushes_per_commit: Option<f64>,
     pub bytes_per_commit: Option<f64>,
-    /// States that were tried; empty for arithmetic alone.
+    /// Crash states that were tried; empty if the verdict is by arithmetic alone.
     pub states: Vec<StatesTried>,
-    /// Upper bound (95 %) of the share of such states that fail, where none did.
+    /// Upper bound (95 %) of the share of failing states, if none failed.
     pub failing_share_max: Option<f64>,
-    /// States whose WAL was read to its end, and those that went through recovery and all checks.
+    /// States whose WAL was read to its end, and states that went through recovery and all checks.
     pub wal_ends_read: u64,
     pub recovered: u64,
-    /// States with a write torn at 4 KiB that failed, and at 512 bytes, which is outside what filesystems promise.
+    /// Failed states with a write torn at 4 KiB, and at 512 bytes, which filesystems do not promise to survive.
     pub torn_pages: u64,
     pub torn_sectors: u64,
-    /// Checks that nothing could be said of, with the reason.
+    /// Checks without a result, with the reason.
     pub left_out: Vec<String>,
-    /// What each model of the device would make of it, the honest one first: by states where they were tried, else by
-    /// arithmetic.
+    /// Verdict for each device model, the honest one first: from tried states if there are any, else by arithmetic.
     pub devices: Vec<DeviceVerdict>,
-    /// Folder of the evidence, where it was kept.
+    /// Folder of the evidence, if it was kept.
     pub evidence: Option<String>,
 }

@@ -1,38 +1,37 @@
-//! Types of a probe that findings of runs show as well.
+//! Probe types that also appear in the findings of runs.
 
 use serde::{Deserialize, Serialize};
 
-/// Latencies of a row; a percentile only where a hundredth of the operations beyond it can be told apart.
+/// Latencies of a row; a percentile is given only if a hundredth of the operations beyond it can be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyFinding {
-    /// Operations whose latency is known.
+    /// Operations with a known latency.
     pub operations: u64,
-    /// A tenth of the operations were as fast or faster.
+    /// A tenth of the operations took at most this long.
     pub p10_ns: u64,
     pub p50_ns: u64,
-    /// 99th percentile; from 100 operations on.
+    /// 99th percentile; needs 100 operations.
     pub p99_ns: Option<u64>,
-    /// 99.9th percentile; from 1000 operations on.
+    /// 99.9th percentile; needs 1000 operations.
     pub p999_ns: Option<u64>,
     pub max_ns: u64,
 }
 
-/// What is thought of the folder.
+/// Credibility of the folder's synced writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredibilityKind {
-    /// It lies in memory.
+    /// The folder is in memory.
     Memory,
-    /// A sync was not seen to force anything out.
+    /// No flush was seen for a sync.
     NoFlushSeen,
-    /// Flushes pass every level that can be seen, and their times are plausible.
+    /// Flushes pass every visible level, and their times are plausible.
     Flushed,
-    /// The lowest device declares that it needs no flushes, and nothing speaks against it.
+    /// The lowest device declares that it needs no flushes, and nothing contradicts it.
     DeclaredStable,
-    /// Faster than physics allows: than a bus carries, than the disk turns, than any storage that keeps data.
+    /// Faster than the bus, the disk's rotation or any persistent storage allows.
     Implausible,
-    /// Faster than flash without protection is known to be, on a device that reports a volatile cache.
+    /// Faster than any known flash without power-loss protection, on a device that reports a volatile cache.
     Unexplained,
-    /// It is unknown.
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! Findings about which case is the better one: rankings, their decisions, comparisons with a baseline.
+//! Findings about which case is better: rankings, decisions, comparisons with a baseline.
 
 use super::Verdict;
 use crate::analyse::findings::counters::CounterComparison;
@@ -8,135 +8,129 @@ use crate::analyse::findings::outcome::PairOutcome;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A comparison with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineComparison {
     /// Id of the baseline case.
     pub baseline: String,
-    /// What is ranked, of this case over that of the baseline. Inside a class its interval is that of the test which decides
+    /// Ranked figure of this case over the baseline's. Within a class, the interval is that of the test that decides
     /// all pairs together.
     pub ratio: Estimate,
-    /// Inside a class: as its [`Decision`] says. Of two classes: whether the interval excludes 1.
+    /// Within a class: as in its [`Decision`]. Across classes: whether the interval excludes 1.
     pub outcome: PairOutcome,
-    /// The true ratio above 1 that 80 % of such runs would find: 1.06 is a difference of 6 %; `None` where none is.
+    /// True ratio above 1 that 80 % of such runs would detect, 1.06 for a 6 % difference; `None` if there is none.
     pub detectable_ratio: Option<f64>,
-    /// How it was had: "paired over 3 blocks".
+    /// How the ratio was computed: "paired over 3 blocks".
     pub method: String,
-    /// Why the two cannot be compared (another durability class), although the ratio is shown.
+    /// Why the two are not comparable (different durability class), although the ratio is shown.
     pub caveat: Option<String>,
 }
 
-/// What cases are ranked by.
+/// The figure that cases are ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RankedBy {
-    /// Operations a second, where each client does as many as it can.
+    /// Operations per second of a closed loop.
     Rate,
-    /// A percentile of the latency at a fixed rate: the less, the better.
+    /// A latency percentile at a fixed rate; lower is better.
     Latency,
-    /// The highest rate within a latency limit.
+    /// Highest rate within a latency limit.
     Capacity,
-    /// How long something took that is done once: the less, the better.
+    /// Duration of one-off work; lower is better.
     Time,
-    /// Share of the operations due at a fixed rate that were done within the latency limit.
+    /// Share of operations due at a fixed rate that completed within the latency limit.
     InTime,
 }
 
-/// Cases that differ in the baseline's axes alone, ranked inside their durability classes.
+/// Cases that differ only in the baseline's axes, ranked within their durability classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
-    /// What it ranks: "tpcb, clients=16".
+    /// For example "tpcb, clients=16".
     pub title: String,
     /// Name of the workload in the plan.
     pub workload: String,
-    /// Measure: `transactions`, `fdatasync`.
+    /// `transactions`, `fdatasync`.
     pub measure: String,
-    /// What it ranks by; where that is a latency or a time, lower is better.
+    /// Lower is better for a latency or a time.
     pub by: RankedBy,
-    /// Unit of what it ranks by: `tps`, `ops/s`, `ms`, `%`.
+    /// `tps`, `ops/s`, `ms`, `%`.
     pub unit: String,
-    /// The axes that all its cases share.
+    /// Axes with the same value in all its cases.
     pub shared: BTreeMap<String, String>,
-    /// The classes that occur, the safest first.
+    /// Classes that occur, safest first.
     pub classes: Vec<ClassRanking>,
-    /// What one operation cost, counter by counter.
+    /// Cost of one operation, by counter.
     pub counters: Vec<CounterComparison>,
 }
 
-/// One class of a ranking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassRanking {
     pub class: DurabilityClass,
-    /// How its ranks were decided; `None` of a single case.
+    /// How its ranks were decided; `None` for a single case.
     pub decision: Option<Decision>,
-    /// Its cases, the fastest first.
+    /// Fastest first.
     pub rows: Vec<RankRow>,
 }
 
-/// How the ranks of a class were decided: all pairs together, with at most 5 % for any false difference among them.
+/// How the ranks of a class were decided: all pairs together, with at most 5 % probability of any false difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     pub procedure: ProcedureKind,
-    /// Blocks that all its cases have; `None` where each pair has its own.
+    /// Blocks that all its cases have; `None` if each pair has its own.
     pub blocks: Option<u32>,
-    /// Pairs that were decided.
+    /// Number of pairs decided.
     pub pairs: u32,
-    /// The true ratio above 1 between any two of them that 80 % of such runs would find; `None` where none is.
+    /// True ratio above 1 between any two cases that 80 % of such runs would detect; `None` if there is none.
     pub detectable_ratio: Option<f64>,
-    /// How, in words.
+    /// The decision procedure in words.
     pub sentence: String,
-    /// Where a rank and the interval of a ratio say different things, and why.
+    /// Where a rank and the interval of a ratio disagree, and why.
     pub remarks: Vec<String>,
 }
 
-/// What told cases of a class apart.
+/// Test that separated the cases of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcedureKind {
-    /// Nothing could: single trials.
+    /// None: single trials.
     Nothing,
-    /// The interval of the ratio of the only two.
+    /// Interval of the only ratio.
     Pair,
     /// Tukey's test on complete blocks.
     Tukey,
-    /// The ratio of each pair, with Holm's correction.
+    /// Ratio of each pair, with Holm's correction.
     Holm,
-    /// Tukey's test after each block, all looks together.
+    /// Tukey's test after each block, corrected for all looks.
     Looks,
     /// E-values: the run was extended.
     EValues,
 }
 
-/// One row of a ranking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankRow {
-    /// Rank inside the class: one more than the number of cases shown to be faster.
+    /// Rank within the class: one more than the number of cases shown to be faster.
     pub rank: u32,
     pub case: String,
-    /// How it is called in this ranking (what differs): "xfs".
+    /// Name within this ranking, from the axes that differ: "xfs".
     pub label: String,
-    /// What it is ranked by, in the ranking's unit: the geometric mean over the blocks that all cases of the ranking have, so
-    /// that the quotient of two is the ratio of the cases. Its interval is of this case alone.
+    /// Ranked figure, in the ranking's unit: the geometric mean over the blocks that all cases of the ranking have, so
+    /// that the quotient of two rows is the ratio of the cases. The interval is of this case alone.
     pub rate: Estimate,
-    /// Its trials.
     pub trials: Vec<RankTrial>,
-    /// 99th percentile of the latency of what is ranked, over trials; `None` where it was not measured.
+    /// 99th percentile of the ranked operation's latency, over trials; `None` if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_us_p99: Option<Estimate>,
-    /// Against the baseline, where there is one.
+    /// Comparison with the baseline, if there is one.
     pub comparison: Option<BaselineComparison>,
-    /// Durability and its reason.
     pub durability: Durability,
-    /// What a power cut would cost, where that was asked for.
+    /// Cost of a power cut, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
 
-/// One trial of a ranked case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RankTrial {
     pub trial: u32,
     pub rate: f64,
-    /// Whether it is in the figure: other cases of the ranking may lack its block.
+    /// True if it is part of the figure; other cases of the ranking may lack its block.
     pub used: bool,
 }

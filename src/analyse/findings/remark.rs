@@ -1,64 +1,63 @@
-//! Remarks on cases, and what becomes of them when several cases have the same one: a single caution.
+//! Remarks on cases, and how the same remark on several cases becomes one caution.
 //!
-//! Remarks that differ in a number alone are one remark with a range. Absent on purpose: what is worth a remark; that is
-//! for `cautions`.
+//! Remarks that differ only in a number become one remark with a range. What deserves a remark is decided in
+//! `cautions`.
 
 use crate::units::{Bytes, grouped};
 
-/// Stands for the number in the words of a remark.
+/// Placeholder for the number in a remark.
 const PLACE: &str = "{}";
 
-/// How much a remark weighs, the heaviest first: what makes a figure wrong before what makes it unsure, that before what
-/// it is a figure of, that before what may have disturbed it.
+/// Weight of a remark, heaviest first: a wrong figure, then an uncertain one, then what the figure measures, then
+/// possible disturbances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// The run has not ended.
     Unfinished,
-    /// Operations failed, or the tool counted or timed otherwise.
+    /// Operations failed, or the tool's own counts or times disagree.
     Wrong,
-    /// Data can be lost for good.
+    /// Data can be lost permanently.
     Unsafe,
-    /// What is compared ran on different machines.
+    /// Cases that are compared ran on different machines.
     Incomparable,
     SingleTrial,
-    /// Trials are missing, or carry no interval.
+    /// Trials are missing, or give no interval.
     Unsure,
-    /// The window lacked what every production has.
+    /// The window lacked something that every production system has.
     Short,
-    /// What the figures may be about besides storage.
+    /// The figures may be limited by something other than storage.
     Elsewhere,
-    /// Others used the machine.
+    /// Other programs used the machine.
     Disturbed,
     /// Reads did not reach the storage.
     Cached,
-    /// Trials of a case were not alike.
+    /// The trials of a case differ in kind.
     Unlike,
     Missing,
-    /// What the instrument cost.
+    /// Cost of the instrumentation.
     Instrument,
-    /// The machine's own ways.
+    /// Peculiarities of the machine.
     Machine,
 }
 
-/// The number in a remark.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     Bytes(u64),
     /// A share of 0 to 1, shown as per cent.
     Share(f64),
-    /// A count and its total, shown as `3 of 12`; a range is shown without the total.
+    /// A count and its total, shown as `3 of 12`; a range omits the total.
     Of(u64, u64),
     Seconds(u64),
 }
 
-/// Something worth knowing of one case, or of the run.
+/// Something worth knowing about one case or the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remark {
     pub(crate) weight: Weight,
-    /// Words with [`PLACE`] for the number, alike in all cases that have the remark.
+    /// Text with [`PLACE`] for the number, identical in all cases with the remark.
     pub(crate) words: String,
     pub(crate) number: Option<Number>,
-    /// What is said of one case alone, where that is more.
+    /// Text for a single case, if it says more.
     own: Option<String>,
 }
 
@@ -67,26 +66,26 @@ impl Remark {
         Remark { weight, words: words.into(), number: None, own: None }
     }
 
-    /// With a number where `{}` stands.
+    /// A remark with a number in place of `{}`.
     pub fn with(weight: Weight, words: impl Into<String>, number: Number) -> Remark {
         Remark { weight, words: words.into(), number: Some(number), own: None }
     }
 
-    /// Says `own` of one case alone, and its words where several cases have the remark.
+    /// Uses `own` if only one case has the remark.
     #[must_use]
     pub fn alone(mut self, own: String) -> Remark {
         self.own = Some(own);
         self
     }
 
-    /// What is said of its case.
+    /// Text for its own case.
     #[must_use]
     pub fn text(&self) -> String {
         self.own.clone().unwrap_or_else(|| filled(&self.words, &self.number.into_iter().collect::<Vec<_>>()))
     }
 }
 
-/// Words with their number, or with the range of several.
+/// The words with their number, or with the range of several numbers.
 pub(crate) fn filled(words: &str, numbers: &[Number]) -> String {
     let size = |number: &Number| match *number {
         Number::Bytes(count) | Number::Seconds(count) | Number::Of(count, _) => count as f64,
@@ -101,7 +100,7 @@ pub(crate) fn filled(words: &str, numbers: &[Number]) -> String {
     }
 }
 
-/// "308 to 313 MiB": the unit once where both have the same.
+/// "308 to 313 MiB": states a common unit once.
 fn range(least: Number, most: Number) -> String {
     if let (Number::Of(least, _), Number::Of(most, _)) = (least, most) {
         return if least == most { grouped(least) } else { format!("{} to {}", grouped(least), grouped(most)) };

@@ -1,23 +1,22 @@
-//! Findings about what trials did once: how long it took.
+//! Findings about the duration of one-off work in trials.
 
 use crate::analyse::findings::estimate::Estimate;
 pub use crate::record::stage::StageKind;
 use serde::{Deserialize, Serialize};
 
-/// A stage over the trials of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageFinding {
     /// `redo`, `CREATE INDEX`.
     pub name: String,
     pub kind: StageKind,
-    /// Geometric mean over trials; `None` where a trial lacks it.
+    /// Geometric mean over trials; `None` if a trial lacks it.
     pub seconds: Option<Estimate>,
-    /// Why not.
+    /// Why `seconds` is missing.
     pub missing: Option<String>,
-    /// What it read or wrote, bytes: mean over trials.
+    /// Bytes read or written, mean over trials.
     pub bytes: Option<f64>,
-    /// Megabytes (10^6 bytes) a second.
+    /// 10^6 bytes per second.
     pub mb_per_s: Option<Estimate>,
-    /// The trials' own: number of the trial, seconds.
+    /// Trial number and seconds.
     pub trials: Vec<(u32, f64)>,
 }

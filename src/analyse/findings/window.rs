@@ -1,33 +1,32 @@
-//! The measured windows of trials and cases, as they are shown.
+//! Measured windows of trials and cases, as shown to the user.
 
 use crate::analyse::findings::estimate::Estimate;
 use crate::record::window::CheckpointDone;
 use serde::{Deserialize, Serialize};
 
-/// The window of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialWindow {
-    /// Checkpoint cycles that were asked for; `None` for a duration.
+    /// Requested checkpoint cycles; `None` if a duration was requested.
     pub asked_cycles: Option<u64>,
-    /// Whole ones in it.
+    /// Whole checkpoint cycles in the window.
     pub whole_cycles: u64,
-    /// Whether the time limit ended it before all cycles that were asked for.
+    /// True if the time limit ended the window before all requested cycles.
     pub cut: bool,
-    /// Length, seconds.
+    /// Seconds.
     pub length_s: f64,
-    /// Cycles of the warm-up.
+    /// Checkpoint cycles of the warm-up.
     pub warm_up_cycles: u64,
-    /// Whether the last two of these agreed.
+    /// True if the last two warm-up cycles agreed.
     pub settled: Option<bool>,
-    /// Whether WAL was written beforehand, so that segments are recycled.
+    /// True if WAL was written beforehand, so that segments are recycled.
     pub prefilled: bool,
-    /// WAL segments made new in it.
+    /// WAL segments newly created in the window.
     pub wal_segments_new: Option<u64>,
-    /// The checkpoints that touch it.
+    /// Checkpoints that overlap the window.
     pub checkpoints: Vec<CheckpointFinding>,
-    /// First cycle against last, or first third against last without two whole cycles, where both are long enough.
+    /// First cycle against last (without two whole cycles, first third against last), if both are long enough.
     pub trend: Option<Trend>,
-    /// Tables that autovacuum ended with in it, and the time that it took for them, seconds.
+    /// Tables that autovacuum finished in the window, and the time spent on them, seconds.
     pub vacuums: u64,
     pub vacuum_s: f64,
 }
@@ -35,58 +34,56 @@ pub struct TrialWindow {
 /// A checkpoint on the time axis of its trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointFinding {
-    /// Seconds after the first operation began; below 0 for one that began before.
+    /// Seconds after the first operation began; negative for an earlier start.
     pub start_s: f64,
-    /// `None` where its end was not seen.
+    /// `None` if its end was not seen.
     pub end_s: Option<f64>,
-    /// In the server's words: `time`, `wal`.
+    /// As logged by the server: `time`, `wal`.
     pub cause: String,
-    /// What it did.
     pub done: Option<CheckpointDone>,
 }
 
-/// Operations a second of the first and of the last whole cycle, or third.
+/// Operations per second in the first and last whole cycle, or third.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
     pub first: f64,
     pub last: f64,
-    /// Whether they differ by more than their seconds explain.
+    /// True if the difference exceeds what their seconds explain.
     pub seen: bool,
 }
 
-/// The windows of a case, over its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseWindow {
     /// Fewest and most whole checkpoint cycles in a trial.
     pub whole_cycles: (u64, u64),
-    /// Seconds that lie wholly in a checkpoint, from its start to its end.
+    /// Seconds entirely within a checkpoint.
     pub inside: Phase,
-    /// Seconds that lie wholly outside.
+    /// Seconds entirely outside checkpoints.
     pub outside: Phase,
-    /// Pages that were written, by whom.
+    /// Pages written, by process type.
     pub pages: Option<PagesWritten>,
-    /// Time that checkpoints spent in their sync phase, seconds for each GB (10^9 bytes) that they wrote, over trials.
+    /// Duration of the checkpoints' sync phase, seconds per GB (10^9 bytes) that they wrote, over trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_s_per_gb: Option<Estimate>,
-    /// Time of autovacuum on tables, over the time measured; above 1 where several workers were at it.
+    /// Autovacuum time on tables over the measured time; above 1 if several workers ran.
     pub vacuum_share: f64,
 }
 
-/// What was done in some of the seconds.
+/// Activity in a subset of the seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
     pub seconds: u64,
-    /// Operations a second; `None` without seconds.
+    /// Operations per second; `None` without seconds.
     pub rate: Option<f64>,
-    /// 99th percentile of their latencies, microseconds.
+    /// 99th percentile of latency, microseconds.
     pub p99_us: Option<u64>,
 }
 
-/// Pages of data files written over all trials.
+/// Pages of data files written in all trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesWritten {
     pub checkpointer: u64,
     pub background_writer: u64,
-    /// Backends, autovacuum workers and all others.
+    /// Backends, autovacuum workers and all other processes.
     pub backends: u64,
 }

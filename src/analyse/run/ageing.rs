@@ -1,5 +1,5 @@
-//! Figures over an amount of ageing: on the aged filesystem, on a fresh one, their ratio, its slope, and whether it is
-//! steady. Nothing is said beyond the largest amount that was measured.
+//! Figures by amount of ageing: on the aged filesystem, on a fresh one, their ratio, its slope, and whether it is
+//! steady. Nothing is extrapolated beyond the largest measured amount.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::estimate::estimate;
@@ -9,7 +9,7 @@ use crate::stats::trend;
 use crate::stats::trend::{Course, Point};
 use crate::units::significant;
 
-/// Options of `age` that are amounts: axis, what one unit is, what all of it is.
+/// `age` options that are amounts: axis, meaning of one unit, meaning of the whole.
 const AMOUNTS: [(&str, &str, &str); 4] = [
     ("age.rewrite", "overwrite", "times overwritten (page rewrite)"),
     ("age.pgbench", "overwrite", "times overwritten (pgbench)"),
@@ -17,23 +17,23 @@ const AMOUNTS: [(&str, &str, &str); 4] = [
     ("age.fill", "percent filled", "percent of the filesystem filled"),
 ];
 
-/// Option of `age` that says what is measured: the aged filesystem, or the control.
+/// `age` option that selects the aged filesystem or the control.
 const CONTROL: &str = "age.filesystem";
 
-/// Ratios nearer to 1 are no difference: counts that are the same in each block have an interval without a width.
+/// Smallest difference from 1 that counts: counts that are the same in each block have an interval of zero width.
 const LEAST_DIFFERENCE: f64 = 0.01;
 
-/// Cases that differ in an amount of ageing and in what was measured, and in nothing else.
+/// Cases that differ only in the amount of ageing and in what was measured.
 pub(crate) struct Group<'a> {
     name: String,
     axis: &'static str,
     unit: &'static str,
     amount: &'static str,
-    /// With the amount, and whether it is the control.
+    /// Amount, whether it is the control, and the case.
     cases: Vec<(f64, bool, &'a CaseSums)>,
 }
 
-/// Every figure over every amount that varies.
+/// Every figure by every amount that varies.
 #[must_use]
 pub fn findings(cases: &[CaseSums]) -> Vec<Ageing> {
     let groups = AMOUNTS.iter().flat_map(|(axis, unit, amount)| groups(cases, axis, unit, amount));
@@ -82,7 +82,7 @@ impl Group<'_> {
             case.map_or(&[][..], |(_, _, case)| case.ageing.of(key))
         };
         let points: Vec<AgeingPoint> = amounts.iter().map(|x| point(*x, at(*x, false), at(*x, true))).collect();
-        // Where some amounts have no control, their figures and the others' ratios are no one course.
+        // If some amounts have no control, figures and ratios do not form one curve.
         let has_control = points.iter().all(|point| point.ratio.is_some());
         let tracked: Vec<Point> =
             amounts.iter().flat_map(|x| tracked(*x, at(*x, false), has_control.then(|| at(*x, true)))).collect();
@@ -102,11 +102,11 @@ impl Group<'_> {
         }
     }
 
-    /// How far it went, how fast, and whether it goes on.
+    /// How far the figure moved, how fast, and whether it still changes.
     fn sentence(&self, points: &[AgeingPoint], slope: Option<trend::Slope>, course: Option<Course>) -> String {
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
         let Some(slope) = slope else { return "measured at one amount only".to_owned() };
-        // Of nothing there are no multiples: a new pool's capacity is 0 %.
+        // Zero has no multiples: a new pool's used capacity is 0 %.
         let began = first.aged.zip(last.aged).filter(|(first, _)| first.value != 0.0);
         let began = began.map(|(first, last)| last.value / first.value);
         let went = match (&last.ratio, began) {
@@ -174,7 +174,7 @@ pub(crate) fn point(x: f64, aged: &[BlockMean], fresh: &[BlockMean]) -> AgeingPo
     }
 }
 
-/// What is followed: the figure, or its ratio to the control of the same block.
+/// The tracked value: the figure, or its ratio to the control of the same block.
 pub(crate) fn tracked(x: f64, aged: &[BlockMean], fresh: Option<&[BlockMean]>) -> Vec<Point> {
     let of = |one: &BlockMean| match fresh {
         None => Some(Point { block: one.block, x, y: one.trial.mean }),

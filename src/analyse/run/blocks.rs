@@ -1,19 +1,19 @@
-//! The blocks of a run, as far as they decide ranks.
+//! The blocks of a run as they matter for ranks.
 
 use crate::record::run::RunRecord;
 use crate::stats::sequence::Rule;
 use crate::units::Micros;
 
-/// The blocks of a run, as far as they decide ranks.
+/// How many blocks a run has, how they are added, and how long each took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Blocks {
-    /// How ranks are decided; `None` for a number of blocks that was fixed before.
+    /// How blocks are added; `None` if their number was fixed in advance.
     pub rule: Option<Rule>,
-    /// The most that the run has been given.
+    /// Most blocks that the run was allowed.
     pub most: u32,
-    /// Whether all its trials are there.
+    /// True if the run has all its trials.
     pub finished: bool,
-    /// What a block took, wall time; `None` where the run's end is not known.
+    /// Wall time of a block; `None` if the end of the run is unknown.
     pub minutes_each: Option<f64>,
 }
 
@@ -25,7 +25,7 @@ impl Blocks {
             Some(first) => Some(Rule::Planned { first, last: run.blocks }),
             None => None,
         };
-        // After looks some cases have had fewer.
+        // After looks, some cases have fewer blocks.
         let minutes_each =
             wall_us.filter(|_| rule.is_none()).map(|us| Micros(us).seconds() / 60.0 / f64::from(run.blocks.max(1)));
         Blocks { rule, most: run.blocks, finished, minutes_each }

@@ -1,5 +1,5 @@
-//! Counters per operation, compared over the cases of a ranking: they vary far less than rates, and tell stacks apart on a machine
-//! whose rates decide nothing.
+//! Counters per operation, compared over the cases of a ranking: they vary far less than rates, and separate stacks on
+//! machines whose rates do not.
 
 use crate::analyse::case::work::WorkSums;
 use crate::analyse::findings::estimate::over_trials;
@@ -10,15 +10,14 @@ use crate::stats::criticals::Criticals;
 use crate::stats::decisions::complete_blocks;
 use crate::stats::ratio::{BlockMean, ratio};
 
-/// A case whose counters are compared.
 pub struct CountedCase<'a> {
     pub id: &'a str,
     pub label: &'a str,
     pub work: &'a WorkSums,
 }
 
-/// Every counter that two cases or more have; `reference` is the id of the case that the others are compared with, where that has
-/// the counter; else it is the first that has.
+/// Compares every counter that at least two cases have. `reference` is the id of the case that the others are compared
+/// with; if it lacks the counter, the first case that has it is used.
 #[must_use]
 pub fn compared(
     cases: &[CountedCase<'_>],
@@ -37,13 +36,13 @@ fn of_counter(
     criticals: &mut Criticals,
 ) -> Option<CounterComparison> {
     let mut counted: Vec<Counted<'_>> = cases.iter().filter_map(|case| Counted::of(case, counter)).collect();
-    // As in the ranking: the figures of all cases rest on the same blocks.
+    // As in the ranking, the figures of all cases use the same blocks.
     let trials: Vec<Vec<BlockMean>> = counted.iter().map(|found| found.trials.clone()).collect();
     if let Some(common) = complete_blocks(&trials).filter(|_| blocks.rule.is_none()) {
         counted.iter_mut().for_each(|found| found.trials.retain(|trial| common.contains(&trial.block)));
     }
     let base = counted.iter().find(|found| found.case.id == reference).or(counted.first())?;
-    // A zero has no ratio: what never happens differs from what happens in every trial, and needs no test.
+    // A zero has no ratio: an event that never happens differs from one that happens in every trial, without a test.
     let tested =
         counted.iter().filter(|found| found.always).map(|found| (found.case.id.to_owned(), found.trials.clone()));
     let decided = Decided::of(tested, RankedBy::Rate, blocks, criticals);
@@ -69,13 +68,13 @@ fn of_counter(
     (rows.len() > 1).then(|| CounterComparison { counter, reference: base.case.id.to_owned(), rows })
 }
 
-/// A case that has a counter.
+/// A case that has the counter.
 struct Counted<'a> {
     case: &'a CountedCase<'a>,
     trials: Vec<BlockMean>,
-    /// Whether it was above zero in every trial.
+    /// True if the counter was above zero in every trial.
     always: bool,
-    /// Whether it was zero in every trial.
+    /// True if the counter was zero in every trial.
     never: bool,
 }
 

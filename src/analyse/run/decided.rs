@@ -1,4 +1,4 @@
-//! What was decided of the cases of one class, and how that is said: `crate::stats::decisions` with names and words.
+//! Decisions about the cases of one class and their wording: `crate::stats::decisions` with names.
 
 use crate::analyse::findings::{Decision, PairOutcome, ProcedureKind, RankRow, RankedBy, Ranking};
 use crate::analyse::run::blocks::Blocks;
@@ -9,10 +9,10 @@ use crate::stats::ratio::{BlockMean, Ratio};
 use crate::stats::sequence::{Relation, SAME, Sequence};
 use crate::units::{beyond, significant};
 
-/// Stands for the run's folder until its path is known.
+/// Placeholder for the run's folder until its path is known.
 const RUN_FOLDER: &str = "RUN_FOLDER";
 
-/// Puts the path of the run's folder into what is said of decisions.
+/// Inserts the path of the run's folder into the wording of decisions.
 pub fn name_folder(rankings: &mut [Ranking], folder: &str) {
     let decisions = rankings.iter_mut().flat_map(|ranking| &mut ranking.classes).filter_map(|it| it.decision.as_mut());
     for remark in decisions.flat_map(|decision| &mut decision.remarks) {
@@ -20,19 +20,19 @@ pub fn name_folder(rankings: &mut [Ranking], folder: &str) {
     }
 }
 
-/// What was decided of some cases, by their ids.
+/// Decisions about some cases, by case id.
 pub struct Decided {
     cases: Vec<String>,
     decisions: Decisions,
-    /// What they were ranked by: whether more is better.
+    /// Ranked figure; decides whether higher is better.
     by: RankedBy,
     blocks: Blocks,
-    /// All blocks as one look: what more of them would decide.
+    /// All blocks as one look, to tell what further blocks would decide.
     looked: Option<Sequence>,
 }
 
 impl Decided {
-    /// Of cases with their trials.
+    /// Decides about cases with their trials.
     pub fn of(
         cases: impl Iterator<Item = (String, Vec<BlockMean>)>,
         by: RankedBy,
@@ -48,13 +48,13 @@ impl Decided {
         Decided { cases, decisions, by, blocks, looked }
     }
 
-    /// The looks that it rests on, where there were several, with the places of the cases.
+    /// The looks behind the decision, if there were several, with case ids by index.
     #[must_use]
     pub fn sequence(&self) -> Option<(&Sequence, &[String])> {
         self.decisions.sequence().map(|sequence| (sequence, self.cases.as_slice()))
     }
 
-    /// What a better case is, in the words of [`Sequence`].
+    /// Relation of a better case in terms of [`Sequence`].
     #[must_use]
     pub fn best(&self) -> Relation {
         if self.by.less_is_better() { Relation::Smaller } else { Relation::Larger }
@@ -78,7 +78,7 @@ impl Decided {
         1 + self.cases.iter().filter(|other| self.faster(other, case)).count()
     }
 
-    /// Whether a case was shown to be better than another.
+    /// True if a case was shown to be better than another.
     #[must_use]
     pub fn faster(&self, case: &str, other: &str) -> bool {
         self.places(case, other).is_some_and(|(case, other)| match self.by {
@@ -92,24 +92,25 @@ impl Decided {
         self.faster(case, other) || self.faster(other, case)
     }
 
-    /// What tells the two apart.
+    /// Margin that separates the two cases.
     #[must_use]
     pub fn margin(&self, case: &str, other: &str) -> Option<Margin> {
         self.places(case, other).and_then(|(case, other)| self.decisions.margin(case, other))
     }
 
-    /// The ratio of two cases with the interval of the test that decides them: they differ where it excludes 1.
+    /// Ratio of two cases with the interval of the test that decides them: they differ if it excludes 1.
     #[must_use]
     pub fn tested(&self, case: &str, other: &str, ratio: Ratio) -> Ratio {
         let Some((one, two)) = self.places(case, other) else { return ratio };
         let margin = self.decisions.margin(one, two);
-        // Of other blocks than the ratio, where looks stopped a case or the class has more blocks than the ranking.
+        // The test may use other blocks than the ratio, if looks stopped a case or the class has more blocks than the
+        // ranking.
         let tested = self.decisions.log(one, two).map_or(ratio.value, f64::exp);
         let interval = margin.and_then(|margin| margin.around(tested));
         Ratio { interval, margin, ..ratio }
     }
 
-    /// The widest margin of any two of these; `None` where some two have none.
+    /// Widest margin between any two of these cases; `None` if a pair has none.
     #[must_use]
     pub fn margin_among(&self, cases: &[&str]) -> Option<Margin> {
         let known = |margin: Option<Margin>| margin.filter(|margin| margin.detectable().is_some());
@@ -119,13 +120,12 @@ impl Decided {
             .flatten()
     }
 
-    /// How the two stand.
     #[must_use]
     pub fn outcome(&self, case: &str, other: &str) -> PairOutcome {
         PairOutcome::of(self.apart(case, other), self.same(case, other))
     }
 
-    /// Whether the two are within [`SAME`] of each other.
+    /// True if the two are within [`SAME`] of each other.
     fn same(&self, case: &str, other: &str) -> bool {
         let Some((one, two)) = self.places(case, other) else { return false };
         if let Some(sequence) = self.decisions.sequence() {
@@ -137,7 +137,7 @@ impl Decided {
         together && log.zip(margin).is_some_and(|(log, margin)| log.abs() + margin.ln() < SAME.ln())
     }
 
-    /// What became of the best row and others that are not told apart from it.
+    /// Describes the best row and the rows not separated from it.
     fn undecided(&self, rows: &[RankRow]) -> Option<String> {
         let (best, rest) = rows.split_first()?;
         let looked = self.looked.as_ref()?;
@@ -165,13 +165,13 @@ impl Decided {
         })
     }
 
-    /// Pairs that were decided together.
+    /// Number of pairs decided together.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.decisions.pairs()
     }
 
-    /// How the ranks of these rows came about; `None` of a single one.
+    /// How the ranks of these rows were decided; `None` for a single row.
     #[must_use]
     pub fn decision(&self, rows: &[RankRow]) -> Option<Decision> {
         if self.cases.len() < 2 {
@@ -231,7 +231,7 @@ impl Decided {
         }
     }
 
-    /// Where what was decided of a row and its baseline is not what the interval of their ratio says.
+    /// Remark if the decision on a row and its baseline disagrees with the interval of their ratio.
     fn remark(&self, row: &RankRow, rows: &[RankRow]) -> Option<String> {
         let comparison = row.comparison.as_ref()?;
         let base = rows.iter().find(|base| base.case == comparison.baseline)?;
@@ -258,12 +258,12 @@ fn minutes(minutes: f64) -> String {
     }
 }
 
-/// Each two of some cases.
+/// All unordered pairs.
 pub fn pairs<T>(cases: &[T]) -> impl Iterator<Item = (&T, &T)> {
     cases.iter().enumerate().flat_map(|(at, one)| cases[at + 1..].iter().map(move |other| (one, other)))
 }
 
-/// "detectable difference at 80 % power: 5.2 %", and what decides it where that is the noise inside the trials.
+/// "detectable difference at 80 % power: 5.2 %", with the reason if noise within trials determines it.
 #[must_use]
 pub fn detectable(margin: Margin) -> Option<String> {
     let floor = if margin.by_seconds { ", set by the noise within trials" } else { "" };

@@ -1,4 +1,4 @@
-//! Trials that others disturbed: which were measured twice, which of the two counts, and whether the machine is ever quiet.
+//! Disturbed trials: which were repeated, which of the two counts, and whether the machine is ever quiet.
 
 use crate::analyse::findings::SetAside;
 use crate::analyse::findings::remark::{Remark, Weight};
@@ -6,27 +6,24 @@ use crate::analyse::trial::rates::rate_of;
 use crate::record::trial::{CpuTaken, Outcome, TrialRecord};
 use crate::stats::disturbance::{MOST_OTHERS, MOST_STOLEN, Taken, may_repeat, most_repeats};
 
-/// What others took of the CPUs in a trial; `None` where it was not counted.
+/// CPU time taken by others in a trial; `None` if not counted.
 fn taken(counted: Option<CpuTaken>) -> Option<Taken> {
     counted.map(|c| Taken::of(c.elapsed_us, c.cpus_ns, c.stolen_ns, c.others_ns))
 }
 
-/// Disturbed trials of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Disturbed {
-    /// Trials that count although they were disturbed.
+    /// Disturbed trials that count all the same.
     pub counting: u32,
     set_aside: Vec<SetAside>,
 }
 
 impl Disturbed {
-    /// Adds a trial that counts.
     pub fn add(&mut self, record: &TrialRecord) {
         let is_disturbed = taken(record.cpu_taken).is_some_and(Taken::is_disturbed);
         self.counting += u32::from(is_disturbed && record.outcome == Outcome::Measured);
     }
 
-    /// Adds a trial that was set aside.
     pub fn add_set_aside(&mut self, record: &TrialRecord) {
         let taken = taken(record.cpu_taken);
         let why = match (&record.outcome, taken) {
@@ -53,7 +50,7 @@ impl Disturbed {
         });
     }
 
-    /// Of one case.
+    /// Remarks on one case.
     pub fn of_case(&self, case: &str) -> Vec<Remark> {
         let of_case = self.set_aside.iter().filter(|aside| aside.case == case);
         let remark = |aside: &SetAside| {
@@ -69,7 +66,7 @@ impl Disturbed {
         of_case.map(remark).collect()
     }
 
-    /// Of a run of so many planned trials: whether repeats ended before every disturbed trial was repeated.
+    /// Remark on a run with this many planned trials: whether repeats stopped before every disturbed trial had one.
     pub fn of_run(&self, planned: u32) -> Option<Remark> {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let repeats = count(self.set_aside.len());

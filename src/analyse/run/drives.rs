@@ -1,11 +1,11 @@
-//! Every drive that was prepared, each time that it was.
+//! Preparation of drives.
 
 use crate::analyse::case::drives::finding;
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::DriveFinding;
 use crate::record::drive::DriveRecord;
 
-/// Every drive that was prepared, each time that it was.
+/// One finding per preparation of a drive.
 #[must_use]
 pub fn findings(cases: &[CaseSums]) -> Vec<DriveFinding> {
     let mut all: Vec<&DriveRecord> = Vec::new();

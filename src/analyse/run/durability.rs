@@ -1,22 +1,23 @@
-//! What a commit survives, from promises that were read back and flushes that were counted; never from the plan. Which
-//! fact is which promise stands in `record::durability`.
+//! What a commit survives, judged by promises that were read back and flushes that were counted, never by the plan.
+//! `record::durability` maps facts to promises.
 //!
-//! The rules in their order; the first that applies decides, and what is worst is asked first:
-//! 1. *volatile*: something in memory, or something that holds flushes back: the server, or a node below;
+//! Rules in order, worst outcome first; the first that applies decides:
+//! 1. *volatile*: something is in memory or suppresses flushes: the server, or a node below it;
 //! 2. *unknown*: nothing was committed;
-//! 3. *may tear*: the server writes no full pages; ranked only with cases that are the same in what follows;
-//! 4. *delayed*: commits are acknowledged early, by the server's settings or by those that a script or function carries;
-//! 5. the grounds of `pg_wal`, of the data and of each tablespace, where they are several; the lowest class of them holds.
+//! 3. *may tear*: the server does not write full pages; ranked only among cases with the same class otherwise;
+//! 4. *delayed*: commits are acknowledged early, by settings of the server or of a script or function;
+//! 5. otherwise the lowest class of `pg_wal`, the data and each tablespace, if they are on different storage.
 //!
-//! Of one ground:
-//! 1. *unknown*: nothing was counted, others' flushes cannot be told from ours, or the devices below the lowest one we see are hidden;
-//! 2. *declared stable*: the lowest device says that it needs no flushes (the kernel sends it none), writes reach it, and
-//!    devices above it that count flushes have counted enough;
-//! 3. *flushed*: enough flushes were counted at every device that counts them, the lowest included; or the devices take FUA
-//!    writes, and the WAL is written by a method that asks for them, past the page cache;
-//! 4. else *unknown*, with the number that was too small.
+//! For each of these:
+//! 1. *unknown*: nothing was counted, flushes of other programs cannot be separated, or the devices below the lowest
+//!    visible one are hidden;
+//! 2. *declared stable*: the lowest device says that it needs no flushes (so the kernel sends it none), writes reach
+//!    it, and devices above it that count flushes counted enough;
+//! 3. *flushed*: enough flushes were counted at every device that counts them, including the lowest; or the devices
+//!    take FUA writes, and the WAL is written by a method that requests them, bypassing the page cache;
+//! 4. otherwise *unknown*, with the count that was too small.
 //!
-//! A filesystem without a journal changes no class; it is said.
+//! A filesystem without a journal does not change the class; it is reported.
 
 use crate::analyse::case::strata::{COMMIT, DeviceSums, StrataSums, noun};
 use crate::analyse::case::sums::CaseSums;
@@ -35,44 +36,43 @@ use crate::record::stack::{End, GroundName};
 use crate::units::significant;
 use std::collections::BTreeSet;
 
-/// Part of the flushes that syncs cost which must be seen where syncs were counted roughly or not at all: the kernel merges
-/// flushes that are due at the same time (block/blk-flush.c), and backends tell their syncs up to a second late.
+/// Share of the expected flushes that must be seen if syncs were counted roughly or not at all: the kernel merges
+/// flushes that are due at the same time (block/blk-flush.c), and backends report their syncs up to a second late.
 const ROUGH_PART: f64 = 0.5;
-/// The same where syncs were counted exactly. Those of the WAL come one after the other, and none is served by a flush that began
-/// before it: an honest stack has them all, but for what is under way when counting begins and ends.
+/// The same if syncs were counted exactly. WAL syncs are sequential, and a sync is never served by a flush that began
+/// before it: an honest stack shows all of them except those in flight when counting begins and ends.
 const EXACT_PART: f64 = 0.95;
-/// Syncs that the WAL writer may tell late.
+/// Syncs that the WAL writer may report late.
 const LATE_SYNCS: f64 = 10.0;
-/// WAL records for each transaction that took an id, where its commit is the only one; those of other processes come on top.
+/// WAL records per transaction with an id whose only record is its commit; records of other processes add to it.
 const MOST_COMMIT_RECORDS: f64 = 1.1;
-/// Part of the counted flushes that others may have, by what they did before: they would have to do four times as much
-/// while it was measured before all flushes could be theirs.
+/// Largest share of the counted flushes that may belong to other programs, judged by their idle traffic: they would
+/// have to flush four times as often during the measurement before all flushes could be theirs.
 const MOST_OF_OTHERS: f64 = 0.25;
-/// From this version on O_DIRECT follows from `debug_io_direct`; before, from `wal_level = minimal`.
+/// From this version on, `debug_io_direct` decides about O_DIRECT; before, `wal_level = minimal` did.
 const DIRECT_BY_SETTING: u32 = 160_000;
 
-/// What was asked of the devices below a ground.
+/// Flushes expected from the devices below one part of the database.
 #[derive(Default)]
 struct Demand<'a> {
-    /// What one unit of it is called.
+    /// Name of one unit.
     noun: &'a str,
-    /// How many units there were, where they are not the client's operations: checkpoints.
+    /// Number of units if they are not the client's operations: checkpoints.
     units: Option<f64>,
-    /// Syncs for each unit, at least, as far as they cannot be served by one flush.
+    /// Minimum number of syncs per unit that cannot share a flush.
     flushes: f64,
-    /// Whether that is exact: each unit waits for a sync of its own.
+    /// True if the number is exact: each unit waits for its own sync.
     is_exact: bool,
-    /// Syncs of the WAL for each operation, where PostgreSQL counted them.
+    /// WAL syncs per operation, if PostgreSQL counted them.
     syncs: Option<f64>,
-    /// Whose syncs these are.
+    /// Who issues the syncs.
     whose: &'static str,
-    /// Whether the WAL is written by `open_datasync` or `open_sync` and past the page cache: such a write does with FUA
+    /// True if the WAL is written by `open_datasync` or `open_sync` and bypasses the page cache: such a write uses FUA
     /// instead of a flush. A buffered one is written back and then flushed (generic_write_sync in fs.h).
     asks_for_fua: bool,
 }
 
 impl CaseSums {
-    /// What commits of the case survive.
     #[must_use]
     pub fn durability(&self) -> Durability {
         power_cuts::joined(judge(self), self.verdict.as_ref())
@@ -117,18 +117,18 @@ pub fn judge(case: &CaseSums) -> Durability {
     }
 }
 
-/// A setting that decides what a commit means and that something sets to nobody knows what.
+/// A setting that decides what a commit means and is set to an unknown value.
 fn settings_untold(case: &CaseSums, operation: &Operation) -> Option<Durability> {
     let elsewhere = case.trials.iter().flat_map(|trial| set_elsewhere(trial, operation));
     let untold = elsewhere.into_iter().find(|found| found.value.is_none())?;
     Some(unknown(&format!("{} sets {} to a value that its text does not show", untold.place, untold.name)))
 }
 
-/// The class of transactions that write nothing but tables which are not logged: each has a record of its commit, for which it
-/// does not wait (RecordTransactionCommit in xact.c).
+/// Class of transactions that only write unlogged tables: each has a commit record but does not wait for it
+/// (RecordTransactionCommit in xact.c).
 fn waits_for_nothing(case: &CaseSums) -> Option<Durability> {
     let sums = &case.strata;
-    // Subtransactions have ids, but no records of commits.
+    // Subtransactions have ids, but no commit records.
     let commits = sums.load_xids.min(sums.load_operations);
     let alone = commits > 0.0 && sums.load_records < MOST_COMMIT_RECORDS * commits;
     let why = "these transactions write no WAL that a commit waits for";
@@ -138,7 +138,7 @@ fn waits_for_nothing(case: &CaseSums) -> Option<Durability> {
     alone.then(found)
 }
 
-/// Which tables of a case a power cut empties.
+/// Which tables of a case are empty after a power cut.
 pub fn unlogged(case: &CaseSums) -> Option<String> {
     let of_trial =
         |trial: &TrialFinding| Some(trial.server.as_ref()?.unlogged.clone()).filter(|found| !found.is_empty());
@@ -152,7 +152,7 @@ fn with_unlogged(mut found: Durability, case: &CaseSums) -> Durability {
     found
 }
 
-/// The lowest class of all that the database lies on, and what that is where it lies on several.
+/// Lowest class over all storage of the database, naming the part if there are several.
 fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
     let Some(stack) = case.trials.iter().find_map(|trial| trial.stack.as_ref()) else {
         return unknown("its storage stack was not recorded");
@@ -163,7 +163,7 @@ fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
     let mut found: Vec<(String, Durability)> = Vec::new();
     for (end, ground) in stack.ends().into_iter().filter(|(end, _)| is_used(end, operation)) {
         let chain = case.strata.below(&end);
-        // The first is where the WAL lies.
+        // The WAL comes first.
         let demand = match (&case.spec.postgres, found.is_empty()) {
             (None, _) => Demand::of_sync(&operation.noun, case.fua_share(), &chain),
             (Some(_), true) => match Demand::of_wal(case, operation) {
@@ -189,7 +189,7 @@ fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
     }
 }
 
-/// Whether the workload has anything there: nothing of it lies in a tablespace that it does not name.
+/// True if the workload has data there: it only uses a tablespace that it names.
 fn is_used(end: &End, operation: &Operation) -> bool {
     match end {
         End::Tablespace(name) => operation.settings.values().any(|value| value == name),
@@ -197,7 +197,7 @@ fn is_used(end: &End, operation: &Operation) -> bool {
     }
 }
 
-/// With what has to be said of a ground and changes no class.
+/// Adds remarks on one part of the storage that do not change the class.
 fn said(mut found: Durability, stack: &StackFacts, ground: &GroundName) -> Durability {
     if let Some((_, promise)) = stack.promise(Some(ground), Claim::Unjournaled) {
         found.reason.push_str(&format!("; {promise}"));
@@ -214,16 +214,16 @@ fn what(end: &End) -> String {
 }
 
 impl<'a> Demand<'a> {
-    /// Of commits, at the devices of the WAL; the reason where it is not known how many there were.
+    /// Demand of commits at the WAL's devices, or why their number is unknown.
     fn of_wal(case: &'a CaseSums, operation: &'a Operation) -> Result<Demand<'a>, String> {
         let noun = noun(&case.spec, operation, case.strata.read_only());
         let clients = operation.clients.max(1) as f64;
         let methods = || case.trials.iter().filter_map(|trial| trial.server.as_ref());
         let opens = |server: &ServerFacts| setting(server, "wal_sync_method").is_some_and(|it| it.starts_with("open_"));
         let opens_with_sync = methods().any(opens);
-        // PostgreSQL counts no sync where the write itself is one.
+        // PostgreSQL does not count a sync if the write itself is one.
         let syncs = case.strata.wal_syncs.per_operation().filter(|syncs| *syncs > 0.0 && !opens_with_sync);
-        // A script of the user's own may write less than once: then those that wrote are counted.
+        // A user's own script may write less than once per transaction; then those that wrote are counted.
         let writing = match noun {
             COMMIT => 1.0,
             _ => match case.strata.xids.per_operation() {
@@ -234,26 +234,28 @@ impl<'a> Demand<'a> {
         };
         let asks_for_fua = opens_with_sync && methods().all(writes_wal_directly);
         let whose = if case.spec.stack.wal.is_some() { "WAL syncs" } else { "WAL syncs, and all of data files," };
-        // At best one sync serves the commits of all clients. What else takes an id, a subtransaction, may wait for none.
+        // At best one sync serves the commits of all clients. Subtransactions also take an id, but may not wait for a
+        // sync.
         let is_exact = noun == COMMIT && operation.clients == 1 && syncs.is_none();
         Ok(Demand { noun, units: None, flushes: writing / clients, is_exact, syncs, whose, asks_for_fua })
     }
 
-    /// Of checkpoints, at the devices of data whose WAL lies elsewhere: each syncs every file that it has written, and
-    /// the WAL before it is thrown away. Without any, a flush shows at least that flushes pass.
+    /// Demand of checkpoints at the data's devices if the WAL is elsewhere: each checkpoint syncs every file it has
+    /// written, and the WAL before old segments are removed. Without a checkpoint, any flush shows that flushes pass.
     fn of_checkpoints(checkpoints: u64) -> Demand<'a> {
         let units = Some(checkpoints.max(1) as f64);
         let noun = if checkpoints == 0 { "measurement without a checkpoint" } else { "checkpoint" };
         Demand { noun, units, flushes: 1.0, whose: "syncs of data files", ..Demand::default() }
     }
 
-    /// Without a server each operation is a sync; those that bypass the page cache and ask for FUA may do without.
+    /// Demand without a server, where each operation is a sync; operations that bypass the page cache and request FUA
+    /// need no flush.
     fn of_sync(noun: &'a str, fua_share: f64, chain: &[DeviceSums]) -> Demand<'a> {
         let exempt = if takes_fua(chain) { fua_share } else { 0.0 };
         Demand { noun, flushes: 1.0 - exempt, whose: "syncs", ..Demand::default() }
     }
 
-    /// What was counted for each of its units.
+    /// Count per unit.
     fn per_unit(&self, flow: &Flow) -> Option<f64> {
         match self.units {
             Some(units) => flow.per_operation().map(|_| flow.amount / units),
@@ -272,7 +274,8 @@ impl<'a> Demand<'a> {
     }
 }
 
-/// Whether the server writes its WAL past the page cache (`get_sync_bit` in xlog.c), for a method that opens with a sync.
+/// True if the server writes its WAL bypassing the page cache (`get_sync_bit` in xlog.c), for a method that opens with
+/// a sync flag.
 fn writes_wal_directly(server: &ServerFacts) -> bool {
     if server.version_num >= DIRECT_BY_SETTING {
         let direct = setting(server, "debug_io_direct").unwrap_or_default();
@@ -291,7 +294,7 @@ fn volatile(trial: &TrialFinding, spec: &CaseSpec, operation: &Operation) -> Opt
     stack.ends().into_iter().find_map(|(end, ground)| loses_all(stack, spec, ground, &what(&end)))
 }
 
-/// Why what lies on a ground is lost on power loss.
+/// Why data on one part of the storage are lost in a power cut.
 fn loses_all(stack: &StackFacts, spec: &CaseSpec, ground: &GroundName, what: &str) -> Option<String> {
     if let Some((_, promise)) = stack.promise(Some(ground), Claim::Volatile) {
         return Some(format!("{what} is in memory: {}", promise.source));
@@ -301,35 +304,35 @@ fn loses_all(stack: &StackFacts, spec: &CaseSpec, ground: &GroundName, what: &st
     let asked = asked.iter().flat_map(|list| list.split(',')).map(str::trim);
     let layer = node.layer.as_deref().unwrap_or_default();
     let meant = asked.filter(|option| table::mount_option(option, layer).is_some_and(|row| row.claim == promise.claim));
-    // The kernel prints ext4's `barrier=0` as `nobarrier`.
+    // The kernel shows ext4's `barrier=0` as `nobarrier`.
     let other =
         meant.into_iter().find(|option| promise.source.starts_with("mount option") && !promise.source.contains(option));
     let planned = other.map(|option| format!(", `{option}` in the plan")).unwrap_or_default();
     Some(format!("{}{planned} of {} ({}): {}", promise.source, stack.name, node.name, promise.why))
 }
 
-/// The way down from one ground, with what was counted on it.
+/// Devices below one part of the database, with their counters.
 struct Way<'a> {
     stack: &'a StackFacts,
     ground: &'a GroundName,
-    /// The levels of devices, the lowest last.
+    /// Levels of devices, lowest last.
     chain: &'a [DeviceSums],
     sums: &'a StrataSums,
-    /// What one sync was seen to cost there.
+    /// Measured cost of one sync there.
     cost: Option<&'a SyncCost>,
 }
 
-/// What was seen at one level.
+/// Flushes seen at one level.
 struct Seen {
     name: String,
-    /// Flushes for each unit, and for each sync of the WAL where these were counted exactly.
+    /// Flushes per unit, and per WAL sync if those were counted exactly.
     flushes: f64,
     per_sync: Option<f64>,
-    /// The number of flushes seen over the number needed, by what asks for most: below 1 it is too few.
+    /// Flushes seen over flushes needed, by the strictest requirement; below 1 there are too few.
     enough: f64,
-    /// What is needed, in words.
+    /// The requirement in words.
     needed: String,
-    /// The greatest part of the syncs that could be missing without being noticed.
+    /// Largest share of syncs that could be missing unnoticed.
     unseen: f64,
 }
 
@@ -348,13 +351,13 @@ impl Way<'_> {
         self.by_flushes(lowest, end, demand)
     }
 
-    /// Whether it is a folder that was there already: its devices are others' too.
+    /// True if it is an existing folder, whose devices other programs use too.
     fn is_shared(&self) -> bool {
         let way = self.stack.way_down(Some(self.ground));
         way.iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
     }
 
-    /// Why others' flushes cannot be told from ours.
+    /// Why flushes of other programs cannot be separated.
     fn others(&self) -> Option<String> {
         for level in self.chain.iter().filter(|level| level.own_flushes().is_some()) {
             match level.share_of_others() {
@@ -401,13 +404,15 @@ impl Way<'_> {
             return unknown(&format!("no flushes of {name} were recorded{above}"));
         };
         if least.enough >= 1.0 {
-            // The level with the fewest is the stack's own where the lowest is shared: others' flushes come on top there.
+            // If the lowest device is shared, the level with the fewest flushes is one of the stack's own: other
+            // programs' flushes add to the lowest.
             let further = if least.name == name { String::new() } else { format!(", and flushes reach {name}") };
             let words = demand.words(least.flushes, least.per_sync);
             let unseen =
                 format!("up to {} % of {} could be skipped unseen", (least.unseen * 100.0 - 1e-6).ceil(), demand.whose);
             let seen = format!("{words} seen at {}{further}; {unseen} ({})", plain(&least.name), least.needed);
-            // Of several disks at one depth some may declare their writes stable; then that word is needed as well.
+            // If only some of several disks at one depth declare their writes stable, that declaration is needed as
+            // well.
             return match lowest.promise(Claim::DeclaredStable) {
                 None => self.with_caveats(DurabilityClass::Flushed, seen, lowest),
                 Some(word) => self.with_caveats(DurabilityClass::DeclaredStable, format!("{word}; {seen}"), lowest),
@@ -427,7 +432,7 @@ impl Way<'_> {
         unknown(&least.too_few(demand))
     }
 
-    /// Why the word of a lowest device that declares its writes stable is not enough.
+    /// Why the declaration of a lowest device that its writes are stable is not enough.
     fn by_word(&self, promise: &Promise, writes: f64, demand: &Demand<'_>) -> Option<Durability> {
         match self.least(demand).filter(|least| least.enough < 1.0) {
             Some(least) => Some(unknown(&least.too_few(demand))),
@@ -440,7 +445,7 @@ impl Way<'_> {
         }
     }
 
-    /// The level with the fewest flushes for what it needs, of those that count them and need them.
+    /// The level with the fewest flushes relative to its requirement, among those that need and count them.
     fn least(&self, demand: &Demand<'_>) -> Option<Seen> {
         let levels = self.chain.iter().enumerate().filter(|(_, level)| !level.declares_stable());
         let seen = levels.filter_map(|(depth, level)| self.seen(depth, level, demand));
@@ -450,7 +455,7 @@ impl Way<'_> {
     fn seen(&self, depth: usize, level: &DeviceSums, demand: &Demand<'_>) -> Option<Seen> {
         let flushes = demand.per_unit(&level.own_flushes()?)?;
         let others = level.share_of_others().unwrap_or(0.0);
-        // Of one client PostgreSQL counts no syncs where each commit is one.
+        // For one client whose commits each sync, PostgreSQL's sync count is not needed.
         let syncs = if demand.is_exact { self.sums.load_operations } else { self.sums.load_syncs };
         let exact = (EXACT_PART - others - LATE_SYNCS / syncs.max(1.0)).max(ROUGH_PART);
         let counted = level.load_flushes.filter(|_| syncs > 0.0 && (demand.is_exact || demand.syncs.is_some()));
@@ -466,10 +471,10 @@ impl Way<'_> {
         let of = |seen: f64, needed: f64| if needed > 0.0 { seen / needed } else { f64::INFINITY };
         let (units, syncs) = (of(flushes, by_units), by_syncs.map(|(seen, needed)| of(seen, needed)));
         let enough = syncs.unwrap_or(units).min(units);
-        // Of several devices each may get a flush of its own: then so many cost one sync.
+        // Each of several devices may get its own flush: then that many cost one sync.
         let may_cost = level.facts.len() as f64 / cost;
         let strictest = if self.cost.is_some() { enough } else { enough.max(enough * may_cost) };
-        // Those that were skipped are not in what was seen.
+        // Skipped ones are not among those seen.
         let part = if counted.is_some() { exact } else { ROUGH_PART };
         let by_sync = syncs.is_some_and(|syncs| syncs <= units);
         let (needed, noun) = match by_syncs.filter(|_| by_sync) {
@@ -482,9 +487,9 @@ impl Way<'_> {
         Some(Seen { name: level.name(), flushes, per_sync, enough, needed, unseen })
     }
 
-    /// Flushes that one sync costs at a level, and whence that is known.
+    /// Flushes that one sync costs at a level, and how that is known.
     fn cost_of_a_sync(&self, depth: usize) -> (f64, String) {
-        // Others flush lower and shared devices too: a flush above is one below, at least.
+        // Other programs also flush lower, shared devices: a flush above causes at least one below.
         if let Some(cost) = self.cost.filter(|cost| cost.levels.len() == self.chain.len() && !self.is_shared())
             && let Some(flushes) = cost.levels[..=depth].iter().flatten().copied().reduce(f64::min)
         {
@@ -496,7 +501,7 @@ impl Way<'_> {
             options.any(|option| ["nodatacow", "nodatasum"].contains(&option.as_str()))
         };
         match (mount.filter(|mount| !is_nocow(mount)), self.chain.first()) {
-            // It flushes each device, and writes the superblock with FUA (write_all_supers in disk-io.c).
+            // btrfs flushes each device, and writes the superblock with FUA (write_all_supers in disk-io.c).
             (Some(_), Some(top)) => {
                 let each = if top.takes_fua() { 1.0 } else { 2.0 };
                 let devices = if depth == 0 { top.facts.len() as f64 } else { 1.0 };
@@ -506,7 +511,7 @@ impl Way<'_> {
         }
     }
 
-    /// What was counted above the lowest device, in words.
+    /// Count above the lowest device, in words.
     fn above(&self, demand: &Demand<'_>) -> String {
         let mut above = self.chain.iter().rev().skip(1).filter_map(|device| {
             let flushes = demand.per_unit(&device.own_flushes()?).filter(|flushes| *flushes > 0.0)?;
@@ -515,7 +520,7 @@ impl Way<'_> {
         above.next().unwrap_or_default()
     }
 
-    /// A good word, with what it does not hold for.
+    /// A favourable class with its limitations.
     fn with_caveats(&self, class: DurabilityClass, mut reason: String, lowest: &DeviceSums) -> Durability {
         if self.is_shared() {
             let others = lowest.share_of_others().unwrap_or(0.0) * lowest.flushes().amount;
@@ -532,7 +537,7 @@ impl Way<'_> {
     }
 }
 
-/// Loop devices get another number in each trial.
+/// A loop device's number differs between trials.
 fn plain(name: &str) -> &str {
     if name.starts_with("loop") { "the loop device" } else { name }
 }
@@ -547,7 +552,7 @@ fn takes_fua(chain: &[DeviceSums]) -> bool {
     !chain.is_empty() && chain.iter().all(DeviceSums::takes_fua)
 }
 
-/// What the server of a trial promises by its settings, and by those that scripts and functions carry; the worst first.
+/// Promises of a trial's server by its settings, then by those of scripts and functions, worst first.
 fn of_server(trial: &TrialFinding, operation: &Operation) -> Vec<Promise> {
     let own = |name| table::setting(name, setting(trial.server.as_ref()?, name)?);
     let mut promises: Vec<Promise> = table::settings().filter_map(own).collect();
@@ -558,7 +563,7 @@ fn of_server(trial: &TrialFinding, operation: &Operation) -> Vec<Promise> {
     promises
 }
 
-/// Settings that hold beside those of a plain session.
+/// Settings in force beyond those of a plain session.
 fn set_elsewhere<'a>(trial: &'a TrialFinding, operation: &'a Operation) -> Vec<&'a FoundSetting> {
     let server = trial.server.as_ref();
     operation.script_settings.iter().chain(server.into_iter().flat_map(|server| &server.found_after)).collect()

@@ -1,8 +1,8 @@
-//! Which part of the synced writes that a stack gives to one writer alone arrives at the clients as commits.
+//! Share of the synced writes that a single writer gets from a stack which arrives at the clients as commits.
 //!
-//! Both figures must come from one run and one stack: the commits from a case with a server, the synced writes from a
-//! `sync` case on the stack that holds the WAL. One writer is not the most that a device can do, and one flush may serve
-//! the commits of several clients: the share is a yardstick, not a degree of efficiency, and its sentence says so.
+//! Both figures must come from one run and one stack: commits from a case with a server, synced writes from a `sync`
+//! case on the stack of the WAL. A device may do more than a single writer gets, and one flush may serve the commits of
+//! several clients: the share is a yardstick, not an efficiency, and its sentence says so.
 
 use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::case::strata::{COMMIT, noun};
@@ -13,14 +13,14 @@ use crate::record::operation::{Operation, Writes};
 use crate::stats::ratio::{Ratio, ratio};
 use crate::units::significant;
 
-/// The share of one case; `None` without a server, where commits wait for no flush, where what was counted are not
-/// commits, or where no `sync` case has the method in force on the stack of the WAL.
+/// Share of one case; `None` without a server, if commits wait for no flush, if the counted operations are not commits,
+/// or if no `sync` case has the method in force on the stack of the WAL.
 #[must_use]
 pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
     case.spec.postgres.as_ref()?;
     let operation = case.operation.as_ref()?;
     let noun = writing_noun(case, operation)?;
-    // Then a commit waits for no flush, and the figure would say nothing about the stack.
+    // A commit then waits for no flush, so the figure would say nothing about the stack.
     if is_off(case, "fsync") || is_off(case, "synchronous_commit") {
         return None;
     }
@@ -43,8 +43,8 @@ pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
     })
 }
 
-/// The quotient of the two rates as they are shown, with the relative error of the ratio that the comparison of their
-/// trials gives (where one of the two lacks a block, that is of the others alone).
+/// Quotient of the two rates as shown, with the relative error of the trial comparison's ratio (if one of them lacks a
+/// block, from the other blocks).
 fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estimate> {
     let value = commits.value / syncs.value;
     let end = |end: f64| value * end / compared.value;
@@ -53,7 +53,7 @@ fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estima
         .then(|| Estimate::of(value, interval, commits.trials.min(syncs.trials) as usize))
 }
 
-/// What an operation is called, where it is known to write.
+/// Name of an operation that is known to write.
 fn writing_noun<'a>(case: &CaseSums, operation: &'a Operation) -> Option<&'a str> {
     let read_only = case.strata.read_only();
     let noun = noun(&case.spec, operation, read_only);
@@ -67,35 +67,35 @@ fn setting<'a>(case: &'a CaseSums, name: &str) -> Option<&'a str> {
     values.all(|value| value == Some(first)).then_some(first)
 }
 
-/// Whether a trial had a setting switched off.
+/// True if the setting was off in any trial.
 fn is_off(case: &CaseSums, name: &str) -> bool {
     let of = |trial: &TrialFinding| trial.server.as_ref()?.key_settings.get(name).map(|value| value == "off");
     case.trials.iter().any(|trial| of(trial) == Some(true))
 }
 
-/// The `sync` case on the stack of the WAL that shares most axes with `case`, the first in the plan's order where
-/// several do, and its measure of `method`.
+/// The `sync` case on the stack of the WAL that shares the most axes with `case`, the first in the plan's order among
+/// equals, and its measure for `method`.
 fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(&'a CaseSums, &'a MeasureSums)> {
     let shared = |other: &CaseSums| {
         other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
     };
-    // Without a server, a measure by the name of a method is of synced writes.
+    // Without a server, a measure named after a method measures synced writes.
     let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
     let measured = fitting.filter_map(|other| {
         let measure = other.measures.iter().find(|measure| measure.name == method)?;
         (!measure.rates.is_empty()).then_some((other, measure))
     });
-    // Of equals `max_by_key` takes the last: from the back, so that it is the plan's first.
+    // `max_by_key` returns the last of equals; reversed, that is the plan's first.
     measured.collect::<Vec<_>>().into_iter().rev().max_by_key(|(other, _)| shared(other))
 }
 
-/// Whether a case without a server stands on what holds the WAL of another.
+/// True if a case without a server runs on the storage of another case's WAL.
 fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
     let (own, other) = (&case.spec.stack, &synced.spec.stack);
     own.wal_alone() == *other || own.wal_stack.as_ref() == Some(&other.name)
 }
 
-/// What one sync costs on what holds the WAL of a case, where a `sync` case of the run tells.
+/// Cost of one sync on the storage of a case's WAL, if a `sync` case of the run measured it.
 #[must_use]
 pub fn cost_of(case: &CaseSums, cases: &[CaseSums]) -> Option<SyncCost> {
     case.spec.postgres.as_ref()?;
@@ -103,7 +103,7 @@ pub fn cost_of(case: &CaseSums, cases: &[CaseSums]) -> Option<SyncCost> {
     fitting.find_map(|other| Some(SyncCost { levels: other.flushes_per_sync()?, case: other.spec.id.clone() }))
 }
 
-/// What the sentence is made of.
+/// Parts of the sentence.
 struct Words<'a> {
     noun: &'a str,
     method: &'a str,
@@ -129,7 +129,8 @@ impl Words<'_> {
             self.method,
             self.place
         );
-        // More than one writer gets is only possible by sharing flushes: PostgreSQL flushes its WAL one at a time.
+        // More than a single writer gets is only possible by sharing flushes: PostgreSQL flushes its WAL one flush at a
+        // time.
         let surely_shared = share.low.unwrap_or(share.value) > 1.0;
         match (self.clients, surely_shared) {
             (0 | 1, _) => text,
@@ -139,7 +140,7 @@ impl Words<'_> {
     }
 }
 
-/// A rate as rankings show it: whole from 100 on.
+/// A rate as rankings show it: no decimals from 100 on.
 fn rate(value: f64) -> String {
     if (100.0..1e4).contains(&value) { format!("{value:.0}") } else { significant(value) }
 }

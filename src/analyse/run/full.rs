@@ -1,10 +1,10 @@
-//! Trials whose stack filled up: what is found of each, and what that means for the figures of their case.
+//! Trials whose stack filled up: a finding for each, and its effect on the figures of the case.
 
 use crate::analyse::findings::FullFinding;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
 use crate::record::trial::{Outcome, TrialRecord};
 
-/// What is found of a trial; `None` where its stack had room.
+/// Finding of a trial; `None` if its stack had room.
 pub fn of_trial(record: &TrialRecord) -> Option<FullFinding> {
     let full = record.full.as_ref()?;
     let sizes = full.used_bytes.zip(full.size_bytes).filter(|(_, size)| *size > 0);
@@ -20,14 +20,14 @@ pub fn of_trial(record: &TrialRecord) -> Option<FullFinding> {
     })
 }
 
-/// What a reader of a case's figures should know.
+/// Remark on a case's figures.
 pub fn remark(found: &[FullFinding], case: &str, trials: usize) -> Option<Remark> {
     let count = found.iter().filter(|one| one.case == case && one.is_measured).count();
     let what = "the stack was full in {} trials: their figures are of the time until then";
     (count > 0).then(|| Remark::with(Weight::Wrong, what, Number::Of(count as u64, trials as u64)))
 }
 
-/// What belongs beside the answer of a run.
+/// Sentence to accompany a run's answer.
 pub fn sentence(found: &[FullFinding]) -> Option<String> {
     let trials = if found.len() == 1 { "trial" } else { "trials" };
     let mut cases: Vec<&str> = found.iter().map(|one| one.case.as_str()).collect();

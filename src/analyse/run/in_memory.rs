@@ -1,4 +1,4 @@
-//! Each case against the one that differs from it in its stack alone, which lies in memory.
+//! Cases compared with the same case on a stack in memory.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{BackendTime, Estimate, InMemory, TrialFinding};
@@ -6,7 +6,7 @@ use crate::record::claim::Claim;
 use crate::stats::ratio::ratio;
 use std::collections::BTreeMap;
 
-/// Sets each case against the one that differs from it in its stack alone, which lies in memory.
+/// Compares a case with the one in memory that differs from it only in its stack.
 pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut BackendTime) {
     if case.at_fixed_rate() || found.storage.is_none() {
         return;
@@ -22,7 +22,7 @@ pub fn measured_in_memory(sums: &[CaseSums], case: &CaseSums, found: &mut Backen
     found.in_memory = Some(InMemory { case: memory.spec.id.clone(), stack, ratio });
 }
 
-/// Whether `other` differs from `case` in its stack alone, lies in memory, and `case` does not.
+/// True if `other` differs from `case` only in its stack and is in memory, while `case` is not.
 fn is_twin_in_memory(case: &CaseSums, other: &CaseSums) -> bool {
     let own = |sums: &CaseSums| {
         let axes = sums.spec.axes.iter().filter(|(axis, _)| *axis != "stack" && !sums.spec.is_of_stack(axis));
@@ -32,7 +32,7 @@ fn is_twin_in_memory(case: &CaseSums, other: &CaseSums) -> bool {
     lies_in_memory(other) && !lies_in_memory(case) && own(case) == own(other) && settings(case) == settings(other)
 }
 
-/// Whether data and WAL of all trials lie on a stack that keeps everything in memory.
+/// True if data and WAL of all trials are on a stack that keeps everything in memory.
 fn lies_in_memory(case: &CaseSums) -> bool {
     let in_memory = |trial: &TrialFinding| {
         let Some(stack) = &trial.stack else { return false };

@@ -1,6 +1,6 @@
-//! Which trials ran on which machine. A run may be resumed on another one, or have trials in several guests; trials of
-//! different machines are no pair, even inside one block. Cases that the plan has run in different guests are compared because
-//! of that: each block boots all of the guests, and its trials are a pair.
+//! Maps trials to machines. A run may be resumed on another machine or have trials in several guests; trials on
+//! different machines do not form a pair, even within a block. Cases that the plan runs in different guests are
+//! compared all the same: each block boots all guests, and its trials form a pair.
 
 use crate::analyse::findings::remark::{Remark, Weight};
 use crate::analyse::findings::{HostFacts, MachineFinding, RankRow};
@@ -9,8 +9,8 @@ use crate::record::case::TrialKey;
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups trials by their machine; both in the order given. Facts that change between two sittings on one machine are
-/// those of the first, but for the swap in use, which is the most.
+/// Groups trials by machine; both in the given order. If facts of a machine change between sessions, the first value
+/// counts, except for swap in use, where the maximum does.
 #[must_use]
 pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<MachineFinding> {
     let mut machines: Vec<MachineFinding> = Vec::new();
@@ -26,11 +26,10 @@ pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<Mac
     machines
 }
 
-/// The place of the machine on which each trial ran.
+/// Index of the machine that each trial ran on.
 pub struct MachineOfTrial<'a>(BTreeMap<&'a TrialKey, usize>);
 
 impl<'a> MachineOfTrial<'a> {
-    /// Of the trials of these machines.
     #[must_use]
     pub fn of(machines: &'a [MachineFinding]) -> MachineOfTrial<'a> {
         let keys = |(place, machine): (usize, &'a MachineFinding)| machine.trials.iter().map(move |key| (key, place));
@@ -52,13 +51,13 @@ impl<'a> MachineOfTrial<'a> {
     }
 }
 
-/// Whether a plan has two cases of a ranking, by id, run in different guests.
+/// True if a plan runs two cases of a ranking, by id, in different guests.
 fn in_two_guests(contest: &Contest<'_>, case: &str, other: &str) -> bool {
     let guest = |id: &str| contest.entries.iter().find(|entry| entry.case.spec.id == id)?.case.spec.guest.as_deref();
     guest(case) != guest(other)
 }
 
-/// Says of each comparison with the baseline in which blocks the two ran on different machines.
+/// Notes in each comparison with the baseline the blocks in which the two ran on different machines.
 pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u32) {
     if machines.len() < 2 {
         return;
@@ -82,7 +81,7 @@ pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u
     }
 }
 
-/// What is to be said of a case whose trials ran on several machines, or beside those of another one.
+/// Remark on a case whose trials ran on several machines, or on other machines than those of another case.
 #[must_use]
 pub fn of_case(
     case: &str,
@@ -112,7 +111,7 @@ pub fn of_case(
         (!trials.is_empty()).then(|| format!("{} ({})", short(&machine.host), block_list(&trials)))
     };
     let own: Vec<String> = machines.iter().filter_map(of_machine).collect();
-    // Blocks of a merged run are spread over machines on purpose.
+    // The blocks of a merged run are spread over machines on purpose.
     if own.len() > 1 && !is_merged {
         let own = format!("its trials ran on different machines: {}", own.join("; "));
         remarks.push(Remark::plain(Weight::Unlike, "trials of a case ran on different machines").alone(own));

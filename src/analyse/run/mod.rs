@@ -1,4 +1,4 @@
-//! Figures over all cases of a run: comparisons, ranks, durability, machines, what was not run.
+//! Figures over all cases of a run: comparisons, ranks, durability, machines, trials not run.
 
 pub(crate) mod ageing;
 pub(crate) mod blocks;

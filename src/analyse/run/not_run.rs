@@ -1,15 +1,15 @@
-//! Everything without figures, and why; trials of a case with the same reason are one entry.
+//! Trials without figures, and why; trials of a case with the same reason share an entry.
 
 use crate::analyse::findings::NotRun;
 use crate::record::case::TrialKey;
 use crate::record::event::Step;
 use std::collections::BTreeMap;
 
-/// Entries in the order in which their first trial came.
+/// Entries in order of their first trial.
 #[derive(Debug, Clone, Default)]
 pub struct NotRunSums {
     entries: Vec<NotRun>,
-    /// Places of the entries of each case: a run may have 100 000 of them.
+    /// Indexes of the entries of each case, since a run may have 100 000 of them.
     of_case: BTreeMap<String, Vec<usize>>,
 }
 
@@ -19,13 +19,11 @@ impl NotRunSums {
         self.merge(case, trial, Some(step.doing()), reason, hint);
     }
 
-    /// Adds a trial that has not been run yet.
     pub fn add_pending(&mut self, key: &TrialKey) {
         let hint = "resume with `pgstrata run --resume`";
         self.merge(&key.case, key.trial, None, "not yet run", Some(hint));
     }
 
-    /// Adds a trial whose files are damaged.
     pub fn add_damaged(&mut self, key: &TrialKey, reason: &str) {
         let hint = "`pgstrata run --resume` measures it again";
         self.merge(&key.case, key.trial, None, &format!("damaged, left out: {reason}"), Some(hint));

@@ -5,7 +5,7 @@ use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::{CaseFinding, Estimate, PairOutcome, PercentileRatio, Ranking};
 use crate::stats::ratio::ratio;
 
-/// Gives each ranked case its 99th percentile.
+/// Adds the 99th percentile to each ranked case.
 pub fn rank_rows(rankings: &mut [Ranking], found: &[CaseFinding]) {
     for ranking in rankings {
         for row in ranking.classes.iter_mut().flat_map(|class| &mut class.rows) {
@@ -17,7 +17,7 @@ pub fn rank_rows(rankings: &mut [Ranking], found: &[CaseFinding]) {
     }
 }
 
-/// Sets the percentiles of each ranked measure against those of its baseline.
+/// Compares the percentiles of each ranked measure with those of its baseline.
 pub fn compare(rankings: &[Ranking], sums: &[CaseSums], found: &mut [CaseFinding]) {
     let of = |case: &str, measure: &str| {
         let case = sums.iter().find(|sums| sums.spec.id == case)?;

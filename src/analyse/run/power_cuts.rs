@@ -1,7 +1,7 @@
-//! What a power cut would cost: verdicts beside the cases, and what they do to durability classes.
+//! Cost of a power cut: verdicts on cases, and their effect on durability classes.
 //!
-//! A class comes from facts, a verdict from a recording of commits. A verdict never makes a class better: it rests on
-//! pgstrata's own commits and on what lies above the recorded disks, and the arithmetic acquits too easily.
+//! A class comes from facts, a verdict from a recording of commits. A verdict never improves a class: it rests on
+//! pgstrata's own commits and on what is above the recorded disks, and arithmetic alone acquits too easily.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::durability::class_word;
@@ -11,8 +11,8 @@ use crate::analyse::findings::{Durability, DurabilityClass, PowerCut, names};
 use crate::record::verdict::{Verdict, VerdictRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The class that facts gave, with the verdict taken in. A convicted case keeps no commits for certain, so it is ranked as
-/// one that loses everything; an expected loss is that of asynchronous commit.
+/// Combines the class from facts with the verdict. A case shown to lose commits is ranked as one that loses everything;
+/// an expected loss is treated like asynchronous commit.
 #[must_use]
 pub fn joined(facts: Durability, verdict: Option<&Verdict>) -> Durability {
     let class = verdict.and_then(class_of).filter(|_| facts.class != DurabilityClass::NotApplicable);
@@ -25,7 +25,7 @@ pub fn joined(facts: Durability, verdict: Option<&Verdict>) -> Durability {
     }
 }
 
-/// The best class that a verdict allows; `None` where it allows all.
+/// Best class that a verdict allows; `None` if it allows all.
 fn class_of(verdict: &Verdict) -> Option<DurabilityClass> {
     match verdict {
         verdict if verdict.convicts() => Some(DurabilityClass::Volatile),
@@ -34,7 +34,7 @@ fn class_of(verdict: &Verdict) -> Option<DurabilityClass> {
     }
 }
 
-/// What must be said of a case whose class the facts alone would have made better.
+/// Remark on a case whose class the facts alone would have made better.
 #[must_use]
 pub fn remark(facts: &Durability, verdict: Option<&Verdict>) -> Option<Remark> {
     let verdict = verdict.filter(|verdict| verdict.convicts())?;
@@ -44,7 +44,7 @@ pub fn remark(facts: &Durability, verdict: Option<&Verdict>) -> Option<Remark> {
     is_news.then(|| Remark::plain(Weight::Unsafe, words).alone(own))
 }
 
-/// One finding for each verdict.
+/// One finding per verdict.
 #[must_use]
 pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> {
     let labels = labels(records, cases);
@@ -73,7 +73,7 @@ pub fn findings(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<PowerCut> 
     records.iter().zip(labels).map(finding).collect()
 }
 
-/// What each verdict's cases are called together: by the axes that are not their workload's, as far as they differ.
+/// Common name of each verdict's cases: the axes, other than the workload's, in which they differ.
 fn labels(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<String> {
     let axes_of = |record: &VerdictRecord| -> Axes {
         let case = record.cases.first().and_then(|id| cases.iter().find(|case| case.spec.id == *id));
@@ -93,13 +93,13 @@ fn labels(records: &[VerdictRecord], cases: &[CaseSums]) -> Vec<String> {
     records.iter().map(label).collect()
 }
 
-/// The verdict on a case, the last that names it.
+/// Last verdict that names the case.
 #[must_use]
 pub fn of_case<'r>(records: &'r [VerdictRecord], case: &str) -> Option<&'r Verdict> {
     records.iter().rev().find(|record| record.cases.iter().any(|id| id == case)).map(|record| &record.verdict)
 }
 
-/// Ids that verdicts name and the run does not have: nothing is said of them.
+/// Drops ids that verdicts name but the run does not have.
 #[must_use]
 pub fn known(records: Vec<VerdictRecord>, cases: &[CaseSums]) -> Vec<VerdictRecord> {
     let ids: BTreeSet<&str> = cases.iter().map(|case| case.spec.id.as_str()).collect();

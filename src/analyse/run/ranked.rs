@@ -1,5 +1,5 @@
-//! What cases are ranked by: operations a second; where all keep to a rate, which is the same for every stack, how late
-//! they were.
+//! Figures that cases are ranked by: operations per second; at a fixed rate, which is the same for every stack, how
+//! late operations were.
 
 use crate::analyse::case::measures::MeasureSums;
 use crate::analyse::case::stages::StageSum;
@@ -9,23 +9,22 @@ use crate::record::operation::Operation;
 use crate::stats::ratio::BlockMean;
 use crate::units::{Micros, significant};
 
-/// Percentiles that rank, the first for which every trial has enough operations.
+/// Percentiles to rank by; the first for which every trial has enough operations is used.
 const RANKING_PERCENTILES: [&str; 3] = ["p99", "p95", "p50"];
 
-/// One figure of a measure that cases are ranked by.
 #[derive(Debug, Clone)]
 pub struct Ranked {
     pub by: RankedBy,
-    /// In words that belong into a title; empty for operations a second.
+    /// Words for a title; empty for operations per second.
     pub title: String,
     pub unit: String,
-    /// One for each trial.
+    /// One per trial.
     pub values: Vec<BlockMean>,
     pub figure: Estimate,
 }
 
 impl Ranked {
-    /// The figure of some of its trials; `None` of none.
+    /// The figure of a subset of its trials; `None` if empty.
     #[must_use]
     pub fn figure_of(&self, values: &[BlockMean]) -> Option<Estimate> {
         match self.by {
@@ -37,7 +36,7 @@ impl Ranked {
 }
 
 impl RankedBy {
-    /// Whether a ratio of one case to another says that the first is better.
+    /// True if a ratio of one case to another means that the first is better.
     #[must_use]
     pub fn is_better(self, ratio: f64) -> bool {
         if self.less_is_better() { ratio < 1.0 } else { ratio > 1.0 }
@@ -49,7 +48,7 @@ impl RankedBy {
     }
 }
 
-/// The figures that a case is ranked by in this measure, the most important first; empty where nothing was measured.
+/// Figures that a case is ranked by in this measure, most important first; empty if nothing was measured.
 #[must_use]
 pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranked> {
     match operation.and_then(|operation| Some((operation, operation.rate?))) {
@@ -58,7 +57,7 @@ pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranke
     }
 }
 
-/// The time of a stage; `None` of none.
+/// Duration of a stage; `None` if there is none.
 #[must_use]
 pub fn by_time(stage: &StageSum) -> Option<Ranked> {
     Some(Ranked {
@@ -84,7 +83,8 @@ fn by_rate(measure: &MeasureSums, operation: Option<&Operation>) -> Option<Ranke
 
 fn at_rate(measure: &MeasureSums, operation: &Operation, rate: f64) -> Vec<Ranked> {
     let at = format!("at {} {}", significant(rate), operation.unit);
-    // With a limit operations are skipped, and each case would come down to another percentile: the share in time decides.
+    // With a limit, operations are skipped and each case would end up with a different percentile, so the share in time
+    // decides.
     let count = if operation.latency_limit_us.is_some() { 1 } else { RANKING_PERCENTILES.len() };
     let percentile = RANKING_PERCENTILES[..count].iter().find_map(|name| {
         let values = scaled(&measure.percentiles.trials(name)?, 1e-3);

@@ -1,4 +1,4 @@
-//! Which cases compare, how, and in which order they stand inside their durability class.
+//! Decides which cases to compare, how, and how they rank within their durability class.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::durability::class_word;
@@ -17,41 +17,39 @@ use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `wal_sync_method` of PostgreSQL on Linux.
+/// Default `wal_sync_method` of PostgreSQL on Linux.
 const DEFAULT_METHOD: &str = "fdatasync";
 
-/// Seed of the simulated designs that critical values are taken from: any number, always the same.
+/// Seed of the simulated designs for critical values; arbitrary but fixed.
 const SEED: u64 = 17;
 
-/// One ranking with what is needed to compare any two of its cases.
+/// One ranking with everything needed to compare any two of its cases.
 pub struct Contest<'a> {
     pub ranking: Ranking,
-    /// What was decided inside each class.
+    /// Decisions within each class.
     decided: Vec<Decided>,
     pub entries: Vec<ContestEntry<'a>>,
-    /// Whether its cases differ in their stack alone.
+    /// True if its cases differ only in their stack.
     pub stacks_only: bool,
 }
 
-/// One case in a ranking.
 pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
-    /// What was measured: a measure, a stage.
+    /// Name of the measure or stage.
     measure: &'a str,
-    /// Whether a trial has several of them, each ranked by itself.
+    /// True if a trial has several such measures, each ranked on its own.
     is_one_of_several: bool,
-    /// What it is ranked by.
     ranked: Ranked,
-    /// Its trials in the blocks that all cases of the ranking have; all of them where those are too few.
+    /// Its trials in the blocks that all cases of the ranking have; all its trials if those are too few.
     used: Vec<BlockMean>,
-    /// The figure of these.
+    /// Figure of `used`.
     figure: Estimate,
     label: String,
 }
 
 impl Contest<'_> {
-    /// What is ranked, of a case over that of another one, both by id.
+    /// Ranked figure of one case over another's, both by id.
     #[must_use]
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
@@ -59,27 +57,27 @@ impl Contest<'_> {
         Some(self.decided(case, other).map_or(own, |all| all.tested(case, other, own)))
     }
 
-    /// What was decided inside each class.
+    /// Decisions within each class.
     #[must_use]
     pub fn of_classes(&self) -> &[Decided] {
         &self.decided
     }
 
-    /// What was decided of two cases of one class, by id.
+    /// Decisions about two cases of one class, by id.
     #[must_use]
     pub fn decided(&self, case: &str, other: &str) -> Option<&Decided> {
         self.decided.iter().find(|decided| decided.has(case) && decided.has(other))
     }
 
-    /// Whether a case was shown to be faster than another one of its class, both by id.
+    /// True if a case was shown to be faster than another of its class, both by id.
     #[must_use]
     pub fn faster(&self, case: &str, other: &str) -> bool {
         self.decided(case, other).is_some_and(|decided| decided.faster(case, other))
     }
 }
 
-/// All rankings, the most important first: workloads with a server, then those that write, then the plan's order, and
-/// the most clients before fewer (that is where stacks differ and where servers live).
+/// All rankings, most important first: workloads with a server, then those that write, then the plan's order, and more
+/// clients before fewer (there stacks differ most, and servers run that way).
 #[must_use]
 pub fn contests<'a>(
     cases: &'a [CaseSums],
@@ -107,14 +105,14 @@ pub fn contests<'a>(
                 None => groups.push((shared, vec![entry])),
             }
         };
-        // Who does something once is ranked by its time; an emulated processor hides the storage.
+        // One-off work is ranked by its time; an emulated processor hides the storage.
         let stages: Vec<_> = case.stages.ranked().filter(|_| !case.strata.emulated).collect();
         for stage in &stages {
             by_time(stage).into_iter().for_each(|ranked| ranks(&stage.name, true, ranked));
         }
         for (place, measure) in case.measures.iter().enumerate().filter(|_| stages.is_empty()) {
-            // Scripts of one mix share the main measure's time: ranking each again says nothing new.
-            // An emulated processor is so slow that it hides the storage.
+            // Scripts of one mix share the main measure's time, so ranking each of them adds nothing. An emulated
+            // processor is so slow that it hides the storage.
             let is_ranked = (place == 0 || measure.takes_turns) && !case.strata.emulated;
             let figures = if is_ranked { ranked(measure, case.operation.as_ref()) } else { Vec::new() };
             figures.into_iter().for_each(|ranked| ranks(&measure.name, measure.takes_turns, ranked));
@@ -131,9 +129,9 @@ pub fn contests<'a>(
         let without_server = spec.is_none_or(|spec| spec.postgres.is_none());
         let reads = entries.iter().all(|entry| entry.case.strata.read_only() == Some(true));
         let workload = workloads.iter().position(|name| *name == shared.workload);
-        // Of the sync methods, the one that PostgreSQL on Linux uses by default.
+        // Among the sync methods, PostgreSQL's default on Linux comes first.
         let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
-        // A figure that a case lacks was too bad to have: the ranking with all cases comes first.
+        // A case lacks a figure because it was too bad to measure, so the ranking with all cases comes first.
         (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
     });
     let mut criticals = Criticals::seeded(SEED);
@@ -143,13 +141,13 @@ pub fn contests<'a>(
     groups.into_iter().map(contest).collect()
 }
 
-/// What all cases of a ranking have in common.
+/// Common properties of all cases in a ranking.
 #[derive(Debug, Clone, PartialEq)]
 struct Shared {
     workload: String,
     measure: String,
     takes_turns: bool,
-    /// What is ranked, in words; empty for a rate.
+    /// Ranked figure in words; empty for a rate.
     by: String,
     axes: BTreeMap<String, String>,
 }
@@ -188,7 +186,7 @@ impl Shared {
         criticals: &mut Criticals,
     ) -> Contest<'a> {
         let differing = differing(&entries, compared);
-        // After a look some cases have fewer blocks than others, which is no reason to leave trials out.
+        // After a look some cases have fewer blocks than others, which is no reason to omit trials.
         if blocks.rule.is_none() {
             keep_complete_blocks(&mut entries);
         }
@@ -237,7 +235,7 @@ impl Shared {
     }
 }
 
-/// Counters per operation of the cases, against the baseline, or the best of the safest class without one.
+/// Counters per operation relative to the baseline or, without one, the best case of the safest class.
 fn counters_of(
     entries: &[ContestEntry<'_>],
     base: Option<&ContestEntry<'_>>,
@@ -254,13 +252,13 @@ fn counters_of(
     reference.map_or_else(Vec::new, |reference| counters::compared(&cases, reference, blocks, criticals))
 }
 
-/// What the cases promise, the safest first: the class, and of *may tear* the class that it would be otherwise.
+/// Durability classes of the cases, safest first, with the class a *may tear* case would have otherwise.
 fn kinds(entries: &[ContestEntry<'_>]) -> Vec<(DurabilityClass, Option<DurabilityClass>)> {
     let found: BTreeSet<_> = entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();
     found.into_iter().collect()
 }
 
-/// The compared axes in which the cases really differ; all of them where none does.
+/// Compared axes in which the cases actually differ; all compared axes if there are none.
 fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<String> {
     let value = |entry: &ContestEntry<'_>, axis: &str| entry.case.spec.axes.get(axis).cloned();
     let differs = |axis: &&&str| {
@@ -271,13 +269,13 @@ fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<Str
     if axes.is_empty() {
         axes = compared.iter().map(|axis| (*axis).to_owned()).collect();
     }
-    // The stack first: it is what the question is about.
+    // The stack first, since the question is about it.
     axes.sort_by_key(|axis| axis != "stack");
     axes
 }
 
-/// Leaves out the trials whose block another case lacks, so that figures, ratios and ranks rest on the same trials; where
-/// too few blocks would be left, each keeps its own.
+/// Drops trials whose block another case lacks, so that figures, ratios and ranks use the same trials; if too few
+/// blocks would be left, each case keeps its own.
 fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
     let all: Vec<Vec<BlockMean>> = entries.iter().map(|entry| entry.used.clone()).collect();
     let Some(blocks) = complete_blocks(&all) else { return };
@@ -287,7 +285,7 @@ fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
     }
 }
 
-/// Gives each ranked case one rate: that of the trials which its ranking rests on.
+/// Sets the rate of each ranked case to that of the trials its ranking uses.
 pub fn one_rate(rankings: &[Ranking], cases: &mut [CaseFinding]) {
     for ranking in rankings.iter().filter(|ranking| ranking.by == RankedBy::Rate) {
         for row in ranking.classes.iter().flat_map(|class| &class.rows) {
@@ -297,7 +295,7 @@ pub fn one_rate(rankings: &[Ranking], cases: &mut [CaseFinding]) {
     }
 }
 
-/// Rows of one class, the best first: by rank, then by figure. After looks the figures of two cases may rest on other blocks
+/// Rows of one class, best first: by rank, then by figure. After looks, the figures of two cases may use other blocks
 /// than their decision.
 fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided: &Decided) -> Vec<RankRow> {
     let row = |entry: &&ContestEntry<'_>| {

@@ -1,4 +1,4 @@
-//! Blocks that are spread over machines: which of them a run has, and what that means for its reader.
+//! Blocks spread over machines: which of them a run has, and what that means for the reader.
 
 use crate::analyse::findings::Answer;
 use crate::analyse::findings::remark::{Remark, Weight};
@@ -6,7 +6,7 @@ use crate::record::run::RunRecord;
 use crate::units::count;
 use std::collections::BTreeSet;
 
-/// Which blocks of its plan a run has, and where they come from; `None` for a run that has them all by itself.
+/// Which blocks of its plan a run has, and where they come from; `None` if it has all of them itself.
 #[must_use]
 pub fn blocks_held(run: &RunRecord) -> Option<String> {
     let held = run.blocks_held();
@@ -19,7 +19,7 @@ pub fn blocks_held(run: &RunRecord) -> Option<String> {
     (!run.merged.is_empty()).then(|| format!("{of}, merged from {from} on {}", count(hosts.len(), "host")))
 }
 
-/// What a reader should know of a run that has the plan's blocks in part.
+/// Remark on a run that has only part of the plan's blocks.
 pub(crate) fn remark(run: &RunRecord) -> Option<Remark> {
     let held = run.blocks_held();
     if let Some(share) = run.share {
@@ -39,7 +39,7 @@ pub(crate) fn remark(run: &RunRecord) -> Option<Remark> {
     Some(Remark::plain(Weight::Missing, what))
 }
 
-/// A merged run tells of all its machines.
+/// Names the number of machines of a merged run in its answer.
 pub(crate) fn name_machines(answer: &mut Answer, run: &RunRecord, machines: usize) {
     if !run.merged.is_empty() && machines > 1 {
         answer.question = answer.question.replacen("On this machine", &format!("On these {machines} machines"), 1);

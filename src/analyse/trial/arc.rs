@@ -1,5 +1,5 @@
-//! Whether the ARC of ZFS can hold what a workload reads as cold: OpenZFS does not take files out of it when it is asked to
-//! (POSIX_FADV_DONTNEED), so such reads may come from memory.
+//! Checks whether ZFS's ARC can hold data that a workload reads as cold: OpenZFS does not evict files on request
+//! (POSIX_FADV_DONTNEED), so such reads may be served from memory.
 
 use crate::analyse::trial::input::Seconds;
 use crate::record::built::{NodeFacts, StackFacts};
@@ -9,22 +9,21 @@ use crate::record::operation::{CacheState, Operation};
 use crate::record::stack::Role;
 use crate::record::trial::TrialRecord;
 
-/// Noun of the operations of workloads that read large pieces in order, dropping each from the cache before.
+/// Noun of operations that read large pieces in order, dropping each from the cache beforehand.
 const PIECES_OF: &str = "MiB";
 
-/// Layer of a pool.
 const POOL: &str = "zpool";
 
-/// Smaller shares change what is measured by less than what is worth a caution.
+/// Smaller shares affect the result too little for a caution.
 const NOTABLE: f64 = 0.5;
 
-/// Whether a workload drops what it reads from the page cache each time before it reads it.
+/// True if a workload drops data from the page cache before each read.
 pub fn reads_cold(operation: &Operation) -> bool {
     operation.noun == PIECES_OF && operation.cache != Some(CacheState::Warm)
 }
 
-/// The share of the largest piece of a trial with its data on a pool that the ARC can hold, by the size that it aimed at;
-/// `None` where it is small, and for workloads that want no cold reads.
+/// Share of a trial's largest piece that the ARC can hold by its target size, for data on a pool; `None` if it is
+/// small, and for workloads without cold reads.
 #[must_use]
 pub fn holds(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Option<f64> {
     if !is_on_pool(record.stack.as_ref()?) || !reads_cold(&record.operation) {
@@ -37,7 +36,7 @@ pub fn holds(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Option
     (largest > 0 && share >= NOTABLE).then_some(share)
 }
 
-/// Whether the data lie on a dataset, or on another filesystem on a volume of a pool.
+/// True if the data are on a dataset, or on another filesystem on a pool's volume.
 fn is_on_pool(stack: &StackFacts) -> bool {
     let way = stack.way_down(stack.data.as_ref());
     let is_pool = |node: &NodeFacts| node.layer.as_deref() == Some(POOL);
@@ -56,7 +55,7 @@ mod tests {
 
     const ROWS: usize = 61;
 
-    /// A trial that read pieces of so many MiB on a filesystem; its ARC aims at no more than 60 MB.
+    /// A trial that read pieces of this many MiB on a filesystem; its ARC's target size is at most 60 MB.
     fn trial(fstype: &str, mib: u64) -> TrialRecord {
         let mut record = run(ROWS).1;
         PIECES_OF.clone_into(&mut record.operation.noun);
@@ -71,7 +70,7 @@ mod tests {
         holds(record, record.counts.as_ref().unwrap(), seconds)
     }
 
-    /// Puts a pool below the lowest device of the data, as it is below a volume, for the data or for a log.
+    /// Puts a pool below the lowest device of the data, as below a volume, for data or for a log.
     fn on_pool(mut record: TrialRecord, role: Role) -> TrialRecord {
         let nodes = &mut record.stack.as_mut().unwrap().nodes;
         let below = Input { from: GroundName("pool".to_owned()), role, group: None };

@@ -1,6 +1,6 @@
-//! The series of one trial: the client's, and those of telemetry, each with its title, unit and group.
+//! Series of one trial, from the client and from telemetry, each with its title, unit and group.
 //!
-//! Titles hold no number of a loop device, so that the same series of two trials or two stacks bears the same title.
+//! Titles contain no loop device numbers, so that the same series of two trials or stacks has the same title.
 
 use crate::analyse::findings::Series;
 use crate::analyse::trial::input::{CountSeries, Seconds};
@@ -14,7 +14,7 @@ use crate::record::trial::TrialRecord;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
-/// Title, unit and group of a series, its column, and what its values are divided by (gauges) or multiplied with (counters).
+/// Title, unit and group of a series, its column, and the divisor (gauges) or factor (counters) of its values.
 type Chart = (&'static str, &'static str, &'static str, ColumnDef, f64);
 
 const LATENCIES: [Chart; 3] = [
@@ -30,7 +30,7 @@ const MEMORY: [Chart; 4] = [
     ("available", "MiB", "memory", columns::MEM_AVAILABLE_BYTES, MIB),
 ];
 
-/// Microseconds a second to per cent.
+/// Converts microseconds per second to per cent.
 const PRESSURE: [Chart; 4] = [
     ("some task waits for a CPU", "%", "pressure", columns::PSI_CPU_SOME_US, 1e-4),
     ("some task waits for I/O", "%", "pressure", columns::PSI_IO_SOME_US, 1e-4),
@@ -49,7 +49,7 @@ const POSTGRES: [Chart; 8] = [
     ("requested", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
 ];
 
-/// What all series of a trial share.
+/// Data shared by all series of a trial.
 pub struct Charts<'a> {
     seconds: &'a Seconds,
     ticks: Ticks,
@@ -70,7 +70,7 @@ pub fn client(seconds: &Seconds, whole: &[Option<u64>], most: usize, unit: &str)
     (throughput, latency)
 }
 
-/// Every telemetry series of a trial over `length` seconds, in at most `most` buckets each.
+/// All telemetry series of a trial over `length` seconds, in at most `most` buckets each.
 #[must_use]
 pub fn telemetry(record: &TrialRecord, seconds: &Seconds, length: usize, most: usize) -> Vec<Series> {
     let mut charts = Charts { seconds, ticks: Ticks::of(seconds), length, most, series: Vec::new() };
@@ -92,7 +92,7 @@ impl Charts<'_> {
         self.series.extend(bucketed(caption, self.length, self.most, value));
     }
 
-    /// A counter as a rate, each unit of it counting `factor`.
+    /// Adds a counter as a rate, scaled by `factor`.
     fn add_rate(&mut self, caption: Caption<'_>, counter: Option<CountSeries<'_>>, factor: f64) {
         if let Some(counter) = counter {
             let mut rate = rates(counter, &self.ticks);
@@ -101,7 +101,7 @@ impl Charts<'_> {
         }
     }
 
-    /// The devices on which the filesystem stands and the last ones that can be seen.
+    /// Adds the devices directly below the filesystem and the lowest visible ones.
     fn devices(&mut self, stack: &StackFacts, ground: Option<&GroundName>, prefix: &str) {
         let columns = stack.device_columns();
         let column = |below: &Below<'_>| columns.iter().find(|(name, _, _)| *name == below.name()).map(|(_, it, _)| it);
@@ -124,9 +124,9 @@ impl Charts<'_> {
             ("written", "MiB/s", "device_written", columns::DEVICE_WRITE_BYTES, 1.0 / MIB),
             ("writes", "1/s", "device_writes", columns::DEVICE_WRITES, 1.0),
             ("read", "MiB/s", "device_read", columns::DEVICE_READ_BYTES, 1.0 / MIB),
-            // Milliseconds a second to per cent.
+            // Milliseconds per second to per cent.
             ("busy", "%", "device_busy", columns::DEVICE_BUSY_MS, 0.1),
-            // Milliseconds of all requests a second to requests.
+            // Milliseconds of all requests per second to requests.
             ("queue depth", "requests", "device_queue", columns::DEVICE_QUEUE_MS, 1e-3),
         ];
         let mut latencies = vec![
@@ -191,7 +191,7 @@ impl Charts<'_> {
     }
 }
 
-/// Mean time of the operations that ended in the second of a row, from two counters; `None` where none did.
+/// Mean duration of the operations that ended in a row's second, from two counters; `None` if none ended.
 fn mean_time(time: CountSeries<'_>, number: CountSeries<'_>, row: usize) -> Option<f64> {
     let number = step(number, row).filter(|number| *number > 0.0)?;
     Some(step(time, row)? / number)

@@ -1,29 +1,30 @@
-//! What was counted against what the tool that drove the load says itself.
+//! Compares pgstrata's counts with those that the load tool reports.
 
 use crate::analyse::findings::CrossCheck;
 use crate::analyse::trial::rates::rate_of;
 use crate::record::counts::{Counts, Measure, Reported};
 use crate::record::operation::Operation;
 
-/// What the tool's mean latency and ours may differ by.
+/// Allowed relative difference between the tool's mean latency and ours.
 const LATENCY_TOLERANCE: f64 = 0.01;
 
-/// What the tool's time of the measurement and ours may differ by: it counts from when its connections stand until its
-/// threads have ended, we from the first operation's start to the last one's end.
+/// Allowed relative difference in the measured time: the tool counts from when its connections are up until its threads
+/// have ended, we from the start of the first operation to the end of the last.
 const TIME_TOLERANCE: f64 = 0.005;
-/// ... and this much at least, seconds.
+/// ... and at least this much, seconds.
 const TIME_TOLERANCE_S: f64 = 0.1;
-/// At a fixed rate the first operation is not due at once, nor the last one at the end: as many mean pauses, which all but
-/// never happens (e^-10 for each end).
+/// At a fixed rate the first operation is not due at once, nor the last one at the end: allow this many mean pauses,
+/// which practically never occur (e^-10 at each end).
 const PAUSES: f64 = 20.0;
 
-/// Tools print milliseconds with three decimals: half of the last one is rounding.
+/// Tools print milliseconds with three decimals; half of the last digit is rounding.
 const ROUNDING_MS: f64 = 0.000_5;
 
-/// Before version 14 pgbench leaves the time to connect out by a guess that is wrong by up to this for each client, seconds.
+/// Before version 14, pgbench subtracts an estimated connection time that is off by up to this much per client,
+/// seconds.
 const CONNECTION_S: f64 = 0.005;
 
-/// The main measure of a trial against the tool's summary; empty where there is none.
+/// Compares the main measure of a trial with the tool's summary; empty if there is none.
 #[must_use]
 pub fn of(counts: &Counts, operation: &Operation) -> Vec<CrossCheck> {
     let (Some(reported), Some(main)) = (&counts.reported, counts.measures.first()) else { return Vec::new() };
@@ -39,7 +40,7 @@ pub fn of(counts: &Counts, operation: &Operation) -> Vec<CrossCheck> {
         let what = what.to_owned();
         Some(CrossCheck { what, tool: tool as f64, own: own as f64, agrees: tool == own, tolerance: 0.0 })
     });
-    // Of a sample the counts are the tool's own.
+    // For a sample, the counts are the tool's own.
     let is_sample = operation.log_sample.is_some_and(|share| share < 1.0);
     if is_sample {
         return tps(reported, main, operation).into_iter().collect();
@@ -47,8 +48,8 @@ pub fn of(counts: &Counts, operation: &Operation) -> Vec<CrossCheck> {
     exact.chain(tps(reported, main, operation)).chain(mean_latency(reported, main)).collect()
 }
 
-/// The rate, by way of the time that it was taken over: a clock that was set while pgbench before version 14 ran, which
-/// logs wall time, shows here and nowhere else.
+/// Compares the rate by way of the time it covers: a clock set while pgbench before version 14 ran, which logs wall
+/// time, shows only here.
 fn tps(reported: &Reported, main: &Measure, operation: &Operation) -> Option<CrossCheck> {
     let tool = reported.tps.filter(|tool| tool.is_finite() && *tool > 0.0)?;
     let own = rate_of(main).filter(|own| *own > 0.0)?;
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(of(&Counts { reported: None, ..counts(Reported::default()) }, &operation(None)), []);
     }
 
-    /// pgbench's rate beside 1000 transactions that we saw take so many seconds.
+    /// True if pgbench's rate agrees with 1000 transactions in this many seconds.
     fn rate_agrees(tps: f64, seconds: f64, at_rate: Option<f64>) -> bool {
         let mut counts = counts(Reported { done: 1000, tps: Some(tps), ..Reported::default() });
         counts.measures[0].elapsed_us = (seconds * 1e6) as u64;

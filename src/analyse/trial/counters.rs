@@ -1,9 +1,9 @@
-//! What counters grew by over the usable part of a trial, and over how many operations of the client.
+//! Growth of counters over the usable part of a trial, and the client operations it covers.
 
 use crate::analyse::trial::input::{CountSeries, Seconds};
 use crate::record::columns;
 
-/// Operations of the client up to each row, so that any stretch of rows can be asked for.
+/// Cumulative client operations by row, so that any range of rows can be queried.
 #[derive(Debug, Clone, Default)]
 pub struct Operations {
     done: Vec<u64>,
@@ -11,7 +11,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// From the client's column; without one, every stretch is unknown.
+    /// From the client's column; without it, every range is unknown.
     #[must_use]
     pub fn of(seconds: &Seconds) -> Operations {
         let Some(column) = seconds.counts(&columns::CLIENT_DONE) else { return Operations::default() };
@@ -20,7 +20,7 @@ impl Operations {
         for row in 0..column.rows() {
             match column.at(row) {
                 Some(in_second) => sum += in_second,
-                // Row 0 is the start: nothing can be in it.
+                // Row 0 is the start and has no operations.
                 None if row > 0 => missing += 1,
                 None => {}
             }
@@ -30,7 +30,7 @@ impl Operations {
         Operations { done, holes }
     }
 
-    /// Operations done after row `first` up to row `last`; `None` where a second of these is unknown.
+    /// Operations after row `first` up to row `last`; `None` if a second in between is unknown.
     #[must_use]
     pub fn between(&self, first: usize, last: usize) -> Option<u64> {
         if self.holes.get(last)? != self.holes.get(first)? {
@@ -40,7 +40,6 @@ impl Operations {
     }
 }
 
-/// What a counter grew by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterGrowth {
     pub amount: u64,
@@ -50,8 +49,8 @@ pub struct CounterGrowth {
     pub last: usize,
 }
 
-/// Growth between the first and the last reading; `None` below two readings, or where the counter fell: it was reset,
-/// and nobody knows what is missing.
+/// Growth between the first and the last reading; `None` with fewer than two readings, or if the counter fell: it was
+/// reset, and the missing growth is unknown.
 #[must_use]
 pub fn growth(column: CountSeries<'_>) -> Option<CounterGrowth> {
     let first = (0..column.rows()).find(|row| column.at(*row).is_some())?;
@@ -68,7 +67,7 @@ pub fn growth(column: CountSeries<'_>) -> Option<CounterGrowth> {
     (last > first).then_some(CounterGrowth { amount: before - start, first, last })
 }
 
-/// A counter's growth, summed over trials: all of it with the time that it took, and the part for which the client's
+/// Growth of a counter, summed over trials: the total with its time span, and the part for which the client's
 /// operations are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
@@ -80,7 +79,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Adds what a column of `seconds` grew by in one trial.
+    /// Adds the growth of a column of `seconds` in one trial.
     pub fn add(&mut self, seconds: &Seconds, column: Option<CountSeries<'_>>, operations: &Operations) {
         let Some(grown) = column.and_then(growth) else { return };
         self.grown += grown.amount as f64;
@@ -91,7 +90,7 @@ impl Flow {
         }
     }
 
-    /// Growth whether or not the operations are known.
+    /// Total growth, whether or not the operations are known.
     #[must_use]
     pub fn grown(&self) -> Option<f64> {
         (self.seconds > 0.0).then_some(self.grown)
@@ -102,19 +101,19 @@ impl Flow {
         self.grown().map(|grown| grown / self.seconds)
     }
 
-    /// Growth for each unit of another counter's, as milliseconds for each write; `None` where that did not grow.
+    /// Growth per unit of another counter's growth, such as milliseconds per write; `None` if that did not grow.
     #[must_use]
     pub fn per_grown(&self, other: &Flow) -> Option<f64> {
         self.grown().filter(|_| other.grown > 0.0).map(|grown| grown / other.grown)
     }
 
-    /// The same without a part of the amount that is none of ours.
+    /// This flow less the given share of its amount, which belongs to others.
     #[must_use]
     pub fn without(&self, part: f64) -> Flow {
         Flow { amount: (self.amount - part).max(0.0), ..*self }
     }
 
-    /// Adds another trial's flow, or another device's: `operations` tells how both numbers of operations make one.
+    /// Adds the flow of another trial or device; `operations` combines the two numbers of operations.
     pub fn merge(&mut self, other: &Flow, operations: fn(f64, f64) -> f64) {
         self.grown += other.grown;
         self.seconds += other.seconds;
@@ -122,13 +121,13 @@ impl Flow {
         self.operations = operations(self.operations, other.operations);
     }
 
-    /// Amount for each operation; `None` without operations.
+    /// Amount per operation; `None` without operations.
     #[must_use]
     pub fn per_operation(&self) -> Option<f64> {
         (self.operations > 0.0).then(|| self.amount / self.operations)
     }
 
-    /// Amount for each unit of another flow over the same operations; `None` where that is zero.
+    /// Amount per unit of another flow over the same operations; `None` if that is zero.
     #[must_use]
     pub fn per(&self, other: &Flow) -> Option<f64> {
         let other = other.per_operation().filter(|other| *other > 0.0)?;
@@ -136,12 +135,12 @@ impl Flow {
     }
 }
 
-/// Time between two rows by the wall clock, in seconds; their distance where the clock is absent or stepped.
+/// Wall-clock seconds between two rows; the number of rows if the clock is absent or stepped.
 #[must_use]
 pub fn span_s(clock: Option<CountSeries<'_>>, first: usize, last: usize) -> f64 {
     let nominal = last.saturating_sub(first) as f64;
     let read = clock.and_then(|clock| Some(clock.at(last)?.checked_sub(clock.at(first)?)? as f64 / 1e6));
-    // A row is read late by a fraction of a second at most; anything else is a step of the clock.
+    // A row is read late by a fraction of a second at most; any larger difference is a clock step.
     read.filter(|read| (read - nominal).abs() <= 0.9).unwrap_or(nominal)
 }
 
@@ -197,7 +196,7 @@ mod tests {
         ]);
         let mut flow = Flow::default();
         flow.add(&s, s.counts(&columns::PG_WAL_BYTES), &Operations::of(&s));
-        // This one is not there.
+        // This column is absent.
         flow.add(&s, s.counts(&columns::PG_BLKS_READ), &Operations::of(&s));
         assert_eq!(flow.per_operation(), None);
     }

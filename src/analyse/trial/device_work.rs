@@ -1,4 +1,4 @@
-//! What a device did, by its counters in /proc/diskstats: requests, bytes and times, over operations and over seconds.
+//! Work of a device by its counters in /proc/diskstats: requests, bytes and times, per operation and per second.
 
 use crate::analyse::findings::DeviceIo;
 use crate::analyse::trial::counters::{Flow, Operations};
@@ -21,12 +21,12 @@ const COLUMNS: [DeviceColumn; 10] = [
     DEVICE_QUEUE_MS,
 ];
 
-/// The counters of a device, or of several, in one trial or over trials.
+/// Counters of one or more devices, in one trial or over several.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceWork([Flow; COLUMNS.len()]);
 
 impl DeviceWork {
-    /// Of one device in one trial.
+    /// Counters of one device in one trial.
     #[must_use]
     pub fn of(seconds: &Seconds, prefix: &str, operations: &Operations) -> DeviceWork {
         DeviceWork(COLUMNS.map(|column| {
@@ -41,25 +41,26 @@ impl DeviceWork {
         COLUMNS.iter().zip(self.0).find(|(known, _)| **known == column).map(|(_, flow)| flow).unwrap_or_default()
     }
 
-    /// For a device whose flushes nobody counts: they are set against no operations.
+    /// For a device whose flushes are not counted: excludes them from the figures per operation.
     pub fn leave_out_flushes(&mut self) {
         for (_, flow) in COLUMNS.iter().zip(&mut self.0).filter(|(column, _)| **column == DEVICE_FLUSHES) {
             (flow.amount, flow.operations) = (0.0, 0.0);
         }
     }
 
-    /// Adds the work of another trial (operations: a sum), or of another device in the same trials (the greater number).
+    /// Adds the work of another trial (`operations`: a sum), or of another device in the same trials (`operations`: the
+    /// maximum).
     pub fn merge(&mut self, other: &DeviceWork, operations: fn(f64, f64) -> f64) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, flow)| own.merge(flow, operations));
     }
 
-    /// Share of the time in which it was busy.
+    /// Share of the time the device was busy.
     #[must_use]
     pub fn busy(&self) -> Option<f64> {
         self.flow(DEVICE_BUSY_MS).per_second().map(|ms| (ms / 1e3).min(1.0))
     }
 
-    /// As storage engineers read it.
+    /// Figures in the units storage engineers use.
     #[must_use]
     pub fn io(&self) -> DeviceIo {
         let per_second = |column| self.flow(column).per_second();

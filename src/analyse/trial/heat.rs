@@ -1,14 +1,14 @@
-//! Latencies over time: the intervals of `latency.hist` on a coarse grid of time and logarithm of the latency.
+//! Latencies over time: the intervals of `latency.hist` on a coarse grid of time and logarithmic latency.
 
 use crate::analyse::findings::Heatmap;
 use crate::analyse::trial::input::HeatInterval;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
-/// Rows for each power of ten: a row spans a factor of 1.26.
+/// Rows per power of ten: a row spans a factor of 1.26.
 const ROWS_PER_DECADE: u32 = 10;
 
-/// The rows of one interval's latencies, microseconds.
+/// Sorts the latencies of an interval, microseconds, into rows.
 #[must_use]
 pub fn interval(start_us: u64, latencies: &Histogram<u64>) -> HeatInterval {
     let mut rows: Vec<(u32, u64)> = Vec::new();
@@ -22,19 +22,19 @@ pub fn interval(start_us: u64, latencies: &Histogram<u64>) -> HeatInterval {
     HeatInterval { start_us, rows }
 }
 
-/// Row of a latency; what took under 1 us is in the first.
+/// Row of a latency; latencies below 1 us go into the first.
 fn row(us: u64) -> u32 {
     ((us.max(1) as f64).log10() * f64::from(ROWS_PER_DECADE)) as u32
 }
 
-/// The heatmap of the first `seconds`, in at most `most` columns; `None` without an operation.
+/// Heatmap of the first `seconds`, in at most `most` columns; `None` without an operation.
 #[must_use]
 pub fn heatmap(intervals: &[HeatInterval], seconds: usize, most: usize) -> Option<Heatmap> {
     let bucket = seconds.div_ceil(most.max(1)).max(1);
     let mut sums: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); seconds.div_ceil(bucket)];
     for interval in intervals {
         let column = usize::try_from(interval.start_us / 1_000_000).unwrap_or(usize::MAX) / bucket;
-        // What ended after the last whole second has no column.
+        // Operations that ended after the last whole second have no column.
         let Some(column) = sums.get_mut(column) else { continue };
         for (row, count) in &interval.rows {
             *column.entry(*row).or_default() += count;

@@ -1,7 +1,7 @@
-//! What analysis is given: the run, then one trial after the other, as plain data.
+//! Input of the analysis: the run, then one trial after another, as plain data.
 //!
-//! Whoever reads the run folder fills these types; trials are handed over one at a time so that memory holds the rows of
-//! one only. Absent on purpose: files and their formats.
+//! Readers of a run folder fill these types. Trials are passed one at a time, so that memory holds the rows of only
+//! one. Files and their formats are out of scope.
 
 use crate::analyse::trial::reads;
 use crate::record::case::TrialKey;
@@ -14,67 +14,65 @@ use crate::store::seconds::ColumnData;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
-/// A run without its trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunInput {
     /// `run.json`.
     pub run: RunRecord,
-    /// `plan.toml` as it was given.
+    /// `plan.toml` as given by the user.
     pub plan_text: String,
-    /// Wall time of the whole run, microseconds; `None` for a run without an end.
+    /// Wall time of the whole run, microseconds; `None` if the run has not ended.
     pub wall_us: Option<u64>,
-    /// Of that, time in which a workload was measured.
+    /// Time spent measuring a workload, microseconds.
     pub measured_us: Option<u64>,
-    /// Path of the run folder, as a shell takes it.
+    /// Path of the run folder, quoted for a shell.
     pub folder: String,
-    /// What is missing of `events.jsonl`, in words.
+    /// What is missing from `events.jsonl`, in words.
     pub lost_events: Option<String>,
-    /// Trials that have no record yet.
+    /// Trials without a record yet.
     pub pending: Vec<TrialKey>,
-    /// Trials whose files cannot be believed, each with the reason.
+    /// Trials with damaged files, each with the reason.
     pub damaged: Vec<(TrialKey, String)>,
-    /// What a power cut would cost, where that was asked for.
+    /// Cost of a power cut, if requested.
     pub verdicts: Vec<VerdictRecord>,
-    /// What was merged into the run, where it was.
+    /// Sources of a merged run.
     pub merge: Option<MergeRecord>,
 }
 
-/// One trial with everything that was recorded of it.
+/// One trial with all its data.
 #[derive(Debug, Clone, Default)]
 pub struct TrialInput {
     /// `trial.json`.
     pub record: TrialRecord,
-    /// `seconds.parquet`; empty where the trial has none.
+    /// `seconds.parquet`; empty if the trial has none.
     pub seconds: Seconds,
-    /// `latency.hist`: latencies of each measure, microseconds, by the measure's name.
+    /// `latency.hist`: latencies in microseconds by the measure's name.
     pub latencies: Vec<(String, Histogram<u64>)>,
-    /// Latencies of the main measure by checkpoint.
+    /// Latencies of the main measure inside and outside checkpoints.
     pub phases: PhaseLatencies,
-    /// Latencies of the main measure interval by interval, coarsely.
+    /// Latencies of the main measure per interval, on a coarse scale.
     pub heat: Vec<HeatInterval>,
 }
 
-/// Operations of one interval by the rows of a heatmap.
+/// Operations of one interval by heatmap row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeatInterval {
-    /// Where it begins, microseconds after the first operation began.
+    /// Start of the interval, microseconds after the first operation began.
     pub start_us: u64,
-    /// Rows that hold an operation, with how many, rising.
+    /// Non-empty rows with their number of operations, ascending.
     pub rows: Vec<(u32, u64)>,
 }
 
-/// Latencies of a trial's main measure in the intervals that lie wholly in a checkpoint, and in those wholly outside.
+/// Latencies of a trial's main measure in the intervals entirely within a checkpoint, and in those entirely outside.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PhaseLatencies {
     pub inside: Option<Histogram<u64>>,
     pub outside: Option<Histogram<u64>>,
 }
 
-/// The rows of one trial, column by column, by name.
+/// Rows of one trial, stored by column and looked up by name.
 ///
-/// Row k is what was read after second k of the measurement, row 0 at its start; rows are dense, so a tick that was
-/// missed is a row whose readings are absent. Columns that analysis does not ask for ([`crate::analyse::trial::reads`]) need
-/// not be filled.
+/// Row k was read after second k of the measurement, row 0 at its start. Rows are dense: a missed tick is a row without
+/// readings. Columns that the analysis does not read ([`crate::analyse::trial::reads`]) may be left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seconds {
     rows: usize,
@@ -88,21 +86,21 @@ impl Seconds {
         Seconds { rows, columns }
     }
 
-    /// No columns yet, `rows` rows, row 0 included.
+    /// Creates `rows` rows, including row 0, without columns.
     #[cfg(test)]
     #[must_use]
     pub fn new(rows: usize) -> Seconds {
         Seconds { rows, columns: BTreeMap::new() }
     }
 
-    /// Number of rows, row 0 included.
+    /// Number of rows, including row 0.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Adds a column of whole numbers; `present[row]` says whether `values[row]` was read. Rows beyond the end of either
-    /// are absent, values beyond the last row are dropped.
+    /// Adds an integer column; `present[row]` says if `values[row]` was read. Rows beyond the end of either are absent,
+    /// values beyond the last row are dropped.
     #[cfg(test)]
     #[expect(clippy::needless_pass_by_value, reason = "tests hand over what they have made")]
     pub fn push_counts(&mut self, name: impl Into<String>, values: Vec<u64>, present: &[bool]) {
@@ -110,7 +108,6 @@ impl Seconds {
         self.columns.insert(name.into(), ColumnData::Count((0..self.rows).map(read).collect()));
     }
 
-    /// Adds a column of texts.
     #[cfg(test)]
     pub fn push_texts<'t>(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Option<&'t str>>) {
         let mut words: Vec<String> = Vec::new();
@@ -129,20 +126,20 @@ impl Seconds {
         self.columns.insert(name.into(), ColumnData::Text { words, codes });
     }
 
-    /// Keeps the columns whose names `keep` approves.
+    /// Keeps the columns whose names satisfy `keep`.
     #[cfg(test)]
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.columns.retain(|name, _| keep(name));
     }
 
-    /// The whole numbers of a column; `None` where there is no such column or it is of another type.
+    /// An integer column; `None` if absent or of another type.
     #[must_use]
     pub fn counts(&self, column: &ColumnDef) -> Option<CountSeries<'_>> {
         self.numbers(column.name)
     }
 
-    /// The whole numbers of a device's column, as [`Seconds::counts`]; `prefix` is what
-    /// [`crate::record::built::StackFacts::device_columns`] gives the device.
+    /// An integer column of a device, like [`Seconds::counts`]; `prefix` is the device's prefix from
+    /// [`crate::record::built::StackFacts::device_columns`].
     #[must_use]
     pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<CountSeries<'_>> {
         self.numbers(&column.name(prefix))
@@ -155,7 +152,7 @@ impl Seconds {
         }
     }
 
-    /// The texts of a column; `None` where there is no such column or it is of another type.
+    /// A text column; `None` if absent or of another type.
     #[must_use]
     pub fn texts(&self, column: &ColumnDef) -> Option<Texts<'_>> {
         match self.column(column.name)? {
@@ -170,32 +167,29 @@ impl Seconds {
     }
 }
 
-/// A column of whole numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct CountSeries<'a>(&'a [Option<u64>]);
 
 impl CountSeries<'_> {
-    /// Rows, present or not.
+    /// Number of rows, present or not.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.0.len()
     }
 
-    /// The reading of a row.
     #[inline]
     #[must_use]
     pub fn at(&self, row: usize) -> Option<u64> {
         self.0.get(row).copied().flatten()
     }
 
-    /// Whether any row has a reading.
+    /// True if any row has a reading.
     #[must_use]
     pub fn any(&self) -> bool {
         self.0.iter().any(Option::is_some)
     }
 }
 
-/// A column of texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Texts<'a> {
     words: &'a [String],
@@ -203,20 +197,19 @@ pub struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The text of a row.
     #[must_use]
     pub fn at(&self, row: usize) -> Option<&'a str> {
         self.code(row).and_then(|code| self.words.get(code)).map(String::as_str)
     }
 
-    /// Place of a row's text in [`Texts::words`].
+    /// Index of a row's text in [`Texts::words`].
     #[inline]
     #[must_use]
     pub fn code(&self, row: usize) -> Option<usize> {
         self.codes.get(row).copied().flatten().map(|code| code as usize)
     }
 
-    /// The different texts, in the order of their first row.
+    /// Distinct texts, in the order of their first row.
     #[must_use]
     pub fn words(&self) -> &'a [String] {
         self.words

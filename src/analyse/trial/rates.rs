@@ -4,15 +4,14 @@ use crate::record::counts::Measure;
 use crate::stats::autocorrelation::Within;
 use crate::stats::{autocorrelation, slices};
 
-/// Operations a second of one trial; `None` where it has none or no time.
+/// Operations per second of one trial; `None` if it has no operations or no time.
 #[must_use]
 pub fn rate_of(measure: &Measure) -> Option<f64> {
     let done = measure.done.filter(|_| measure.elapsed_us > 0)?;
     Some(done as f64 / (measure.elapsed_us as f64 / 1e6))
 }
 
-/// Share of the operations that were due that were done, and not later than the limit. Those that failed, were skipped or
-/// never sent were due too.
+/// Share of the due operations that completed within the limit. Failed, skipped and unsent operations were due too.
 pub(crate) fn in_time(measure: &Measure) -> Option<f64> {
     let done = measure.done?;
     let due = done + measure.failed + measure.skipped + measure.never_sent();
@@ -26,7 +25,7 @@ pub(crate) fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Withi
     within_slices(measure)
 }
 
-/// What the turns of a measure say of the error of its rate.
+/// Error of a measure's rate, estimated from its turns.
 #[must_use]
 pub fn within_slices(measure: &Measure) -> Option<Within> {
     let turns: Vec<(u64, f64)> =

@@ -1,10 +1,10 @@
-//! Which columns of `seconds.parquet` analysis reads; no other is decoded. A column that a trial lacks makes the figures
-//! that need it absent.
+//! Columns of `seconds.parquet` that the analysis reads; no others are decoded. If a trial lacks a column, figures that
+//! need it are absent.
 
 use crate::record::columns;
 use crate::record::columns::{ColumnDef, DeviceColumn};
 
-/// The columns that every trial has, in groups.
+/// Columns that every trial has, in groups.
 pub const COLUMNS: [&[ColumnDef]; 4] = [
     &[
         columns::TIME_US,
@@ -43,7 +43,7 @@ pub const COLUMNS: [&[ColumnDef]; 4] = [
     &columns::TOP_CPU_NS,
 ];
 
-/// The columns that every block device of a stack has.
+/// Columns that every block device of a stack has.
 pub const DEVICE_COLUMNS: [DeviceColumn; 10] = [
     columns::DEVICE_READS,
     columns::DEVICE_READ_BYTES,
@@ -57,7 +57,7 @@ pub const DEVICE_COLUMNS: [DeviceColumn; 10] = [
     columns::DEVICE_QUEUE_MS,
 ];
 
-/// Whether analysis reads the column of this name.
+/// True if the analysis reads the column with this name.
 #[must_use]
 pub fn wanted(name: &str) -> bool {
     COLUMNS.iter().any(|group| group.iter().any(|column| column.name == name))

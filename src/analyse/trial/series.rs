@@ -1,40 +1,40 @@
-//! Series of a trial for the report's charts: buckets of seconds with their least and most, so that a stall of one
-//! second is seen in a series of days.
+//! Chart series of a trial: buckets of seconds with their minimum and maximum, so that a stall of one second remains
+//! visible in a series of days.
 
 use crate::analyse::findings::Series;
 use crate::analyse::trial::input::{CountSeries, Seconds};
 use crate::record::columns;
 
-/// Numbers that all series of a run may hold together: some six characters each, so that the document stays under about
-/// 5 MB however long the run.
+/// Numbers that all series of a run may contain in total: about six characters each, so that the document stays below
+/// about 5 MB however long the run.
 const NUMBERS_IN_ALL: usize = 700_000;
-/// Most buckets of a client's series: as many as a wide screen has pixels for.
+/// Most buckets of a client's series: about the pixels of a wide screen.
 const MOST_CLIENT_BUCKETS: usize = 1500;
 /// Most buckets of a telemetry series.
 const MOST_TELEMETRY_BUCKETS: usize = 400;
-/// Fewest buckets of any series, however many trials.
+/// Fewest buckets of any series, however many trials there are.
 const FEWEST_BUCKETS: usize = 24;
-/// Telemetry series that a trial is expected to have, waits among them, for sharing out the room.
+/// Expected number of telemetry series per trial, including waits; used to share out the space.
 const TELEMETRY_SERIES: usize = 45;
 /// Most columns of a heatmap, each of some ten numbers.
 const MOST_HEATMAP_COLUMNS: usize = 240;
-/// Digits kept: more cannot be seen in a chart.
+/// Significant digits kept; charts cannot show more.
 const DIGITS: i32 = 4;
 
-/// Most buckets of the series of one trial.
+/// Most buckets of one trial's series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buckets {
-    /// Of throughput and latency.
+    /// For throughput and latency.
     pub client: usize,
-    /// Of each telemetry series.
+    /// For each telemetry series.
     pub telemetry: usize,
-    /// Columns of the heatmap of latencies.
+    /// Columns of the latency heatmap.
     pub heatmap: usize,
 }
 
 impl Buckets {
-    /// For a run of so many trials: a quarter of the room to the client's two series, an eighth to the heatmap, the rest to
-    /// telemetry; each bucket has two numbers.
+    /// Shares out the space for this many trials: a quarter to the client's two series, an eighth to the heatmap, the
+    /// rest to telemetry; each bucket has two numbers.
     #[must_use]
     pub fn for_trials(trials: usize) -> Buckets {
         let room = NUMBERS_IN_ALL / trials.max(1);
@@ -46,17 +46,16 @@ impl Buckets {
     }
 }
 
-/// What a series is called.
 #[derive(Debug, Clone, Copy)]
 pub struct Caption<'a> {
     pub title: &'a str,
     pub unit: &'a str,
-    /// Group of the charts.
+    /// Chart group.
     pub group: &'a str,
 }
 
-/// Puts the values of seconds 1 to `seconds` into at most `most` buckets; `None` where no second has a value. A second
-/// without a value leaves its bucket to the others; a bucket without any is a gap.
+/// Sorts the values of seconds 1 to `seconds` into at most `most` buckets; `None` if no second has a value. A bucket
+/// ignores seconds without a value; a bucket without any value is a gap.
 #[must_use]
 pub fn bucketed(
     caption: Caption<'_>,
@@ -73,7 +72,7 @@ pub fn bucketed(
         let end = (row + bucket).min(seconds + 1);
         while row < end {
             if let Some(now) = value(row) {
-                // Plain comparisons: the values are never NaN, and `f64::min` pays for asking.
+                // Plain comparisons because the values are never NaN and `f64::min` pays for checking.
                 least = if now < least { now } else { least };
                 largest = if now > largest { now } else { largest };
             }
@@ -95,12 +94,12 @@ pub fn bucketed(
     })
 }
 
-/// Time that each row covers, from the row before to it by the wall clock where that can be believed; kept as its
-/// inverse, per second, because every rate multiplies by it.
+/// Time covered by each row, from the previous row to it by the wall clock if plausible; stored as its inverse, per
+/// second, because every rate multiplies by it.
 #[derive(Debug, Clone)]
 pub struct Ticks(Vec<f32>);
 
-/// Time between two rows that is believed; outside, the clock was stepped and a second is taken for a second.
+/// Plausible time between two rows; outside this range the clock was stepped, and one second is assumed.
 const BELIEVED_TICK_S: std::ops::RangeInclusive<f64> = 0.2..=1.8;
 
 impl Ticks {
@@ -122,7 +121,7 @@ impl Ticks {
     }
 }
 
-/// Growth of a counter a second, asked for row after row from 1 on; `None` beside a gap and where it fell.
+/// Growth of a counter per second, for rows from 1 in order; `None` next to a gap and if it fell.
 pub fn rates<'a>(column: CountSeries<'a>, ticks: &'a Ticks) -> impl FnMut(usize) -> Option<f64> + use<'a> {
     let mut before = column.at(0);
     move |row| {
@@ -133,7 +132,7 @@ pub fn rates<'a>(column: CountSeries<'a>, ticks: &'a Ticks) -> impl FnMut(usize)
     }
 }
 
-/// Growth of a counter from the row before.
+/// Growth of a counter since the previous row.
 #[inline]
 #[must_use]
 pub fn step(column: CountSeries<'_>, row: usize) -> Option<f64> {
@@ -141,7 +140,7 @@ pub fn step(column: CountSeries<'_>, row: usize) -> Option<f64> {
     column.at(row)?.checked_sub(before).map(|grown| grown as f64)
 }
 
-/// Cut to [`DIGITS`] significant digits: a report of days must stay small, and never 0 for what is not 0.
+/// Rounds to [`DIGITS`] significant digits, so that reports of days stay small; a non-zero value never becomes 0.
 pub fn short(value: f64) -> f32 {
     if value == 0.0 {
         return 0.0;

@@ -1,10 +1,10 @@
-//! What the clients' backends of one trial were doing over its time: how many of them were in each wait.
+//! Backend activity of one trial over time: the number of the clients' backends in each wait.
 
 use crate::analyse::findings::{WaitOverTime, WaitsOverTime};
 use crate::analyse::trial::series::short;
 use crate::record::trial::WaitFigures;
 
-/// Waits that are told apart; the rest is summed up.
+/// Waits shown individually; the others are added up.
 const WAITS_APART: usize = 8;
 
 /// The first `seconds` of the measurement, whose first operation began at `first_operation_us` (wall clock), in at most
@@ -15,7 +15,7 @@ pub fn of_trial(waits: &WaitFigures, first_operation_us: u64, seconds: usize, mo
     let buckets = seconds.div_ceil(bucket);
     let apart = waits.waits.len().min(WAITS_APART);
     let mut samples = vec![0_u64; buckets];
-    // One line for each wait, and one for all others.
+    // One row per wait, and one for all others.
     let mut seen = vec![vec![0_u64; buckets]; apart + 1];
     for (place, second) in waits.seconds.iter().enumerate() {
         let row = usize::try_from(waits.row(place, first_operation_us)).unwrap_or(usize::MAX);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn backends_are_those_of_the_second_in_which_most_of_the_samples_lie() {
-        // The first operation began 0.8 s after the first sample: most of second 0 lies before it.
+        // The first operation began 0.8 s after the first sample, so most of second 0 lies before it.
         let found = figures(&[(10, &[(0, 99)]), (10, &[(0, 20), (9, 5)]), (0, &[]), (5, &[(1, 10)])]);
         let found = of_trial(&found, 1_800_000, 3, 100).unwrap();
         assert_eq!(found.waits.len(), WAITS_APART);

@@ -1,4 +1,4 @@
-//! The window of one trial: whole checkpoint cycles, checkpoints, a trend from the first cycle to the last.
+//! Measured window of one trial: whole checkpoint cycles, checkpoints, and the trend from the first cycle to the last.
 
 use crate::analyse::findings::{CheckpointFinding, Trend, TrialWindow};
 use crate::analyse::trial::input::Seconds;
@@ -8,20 +8,20 @@ use crate::record::trial::TrialRecord;
 use crate::record::window::{Extent, WindowEnd, WindowRecord};
 use crate::stats::autocorrelation;
 
-/// A trend is said when the first cycle and the last differ by more than this share ...
+/// A trend is reported if the first and the last cycle differ by more than this share ...
 const TREND_WORTH_SAYING: f64 = 0.05;
 
-/// ... and by more than so many standard errors (1 % of cycles without a trend, were they normal).
+/// ... and by more than this many standard errors (1 % of cycles without a trend, if normally distributed).
 const TREND_ERRORS: f64 = 2.58;
 
-/// Seconds that a third of a window must have to be set against another one: fewer do not tell their own noise.
+/// Seconds that a third of a window needs for a comparison: with fewer, its own noise is unknown.
 const LEAST_THIRD: usize = 10;
 
-/// Bytes of a page, PostgreSQL's default, for a server that told none.
+/// PostgreSQL's default page size in bytes, for a server that did not report its own.
 const PAGE: f64 = 8192.0;
 
-/// Whether a stretch of the measurement, in microseconds after its first operation, lies in a checkpoint: wholly, not at
-/// all, or (`None`) in part.
+/// Position of an interval, in microseconds after the first operation, relative to checkpoints: entirely inside one,
+/// entirely outside, or (`None`) partly inside.
 #[must_use]
 pub fn in_checkpoint(window: &WindowRecord, start_us: u64, length_us: u64) -> Option<bool> {
     let from = window.first_operation_us + start_us;
@@ -37,7 +37,7 @@ pub fn in_checkpoint(window: &WindowRecord, start_us: u64, length_us: u64) -> Op
     (!touched).then_some(false)
 }
 
-/// Starts of checkpoints between which whole cycles lie, wall clock.
+/// Checkpoint starts that delimit whole cycles, wall clock.
 fn boundaries(window: &WindowRecord) -> Vec<u64> {
     let in_window = |at: &u64| *at > window.began_us && *at <= window.ended_us;
     let first = window.from_checkpoint.and_then(|place| window.checkpoints.get(place));
@@ -45,7 +45,7 @@ fn boundaries(window: &WindowRecord) -> Vec<u64> {
     first.map(|checkpoint| checkpoint.started_us).into_iter().chain(starts).collect()
 }
 
-/// The window of a trial; `None` for a workload without a server.
+/// Window of a trial; `None` for a workload without a server.
 #[must_use]
 pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Option<TrialWindow> {
     let window = record.window.as_ref()?;
@@ -93,15 +93,15 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
         prefilled: window.prefill.is_some(),
         wal_segments_new: segments.map(|(before, after)| (after + removed).saturating_sub(before)),
         checkpoints: checkpoints.collect(),
-        // The steps of a search differ in their rate, and so do its cycles.
+        // The steps of a search have different rates, and so have its cycles.
         trend: if counts.search.is_none() { trend(window, &boundaries, seconds) } else { None },
         vacuums: vacuums.count() as u64,
         vacuum_s: vacuum_us as f64 / 1e6,
     })
 }
 
-/// First whole cycle against last, by their whole seconds; in a window without whole cycles, or of a given duration with
-/// fewer than two of them, the first third against the last.
+/// Compares the first whole cycle with the last, by their whole seconds; without two whole cycles, in a window without
+/// cycles or of a given duration, the first third with the last.
 pub(crate) fn trend(window: &WindowRecord, boundaries: &[u64], seconds: &Seconds) -> Option<Trend> {
     let done = seconds.counts(&columns::CLIENT_DONE)?;
     let (first, last) = match boundaries {
@@ -125,15 +125,15 @@ pub(crate) fn trend(window: &WindowRecord, boundaries: &[u64], seconds: &Seconds
     Some(Trend { first, last, seen })
 }
 
-/// The first and the last third of so many seconds, wall clock.
+/// First and last third of this many seconds, wall clock.
 pub(crate) fn thirds(from_us: u64, seconds: usize) -> Option<((u64, u64), (u64, u64))> {
     let third = seconds / 3;
     let at = |second: usize| from_us + second as u64 * 1_000_000;
     (third >= LEAST_THIRD).then(|| ((at(0), at(third)), (at(seconds - third), at(seconds))))
 }
 
-/// Seconds of the sync phase for each GB (10^9 bytes) that the checkpoints of a trial wrote which ended in its window; `None`
-/// where none of them wrote a page.
+/// Seconds of sync phase per GB (10^9 bytes) written, over the checkpoints that ended in the trial's window; `None` if
+/// none of them wrote a page.
 pub(crate) fn sync_s_per_gb(record: &TrialRecord) -> Option<f64> {
     let window = record.window.as_ref()?;
     let done = window.checkpoints.iter().filter(|it| it.started_us <= window.ended_us);

@@ -30,7 +30,7 @@ fn imported(test: &str, method: &str, rate: f64) -> ImportedRow {
     }
 }
 
-/// A summary of pgbench with this type of transaction and its rate under this name.
+/// A pgbench summary with this transaction type and this rate.
 fn summary(kind: &str, tps: &str) -> ImportedOutput {
     let figure = |name: &str, unit: &str, value| ImportedFigure {
         name: name.to_owned(),
@@ -242,7 +242,7 @@ fn the_file_in_the_command_line_tells_where_pg_test_fsync_wrote_as_far_as_it_can
     assert_eq!(of_outputs(vec![fsync("pg_test_fsync -f /data/x")]).caveats.len(), 0);
 }
 
-/// The side of a case with a trial of these rates for each of these files.
+/// The side of a case with one trial of these rates per file.
 fn of_files(files: &[(&str, f64)]) -> Side {
     let mut record = published(&[], vec![imported("one write", "fdatasync", 1.0)], "15");
     let first = record.cases[0].trials.remove(0);
@@ -295,7 +295,7 @@ fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
         from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
     };
     let p99 = |side: &Side| side.measures.iter().find(|it| it.key().ends_with("latency p99")).unwrap().clone();
-    // Of 1100 operations the 1089th: the short trial weighs as much as it did.
+    // The 1089th of 1100 operations: the short trial has no more weight than its operations.
     let several = of(&[&[(10, 1000)], &[(10, 80), (900, 20)]]);
     let found = p99(&several);
     assert_eq!((found.value, &found.spread), (0.9, &Spread::Together { trials: 2, alone: Some((0.01, 0.9)) }));
@@ -307,7 +307,7 @@ fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
     assert!(found.caveats.iter().any(|it| it.contains("are those of all trials of a side merged")));
 }
 
-/// The sides of a record of one trial with these outputs.
+/// The sides of a single-trial record with these outputs.
 fn sides_of(outputs: Vec<ImportedOutput>) -> Vec<Side> {
     let trials = vec![ImportedTrial { outputs, ..ImportedTrial::default() }];
     let cases = vec![ImportedCase { name: "x".to_owned(), trials, ..ImportedCase::default() }];
