@@ -33,7 +33,7 @@ fn columns_before(line: &str, text: &str) -> usize {
 fn bare(line: &str) -> Option<&str> {
     let mut line = blanks_off(line);
     while let Some(rest) = line.strip_prefix('>') {
-        // `>C:\\` and `>50` are not quotes: a quote mark is followed by a blank, another mark or nothing.
+        // `>C:\` and `>50` are not quotes: a quote mark is followed by a blank, another mark or nothing.
         if !(rest.is_empty() || rest.starts_with('>') || rest.starts_with(char::is_whitespace)) {
             break;
         }
