@@ -1,8 +1,8 @@
-//! The first verdict, without any image: what acknowledgements were not covered when they were given.
+//! The first verdict, without any image: acknowledgements that were not covered when they were given.
 //!
 //! The commit record of an acknowledged transaction is written after its client sent COMMIT. If no WAL write submitted
-//! since then was durable before the mark, the commit could have been lost. This convicts no stack wrongly; a stack that it
-//! acquits may still fail on states.
+//! since then was durable before the mark, the commit could have been lost. This never convicts a stack wrongly; a
+//! stack that it acquits may still fail on states.
 
 use super::history::{Acknowledgement, History, Loss};
 use super::pages::Content;
@@ -11,26 +11,26 @@ use crate::record::options::OptionValue;
 use crate::record::stack::{End, NodeSpec, StackSpec};
 use crate::recorder::{Durable, Entry, NEVER, Op, Seq};
 
-/// The requests that acknowledgements rest on.
+/// The requests on which acknowledgements rest.
 pub struct Evidence<'a> {
     pub entries: &'a [Entry],
-    /// The kind of each entry's content.
+    /// Kind of content of each entry.
     pub contents: &'a [Content],
     /// Disks below `pg_wal`.
     pub disks: &'a [u16],
-    /// Whether pages reach these disks as the server wrote them: else a write without a header may be WAL, too.
+    /// True if pages reach these disks as the server wrote them; if not, a write without a page header may be WAL, too.
     pub pages_are_kept: bool,
 }
 
-/// Whether all layers of a stack pass pages on unchanged.
+/// True if all layers of a stack pass pages on unchanged.
 pub fn pages_are_kept(stack: &StackSpec) -> bool {
     stack.nodes.iter().all(|node| layer(&node.layer).is_some_and(|layer| layer.keeps_pages(&node.options)))
 }
 
-/// Filesystems that write a page to a new place, unless they are told otherwise.
+/// Filesystems that write a changed page to a new place by default.
 const COPYING: [&str; 4] = ["bcachefs", "btrfs", "nilfs2", "zfs"];
 
-/// Whether a filesystem of a stack may write a page of data over the one that was there.
+/// True if a filesystem of a stack may overwrite a page of data in place.
 pub fn pages_are_overwritten(stack: &StackSpec) -> bool {
     let in_place = |node: &NodeSpec| {
         let told = |value: &OptionValue| value.plain().contains("nodatacow");
@@ -44,9 +44,9 @@ pub fn pages_are_overwritten(stack: &StackSpec) -> bool {
 }
 
 impl Evidence<'_> {
-    /// When the commit of each acknowledgement became durable; [`NEVER`] where nothing made it so.
+    /// When the commit of each acknowledgement became durable; [`NEVER`] if nothing made it so.
     fn covered_from(&self, history: &History, durable: &Durable) -> Vec<Seq> {
-        // Where it cannot be told from other content, any write may be it.
+        // If WAL cannot be distinguished from other content, any write may be WAL.
         let shows_wal = self.pages_are_kept && self.contents.contains(&Content::Wal);
         let is_witness = |number: &usize| {
             let entry = &self.entries[*number];
@@ -69,7 +69,7 @@ impl Evidence<'_> {
         covered.collect()
     }
 
-    /// What the worst power cut costs: of commits that may not be missing, else of asynchronous ones. `None` where every
+    /// Loss at the worst power cut: of commits that must not be missing, else of asynchronous ones. `None` if every
     /// acknowledgement is covered.
     pub fn loss(&self, history: &History, durable: &Durable) -> Option<Loss> {
         let covered = self.covered_from(history, durable);
@@ -90,7 +90,7 @@ impl Evidence<'_> {
     }
 }
 
-/// A commit that is looked for in every state from some time on.
+/// A commit that every state from some time on must contain.
 struct Due {
     from: Seq,
     /// The same in microseconds.
@@ -100,11 +100,12 @@ struct Due {
     covered: Seq,
 }
 
-/// What the worst power cut costs of these commits.
+/// Loss of these commits at the worst power cut.
 fn worst(due: Vec<Due>) -> Option<Loss> {
     let mut uncovered: Vec<Due> = due.into_iter().filter(|one| one.covered >= one.from).collect();
     uncovered.sort_by_key(|one| one.from);
-    // A cut when each falls due: as many are lost as fall due at or before it and are covered at or after it.
+    // For a cut at the moment a commit falls due, count the commits due at or before it that are covered at or after
+    // it.
     let mut ends: Vec<Seq> = uncovered.iter().map(|one| one.covered).collect();
     ends.sort_unstable();
     let lost_at = |place: usize| {
@@ -120,8 +121,8 @@ fn worst(due: Vec<Due>) -> Option<Loss> {
     Some(Loss { commits, us, is_expected: false })
 }
 
-/// The longest time, up to the last acknowledgement before some cut, for which an asynchronous commit is missing: a moment with
-/// more lost commits may be another.
+/// Longest time an asynchronous commit is missing, up to the last acknowledgement before some cut. The cut with the
+/// most lost commits may be a different one.
 fn longest_missing(acknowledged: &[Acknowledgement], covered: &[Seq]) -> u64 {
     let missing = acknowledged.iter().zip(covered).filter(|(one, covered)| one.asynchronous && **covered >= one.mark);
     let spans = missing.filter_map(|(one, covered)| {
@@ -138,7 +139,7 @@ mod tests {
     use crate::record::options::{OptionValue, Options};
     use crate::recorder::DeviceModel;
 
-    /// A write of WAL, or a flush, that takes the places `at` and `at + 1`.
+    /// A WAL write or a flush that takes sequence numbers `at` and `at + 1`.
     fn entry(op: Op, at: Seq) -> Entry {
         let length = if op == Op::Write { 8192 } else { 0 };
         let (hash, stored) = Default::default();
@@ -179,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_worst_moment_counts_and_a_late_mark_convicts_nobody() {
-        // A flush each third commit: two are lost at worst.
+        // A flush after every third commit: at worst two are lost.
         let entries = [Op::Write, Op::Write, Op::Write, Op::Flush, Op::Write, Op::Write, Op::Write, Op::Flush];
         let entries: Vec<Entry> = entries.into_iter().zip(0..).map(|(op, place)| entry(op, place * 2)).collect();
         let acknowledged = [(0, 2), (2, 4), (4, 8), (8, 10), (10, 12), (12, 16)];
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(loss(&[(4, 20)], true), Some((1, false)), "the first one was said to be flushed, and is not");
         assert_eq!(loss(&[(3, 19), (6, 40)], true), Some((2, true)), "said when it was so");
         assert_eq!(loss(&[], false), Some((1, false)), "the synchronous one counts");
-        // One is missing for long, and later many for a short time.
+        // One commit is missing for long, later ones are many but missing only briefly.
         let entries: Vec<Entry> = [Op::Write, Op::Flush, Op::Write, Op::Write, Op::Write, Op::Flush]
             .into_iter()
             .zip(0..)
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn where_wal_may_hide_any_write_covers_a_commit() {
-        // A page of WAL that is written much later, and the commit's own record in a block of ZFS's intent log.
+        // A WAL page that is written much later, and the commit's own record in a block of ZFS's intent log.
         let entries = [entry(Op::Write, 2), entry(Op::Flush, 4), entry(Op::Write, 8)];
         let contents = [Content::Other, Content::Other, Content::Wal];
         let history = History::of(vec![Acknowledgement {

@@ -1,7 +1,7 @@
-//! The case's own pgbench beside the clients. What it writes is in the states; what it commits is not in the history.
+//! Runs the case's own pgbench beside the clients. Its writes are in the states; its commits are not in the history.
 //!
-//! Its data are there before the recording begins, so they are part of the base: the log has room for what the load writes, and
-//! no acknowledgement rests on the filling.
+//! Its tables are filled before the recording begins and belong to the base: the log has room for the writes of the
+//! load, and no acknowledgement rests on the fill.
 
 use super::session::Session;
 use crate::cluster::server::Server;
@@ -15,13 +15,12 @@ use crate::workload::{Memory, Place, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The kind of workload that runs beside the clients.
 pub const KIND: &str = "pgbench";
 
 /// Why a case was not recorded.
 #[derive(Debug)]
 pub enum Failed {
-    /// Its workload failed, which says nothing of the stack: the plan is to be changed.
+    /// Its workload failed, which says nothing about the stack: the plan must be changed.
     Workload(Error),
     Other(Error),
 }
@@ -32,20 +31,19 @@ impl From<Error> for Failed {
     }
 }
 
-/// A workload to run beside the clients.
 pub struct Beside<'a> {
     session: &'a Session<'a>,
     case: &'a CaseSpec,
     memory: Memory,
-    /// For its output and its scripts.
+    /// Folder for its output and scripts.
     raw: PathBuf,
 }
 
 impl<'a> Beside<'a> {
-    /// The case's own, where it is to run. Makes its folder in `work`.
+    /// The case's own workload, if it is to run. Creates its folder in `work`.
     ///
     /// # Errors
-    /// When that cannot be made.
+    /// If the folder cannot be created.
     pub fn of(session: &'a Session<'a>, case: &'a CaseSpec, work: &Path) -> Result<Option<Beside<'a>>> {
         if !session.cutting.workload {
             return Ok(None);
@@ -56,7 +54,7 @@ impl<'a> Beside<'a> {
         Ok(Some(Beside { session, case, memory, raw }))
     }
 
-    /// Settings that it asks of the server.
+    /// Server settings that it needs.
     pub fn server_settings(&self) -> BTreeMap<String, String> {
         Pgbench.server_settings(&self.case.workload.options)
     }
@@ -64,16 +62,16 @@ impl<'a> Beside<'a> {
     /// Fills the database.
     ///
     /// # Errors
-    /// With the tool's own words; interrupted.
+    /// With the tool's own message; interrupted.
     pub fn prepare(&self, server: &Server) -> Result<(), Failed> {
         let prepared = pgbench::beside::prepare(&self.place(server), &self.case.workload.options, self.memory);
         self.judged(prepared)
     }
 
-    /// Runs until it is over.
+    /// Runs until `is_over`.
     ///
     /// # Errors
-    /// With the tool's own words; interrupted.
+    /// With the tool's own message; interrupted.
     pub fn run(&self, server: &Server, is_over: &dyn Fn() -> bool) -> Result<(), Failed> {
         let options = &self.case.workload.options;
         self.judged(pgbench::beside::run(&self.place(server), options, self.memory, is_over))
@@ -85,7 +83,7 @@ impl<'a> Beside<'a> {
         Place { host, folder, server: Some(server), crash, snapshots, user, interrupt, raw: &self.raw }
     }
 
-    /// A stack without room is one of several that a plan may have; any other failure is the plan's.
+    /// A stack without space is one of several in a plan; any other failure is the plan's.
     fn judged(&self, done: Result<Option<String>>) -> Result<(), Failed> {
         match done {
             Ok(None) => Ok(()),

@@ -17,7 +17,7 @@ use crate::recorder::Exports;
 use std::path::Path;
 use std::time::Duration;
 
-/// Makes a temporary table, which a power cut leaves in the catalog.
+/// Creates a temporary table, which a power cut leaves in the catalog.
 const TEMPORARY: &str = "CREATE TEMP TABLE IF NOT EXISTS mine (n int PRIMARY KEY); \
                          INSERT INTO mine VALUES (1) ON CONFLICT DO NOTHING;@1";
 
@@ -109,8 +109,8 @@ fn what_was_found_before_a_script_failed_stands() {
     assert_eq!(std::fs::read_dir(places.ledgers()).unwrap().count(), 0, "something is left");
 }
 
-/// Records a case with its workload while `meanwhile` looks at the file of pgbench's output: how that ended, and what pgbench
-/// printed and complained of.
+/// Records a case with its workload while `meanwhile` watches the file of pgbench's output. Returns the result, and
+/// pgbench's output and error output.
 fn recording(interrupt: &Interrupt, meanwhile: impl FnOnce(&Path) + Send) -> (Result<(), Failed>, [String; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());

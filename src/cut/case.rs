@@ -15,7 +15,7 @@ use crate::record::verdict::Verdict;
 use crate::run::session::{Places, both};
 use crate::run::undo;
 
-/// Cases that differ in what a power cut meets: guest, stack and server, and the workload where that runs.
+/// Cases that differ in what a power cut affects: guest, stack and server, and the workload if it runs.
 fn differing<'c>(cases: &'c [CaseSpec], cutting: &Cutting) -> Vec<&'c CaseSpec> {
     let of_stack = by_stack_and_server(cases).into_iter();
     of_stack
@@ -31,19 +31,19 @@ fn differing<'c>(cases: &'c [CaseSpec], cutting: &Cutting) -> Vec<&'c CaseSpec> 
         .collect()
 }
 
-/// What was found of the cases, and what kept the others from being cut.
+/// Results of the cases, and the reason why the others were not cut.
 pub struct Cuts {
     pub results: Vec<CaseResult>,
-    /// How many cases have no result.
+    /// Number of cases without a result.
     pub left: usize,
-    /// An interrupt, a workload that fails, something built that cannot be undone. What was found before it stands.
+    /// An interrupt, a workload that fails, something built that cannot be undone. Earlier results stand.
     pub ended_by: Option<Error>,
 }
 
-/// Cuts the power of each case that differs from the others in more than its workload, or in that where it runs.
+/// Cuts the power of each case that differs from the others in more than its workload, or in the workload if that runs.
 ///
 /// # Errors
-/// When nothing can be begun.
+/// If nothing can be started.
 pub fn cut(
     host: &Host,
     cases: &[CaseSpec],
@@ -59,7 +59,7 @@ pub fn cut(
         interrupt.check()?;
         let mark = session.ledger.mark();
         let result = cut_case(&session, case, places, tell);
-        // What cannot be undone now is tried once more below.
+        // What cannot be undone now is retried below.
         let undone = undo::undo(&session.ledger, mark, &session.host);
         results.push(result?);
         undone
@@ -103,7 +103,7 @@ pub(crate) fn cut_case(
     Ok(result.0)
 }
 
-/// What can be said of a case that cannot be recorded.
+/// Verdict on a case that cannot be recorded, if there is one.
 fn without_recording(session: &Session<'_>, case: &CaseSpec) -> Option<Verdict> {
     let others = record::not_recorded(&case.stack);
     if let Some(memory) = others.iter().find(|layer| durability::memory_filesystem(layer).is_some()) {
@@ -123,7 +123,7 @@ fn without_recording(session: &Session<'_>, case: &CaseSpec) -> Option<Verdict> 
     let nodes = case.stack.nodes.iter();
     let missing =
         nodes.filter_map(|node| Some(layer(&node.layer)?.unmet(&session.host, &node.options))).flatten().next()?;
-    // NBD is what guests have by default.
+    // Guests have NBD by default.
     let elsewhere = match session.cutting.attachment {
         Attachment::Loop => "; a guest may have it (--guest)",
         Attachment::Nbd => "",

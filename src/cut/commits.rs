@@ -1,8 +1,8 @@
-//! The clients: real commits beside the recorder, and what fails elsewhere.
+//! The clients: real commits beside the recorder, plus operations known to fail on other systems.
 //!
-//! Each client inserts rows into two tables with an index, with a hash chain of its own, and marks the recorder's sequence
-//! after each acknowledgement. One more session does what moves files: extension, TRUNCATE, CREATE and DROP, VACUUM, prepared
-//! transactions, an unlogged table; one what moves WAL: checkpoints and switches of its segment; and one asks how far WAL is
+//! Each client inserts rows into two indexed tables, with its own hash chain, and marks the recorder's sequence after
+//! each acknowledgement. One more session moves files: extension, TRUNCATE, CREATE and DROP, VACUUM, prepared
+//! transactions, an unlogged table. Another moves WAL: checkpoints and segment switches. A third polls how far WAL is
 //! flushed.
 
 use super::beside::Failed;
@@ -20,44 +20,44 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Rows of a transaction in the first table; the second has one.
+/// Rows per transaction in the first table; the second has one.
 pub const ROWS: u64 = 3;
 
-/// The longest that the server may take for an answer: a checkpoint on a slow disk.
+/// Longest wait for an answer of the server: a checkpoint on a slow disk.
 const ANSWER: Duration = Duration::from_secs(120);
 
-/// Between two rounds of the sessions beside the clients, and between two commits once time is up.
+/// Pause between rounds of the sessions beside the clients, and between commits once time is up.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Between two questions how far WAL is flushed: an asynchronous commit may wait for several `wal_writer_delay`, 200 ms each.
+/// Polling interval for the flushed WAL position: an asynchronous commit may wait for several `wal_writer_delay`, 200
+/// ms each.
 const ASK_FLUSHED_EVERY: Duration = Duration::from_millis(20);
 
-/// Between two checkpoints; redo and the writes of data are then a second's.
+/// Interval between checkpoints; redo and the writes of data then cover one second.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 
-/// Checkpoints that a recording has, if it is long enough: after the second, the first segments of WAL are gone.
+/// Fewest checkpoints of a recording that is long enough: after the second, the first WAL segments are gone.
 const LEAST_CHECKPOINTS: u32 = 2;
 
-/// What the clients do it with.
 pub struct Load<'a> {
     pub server: &'a Server,
     pub recorder: &'a Recorder,
     pub clients: u16,
-    /// How long at full speed; on a machine that is too slow for its checkpoints, slowly on until they are done.
+    /// Time at full speed; on a machine too slow for its checkpoints, clients then continue slowly until these are
+    /// done.
     pub time: Duration,
     pub asynchronous: Asynchronous,
-    /// What else runs until it is told that it is over.
+    /// Runs alongside until told that it is over.
     pub beside: Option<&'a Beside<'a>>,
     pub interrupt: &'a Interrupt,
 }
 
-/// Runs beside the clients.
+/// A function that runs beside the clients.
 pub type Beside<'a> = dyn Fn(&dyn Fn() -> bool) -> Result<(), Failed> + Sync + 'a;
 
-/// What was committed.
 pub struct Committed {
     pub history: History,
-    /// Commits in WAL that are not the clients'.
+    /// Commits in WAL other than the clients'.
     pub others: usize,
 }
 
@@ -65,27 +65,27 @@ pub struct Committed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asynchronous {
     None,
-    /// One of [`ASYNCHRONOUS`], by `SET LOCAL`.
+    /// One in [`ASYNCHRONOUS`], by `SET LOCAL`.
     Some,
-    /// The server's settings say so.
+    /// All, by the server's settings.
     All,
 }
 
-/// One transaction of so many commits asynchronously, the same ones in each recording.
+/// One transaction in this many commits asynchronously, the same ones in each recording.
 const ASYNCHRONOUS: u8 = 8;
 
-/// Whether the transaction with this link is one of them.
+/// True if the transaction with this link commits asynchronously.
 fn is_asynchronous(link: &str) -> bool {
     let first = u8::from_str_radix(link.get(..2).unwrap_or_default(), 16).unwrap_or_default();
     first.is_multiple_of(ASYNCHRONOUS)
 }
 
-/// How far the sessions are, for one another.
+/// Progress of the sessions, shared among them.
 #[derive(Default)]
 struct Progress {
-    /// One of them failed.
+    /// Set when one of them fails.
     stop: AtomicBool,
-    /// Checkpoints that are complete.
+    /// Completed checkpoints.
     checkpoints: AtomicU32,
 }
 
@@ -96,16 +96,16 @@ impl Progress {
         complete || self.is_stopped(load)
     }
 
-    /// Whether there is nothing to wait for any more.
+    /// True if there is nothing left to wait for.
     fn is_stopped(&self, load: &Load<'_>) -> bool {
         self.stop.load(Ordering::Relaxed) || load.interrupt.check().is_err()
     }
 }
 
-/// Makes the tables, before the recording.
+/// Creates the tables before the recording.
 ///
 /// # Errors
-/// With the server's own words.
+/// With the server's own message.
 pub fn prepare(server: &Server) -> Result<()> {
     let mut client = connect(server)?;
     client.query(
@@ -115,7 +115,7 @@ pub fn prepare(server: &Server) -> Result<()> {
          CREATE UNLOGGED TABLE pgstrata_unlogged (number bigint PRIMARY KEY); \
          CREATE TABLE pgstrata_prepared (number bigint PRIMARY KEY)",
     )?;
-    // Where it is there, recovered states are checked with it.
+    // If amcheck is available, recovered states are checked with it.
     let known = "SELECT FROM pg_available_extensions WHERE name = 'amcheck'";
     if !client.query(known)?.is_empty() {
         client.query("CREATE EXTENSION amcheck")?;
@@ -132,8 +132,8 @@ pub(super) fn connect(server: &Server) -> Result<Client> {
 /// Lets all clients commit for a while.
 ///
 /// # Errors
-/// The first client's: the server's own words, or a recording that failed; of what runs beside, where no client failed;
-/// interrupted.
+/// The first client's: the server's own message, or a recording that failed. If no client failed, that of the workload
+/// beside them; interrupted.
 pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     let progress = &Progress::default();
     let shape = shape_of(load.server)?;
@@ -174,7 +174,7 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     }
     load.interrupt.check()?;
     beside?;
-    // Asynchronous commits are written, too, once a later one is flushed.
+    // A later flushed commit makes sure that asynchronous commits are written as well.
     connect(load.server)?.query("SET synchronous_commit = on; INSERT INTO pgstrata_prepared VALUES (0)")?;
     followed.read_on(&|| load.interrupt.check().is_err())?;
     load.interrupt.check()?;
@@ -183,17 +183,17 @@ pub fn run(load: &Load<'_>) -> Result<Committed, Failed> {
     Ok(Committed { others: followed.ends.len() - seen, history })
 }
 
-/// Does it, and has the others stop where it fails.
+/// Runs `work`, and stops the others if it fails.
 fn stopping<T, E>(progress: &Progress, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     work().inspect_err(|_| progress.stop.store(true, Ordering::Relaxed))
 }
 
-/// One client's transactions.
+/// Runs one client's transactions.
 fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Acknowledgement>> {
     let mut connection = connect(load.server)?;
     let (began, mut acknowledged, mut chain) = (now(), Vec::new(), String::new());
     for number in 1.. {
-        // Asked before, so that at least one commit follows the last checkpoint.
+        // Checked first, so that at least one commit follows the last checkpoint.
         let is_last = progress.is_over(load, began);
         if is_last && number == 1 {
             break;
@@ -214,7 +214,7 @@ fn commit(load: &Load<'_>, client: u16, progress: &Progress) -> Result<Vec<Ackno
         if is_last {
             break;
         }
-        // What is left to wait for is a checkpoint: at full speed its disk could fill up meanwhile.
+        // Only a checkpoint is left to wait for: at full speed its disk could fill up meanwhile.
         if began.elapsed() >= load.time {
             sleep(PAUSE);
         }
@@ -232,21 +232,21 @@ pub fn transaction(client: u16, number: u64, chain: &str) -> String {
     )
 }
 
-/// The number of a transaction as WAL has it: without its epoch.
+/// Transaction id as WAL has it, without its epoch.
 fn xid_of(answer: &[TextRow]) -> Result<u32> {
     let text = answer.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default();
     let number: u64 = text.parse().map_err(|_| Error::tool("the server did not tell a transaction's number"))?;
     Ok(number as u32)
 }
 
-/// Where commit records end, followed while WAL is written: a checkpoint removes it.
+/// Ends of commit records, read while WAL is being written, because a checkpoint removes it.
 struct Followed {
     reader: WalReader,
     ends: BTreeMap<u32, Lsn>,
 }
 
 impl Followed {
-    /// From here on.
+    /// Starts at the current position.
     fn begin(server: &Server, shape: WalShape) -> Result<Followed> {
         let rows = connect(server)?.query("SELECT pg_current_wal_insert_lsn()")?;
         let at = rows.first().and_then(|row| row.first()?.as_deref()).unwrap_or_default();
@@ -256,7 +256,7 @@ impl Followed {
         Ok(Followed { reader, ends: BTreeMap::new() })
     }
 
-    /// Reads what has been written, unless that is not needed any more: a slow reader may follow fast clients for as long as
+    /// Reads what has been written, until `left` says otherwise: a slow reader may follow fast clients for as long as
     /// they write.
     fn read_on(&mut self, left: &dyn Fn() -> bool) -> Result<()> {
         let Followed { reader, ends } = self;
@@ -267,7 +267,7 @@ impl Followed {
     }
 }
 
-/// Sizes of the server's WAL.
+/// Page and segment size of the server's WAL.
 fn shape_of(server: &Server) -> Result<WalShape> {
     let sql = "SELECT setting FROM pg_settings WHERE name IN ('wal_block_size', 'wal_segment_size') ORDER BY name";
     let rows = connect(server)?.query(sql)?;
@@ -280,13 +280,13 @@ fn shape_of(server: &Server) -> Result<WalShape> {
     Ok(WalShape { segment_bytes: segment, page_bytes: page })
 }
 
-/// What moves files, in rounds.
+/// Runs operations that move files, in rounds.
 fn move_files(load: &Load<'_>, progress: &Progress) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
     let mut vacuums = 0;
     for round in 1_u32.. {
-        // Past its time what is left to wait for is a checkpoint, before which all WAL is read.
+        // After its time only a checkpoint is left to wait for, before which all WAL is read.
         if began.elapsed() >= load.time || progress.is_stopped(load) {
             break;
         }
@@ -310,7 +310,7 @@ fn move_files(load: &Load<'_>, progress: &Progress) -> Result<()> {
     Ok(())
 }
 
-/// Notes how far the server says that its WAL is flushed, where commits may wait for that.
+/// Records how far the server says WAL is flushed, if commits may wait for that.
 fn note_flushed(load: &Load<'_>, progress: &Progress, noted: &mut Vec<Flushed>) -> Result<()> {
     if load.asynchronous == Asynchronous::None {
         return Ok(());
@@ -329,7 +329,7 @@ fn note_flushed(load: &Load<'_>, progress: &Progress, noted: &mut Vec<Flushed>) 
     Ok(())
 }
 
-/// What moves WAL: checkpoints at their times, however long the rest takes. It is read before a checkpoint removes it.
+/// Runs checkpoints at their times, however long the rest takes. WAL is read before a checkpoint removes it.
 fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed, prepared: &mut Vec<Prepared>) -> Result<()> {
     let mut connection = connect(load.server)?;
     let began = now();
@@ -339,7 +339,7 @@ fn move_wal(load: &Load<'_>, progress: &Progress, followed: &mut Followed, prepa
         followed.read_on(&left)?;
         if began.elapsed() >= CHECKPOINT_EVERY * (checkpoints + 1) {
             checkpoints += 1;
-            // From the second on: a segment that was left is removed or used again at the next checkpoint.
+            // From the second on: a finished segment is removed or recycled at the next checkpoint.
             if checkpoints.is_multiple_of(2) {
                 connection.query("SELECT pg_switch_wal()")?;
                 followed.read_on(&left)?;

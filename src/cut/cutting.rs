@@ -1,4 +1,4 @@
-//! What is asked of a cut, and what is known of a case after it.
+//! Settings of a cut, and the result for a case.
 
 use super::history::Loss;
 use super::pages::PageWrites;
@@ -12,32 +12,31 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub struct Cutting {
     pub clients: u16,
-    /// How long they commit.
+    /// How long clients commit.
     pub time: Duration,
-    /// Whether a share of their transactions commits asynchronously.
+    /// True if a share of the clients' transactions commits asynchronously.
     pub asynchronous_share: bool,
-    /// Whether the case's own workload runs beside them.
+    /// True if the case's own workload runs beside the clients.
     pub workload: bool,
-    /// States of each case whose WAL is read to its end; 0 for the arithmetic alone.
+    /// States of each case whose WAL is read to its end; 0 for arithmetic only.
     pub states: usize,
     pub seed: u64,
-    /// How the recorded disks are attached.
     pub attachment: Attachment,
-    /// Whether the recording of a convicted case is kept.
+    /// True if the recording of a convicted case is kept.
     pub keeps_evidence: bool,
 }
 
 impl Cutting {
-    /// How many of the states go through all steps: one of twenty, but no fewer than [`LEAST_WHOLE`].
+    /// How many of the states go through all steps: one in twenty, but at least [`LEAST_WHOLE`].
     pub fn wholes(&self) -> usize {
         (self.states / 20).clamp(LEAST_WHOLE, MOST_WHOLE).min(self.states)
     }
 }
 
-/// So that each class of states has one or two.
+/// Gives each class of states one or two.
 const LEAST_WHOLE: usize = 12;
 
-/// Beyond it, time is better spent on reading WAL.
+/// Beyond this, time is better spent on reading WAL.
 const MOST_WHOLE: usize = 100;
 
 impl Default for Cutting {
@@ -55,18 +54,18 @@ impl Default for Cutting {
     }
 }
 
-/// What is told while it goes on.
+/// Progress events.
 pub enum Told<'a> {
     Recording {
         case: &'a str,
-        /// What runs beside the clients, by its name in the plan.
+        /// The workload beside the clients, by its name in the plan.
         workload: Option<&'a str>,
     },
     Checking {
         case: &'a str,
         states: usize,
     },
-    /// A state of the step is checked.
+    /// A state of the current step has been checked.
     State {
         case: &'a str,
         step: &'a str,
@@ -75,24 +74,22 @@ pub enum Told<'a> {
     },
 }
 
-/// What is known of a case.
+/// Result for a case.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CaseResult {
     pub case: String,
     pub verdict: Verdict,
-    /// Acknowledged commits.
     pub commits: usize,
-    /// Of these, how many were asynchronous.
+    /// Part of these that was asynchronous.
     #[serde(default)]
     pub asynchronous: usize,
-    /// What ran beside the clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Ran>,
-    /// Requests while they were made.
+    /// Number of requests, by kind.
     pub writes: usize,
     pub flushes: usize,
     pub bytes: u64,
-    /// How pages of data reached the disks, the stop of the server included.
+    /// How pages of data reached the disks, including the shutdown of the server.
     pub page_writes: PageWrites,
     pub classes: Vec<Tried>,
     /// States whose WAL was read to its end.
@@ -101,25 +98,24 @@ pub struct CaseResult {
     pub wholes: Pass,
     /// States with a write torn at 4 KiB that failed.
     pub torn_pages: usize,
-    /// States with a write torn at 512 bytes that failed: outside what filesystems promise.
+    /// States with a write torn at 512 bytes that failed: beyond what filesystems promise.
     pub torn_sectors: usize,
-    /// Steps that nothing could be said of, with the reason.
+    /// Steps that gave no result, with the reason.
     pub left_out: Vec<String>,
-    /// What each model of the device would make of it, the honest one first: by states where they were tried, else by
-    /// arithmetic.
+    /// Verdict under each model of the device, the honest one first: by states if they were tried, else by arithmetic.
     pub devices: Vec<DeviceVerdict>,
-    /// Folder of the evidence, of a conviction.
+    /// Folder of the evidence, for a conviction.
     pub evidence: Option<PathBuf>,
 }
 
 impl CaseResult {
-    /// A verdict that rests on no recording.
+    /// A result without a recording.
     pub fn of(case: &CaseSpec, verdict: Verdict) -> CaseResult {
         CaseResult { case: case.id.clone(), verdict, ..CaseResult::default() }
     }
 }
 
-/// States that went through a check, and what it took.
+/// States that went through a check, and the time it took.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Pass {
     pub states: usize,
@@ -132,12 +128,11 @@ pub struct Pass {
 pub struct Tried {
     pub class: String,
     pub tried: usize,
-    /// How many there are; of samples and torn writes, how many were drawn.
+    /// How many exist; for samples and torn writes, how many were drawn.
     pub of: usize,
-    /// Whether one that fails convicts nothing.
+    /// True if a failure in this class convicts nothing.
     pub may_fail: bool,
 }
-/// How recorded disks are attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Attachment {
     /// Loop devices on files shown through FUSE: without FUA.
@@ -147,23 +142,23 @@ pub enum Attachment {
     Nbd,
 }
 
-/// What ran beside the clients, for whoever reads the verdict.
+/// The workload that ran beside the clients, for the reader of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
     /// Name of the workload in the plan.
     pub workload: String,
-    /// Commits in WAL that are not the clients': the workload's, and a few of the sessions that move files.
+    /// Commits in WAL other than the clients': the workload's, and a few of the sessions that move files.
     pub commits: usize,
 }
 
-/// How a state came out.
+/// Result of the check of a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// Every acknowledged commit, and nothing that cannot be.
+    /// Every acknowledged commit is there, and nothing that cannot be.
     Whole,
-    /// Some acknowledged commits are not there; what is there is consistent.
+    /// Some acknowledged commits are missing; the rest is consistent.
     Lost(Loss),
-    /// The recovered database contradicts itself, in words.
+    /// The recovered database contradicts itself, as described.
     Torn(String),
     /// The stack cannot be opened as it is, or its filesystem is damaged.
     Unmountable(String),

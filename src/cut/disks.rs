@@ -1,6 +1,7 @@
-//! How recorded disks come to stand on the machine: as files for loop devices, or as devices of the kernel's NBD client.
+//! Exposes recorded disks on the machine: as files for loop devices, or as devices of the kernel's NBD client.
 //!
-//! Both fill the same log. A loop device has no FUA, and needs FUSE alone; an NBD device passes FUA on, and needs its driver.
+//! Both fill the same log. A loop device has no FUA and needs only FUSE; an NBD device passes FUA on and needs its
+//! driver.
 
 use super::cutting::Attachment;
 use super::session::Session;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Attachment {
-    /// What this machine lacks for it.
+    /// What this machine lacks for this attachment.
     #[must_use]
     pub fn lacking(self, session: &Session<'_>) -> Option<String> {
         match self {
@@ -27,18 +28,19 @@ impl Attachment {
     }
 }
 
-/// Recorded disks that stand on the machine, by name.
+/// Recorded disks attached to the machine, by name.
 pub trait Disks {
-    /// Shows a disk: the path of an image for a loop device, or of a device. What it makes is in the session's ledger.
+    /// Exposes a disk and returns the path of an image for a loop device, or of a device. Anything it creates is in the
+    /// session's ledger.
     ///
     /// # Errors
-    /// When it cannot be attached.
+    /// If it cannot be attached.
     fn show(&self, session: &Session<'_>, name: &str, recorder: &Arc<Recorder>, disk: u16) -> Result<PathBuf>;
 
-    /// Puts another disk of the same size behind a name. Nobody may have anything of the old one in a cache.
+    /// Replaces the disk behind a name by another of the same size. No cache may hold data of the old one.
     fn put_behind(&self, name: &str, recorder: &Arc<Recorder>, disk: u16);
 
-    /// Takes a disk away that nothing stands on any more.
+    /// Removes a disk that nothing stands on any more.
     fn hide(&self, name: &str);
 }
 
@@ -74,16 +76,16 @@ impl Disks for NbdServer {
     }
 }
 
-/// Begins to serve disks, as the session wants them attached.
+/// Starts serving disks with the session's kind of attachment.
 ///
 /// # Errors
-/// When the kernel does not let us mount, or the socket cannot be made.
+/// If the kernel does not let us mount, or the socket cannot be created.
 pub fn serve(session: &Session<'_>) -> Result<Box<dyn Disks>> {
     Ok(match session.cutting.attachment {
         Attachment::Loop => {
             Box::new(Exports::mount(&recorded::prepare(&session.ledger, &session.folder)?, recorded::SOURCE)?)
         }
-        // The folder is private and goes with the session.
+        // The folder is private and removed with the session.
         Attachment::Nbd => Box::new(NbdServer::listen(&session.folder.join("nbd"))?),
     })
 }

@@ -1,4 +1,4 @@
-//! What a conviction leaves behind: the recording, the state that failed, and what it takes to see it fail again.
+//! Evidence of a conviction: the recording, the state that failed, and everything needed to see it fail again.
 
 use super::cutting::{Cutting, Finding};
 use super::disks;
@@ -17,41 +17,41 @@ use crate::run::session::Places;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Format of the file.
+/// Format version of the file.
 const FORMAT: u32 = 5;
-/// Its name in the folder of the evidence.
+/// File name in the folder of the evidence.
 pub const FILE: &str = "evidence.json";
-/// The log beside it.
+/// Log beside it.
 const LOG: &str = "log";
-/// What the server of the last check says.
+/// Log of the server of the last check.
 pub const SERVER_LOG: &str = "server.log";
-/// The same of the state that a conviction rests on.
+/// Log of the server on the state that the conviction rests on.
 pub const CONVICTED_LOG: &str = "convicted.log";
-/// The log of the recovery that was cut a second time.
+/// Log of the recovery that was cut a second time.
 const SECOND_LOG: &str = "second.log";
 
-/// The file of an evidence.
+/// Content of [`FILE`].
 #[derive(Debug, Serialize, Deserialize)]
 struct Evidence {
     format: u32,
     case: CaseSpec,
     verdict: Verdict,
-    /// The state that failed; `None` where the arithmetic alone convicted.
+    /// The state that failed; `None` if arithmetic alone convicted.
     state: Option<State>,
-    /// The state of its recovery that failed, where that was cut a second time; the log lies beside this file.
+    /// The state of its recovery that failed, if that was cut a second time; the log lies beside this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     second: Option<State>,
-    /// Whether its recovery failed, with the settings of the case, before any second cut.
+    /// True if its recovery failed, with the settings of the case, before any second cut.
     recovery_failed: bool,
     /// Node of each disk and the file name of its base.
     disks: Vec<(String, String)>,
     history: History,
 }
 
-/// Moves a recording into a folder for evidence, which is made.
+/// Moves a recording into a new folder for evidence.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Kept>, recorded: &Recorded) -> Result<()> {
     folders::make_all(to, 0o755)?;
     let mut disks = Vec::new();
@@ -80,20 +80,20 @@ pub fn keep(to: &Path, case: &CaseSpec, verdict: &Verdict, kept: Option<Kept>, r
     files::write_whole(&to.join(FILE), &text)
 }
 
-/// What a state of an evidence comes to when it is built and checked again.
+/// Result of rebuilding and rechecking a saved state.
 #[derive(Debug, Clone)]
 pub struct Replayed {
     pub case: String,
-    /// What was found then.
+    /// Verdict at the time.
     pub verdict: Verdict,
-    /// What is found now; `None` where no state was kept.
+    /// Verdict now; `None` if no state was kept.
     pub finding: Option<Verdict>,
 }
 
-/// Builds the state of an evidence again and checks it.
+/// Rebuilds the state of an evidence and checks it again.
 ///
 /// # Errors
-/// When the folder holds no evidence, or the check does not end.
+/// If the folder holds no evidence, or the check does not finish.
 pub fn replay(host: &Host, folder: &Path, places: &Places, interrupt: &Interrupt) -> Result<Replayed> {
     let text = files::read(&folder.join(FILE))?;
     let evidence: Evidence =
@@ -147,7 +147,7 @@ fn check(
     Ok(verdict_of(&finding?))
 }
 
-/// What one finding says by itself.
+/// The verdict that follows from one finding.
 pub fn verdict_of(finding: &Finding) -> Verdict {
     match finding {
         Finding::Whole => Verdict::Holds { states: 1 },

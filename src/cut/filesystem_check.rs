@@ -1,4 +1,4 @@
-//! Each filesystem's own checker, read-only, on a filesystem that was mounted and unmounted: its journal is replayed by then.
+//! Runs each filesystem's own checker read-only, after a mount and unmount, which has replayed the journal.
 
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -8,12 +8,12 @@ use crate::provision::facts::Grounds;
 use crate::record::stack::{NodeSpec, Role, StackSpec};
 use std::path::Path;
 
-/// How a checker is asked to look and to change nothing.
+/// A read-only invocation of a checker.
 struct Program {
     layers: &'static [&'static str],
     name: &'static str,
     arguments: &'static [&'static str],
-    /// The bit of the exit code that says that it found damage; another failure says nothing.
+    /// Bit of the exit code that reports damage; any other failure says nothing.
     damage: i32,
 }
 
@@ -24,17 +24,16 @@ const PROGRAMS: [Program; 3] = [
     Program { layers: &["btrfs"], name: "btrfs", arguments: &["check", "--readonly"], damage: 1 },
 ];
 
-/// Lines of each stream that are shown.
+/// Lines shown of each stream.
 const SAID: usize = 12;
 
 /// A checker on its device.
 pub struct FilesystemCheck {
     command: Command,
-    /// See [`Program::damage`].
     damage: i32,
 }
 
-/// Checks of all filesystems of a stack that lie on these devices; of others, why there is none.
+/// Checks for all filesystems of a stack on these devices; the reason, for one without a check.
 pub fn all_of(host: &Host, stack: &StackSpec, devices: &Grounds) -> Vec<Result<FilesystemCheck, String>> {
     let filesystems = stack.nodes.iter().filter(|node| stack.ends().iter().any(|(_, on)| on.node() == node.name));
     filesystems.map(|node| of_node(host, node, devices)).collect()
@@ -62,13 +61,13 @@ fn of_node(host: &Host, node: &NodeSpec, devices: &Grounds) -> Result<Filesystem
 }
 
 impl FilesystemCheck {
-    /// What it finds wrong.
+    /// Returns the damage found.
     ///
     /// # Errors
-    /// When it did not end, or could not look.
+    /// If it did not finish, or could not check.
     pub fn run(&self, host: &Host) -> Result<Option<String>> {
         let (output, code) = host.run_to_end(&self.command)?;
-        // Findings stand on one of them, the version and the summary on the other, as each checker likes.
+        // Each checker chooses which stream has its findings and which its version and summary.
         let said = [output.stderr, output.stdout].map(|text| last_lines(&text, SAID));
         let said = format!("`{}` says:\n{}", self.command.shown(), said.join("\n"));
         match code {

@@ -1,4 +1,4 @@
-//! What clients committed and when they were told so, in places of the recorder's sequence.
+//! What clients committed and when it was acknowledged, as positions in the recorder's sequence.
 
 use super::wal::{Lsn, WalShape};
 use crate::recorder::Seq;
@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A commit that the server acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acknowledgement {
     pub client: u16,
@@ -15,49 +14,50 @@ pub struct Acknowledgement {
     pub number: u64,
     /// Mark taken before the client sent COMMIT: no request of the commit itself is older.
     pub started: Seq,
-    /// Mark taken after the acknowledgement: every request that it waited for completed before. A late mark only shrinks
-    /// what is tested.
+    /// Mark taken after the acknowledgement: every request it waited for completed before. A late mark only makes the
+    /// test weaker.
     pub mark: Seq,
     /// Microseconds from the start of the recording to the acknowledgement.
     pub at_us: u64,
-    /// The transaction's number at the server.
+    /// Transaction id at the server.
     pub xid: u32,
-    /// Where its commit record ends in WAL; `None` where it was not seen there.
+    /// End of its commit record in WAL; `None` if it was not seen there.
     pub end: Option<Lsn>,
-    /// Whether it was committed with `synchronous_commit = off`.
+    /// True if it was committed with `synchronous_commit = off`.
     pub asynchronous: bool,
 }
 
-/// What the server said of its WAL: that it is flushed up to a place (`pg_current_wal_flush_lsn()`).
+/// The server's statement that WAL is flushed up to a position (`pg_current_wal_flush_lsn()`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flushed {
-    /// The recorder's sequence when the answer was there.
+    /// The recorder's sequence when the answer arrived.
     pub mark: Seq,
     /// The same in microseconds.
     pub at_us: u64,
     pub up_to: Lsn,
 }
 
-/// A transaction that was prepared, and then maybe committed.
+/// A transaction that was prepared, and possibly committed later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     pub number: u32,
     /// Mark taken after its acknowledgement.
     pub mark: Seq,
-    /// Mark taken after the checkpoint that followed.
+    /// Mark taken after the following checkpoint.
     pub checkpoint: Seq,
 }
 
-/// Names of prepared transactions that are looked for: this and a number; the row of one has the negative of it.
+/// Prefix of the names of prepared transactions that are looked for; a number follows, whose negative is in the row.
 pub const PREPARED: &str = "pgstrata-kept-";
 
-/// All acknowledgements of a recording, by their marks.
+/// All acknowledgements of a recording, sorted by mark.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     pub acknowledged: Vec<Acknowledgement>,
-    /// How WAL is laid out; `None` where the server's was not read.
+    /// WAL layout; `None` if the server's was not read.
     pub wal: Option<WalShape>,
-    /// What the server said of its WAL, in that order: an asynchronous commit may be missing until it is said to be flushed.
+    /// The server's statements about flushed WAL, in order: an asynchronous commit may be missing until it is reported
+    /// as flushed.
     pub flushed: Vec<Flushed>,
     pub prepared: Vec<Prepared>,
 }
@@ -68,7 +68,7 @@ impl History {
         History { acknowledged, ..History::default() }
     }
 
-    /// Enters where commit records end.
+    /// Adds the ends of commit records.
     #[must_use]
     pub fn with_wal(mut self, shape: WalShape, ends: &BTreeMap<u32, Lsn>) -> History {
         for one in &mut self.acknowledged {
@@ -77,10 +77,10 @@ impl History {
         History { wal: Some(shape), ..self }
     }
 
-    /// Why it cannot be a history of this recording: then the harness is at fault, and the stack is not judged.
+    /// Checks that this can be a history of the recording; if not, the harness is at fault and the stack is not judged.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the contradiction.
     pub fn check(&self, end: Seq) -> Result<(), String> {
         if self.acknowledged.is_empty() {
             return Err("no commit was acknowledged".to_owned());
@@ -105,19 +105,19 @@ impl History {
         Ok(())
     }
 
-    /// Whether the end of every commit record is known.
+    /// True if the end of every commit record is known.
     pub fn has_ends(&self) -> bool {
         self.wal.is_some() && self.acknowledged.iter().all(|one| one.end.is_some())
     }
 
-    /// What is lost of the commits that were acknowledged before `at` where valid WAL ends at `end`.
+    /// Loss among the commits acknowledged before `at` if valid WAL ends at `end`.
     pub fn lost_after(&self, end: Lsn, at: Seq) -> Option<Loss> {
         let given = &self.acknowledged[..self.acknowledged.partition_point(|one| one.mark <= at)];
         let lost: Vec<_> = given.iter().filter(|one| one.end.is_some_and(|ends| ends > end)).collect();
         self.loss_of(&lost, at, given.iter().map(|one| one.at_us).max()?)
     }
 
-    /// What these lost commits come to where the power failed at `at`, which is `cut_us`: those that may not be lost, if there
+    /// Summarizes these lost commits for a power cut at `at`, which is `cut_us`: those that must not be lost, if there
     /// are any.
     pub fn loss_of(&self, lost: &[&Acknowledgement], at: Seq, cut_us: u64) -> Option<Loss> {
         let forbidden = lost.iter().filter(|one| self.promised(one).is_some_and(|(from, _)| from <= at));
@@ -130,8 +130,8 @@ impl History {
         Some(Loss { commits: told.len(), us, is_expected })
     }
 
-    /// From when on a commit may not be missing, and that in microseconds: from its acknowledgement, of an asynchronous one from
-    /// when the server said that its record is flushed, too. `None` where it never said so.
+    /// From when on a commit must not be missing, also in microseconds: from its acknowledgement; for an asynchronous
+    /// one also not before the server reported its record as flushed. `None` if it never did.
     pub fn promised(&self, one: &Acknowledgement) -> Option<(Seq, u64)> {
         if !one.asynchronous {
             return Some((one.mark, one.at_us));
@@ -141,7 +141,7 @@ impl History {
         Some((said.mark.max(one.mark), said.at_us.max(one.at_us)))
     }
 
-    /// The highest number that each client was acknowledged before `at`.
+    /// Highest number acknowledged to each client before `at`.
     pub fn acknowledged_at(&self, at: Seq) -> BTreeMap<u16, u64> {
         let mut highest = BTreeMap::new();
         for one in self.acknowledged.iter().filter(|one| one.mark <= at) {
@@ -151,7 +151,7 @@ impl History {
     }
 }
 
-/// The link of a client's hash chain after its transaction `number`, from the link before.
+/// The link of a client's hash chain after its transaction `number`, from the previous link.
 pub fn link(before: &str, client: u16, number: u64) -> String {
     let digest = Sha256::digest(format!("{before} {client} {number}"));
     digest[..16].iter().fold(String::new(), |mut text, byte| {
@@ -161,14 +161,14 @@ pub fn link(before: &str, client: u16, number: u64) -> String {
     })
 }
 
-/// The worst moment for a power cut.
+/// Loss at the worst moment for a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
     /// Acknowledged commits that are lost.
     pub commits: usize,
     /// Microseconds from the first of their acknowledgements to the cut.
     pub us: u64,
-    /// Whether all of them are asynchronous, and may be missing ([`History::promised`]).
+    /// True if all of them are asynchronous and are allowed to be missing ([`History::promised`]).
     pub is_expected: bool,
 }
 
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(loss(&[&asynchronous], 700), Some((1, false)));
         assert_eq!(loss(&[&asynchronous, &synchronous], 400), Some((1, false)), "the synchronous one alone");
         assert_eq!(loss(&[], 400), None);
-        // Flushed by another's commit before its client had the answer.
+        // Flushed by another client's commit before its own client had the answer.
         let early = History { flushed: vec![said(60, 90)], ..history.clone() };
         assert_eq!(early.promised(&asynchronous), Some((100, 100)));
         let unseen = Acknowledgement { end: None, ..asynchronous };

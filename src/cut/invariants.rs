@@ -1,4 +1,4 @@
-//! What must be true of the tables after recovery, whatever the power cut left.
+//! Invariants of the tables after recovery, whatever the power cut left.
 
 use super::commits::ROWS;
 use super::cutting::Finding;
@@ -11,36 +11,36 @@ use crate::recorder::Seq;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The longest that a query on a recovered database may take.
+/// Longest time for a query on a recovered database.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Of a transaction that nobody can have sent, as far as the history knows.
+/// Says of a transaction that, by the history, no client can have sent it.
 pub const NEVER_SENT: &str = "was never sent";
 
-/// A transaction as the tables show it.
+/// A transaction as found in the tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Shown {
     rows: u64,
     links: [String; 2],
-    /// The link in the second table; `None` where that row is missing.
+    /// The link in the second table; `None` if that row is missing.
     commit: Option<String>,
 }
 
-/// By client and number.
+/// Keyed by client and number.
 type Tables = BTreeMap<(u16, u64), Shown>;
 
-/// Looks for every commit that was acknowledged before `at`. After a crash unlogged tables must be empty.
+/// Checks for every commit acknowledged before `at`. After a crash unlogged tables must be empty.
 ///
 /// # Errors
-/// When the server cannot be asked. What it refuses to read is [`Finding::Torn`].
+/// If the server cannot be queried. Data that it refuses to read is [`Finding::Torn`].
 pub fn look(server: &Server, history: &History, at: Seq, crashed: bool) -> Result<Finding> {
     asked(server, |client| Ok(judge(&tables(client, crashed)?, history, at)))
 }
 
-/// Looks for every transaction that was prepared before `at`: it must still be, or be committed.
+/// Checks that every transaction prepared before `at` is still prepared, or committed.
 ///
 /// # Errors
-/// As [`look`].
+/// As for [`look`].
 pub fn prepared(server: &Server, history: &History, at: Seq) -> Result<Finding> {
     let sql = format!(
         "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() UNION ALL \
@@ -109,7 +109,8 @@ fn judge(tables: &Tables, history: &History, at: Seq) -> Finding {
     history.loss_of(&lost, at, cut_us).map_or(Finding::Whole, Finding::Lost)
 }
 
-/// What is wrong with one client's transactions: a part of one, a hole, a broken chain, or one that was never sent.
+/// Describes what is wrong with one client's transactions: a partial one, a gap, a broken chain, or one that was never
+/// sent.
 fn contradiction(tables: &Tables, client: u16, numbers: &[u64], most: u64) -> Option<String> {
     let mut chain = String::new();
     for (number, expected) in numbers.iter().zip(1..) {

@@ -1,4 +1,4 @@
-//! A recording that is judged: by arithmetic, under each model of the device, and by states.
+//! Judges a recording: by arithmetic, under each model of the device, and by states.
 
 use super::cutting::{CaseResult, Told};
 use super::history::Loss;
@@ -11,11 +11,11 @@ use crate::error::{Context, Result};
 use crate::record::verdict::{DeviceVerdict, Verdict};
 use crate::recorder::{Class, DeviceModel, Durable, Entry, Op, State, Written};
 
-/// Where arithmetic says less.
+/// Note for a case in which arithmetic is weaker.
 const WEAKER: &str = "arithmetic: a layer changes pages of WAL, so any write on the disks of pg_wal counts as one";
 
 impl Judged<'_> {
-    /// The verdict, with the state that it rests on, where it convicts.
+    /// The verdict, with the state it rests on if it convicts.
     pub fn judge(&self, tell: &dyn Fn(Told<'_>)) -> Result<(CaseResult, Option<Kept>)> {
         let entries = self.recorded.recording.log().entries();
         let Contents { kinds, written, page_writes } = self.contents()?;
@@ -58,7 +58,7 @@ impl Judged<'_> {
         Ok((result, kept))
     }
 
-    /// The models of the device that each stack is told of, the honest one first. Where WAL has disks of its own, those are
+    /// The device models tried on each stack, the honest one first. If WAL has its own disks, each of the two groups is
     /// honest in turn.
     pub fn devices(&self) -> Vec<Device> {
         let entries = self.recorded.recording.log().entries();
@@ -74,7 +74,7 @@ impl Judged<'_> {
         devices
     }
 
-    /// What each request holds.
+    /// Content of each request.
     pub fn contents(&self) -> Result<Contents> {
         let log = self.recorded.recording.log();
         let begin = State { class: Class::Floor, at: 0, extra: Vec::new(), torn: Vec::new() };
@@ -107,8 +107,8 @@ impl Judged<'_> {
             .unwrap_or(Verdict::Holds { states: 0 })
     }
 
-    /// A loss. One that asynchronous commits may have says something of the server's settings where it commits that way by
-    /// itself; it says nothing where a share of the clients' transactions asked for it.
+    /// Verdict on a loss. A loss that asynchronous commits allow is blamed on the server's settings if these make
+    /// commits asynchronous; if only a share of the clients' transactions asked for it, it means nothing.
     pub fn weighed(&self, loss: Loss) -> Option<Verdict> {
         let Loss { commits, us, is_expected, .. } = loss;
         match (is_expected, self.recorded.asynchronous) {

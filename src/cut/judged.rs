@@ -1,4 +1,4 @@
-//! A recorded case that is to be judged.
+//! A recorded case to be judged.
 
 use super::disks::Disks;
 use super::pages::{Content, PageWrites};
@@ -8,7 +8,6 @@ use crate::record::case::CaseSpec;
 use crate::recorder::{Durable, Written};
 use std::path::Path;
 
-/// A recording that is judged.
 #[derive(Clone, Copy)]
 pub(crate) struct Judged<'a> {
     pub session: &'a Session<'a>,
@@ -18,7 +17,7 @@ pub(crate) struct Judged<'a> {
     pub work: &'a Path,
 }
 
-/// What the requests of a recording hold.
+/// Content of the requests of a recording.
 #[derive(Default)]
 pub(crate) struct Contents {
     pub kinds: Vec<Content>,
@@ -27,7 +26,7 @@ pub(crate) struct Contents {
     pub page_writes: PageWrites,
 }
 
-/// A device below each disk.
+/// A model of the device below each disk.
 pub(crate) struct Device {
     pub name: String,
     pub durable: Durable,

@@ -1,9 +1,9 @@
-//! The check of one state, in steps that stop at the first failure: mount, end of WAL, the filesystem's own checker, recovery,
-//! every acknowledged commit, amcheck, checksums.
+//! The check of one state, in steps that stop at the first failure: mount, end of WAL, the filesystem's own checker,
+//! recovery, every acknowledged commit, amcheck, checksums.
 //!
-//! The state is a view over base and log. What a check writes goes to a log of its own, which is dropped with it. Nothing
-//! is repaired: what cannot be mounted or started as it is, is a finding. Loop devices stay from state to state; what stands
-//! behind them changes.
+//! The state is a view over base and log. The writes of a check go to a log of their own, which is dropped with it.
+//! Nothing is repaired: a stack that cannot be mounted or a server that cannot be started as it is, is a finding. Loop
+//! devices stay attached from state to state; only the disks behind them change.
 
 use super::cutting::Finding;
 use super::disks::Disks;
@@ -32,53 +32,52 @@ use std::sync::Arc;
 /// Bytes that recovery may write to the disks of a state.
 const MOST_OVERLAY: u64 = 4 << 30;
 
-/// Settings with which PostgreSQL takes damage for none.
+/// Settings that make PostgreSQL ignore damage.
 const HIDING: [&str; 4] =
     ["zero_damaged_pages", "ignore_checksum_failure", "ignore_invalid_pages", "ignore_system_indexes"];
 
-/// How the server that wrote a state came to its end.
+/// How the server that wrote a state ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Stop,
     Cut,
-    /// During the recovery from the first.
+    /// Cut again during recovery from the first cut.
     SecondCut,
 }
 
-/// What a recovery wrote, and where in it PostgreSQL took clients.
+/// The writes of a recovery, and the position in them at which PostgreSQL accepted clients.
 type Recovery<Written> = Result<(Written, Seq), Finding>;
 
 fn no_data() -> Finding {
     Finding::Torn("the data folder is not there".to_owned())
 }
 
-/// What is needed to check states of one recording.
+/// Everything needed to check states of one recording.
 pub struct Checked<'a> {
     pub session: &'a Session<'a>,
     pub case: &'a CaseSpec,
     pub exports: &'a dyn Disks,
-    /// Node of each disk.
     pub nodes: &'a [String],
     pub history: &'a History,
-    /// Folder for what a check writes.
+    /// Folder for the writes of a check.
     pub work: &'a Path,
 }
 
-/// Checks one state after another, on loop devices that stay.
+/// Checks one state after another on loop devices that stay attached.
 pub struct Checker<'a> {
     of: Checked<'a>,
     opener: Opener<'a>,
-    /// The loop devices lie at or above it in the ledger.
+    /// Ledger position of the loop devices: at or above it.
     mark: u64,
-    /// Steps that nothing could be said of, with the reason.
+    /// Steps that gave no result, with the reason.
     left_out: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Checker<'a> {
-    /// Attaches the loop devices, with these disks behind them.
+    /// Attaches the loop devices to these disks.
     ///
     /// # Errors
-    /// When one cannot be attached.
+    /// If one cannot be attached.
     pub fn attach(of: Checked<'a>, images: Vec<Image>) -> Result<Checker<'a>> {
         let mark = of.session.ledger.mark();
         let recorder = Arc::new(overlay(&of, images)?);
@@ -87,7 +86,7 @@ impl<'a> Checker<'a> {
             .map(|(node, disk)| Ok((node.clone(), of.exports.show(of.session, &name_of(node), &recorder, disk)?)))
             .collect();
         let attached = files.and_then(|files| {
-            // The stack has the name of the recording: links to pg_wal and tablespaces hold its paths.
+            // The stack keeps its name from the recording: links to pg_wal and tablespaces contain its paths.
             let name = format!("pgstrata-{}.{}", of.session.id, of.case.stack.name);
             let loops = attached_loops(&of, &name, &files)?;
             Ok(Opener::new(of.session, of.case, name, (files, loops)))
@@ -98,30 +97,30 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Takes the loop devices away, and says which steps were left out and why.
+    /// Detaches the loop devices, and returns which steps were left out and why.
     ///
     /// # Errors
-    /// When one cannot be detached.
+    /// If one cannot be detached.
     pub fn detach(self) -> Result<Vec<String>> {
         detached(&self.of, self.mark).map(|()| self.left_out.into_inner().into_iter().collect())
     }
 
-    /// The end of WAL on disks as a power cut just before `at` left them: which acknowledged commits recovery would not reach.
-    /// No server is started.
+    /// Reads WAL to its end on disks as a power cut just before `at` left them, and reports the acknowledged commits
+    /// that recovery would not reach. Starts no server.
     ///
     /// # Errors
-    /// When the check itself did not end. It says nothing of the state.
+    /// If the check itself did not finish, which says nothing about the state.
     pub fn tail(&self, images: Vec<Image>, at: Seq) -> Result<Finding> {
         self.on(images, || self.mounted(|folders| Ok(self.tail_of(folders, at))))
     }
 
-    /// All steps on disks as such an end just before `at` left them.
+    /// Runs all steps on disks as such an end just before `at` left them.
     ///
     /// # Errors
-    /// As [`Checker::tail`].
+    /// As for [`Checker::tail`].
     pub fn whole(&self, images: Vec<Image>, at: Seq, end: End) -> Result<Finding> {
         self.on(images, || {
-            // What the tail convicts is not left at that: the recovered tables show what is lost.
+            // A conviction by the WAL tail is not the last word: the recovered tables show what is lost.
             let Some(mounted) = self.mounted(|folders| Ok(self.tail_of(folders, at)))? else { return Ok(None) };
             if matches!(mounted, Finding::Unmountable(_)) {
                 return Ok(Some(mounted));
@@ -137,12 +136,12 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Puts disks behind the loop devices and acts; once more where mount(2) did not do.
+    /// Puts disks behind the loop devices and acts; retries with mount(8) if mount(2) was not enough.
     fn on(&self, images: Vec<Image>, act: impl Fn() -> Result<Option<Finding>>) -> Result<Finding> {
         if let Some(found) = self.once_on(images.clone(), &act)? {
             return Ok(found);
         }
-        // What a mount that was refused has written is dropped.
+        // Drop the writes of the refused mount.
         let found = self.opener.by_tools(|| self.once_on(images, &act))?;
         found.ok_or_else(|| Error::bug("a state that mount(8) was to open was not opened"))
     }
@@ -151,7 +150,7 @@ impl<'a> Checker<'a> {
         let recorder = Arc::new(overlay(&self.of, images)?);
         self.put(&recorder)?;
         let found = act();
-        // The commands of a thousand states are not kept.
+        // Do not keep the commands of a thousand states.
         drop(self.of.session.host.take_command_log());
         match recorder.failure() {
             Some(failure) => Err(Error::host(failure)),
@@ -159,7 +158,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Puts disks behind the loop devices.
     fn put(&self, recorder: &Arc<Recorder>) -> Result<()> {
         for (node, disk) in self.of.nodes.iter().zip(0..) {
             self.of.exports.put_behind(&name_of(node), recorder, disk);
@@ -171,7 +169,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Opens the stack as it is, and acts; `None` where that must be done anew.
+    /// Opens the stack as it is, and acts; `None` if that must be redone.
     fn mounted(&self, act: impl FnOnce(&Folders) -> Result<Finding>) -> Result<Option<Finding>> {
         Ok(match self.opener.open(act)? {
             Opened::As(found) => Some(found),
@@ -196,12 +194,12 @@ impl<'a> Checker<'a> {
         match end() {
             Ok(Some(end)) => self.of.history.lost_after(end, at).map_or(Finding::Whole, Finding::Lost),
             Ok(None) => Finding::Torn("pg_control is missing or damaged".to_owned()),
-            // The disks themselves take every request: what cannot be read, the filesystem refuses.
+            // The disks themselves accept every request: a read error comes from the filesystem.
             Err(e) => Finding::Torn(e.chain()),
         }
     }
 
-    /// What the filesystem's own checker finds on disks that were mounted and unmounted.
+    /// Damage found by the filesystem's own checker on disks that were mounted and unmounted.
     fn filesystem_damage(&self) -> Result<Option<String>> {
         let checks = filesystem_check::all_of(&self.of.session.host, &self.of.case.stack, &self.opener.loops);
         for check in checks {
@@ -217,20 +215,20 @@ impl<'a> Checker<'a> {
         Ok(None)
     }
 
-    /// A server on a state, with these settings off; `None` where there is no data folder.
+    /// A server on a state, with these settings off; `None` if there is no data folder.
     fn server_on(&self, folders: &Folders, off: &[&str]) -> Result<Option<ServerSpec>> {
-        // Before anything is made for a server, and entered into the ledger.
+        // Checked before anything is created for a server and entered into the ledger.
         if !paths::exists(&data_folder(folders).join("PG_VERSION")) {
             return Ok(None);
         }
         let log = self.of.work.join("server.log");
         files::remove(&log)?;
         let mut spec = server_spec(self.of.session, postgres_of(self.of.case)?, folders, log)?;
-        // A crash must be seen.
+        // A crash must not go unnoticed.
         for name in off.iter().chain(&["restart_after_crash"]) {
             spec.settings.insert((*name).to_owned(), "off".to_owned());
         }
-        // After a power cut no process of that number runs; here one may.
+        // After a power cut no process has that pid; here one may.
         files::remove(&spec.data.join("postmaster.pid"))?;
         links::lead_to(&self.of.session.host, &spec.data, folders)?;
         self.of.session.ledger.enter(undo::server_thing(&spec)?)?;
@@ -240,14 +238,15 @@ impl<'a> Checker<'a> {
     fn recovered(&self, folders: &Folders, at: Seq, end: End) -> Result<Finding> {
         let Session { host, interrupt, .. } = self.of.session;
         let postgres = postgres_of(self.of.case)?;
-        // Nothing here must outlive a power cut, and nothing that the plan asks for may hide damage.
+        // Nothing here needs to survive a power cut, and no setting of the plan may hide damage.
         let hiding = HIDING.iter().filter(|name| postgres.settings.contains_key(**name));
         let off: Vec<&str> = ["fsync"].iter().chain(hiding).copied().collect();
         let Some(spec) = self.server_on(folders, &off)? else { return Ok(no_data()) };
         let look = |server: &_| {
-            // Before amcheck, which rolls them back. Not after a second cut: PostgreSQL 18.6 itself loses a prepared transaction
-            // whose file was written by the end-of-recovery checkpoint that the cut ended ("removing future two-phase state file",
-            // looked for under the epoch FFFFFFFF, and then its WAL record is skipped).
+            // Done before amcheck, which rolls them back. Not after a second cut: PostgreSQL 18.6 itself loses a
+            // prepared transaction whose file was written by the end-of-recovery checkpoint that the cut ended
+            // ("removing future two-phase state file", looked for under the epoch FFFFFFFF, and then its WAL record is
+            // skipped).
             let prepared = match end {
                 End::SecondCut => Finding::Whole,
                 End::Stop | End::Cut => invariants::prepared(server, self.of.history, at)?,
@@ -263,11 +262,11 @@ impl<'a> Checker<'a> {
         Ok(found)
     }
 
-    /// Mounts these disks and has PostgreSQL recover on them with the settings of its case, all of it recorded in a log that
-    /// is not there yet.
+    /// Mounts these disks and lets PostgreSQL recover on them with the settings of its case, recording everything in a
+    /// new log.
     ///
     /// # Errors
-    /// When it did not end. It says nothing of the state.
+    /// If it did not finish, which says nothing about the state.
     pub fn recover(&self, images: &[Image], log: &Path) -> Result<Recovery<Recording>> {
         let once = || self.recover_once(images.to_vec(), log);
         let done = match once()? {
@@ -278,7 +277,7 @@ impl<'a> Checker<'a> {
                 done.ok_or_else(|| Error::bug("a state that mount(8) was to open was not opened"))?
             }
         };
-        // Nothing stands on the log any more.
+        // Nothing uses the log any more.
         self.put(&Arc::new(overlay(&self.of, images.to_vec())?))?;
         match done {
             Ok((recorder, ready)) => Ok(Ok((recorder.finish()?, ready))),
@@ -310,7 +309,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The loop device of each disk, on the file that shows it.
+/// The loop device of each disk, attached to the file that exposes it.
 fn attached_loops(of: &Checked<'_>, name: &str, files: &BTreeMap<String, PathBuf>) -> Result<Grounds> {
     let recorded = layer(RECORDED).ok_or_else(|| Error::bug("there is no layer for recorded disks"))?;
     let mut loops = Grounds::new();
@@ -332,7 +331,7 @@ fn detached(of: &Checked<'_>, mark: u64) -> Result<()> {
     undone
 }
 
-/// A recording on top of disks, whose log has no name.
+/// A recording on top of disks, with an unnamed log.
 fn overlay(of: &Checked<'_>, images: Vec<Image>) -> Result<Recorder> {
     let path = of.work.join("overlay");
     files::remove(&path)?;

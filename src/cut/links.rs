@@ -1,4 +1,4 @@
-//! Links of a data folder that lead to the folders of a recording: a replay mounts the same disks elsewhere.
+//! Links in a data folder that lead to the folders of a recording: a replay mounts the same disks elsewhere.
 
 use super::opening::Folders;
 use super::record::folder_of;
@@ -8,16 +8,16 @@ use crate::host::{Host, files};
 use crate::record::stack::End;
 use std::path::{Path, PathBuf};
 
-/// Has `pg_wal` and the tablespaces lead to where these folders stand now.
+/// Redirects `pg_wal` and the tablespaces to the current location of these folders.
 ///
 /// # Errors
-/// When a link cannot be made.
+/// If a link cannot be created.
 pub fn lead_to(host: &Host, data: &Path, folders: &Folders) -> Result<()> {
     let spaces = data.join("pg_tblspc");
-    // What cannot be read is the server's to meet.
+    // If it cannot be read, the server will run into that itself.
     let listed = list(&spaces).unwrap_or_default();
     for link in listed.into_iter().chain([data.join("pg_wal")]) {
-        // No link: WAL lies with the data, or the cut left something else, which the server will meet.
+        // Not a link: WAL lies with the data, or the cut left something else, which the server will run into.
         let Some(target) = host.link(&link) else { continue };
         if let Some(now) = moved(&target, folders).filter(|now| *now != target) {
             files::remove(&link)?;
@@ -27,7 +27,7 @@ pub fn lead_to(host: &Host, data: &Path, folders: &Folders) -> Result<()> {
     Ok(())
 }
 
-/// Where a target below one of pgstrata's own folders stands now.
+/// Current location of a target below one of pgstrata's own folders.
 fn moved(target: &Path, folders: &Folders) -> Option<PathBuf> {
     folders.iter().filter(|(end, _)| **end != End::Data).find_map(|(end, folder)| {
         let now = folder_of(end, folder);
@@ -61,7 +61,7 @@ mod tests {
             assert_eq!(target("pg_tblspc/16384"), at("cold/pgstrata-cold"));
             assert_eq!(target("pg_tblspc/16385"), Path::new("/elsewhere"));
         }
-        // WAL that lies with the data is no link.
+        // WAL stored with the data is not a link.
         let plain = tempfile::tempdir().unwrap();
         fs::create_dir(plain.path().join("pg_wal")).unwrap();
         lead_to(&Host::this(), plain.path(), &folders).unwrap();

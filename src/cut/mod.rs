@@ -1,16 +1,16 @@
 //! What a power cut would cost a stack: commits on recorded disks, and the verdict.
 //!
-//! A case's stack stands on loop devices over recorded disks. Clients commit and note, after each acknowledgement, how far
-//! the recording had come. First the arithmetic: is each acknowledgement covered by a flush or FUA write that completed
-//! before it? Then states: disks as a power cut could have left them, on which PostgreSQL recovers and every acknowledged
+//! A case's stack stands on loop devices over recorded disks. After each acknowledgement, clients note the position of
+//! the recording. First the arithmetic: is each acknowledgement covered by a flush or FUA write that completed before
+//! it? Then states: disks as a power cut could have left them, on which PostgreSQL recovers and every acknowledged
 //! commit is looked for. Absent on purpose: speed, and how a log is kept (`recorder`).
 //!
-//! Builds, fills and undoes stacks as a trial does, by `run`'s session, undo and check of cases; no step of a trial. It
-//! uses `workload` to run a case's own pgbench beside its clients, since a second way to start pgbench would load and
-//! drive it otherwise than a trial does.
+//! Builds, fills and undoes stacks as a trial does, with `run`'s session, undo and check of cases, but uses no step of
+//! a trial. It uses `workload` to run a case's own pgbench beside its clients, so that pgbench is loaded and driven
+//! exactly as in a trial.
 //!
-//! A checker of another filesystem is a line in `PROGRAMS` of `filesystem_check`, with the arguments that change
-//! nothing and the bit of the exit code that means damage.
+//! To add the checker of another filesystem, add a line to `PROGRAMS` in `filesystem_check`, with its read-only
+//! arguments and the bit of the exit code that means damage.
 
 mod arithmetic;
 mod beside;

@@ -1,8 +1,8 @@
-//! How the stack of a state is opened and closed again, on loop devices that stay.
+//! Opens and closes the stack of a state, on loop devices that stay attached.
 //!
-//! The first state is opened as a run opens a stack: by mount(8), with everything read back. What is nothing but
-//! filesystems on these devices is mounted by mount(2) from then on. A state that the kernel then refuses, or mounts with
-//! other options, is opened once more by mount(8), on disks that nobody has written to: what that says, counts.
+//! The first state is opened as in a run: by mount(8), with everything read back. Stacks that consist only of
+//! filesystems on these devices are mounted by mount(2) from then on. A state that the kernel then refuses, or mounts
+//! with other options, is opened again by mount(8), on disks that nobody has written to; that result counts.
 
 use super::session::{Session, site};
 use crate::error::{Error, Kind, Result};
@@ -18,24 +18,24 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What of the database lies in which folder.
+/// Folder of each part of the database.
 pub type Folders = BTreeMap<End, PathBuf>;
 
-/// How opening a stack ended.
+/// Result of opening a stack.
 pub enum Opened<T> {
-    /// It stood, and this was found on it.
+    /// It was opened, and this was found.
     As(T),
-    /// It cannot be opened as it is, with the reason.
+    /// It cannot be opened as it is, for this reason.
     Refused(String),
-    /// Not by mount(2): the disks must be put back as they were, and the stack be opened by mount(8).
+    /// Not by mount(2): restore the disks, and open the stack by mount(8).
     Anew,
 }
 
-/// Opens the stack of one case again and again.
+/// Opens the stack of one case repeatedly.
 pub struct Opener<'a> {
     session: &'a Session<'a>,
     case: &'a CaseSpec,
-    /// Name of the stack in the recording: links to pg_wal and tablespaces hold its paths.
+    /// Name of the stack in the recording: links to pg_wal and tablespaces contain its paths.
     name: String,
     /// File of each disk, by node.
     files: BTreeMap<String, PathBuf>,
@@ -43,9 +43,9 @@ pub struct Opener<'a> {
     pub loops: Grounds,
     /// Learned from the first state.
     remounts: RefCell<Option<Remounts>>,
-    /// What it has entered into the ledger lies at or above it, while it is ready.
+    /// Ledger position of its entries, while it is ready: they lie at or above it.
     ready: Cell<Option<u64>>,
-    /// Whether the next state is opened by mount(8), whatever was learned.
+    /// True if the next state is opened by mount(8) in any case.
     by_tools: Cell<bool>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Opener<'a> {
         Opener { session, case, name, files, loops, remounts: RefCell::default(), ready, by_tools }
     }
 
-    /// Has what `act` does open the stack by mount(8).
+    /// Makes `act` open the stack by mount(8).
     pub fn by_tools<T>(&self, act: impl FnOnce() -> T) -> T {
         self.by_tools.set(true);
         let done = act();
@@ -71,7 +71,7 @@ impl<'a> Opener<'a> {
     /// Opens the stack as it is, acts, and takes it down to the loop devices.
     ///
     /// # Errors
-    /// Of `act`; or when opening says nothing of the state, or something cannot be undone.
+    /// Those of `act`; or if opening says nothing about the state, or something cannot be undone.
     pub fn open<T>(&self, act: impl FnOnce(&Folders) -> Result<T>) -> Result<Opened<T>> {
         let learned = self.remounts.borrow();
         match learned.as_ref().filter(|_| !self.by_tools.get()) {
@@ -113,7 +113,7 @@ impl<'a> Opener<'a> {
                 act(&stack.folders).map(Opened::As)
             }
             Err(e) => {
-                // A program that was killed, or never ran, says nothing of the state.
+                // A program that was killed, or never ran, says nothing about the state.
                 let ended = host.take_command_log().iter().all(|ran| ran.exit_code.is_some());
                 let refused = e.kind() == Kind::Tool && ended;
                 if refused { Ok(Opened::Refused(e.to_string())) } else { Err(Error::host(e.chain())) }
@@ -123,14 +123,14 @@ impl<'a> Opener<'a> {
         undo_from(ledger, mark, &Undoers::new(), host).into_iter().next().map_or(opened, Err)
     }
 
-    /// Ends servers and their processes, where one was started.
+    /// Ends servers and their processes, if one was started.
     fn end_servers(&self, mark: u64) -> Result<()> {
         let Session { ledger, host, .. } = self.session;
         let started = ledger.open_things().iter().any(|(number, thing)| *number >= mark && undo::is_server(thing));
         if started { undo::undo(ledger, mark, host) } else { Ok(()) }
     }
 
-    /// Takes away what was entered for mount(2).
+    /// Undoes what was set up for mount(2).
     ///
     /// # Errors
     /// What could not be undone.

@@ -1,19 +1,20 @@
-//! What a write to a disk holds, by the headers of PostgreSQL's pages: WAL, data, or anything else.
+//! Classifies the content of a write by the headers of PostgreSQL's pages: WAL, data, or anything else.
 
 use serde::{Deserialize, Serialize};
 
-/// Kinds of content, as strata of samples.
+/// Kinds of content, used as strata of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Metadata and journals of filesystems, empty blocks, small files.
     Other = 0,
     Wal = 1,
     Data = 2,
-    /// Data over pages that were there, both halves of one of which it changes: torn between them, neither page is left.
+    /// Data pages overwritten in place, at least one of which changes in both halves: a tear between them leaves
+    /// neither version.
     Overwritten = 3,
 }
 
-/// Pages of both kinds begin at multiples of it, on every filesystem of today.
+/// Pages of both kinds begin at multiples of this on every current filesystem.
 pub(super) const STEP: usize = 4096;
 
 /// The smallest XLOG_BLCKSZ and BLCKSZ that a server can be built with, and the largest BLCKSZ.
@@ -29,7 +30,7 @@ const WAL_FLAGS: u64 = 0x000F;
 /// The layout version in a data page's header (`bufpage.h`); the other byte of the same word is the page's size.
 const DATA_LAYOUT: u64 = 4;
 
-/// What a write holds, by itself: WAL if any of its pages is, else data if any is.
+/// Content of a single write: WAL if any of its pages is, else data if any is.
 pub fn content_of(bytes: &[u8]) -> Content {
     let pages = || bytes.chunks(STEP);
     if pages().any(is_wal) {
@@ -41,13 +42,14 @@ pub fn content_of(bytes: &[u8]) -> Content {
     }
 }
 
-/// Pages of data that were written, and how they reached the disk.
+/// Pages of data that were written, by how they reached the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageWrites {
     pub pages: usize,
-    /// Of these, those that did not lie in one request as a whole: a power cut tears them on any disk.
+    /// Part of these not contained in one request: a power cut tears them on any disk.
     pub split: usize,
-    /// Of these, those that do not begin at a multiple of their size on the disk: one that writes pages atomically tears them.
+    /// Part of these that does not begin at a multiple of its size on the disk: even a disk with atomic page writes
+    /// tears them.
     pub misaligned: usize,
 }
 
@@ -81,7 +83,7 @@ pub(super) fn is_data(page: &[u8]) -> bool {
     data_page(page).is_some()
 }
 
-/// The size of the page of data that begins here; `None` where none does.
+/// Size of the data page that begins here; `None` if none does.
 fn data_page(page: &[u8]) -> Option<u64> {
     let words = [12, 14, 16, 18].map(|at| number::<2>(page, at));
     let [Some(lower), Some(upper), Some(special), Some(version)] = words else { return None };
@@ -91,7 +93,7 @@ fn data_page(page: &[u8]) -> Option<u64> {
     (is_page && (24..=upper).contains(&lower) && upper <= special && special <= size).then_some(size)
 }
 
-/// A number of `N` bytes, the lowest first.
+/// A little-endian number of `N` bytes.
 pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + N).map(|bytes| bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
@@ -148,7 +150,7 @@ mod tests {
         assert_eq!(counted, PageWrites { pages: 1, split: 0, misaligned: 1 });
         counted.add(4096, &page(4096 | 4));
         assert_eq!(counted, PageWrites { pages: 2, split: 0, misaligned: 1 });
-        // A WAL page of 1 to 4 KiB begins at odd multiples of it.
+        // A WAL page of 1 to 4 KiB begins at odd multiples of its size.
         let mut wal = vec![0; 4096];
         wal[..16].copy_from_slice(&[0x18, 0xD1, 7, 0, 1, 0, 0, 0, 0, 0x30, 0, 1, 0, 0, 0, 0]);
         assert_eq!(content_of(&wal), Content::Wal);

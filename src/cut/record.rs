@@ -27,32 +27,28 @@ pub const RECORDED: &str = "loop";
 /// Bytes that a log may take on its disk.
 const MOST_LOG: u64 = 8 << 30;
 
-/// Sessions beyond the clients': prepared transactions of the one that moves files.
+/// Setting for the session that moves files, which prepares transactions.
 const MOST_PREPARED: (&str, &str) = ("max_prepared_transactions", "4");
 
-/// A recorded case.
 #[derive(Clone)]
 pub struct Recorded {
     pub recording: Recording,
     pub history: History,
     /// When the server had stopped and its filesystems were synced. Later requests belong to the tear-down.
     pub stopped: Seq,
-    /// Node of each disk, by the disk's number.
+    /// Node of each disk, by disk number.
     pub nodes: Vec<String>,
-    /// Base file of each disk.
     pub bases: Vec<PathBuf>,
     pub log: PathBuf,
-    /// Disks below `pg_wal`.
     pub wal_disks: Vec<u16>,
-    /// Whether the server's own setting makes commits asynchronous.
+    /// True if the server's own setting makes commits asynchronous.
     pub asynchronous: bool,
-    /// Whether the server has `full_page_writes`, which make good for torn pages.
+    /// True if the server has `full_page_writes`, which repair torn pages.
     pub mends_pages: bool,
-    /// What ran beside the clients.
     pub beside: Option<Ran>,
 }
 
-/// The disks of a stack that can be recorded: nodes and sizes.
+/// Disks of a stack that can be recorded: nodes and sizes.
 pub fn disks_of(stack: &StackSpec) -> Vec<(String, u64)> {
     let nodes = stack.nodes.iter().filter(|node| node.layer == RECORDED);
     nodes.filter_map(|node| Some((node.name.clone(), node.options.size("loop")?.0))).collect()
@@ -65,7 +61,7 @@ pub fn not_recorded(stack: &StackSpec) -> Vec<&str> {
     layers.into_iter().collect()
 }
 
-/// Nodes below a ground.
+/// Nodes below a target.
 fn below<'s>(stack: &'s StackSpec, ground: &'s GroundName) -> BTreeSet<&'s str> {
     let mut found = BTreeSet::from([ground.node()]);
     for node in stack.nodes.iter().rev().filter(|node| node.name == ground.node()) {
@@ -74,17 +70,17 @@ fn below<'s>(stack: &'s StackSpec, ground: &'s GroundName) -> BTreeSet<&'s str> 
     found
 }
 
-/// The number of each disk below `pg_wal`.
+/// Numbers of the disks below `pg_wal`.
 fn wal_disks(stack: &StackSpec, disks: &[(String, u64)]) -> Vec<u16> {
     let below = below(stack, stack.wal.as_ref().unwrap_or(&stack.data));
     let numbered = disks.iter().zip(0..).filter(|((node, _), _)| below.contains(node.as_str()));
     numbered.map(|(_, number)| number).collect()
 }
 
-/// Records a case. Whatever is built is in the session's ledger from `mark` on, and is undone by the caller.
+/// Records a case. Everything built is in the session's ledger from `mark` on; the caller undoes it.
 ///
 /// # Errors
-/// What failed, with the tool's own words; a log that is full; interrupted.
+/// The tool's own message; a full log; interrupted.
 pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work: &Path) -> Result<Recorded, Failed> {
     let disks = disks_of(&case.stack);
     let bases: Vec<PathBuf> = disks.iter().map(|(node, _)| work.join(format!("base-{node}.img"))).collect();
@@ -98,7 +94,7 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
         .map(|((node, _), number)| Ok((node.clone(), exports.show(session, &name_of(node), &recorder, number)?)));
     let images: Result<BTreeMap<String, PathBuf>> = shown.collect();
     let done = images.map_err(Failed::from).and_then(|images| on_disks(session, case, &images, &recorder, &log));
-    // A recorder that fails makes everything above it fail: its reason is the one that counts.
+    // A failing recorder makes everything above it fail: its reason is the one that counts.
     let undone = undo::undo(&session.ledger, mark, &session.host);
     for (node, _) in &disks {
         exports.hide(&name_of(node));
@@ -114,7 +110,7 @@ pub fn record(session: &Session<'_>, case: &CaseSpec, exports: &dyn Disks, work:
     Ok(Recorded { recording, history, stopped, nodes, bases, log, wal_disks, asynchronous, mends_pages, beside })
 }
 
-/// What the clients did on a stack that still stands.
+/// The clients' work on a stack that is still up.
 struct Done {
     history: History,
     asynchronous: bool,
@@ -147,7 +143,7 @@ fn on_disks(
     )?;
     let server = Server::start(&session.host, spec, session.interrupt)?;
     make_tablespaces(&server, &stack)?;
-    // Before the clients' tables: a workload moves all that lies in the data directory to its own tablespaces.
+    // Before the clients' tables: a workload moves everything in the data directory to its own tablespaces.
     if let Some(beside) = &beside {
         beside.prepare(&server)?;
     }
@@ -155,7 +151,7 @@ fn on_disks(
     commits::prepare(&server)?;
     let asynchronous = is_off(&server, "synchronous_commit")?;
     let mends_pages = !is_off(&server, "full_page_writes")?;
-    // What is there now is the base, and counts as durable.
+    // The current content is the base, and counts as durable.
     sync(&stack)?;
     recorder.begin(log, MOST_LOG)?;
     let (clients, time) = (session.cutting.clients, session.cutting.time);
@@ -186,12 +182,12 @@ pub fn postgres_of(case: &CaseSpec) -> Result<&PostgresSpec> {
     case.postgres.as_ref().ok_or_else(|| Error::bug("a case without a server cannot be cut"))
 }
 
-/// The folders of pgstrata's own on a stack, one for each of its ends.
+/// pgstrata's own folders on a stack, one for each of its ends.
 fn folders_of(folders: &Folders) -> Vec<PathBuf> {
     folders.iter().map(|(end, folder)| folder_of(end, folder)).collect()
 }
 
-/// pgstrata's own folder for an end on the stack's.
+/// pgstrata's own folder for an end on the stack.
 pub fn folder_of(end: &End, folder: &Path) -> PathBuf {
     folder.join(match end {
         End::Data => "pgstrata-data".to_owned(),
@@ -202,11 +198,10 @@ pub fn folder_of(end: &End, folder: &Path) -> PathBuf {
 
 /// The data folder of a server on a stack.
 pub fn data_folder(folders: &Folders) -> PathBuf {
-    // A stack is not built without one.
+    // No stack is built without one.
     folder_of(&End::Data, &folders[&End::Data]).join("cluster")
 }
 
-/// The folder of its WAL.
 pub fn wal_folder(folders: &Folders) -> PathBuf {
     separate_wal(folders).unwrap_or_else(|| data_folder(folders).join("pg_wal"))
 }
@@ -215,10 +210,10 @@ fn separate_wal(folders: &Folders) -> Option<PathBuf> {
     folders.get(&End::Wal).map(|folder| folder_of(&End::Wal, folder).join("pg_wal"))
 }
 
-/// A server on a stack, new or opened again.
+/// A server on a stack, new or reopened.
 ///
 /// # Errors
-/// When there is no PostgreSQL, or the socket's folder cannot be made.
+/// If there is no PostgreSQL, or the socket's folder cannot be created.
 pub fn server_spec(
     session: &Session<'_>,
     postgres: &PostgresSpec,
@@ -240,7 +235,6 @@ pub fn server_spec(
     })
 }
 
-/// Makes the tablespaces of the stack.
 fn make_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     let mut client = server.connect(server::DATABASE)?;
     for (end, folder) in &stack.folders {
@@ -250,7 +244,7 @@ fn make_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     Ok(())
 }
 
-/// Has what is made from here on lie in one of them.
+/// Puts new objects into one of the tablespaces.
 fn use_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     let mut client = server.connect(server::DATABASE)?;
     for end in stack.folders.keys() {
@@ -264,11 +258,10 @@ fn use_tablespaces(server: &Server, stack: &BuiltStack) -> Result<()> {
     Ok(())
 }
 
-/// Whether a setting of the server is off.
 fn is_off(server: &Server, name: &str) -> Result<bool> {
     let rows = server.connect(server::DATABASE)?.query(&format!("SHOW {name}"))?;
     Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("off"))
 }
 
-/// What the server says that clients commit on.
+/// Log of the server that clients were committing to.
 pub const RECORDED_LOG: &str = "recorded-server.log";

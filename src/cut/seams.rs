@@ -1,5 +1,6 @@
-//! Where a torn write leaves what neither the page before nor the page after was: in the middle of a page that was there, of
-//! which both halves change. Anywhere else a tear shows either page whole, or one that nothing refers to yet.
+//! Finds where a torn write leaves neither the page before nor the page after it: in the middle of an existing page,
+//! both halves of which change. Anywhere else a tear leaves one of the two pages whole, or one that nothing refers to
+//! yet.
 
 use super::pages::{STEP, is_data};
 use crate::recorder::{Entry, Image};
@@ -7,15 +8,15 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
-/// What lies on the disks while a log is gone through, in blocks of 4 KiB.
+/// Content of the disks while a log is replayed, in blocks of 4 KiB.
 pub struct Blocks {
     /// The disks at the start.
     bases: Vec<Image>,
-    /// Blocks that were written since, by disk and offset.
+    /// Blocks written since, by disk and offset.
     written: HashMap<(u16, u64), Block>,
 }
 
-/// A block: which one, and whether a page of data begins there.
+/// A block: its content's identity, and whether a page of data begins there.
 #[derive(Clone, Copy)]
 struct Block {
     digest: u64,
@@ -31,15 +32,14 @@ impl Block {
 }
 
 impl Blocks {
-    /// Disks that hold this.
     pub fn over(bases: Vec<Image>) -> Blocks {
         Blocks { bases, written: HashMap::new() }
     }
 
-    /// Puts a request's content on its disk, and returns its seams: bytes from its start.
+    /// Applies a request to its disk, and returns its seams: bytes from its start.
     ///
     /// # Errors
-    /// When the base cannot be read.
+    /// If the base cannot be read.
     pub fn write(&mut self, entry: &Entry, bytes: &[u8]) -> io::Result<Vec<u64>> {
         let blocks: Vec<Block> = bytes.chunks(STEP).map(Block::of).collect();
         let at = |number: usize| entry.offset + (number * STEP) as u64;
@@ -74,7 +74,7 @@ mod tests {
 
     const SIZE: u64 = 1 << 20;
 
-    /// A page of data filled with a byte in each half.
+    /// A page of data with one fill byte for each half.
     fn page(first: u8, last: u8) -> Vec<u8> {
         let mut page = [vec![first; STEP], vec![last; STEP]].concat();
         page[12..20].copy_from_slice(&[0x1C, 0, 0x00, 0x1F, 0x00, 0x20, 0x04, 0x20]);
@@ -107,12 +107,12 @@ mod tests {
             };
             blocks.write(&entry, bytes).unwrap()
         };
-        // The first page was there before the recording, the second is new.
+        // The first page existed before the recording, the second is new.
         assert_eq!(seams(8192, &[page(2, 2), page(3, 3)].concat()), [4096]);
-        // The first changes in its first half alone.
+        // The first changes only in its first half.
         assert_eq!(seams(8192, &[page(4, 2), page(5, 5)].concat()), [12288]);
         assert_eq!(seams(16384, &page(5, 6)), [0; 0]);
-        // No page began at that place.
+        // No page began here.
         assert_eq!(seams(12288, &page(7, 7)), [0; 0]);
         // Half of this page lies beyond the end of the disk, where nothing was.
         assert_eq!(seams(SIZE - 4096, &page(1, 2)), [0; 0]);

@@ -1,8 +1,8 @@
 //! A second power cut, while the disks of the first are mounted and PostgreSQL recovers on them.
 //!
-//! What a recovery writes is recorded on top of the state that it recovers, in a log of its own. States of that log go
-//! through all steps: every commit that was acknowledged before the first cut must still be there. The server recovers with
-//! the settings of its case, fsync among them, and the recording ends when it takes clients.
+//! The writes of a recovery are recorded on top of the state that it recovers, in a log of their own. States of that
+//! log go through all steps: every commit acknowledged before the first cut must still be there. The server recovers
+//! with the settings of its case, including fsync, and the recording ends when it accepts clients.
 
 use super::cutting::{CaseResult, Finding, Tried};
 use super::ladder::End;
@@ -13,34 +13,34 @@ use crate::record::verdict::Verdict;
 use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Recording, Seq, State, select};
 use std::collections::BTreeSet;
 
-/// How the class is told.
+/// Name of the class in results.
 pub const WORD: &str = "second cut";
 
-/// Of all states, one of so many is recovered for a second cut.
+/// One state in this many is recovered for a second cut.
 const STATES_FOR_ONE: usize = 100;
-/// But no more.
+/// Upper limit of these.
 const MOST_FIRST: usize = 5;
 
-/// For so many states that go through all steps, there is one more of a second cut.
+/// One second-cut state per this many states that go through all steps.
 const WHOLES_FOR_ONE: usize = 2;
 
 impl SecondCut {
-    /// When each of its log's requests became durable.
+    /// When each request of the recovery's log became durable.
     pub fn durable(recording: &Recording) -> Durable {
         Durable::of(recording.log().entries(), DeviceModel::Honest)
     }
 }
 
-/// What was tried of second cuts.
+/// Result of second cuts.
 #[derive(Default)]
 pub struct SecondCuts {
     pub states: usize,
-    /// With verdicts: states of second cuts, and first ones whose recovery failed by itself.
+    /// Failures with their verdicts: states of second cuts, and first ones whose recovery failed without one.
     pub found: Vec<(Kept, Verdict)>,
 }
 
 impl Trying<'_> {
-    /// Cuts the power a second time on some of these states, of those that hold, and enters how many.
+    /// Cuts the power a second time on some of these states that hold, and records how many.
     pub fn second_cuts(&self, durable: &Durable, wholes: &[Weighed], result: &mut CaseResult) -> Result<SecondCuts> {
         let cutting = self.judged.session.cutting;
         let mut seen = BTreeSet::new();
@@ -86,7 +86,7 @@ impl Trying<'_> {
         Ok(cuts)
     }
 
-    /// Checks what failed beyond a state once more.
+    /// Rechecks a failure that goes beyond a state.
     pub fn again(&self, durable: &Durable, state: &State, second: &Second) -> Result<Finding> {
         let images = self.judged.recorded.recording.images(durable, state);
         match second {
@@ -104,7 +104,7 @@ impl Trying<'_> {
         }
     }
 
-    /// The same second cut with as few as possible of the requests that were in play.
+    /// Reduces a second cut to as few in-flight requests as possible.
     pub fn smallest_second(&self, durable: &Durable, kept: Kept) -> Result<Kept> {
         let Kept { state, second: Some(Second::Cut(SecondCut { log, state: second })) } = kept else { return Ok(kept) };
         let recording = Recording::open_over(&log, self.judged.recorded.recording.images(durable, &state))?;
@@ -115,7 +115,7 @@ impl Trying<'_> {
     }
 }
 
-/// States of a recovery that was ready at this place, without tears below 4 KiB; and how many there are.
+/// States of a recovery that was ready at this position, without tears below 4 KiB; and how many exist.
 fn chosen(recording: &Recording, ready: Seq, pick: Pick) -> (Vec<State>, usize) {
     let entries = recording.log().entries();
     let flushes = entries.iter().filter(|entry| entry.op == Op::Flush && entry.completed < ready);

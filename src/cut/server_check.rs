@@ -1,7 +1,7 @@
-//! PostgreSQL on a state: whether it recovers, and its own checks of what it recovered.
+//! PostgreSQL on a state: recovery, and its own checks of the recovered database.
 //!
-//! A server that ends by itself with a FATAL or PANIC has found damage. One that was killed, or does not answer in time, says
-//! nothing of the state.
+//! A server that ends by itself with a FATAL or PANIC has found damage. One that was killed, or does not answer in
+//! time, says nothing about the state.
 
 use super::cutting::Finding;
 use crate::cluster::client::Client;
@@ -14,19 +14,19 @@ use crate::host::{Host, files, threads};
 use crate::recorder::Seq;
 use std::time::Duration;
 
-/// The longest that a check of all indexes may take: milliseconds here, minutes on a machine that others keep busy.
+/// Longest time for a check of all indexes: milliseconds here, minutes on a busy machine.
 const ANSWER: Duration = Duration::from_secs(600);
 
-/// Private memory of a process: on a damaged catalog a session may take more and more of it for ever.
+/// Private memory of a process: on a damaged catalog a session may allocate without end.
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// What the server and its own checks found, and the checks that were left out.
+/// Result of the server and its own checks, and the checks that were left out.
 pub type ServerFinding = (Finding, Vec<String>);
 
-/// Starts a server, looks, stops it, and has pg_checksums read every page.
+/// Starts a server, runs `look`, stops it, and has pg_checksums read every page.
 ///
 /// # Errors
-/// When a step did not end. It says nothing of the state.
+/// If a step did not finish, which says nothing about the state.
 pub fn on_server(
     host: &Host,
     spec: &ServerSpec,
@@ -64,10 +64,11 @@ pub fn on_server(
     }
 }
 
-/// Has a server recover, marks when it takes clients, and kills it. What its log says where it does not recover.
+/// Lets a server recover, marks when it accepts clients, and kills it. Returns what its log says if it does not
+/// recover.
 ///
 /// # Errors
-/// When it did not end. It says nothing of the state.
+/// If it did not finish, which says nothing about the state.
 pub fn ready(
     host: &Host,
     spec: &ServerSpec,
@@ -86,7 +87,7 @@ fn torn(what: String) -> ServerFinding {
     (Finding::Torn(what), Vec::new())
 }
 
-/// What its log says of a server that failed.
+/// What the log of a failed server says.
 fn damage(spec: &ServerSpec, e: Error) -> Result<ServerFinding> {
     if e.kind() == Kind::Interrupted || e.kind() == Kind::Bug {
         return Err(e);
@@ -102,7 +103,7 @@ fn damage(spec: &ServerSpec, e: Error) -> Result<ServerFinding> {
     }
 }
 
-/// The line with which a server gave up because memory or files were short (errno's words, as glibc has them).
+/// The line with which a server gave up for lack of memory or files (errno messages as in glibc).
 fn short_of(log: &str) -> Option<&str> {
     const WORDS: [&str; 3] = ["Cannot allocate memory", "Too many open files", "could not resize shared memory"];
     let last = log.lines().rfind(|line| gave_up(line) && !is_of_clients(line))?;
@@ -113,18 +114,18 @@ fn gave_up(line: &str) -> bool {
     ["FATAL:", "PANIC:"].iter().any(|word| line.contains(word))
 }
 
-/// Of clients that come too early, and those that are sent away because somebody ended the server.
+/// True for lines about clients that connect too early, or are disconnected by a shutdown.
 fn is_of_clients(line: &str) -> bool {
     ["the database system is ", "terminating connection"].iter().any(|words| line.contains(words))
 }
 
-/// Whether an error of a query says that the server was ended, or short of resources (classes 57 and 53 of PostgreSQL's
-/// errcodes.txt): nothing of what lies on the disk.
+/// True if a query's error says that the server was shut down, or short of resources (classes 57 and 53 of PostgreSQL's
+/// errcodes.txt): nothing about the content of the disk.
 pub fn is_of_the_machine(error: &Error) -> bool {
     error.kind() != Kind::Tool || ["SQLSTATE 57", "SQLSTATE 53"].iter().any(|class| error.to_string().contains(class))
 }
 
-/// Whether a log tells that the server gave up, or one of its processes crashed.
+/// True if a log shows that the server gave up, or one of its processes crashed.
 fn ended_by_itself(log: &str) -> bool {
     let says = |line: &str| {
         let crashed = line.contains("was terminated by signal") && !line.contains("was terminated by signal 9");
@@ -133,12 +134,12 @@ fn ended_by_itself(log: &str) -> bool {
     log.lines().any(says)
 }
 
-/// What `look` finds, and meanwhile amcheck on connections of its own, as there may be several CPUs. All of it only reads, but for
-/// prepared transactions, which are rolled back; they are in no table that `look` judges.
-/// What `look` finds comes first, unless amcheck brings the server down: then it finds nothing, and the server's log is judged.
+/// Runs `look`, and amcheck concurrently on its own connections, to use several CPUs. All of it only reads, except that
+/// prepared transactions are rolled back; they are in no table that `look` judges. The finding of `look` comes first,
+/// unless amcheck brings the server down: then the server's log is judged.
 ///
 /// # Errors
-/// When the server cannot be asked.
+/// If the server cannot be queried.
 pub fn beside_amcheck(server: &Server, look: impl FnOnce() -> Result<Finding>) -> Result<ServerFinding> {
     let (found, checked) = at_once(look, || amcheck(server));
     match found? {
@@ -147,7 +148,7 @@ pub fn beside_amcheck(server: &Server, look: impl FnOnce() -> Result<Finding>) -
     }
 }
 
-/// Does two things at once.
+/// Runs two functions concurrently.
 fn at_once<T, U: Send>(one: impl FnOnce() -> T, other: impl FnOnce() -> Result<U> + Send) -> (T, Result<U>) {
     std::thread::scope(|scope| {
         let other = threads::begin(scope, other);
@@ -157,7 +158,7 @@ fn at_once<T, U: Send>(one: impl FnOnce() -> T, other: impl FnOnce() -> Result<U
     })
 }
 
-/// Indexes against their tables, and tables by themselves, by the extension that pg_amcheck uses.
+/// Checks indexes against their tables, and tables by themselves, with the extension that pg_amcheck uses.
 fn amcheck(server: &Server) -> Result<ServerFinding> {
     let mut client = patient(server)?;
     let has = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'amcheck'), \
@@ -185,13 +186,13 @@ fn patient(server: &Server) -> Result<Client> {
 
 /// Damage of an index is an error of the query.
 fn check_indexes(client: &mut Client) -> Result<()> {
-    // A power cut between PREPARE TRANSACTION and COMMIT PREPARED leaves locks, for which the check would wait for ever.
+    // A power cut between PREPARE TRANSACTION and COMMIT PREPARED leaves locks, for which the check would wait forever.
     let in_doubt = "SELECT 'ROLLBACK PREPARED ' || quote_literal(gid) FROM pg_prepared_xacts \
                     WHERE database = current_database()";
     for rollback in client.query(in_doubt)?.iter().flatten().flatten() {
         client.query(rollback)?;
     }
-    // Temporary tables of sessions that the cut ended stay in the catalog, and no other session may read them.
+    // Temporary tables of sessions that the cut ended stay in the catalog, and no other session can read them.
     let check = "SELECT bt_index_parent_check(c.oid, true) FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
                  JOIN pg_index i ON i.indexrelid = c.oid WHERE a.amname = 'btree' AND c.relkind = 'i' AND i.indisvalid AND c.relpersistence <> 't'";
     client.query(check).map(drop)

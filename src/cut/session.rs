@@ -1,4 +1,4 @@
-//! The cases of a plan, one after another: record, judge, try states.
+//! State shared by all cases of a cut: ledger, folders, settings.
 
 use super::cutting::Cutting;
 use crate::error::Result;
@@ -13,7 +13,6 @@ use crate::run::undo;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What all cases share.
 pub struct Session<'a> {
     pub host: Host,
     pub ledger: Ledger,
@@ -28,10 +27,10 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Begins: ledger, control group, folders.
+    /// Opens the session: ledger, control group, folders.
     ///
     /// # Errors
-    /// When a folder cannot be made, or there is no user for the server.
+    /// If a folder cannot be created, or there is no user for the server.
     pub fn open(host: &Host, places: &Places, cutting: Cutting, interrupt: &'a Interrupt) -> Result<Session<'a>> {
         let id = files::random_id()?;
         let ledger = Ledger::create(&places.ledgers(), &id)?;
@@ -56,7 +55,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Undoes all that is left.
+    /// Undoes everything left.
     ///
     /// # Errors
     /// What could not be undone; it stays in the ledger.

@@ -1,4 +1,4 @@
-//! Verdicts as a run folder keeps them.
+//! Verdicts as stored in a run folder.
 
 use super::case::cut_case;
 use super::cutting::{CaseResult, Cutting, Tried};
@@ -10,11 +10,11 @@ use crate::record::case::CaseSpec;
 use crate::record::verdict::{self, StatesTried, Verdict, VerdictRecord};
 use crate::run::session::Places;
 
-/// What a power cut costs a case, by arithmetic alone. Nothing is left on the machine. What a recording lacks makes the case
-/// *not measured*: a run goes on without it.
+/// Loss of a case at a power cut, by arithmetic alone. Nothing is left on the machine. If a recording is impossible,
+/// the case is *not measured* and the run continues without it.
 ///
 /// # Errors
-/// When something built cannot be undone; interrupted.
+/// If something built cannot be undone; interrupted.
 pub fn quick(host: &Host, case: &CaseSpec, places: &Places, interrupt: &Interrupt) -> Result<VerdictRecord> {
     let cutting = Cutting { states: 0, keeps_evidence: false, ..Cutting::default() };
     let session = Session::open(host, places, cutting, interrupt)?;
@@ -29,7 +29,7 @@ pub fn quick(host: &Host, case: &CaseSpec, places: &Places, interrupt: &Interrup
 }
 
 impl CaseResult {
-    /// The same as it is stored: the verdict on these cases, the first of which was cut.
+    /// The stored form: the verdict on these cases, the first of which was cut.
     pub fn record(&self, cases: Vec<String>, clients: u16) -> VerdictRecord {
         let count = |n: usize| n as u64;
         let states = |Tried { class, tried, of, may_fail }: &Tried| StatesTried {

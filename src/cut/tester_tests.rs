@@ -1,4 +1,4 @@
-//! The tester itself on trial: faults that are put into recordings, states and checks on purpose, each of which must be caught.
+//! Tests the tester itself: faults put into recordings, states and checks on purpose, each of which must be caught.
 
 use super::case::cut_case;
 use super::cutting::{Cutting, Finding, Told};
@@ -25,10 +25,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A recording and what it takes to check states of it.
+/// A recording and everything needed to check states of it.
 fn with_recording(places: &Places, case: &CaseSpec, act: impl FnOnce(&Session<'_>, &Exports, &Recorded)) {
     let interrupt = Interrupt::never();
-    // Each commit that is missed must be one that may not be.
+    // All commits must be synchronous, so that none may be missing.
     let time = Duration::from_millis(800);
     let cutting = Cutting { time, states: 20, asynchronous_share: false, ..Cutting::default() };
     let session = Session::open(&Host::this(), places, cutting, &interrupt).unwrap();
@@ -117,7 +117,7 @@ fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
         let honest = || Durable::of(entries, DeviceModel::Honest);
         assert_eq!(found(&honest()), Finding::Whole);
         let is_wal = |number: &usize| content_of(&log.content(&entries[*number]).unwrap()) == Content::Wal;
-        // One that was written again since is no loss.
+        // A block that was written again since is no loss.
         let is_last = |number: &usize| {
             let entry = &entries[*number];
             let later = honest().at(last.mark).into_iter().filter(|later| later > number);
@@ -156,7 +156,7 @@ fn disks_that_do_not_mount_or_hold_no_cluster_are_told_and_disturb_no_later_stat
         };
         let ((blank, _), (empty, path)) = (disk("blank"), disk("empty"));
         assert!(Command::new("mkfs.ext4").arg("-qF").arg(path).status().unwrap().success());
-        // The first state shows how the filesystem is mounted; the others are mounted by the kernel's call.
+        // The first state shows how the filesystem is mounted; the others use mount(2).
         for _ in 0..2 {
             assert!(whole(images()).is_whole());
             assert!(matches!(whole(vec![blank.clone()]), Finding::Unmountable(_)));
@@ -182,7 +182,7 @@ fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
         let (done, killed) = (AtomicBool::new(false), Cell::new(false));
         let finding = std::thread::scope(|scope| {
             let killer = scope.spawn(|| {
-                // The recovered server writes its own; that of the crash is removed before.
+                // The recovered server writes its own; the crashed server's is removed first.
                 let ready =
                     || std::fs::read_to_string(cluster.join("postmaster.pid")).ok().filter(|it| it.contains("ready"));
                 while !done.load(Ordering::Relaxed) {
@@ -234,7 +234,7 @@ fn a_second_cut_finds_a_recovery_whose_disk_drops_pages_and_its_evidence_is_buil
         let honest = SecondCut::durable(&recovery);
         let second = State { at: ready, ..state.clone() };
         assert!(found(&honest, &second).is_whole());
-        // With pg_control and the log, but without the pages that the recovery wrote.
+        // With pg_control and the log, but without the pages written by the recovery.
         let lying = Durable::of(entries, DeviceModel::FlushIgnored);
         let mut without = State::everything(entries, &lying, recovery.log().end());
         let all = without.extra.len();
@@ -247,7 +247,7 @@ fn a_second_cut_finds_a_recovery_whose_disk_drops_pages_and_its_evidence_is_buil
     });
     let replayed = || replay(&Host::this(), &to, &places, &Interrupt::never()).unwrap().finding.unwrap();
     assert_eq!(replayed(), Verdict::Holds { states: 1 });
-    // A commit that no server wrote: a replay that looks at tables misses it, one that only recovers does not.
+    // A commit that no server wrote: a replay that reads the tables misses it, one that only recovers does not.
     let rewrite = |change: &dyn Fn(&mut Value)| {
         let path = to.join(evidence::FILE);
         let mut text = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -276,7 +276,7 @@ fn a_recording_with_commits_that_wal_lacks_is_never_acquitted() {
     with_recording(&places(folder.path()), &case, |session, exports, recorded| {
         let mut forged = recorded.history.clone();
         let last = *forged.acknowledged.last().unwrap();
-        // Acknowledged by a server that never wrote it.
+        // An acknowledged commit that the server never wrote.
         let (number, end) = (last.number + 1, last.end.map(|end| end + (1 << 30)));
         forged.acknowledged.push(super::history::Acknowledgement {
             number,
@@ -321,7 +321,7 @@ fn the_evidence_of_a_stack_whose_wal_lies_elsewhere_is_built_again() {
         let kept = Kept { state: floor(recorded).1, second: None };
         evidence::keep(&to, &case, &Verdict::Holds { states: 1 }, Some(kept), recorded).unwrap();
     });
-    // Mounted under another name than the links of the data folder have.
+    // Mounted under a name other than the one in the links of the data folder.
     let replayed = replay(&Host::this(), &to, &places, &Interrupt::never()).unwrap();
     assert_eq!(replayed.finding, Some(Verdict::Holds { states: 1 }));
 }

@@ -1,4 +1,4 @@
-//! The tester on trial, on real stacks: who must be convicted, who acquitted, and what it says when it cannot tell.
+//! Tests the tester on real stacks: which must be convicted, which acquitted, and what it says if it cannot decide.
 
 use super::case::cut_case;
 use super::cutting::{CaseResult, Cutting};
@@ -46,7 +46,7 @@ pub(super) fn case(filesystem: &str, mount: &[&str], settings: &[(&str, &str)]) 
         "tmpfs" => vec![("tmpfs", options(&[("size", SIZE)]))],
         _ => vec![("loop", options(&[("loop", SIZE)])), (filesystem, on)],
     };
-    // Not used, but evidence is checked as a plan is.
+    // Unused, but evidence is checked like a plan.
     let mut workload = Options::default();
     workload.set("scale", OptionValue::Integer(1));
     let postgres = PostgresSpec {
@@ -70,7 +70,7 @@ pub(super) fn case(filesystem: &str, mount: &[&str], settings: &[(&str, &str)]) 
 /// Bytes of the disk of a [`SmallStack`].
 pub(super) const SMALL: u64 = 64 << 20;
 
-/// One recorded disk for ext4, with nothing on it yet.
+/// One recorded disk for ext4, still empty.
 pub(super) struct SmallStack<'a> {
     pub session: Session<'a>,
     /// Where the disk is exported.
@@ -99,13 +99,13 @@ impl<'a> SmallStack<'a> {
     }
 }
 
-/// Where a test has its ledgers, recordings and results.
+/// Folders of a test for its ledgers, recordings and results.
 pub(super) fn places(folder: &Path) -> Places {
     crate::host::files::set_mode(folder, 0o755).unwrap();
     Places { results: folder.join("results"), state: folder.join("state"), guest: None }
 }
 
-/// Whether this machine can record a filesystem; prints what it lacks.
+/// True if this machine can record a filesystem; prints what is missing.
 pub(super) fn can_record(filesystem: &str) -> bool {
     let lacking = match (users::is_root(), Path::new("/dev/fuse").exists()) {
         (false, _) => Some("root".to_owned()),
@@ -141,7 +141,8 @@ pub(super) fn judge_for(time: Duration, places: &Places, case: &CaseSpec, states
 }
 
 fn holds_on_every_state(filesystem: &str) {
-    // States whose WAL is read to its end: with none that fails, at most 1 % of such states do (95 % CI), 4 % of the fewer.
+    // States whose WAL is read to its end: if none fails, at most 1 % of such states do (95 % CI), or 4 % with the
+    // smaller number.
     let many = if std::env::var_os("PGSTRATA_TEST_FULL").is_some() { 300 } else { 75 };
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
@@ -157,7 +158,7 @@ fn holds_on_every_state(filesystem: &str) {
     assert!(matches!(of("power-protected"), Verdict::Holds { states: 1.. }), "{:?}", result.devices);
     let second = result.classes.iter().find(|class| class.class == second::WORD).unwrap();
     assert!(second.tried > 0 && second.of >= second.tried, "{second:?}");
-    // A share of the commits is asynchronous, and what of it is lost says nothing of the stack.
+    // A share of the commits is asynchronous; losing some of these says nothing about the stack.
     assert!((1..result.commits).contains(&result.asynchronous), "{result:?}");
     assert!(result.evidence.is_none());
 }
@@ -282,7 +283,7 @@ fn marks_that_were_shifted_are_caught() {
     let history = &recorded.history;
     assert_eq!(history.check(log.end()), Ok(()));
     assert_eq!(evidence.loss(history, &durable), None);
-    // Right after COMMIT was sent: before its flush.
+    // Right after COMMIT was sent, before its flush.
     let early = history.acknowledged.iter().map(|one| super::history::Acknowledgement { mark: one.started, ..*one });
     assert!(evidence.loss(&History::of(early.collect()), &durable).is_some());
     let late =
@@ -302,7 +303,7 @@ fn a_stack_on_disks_whose_server_died_is_undone() {
     let built = small.build();
     let SmallStack { session, target, exports, .. } = small;
     std::fs::write(built.folder().join("file"), "x").unwrap();
-    // As after a kill: the kernel aborts the connection.
+    // Like after a kill: the kernel aborts the connection.
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().find(|line| line.split(' ').nth(4) == target.to_str()).unwrap();
     let number = line.split(' ').nth(2).unwrap().split_once(':').unwrap().1;

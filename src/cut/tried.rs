@@ -1,4 +1,4 @@
-//! States of a recording that are tried: all by the end of WAL, a sample and every worst suspect by all steps.
+//! Tries states of a recording: all by the end of WAL, a sample and the worst suspects by all steps.
 
 use super::arithmetic;
 use super::cutting::{CaseResult, Finding, Pass, Told, Tried};
@@ -17,23 +17,23 @@ use crate::recorder::{Class, DeviceModel, Durable, Op, Pick, Seq, State, Tear, W
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Requests of a failing state that are left out in turn, to see whether it still fails.
+/// Requests of a failing state that are left out in turn, to see if it still fails.
 const MOST_LEFT_OUT: usize = 16;
 
-/// Of the states that the end of WAL convicts, how many of the worst go through all steps.
+/// How many of the worst states convicted by the end of WAL go through all steps.
 const SUSPECTS: usize = 3;
 
-/// For each other model of the device, one state is tried for every 20 of the honest one.
+/// For each other model of the device, one state is tried per 20 of the honest one.
 const HONEST_FOR_OTHER: usize = 20;
-/// But no fewer than this.
+/// Lower limit of these.
 const LEAST_OF_OTHER: usize = 5;
-/// Of these, how many go through all steps.
+/// How many of these go through all steps.
 const WHOLES_OF_OTHER: usize = 2;
 
-/// Moments at which more than this is in play are thinned out: a disk that is never flushed has thousands at each.
+/// Moments with more in-flight requests than this are thinned out: a disk that is never flushed has thousands at each.
 const CROWDED: usize = 1000;
 
-/// States that fail once and not again, after which the machine is held to be at fault.
+/// After this many states that fail once and not again, the machine is blamed.
 const MOST_FLUKES: usize = 8;
 
 /// Checkpoints after which a state is always tried.
@@ -42,7 +42,7 @@ const MOST_CHECKPOINTS: usize = 10;
 /// Bytes at which a torn write convicts, as a severity of its own.
 const TORN_PAGE: u32 = 4096;
 
-/// Tries states, enters what was found, and returns the state that the verdict rests on where it convicts.
+/// Tries states, records the results, and returns the state the verdict rests on if it convicts.
 pub fn try_states(
     judged: &Judged<'_>,
     written: &[Written],
@@ -70,7 +70,7 @@ impl Trying<'_> {
         let Some((honest, others)) = devices.split_first() else { return Ok(None) };
         let cutting = self.judged.session.cutting;
         let (states, coverage) = self.chosen(&honest.durable, cutting.states);
-        // What is never synced fails right after a checkpoint, and until the kernel writes it by itself.
+        // Data that is never synced fails right after a checkpoint, until the kernel writes it back by itself.
         let checkpoints = self.judged.recorded.history.prepared.iter().rev().take(MOST_CHECKPOINTS);
         let after = checkpoints.map(|one| State {
             class: Class::Floor,
@@ -99,7 +99,7 @@ impl Trying<'_> {
             true => SecondCuts::default(),
             false => self.second_cuts(&honest.durable, &wholes, result)?,
         };
-        // Where the end of WAL is not known, only the sample was looked at.
+        // If the end of WAL is unknown, only the sample was checked.
         let states = if tails.is_empty() { whole.len() } else { states.len() } + seconds.states;
         let mut found: Vec<Weighed> = tails.into_iter().chain(wholes).collect();
         self.count_torn(&found, result);
@@ -110,7 +110,7 @@ impl Trying<'_> {
             .chain(seconds.found)
             .filter(|(_, verdict)| verdict.weight() > result.verdict.weight() || verdict.convicts())
             .collect();
-        // The worst last; of equals the one that went through all steps, which come last.
+        // The worst last; among equals the one that went through all steps, which come last.
         suspects.sort_by_key(|(_, verdict)| verdict.weight());
         let by_arithmetic = result.verdict.clone();
         let (verdict, kept) = worst_confirmed(by_arithmetic, suspects, |kept| self.confirmed(&honest.durable, kept))?;
@@ -123,8 +123,8 @@ impl Trying<'_> {
         Ok(kept)
     }
 
-    /// A conviction with fewer requests in play if that fails, too, else as it was, with the verdict of a second look; `None`
-    /// where it held on that. The server's log of the second look is kept.
+    /// A conviction with fewer in-flight requests if that fails too, else unchanged, with the verdict of a second
+    /// check; `None` if the state held then. Keeps the server's log of the second check.
     fn confirmed(&self, durable: &Durable, kept: Kept) -> Result<Option<(Kept, Verdict)>> {
         let fewer = match kept.second {
             Some(_) => self.smallest_second(durable, kept.clone())?,
@@ -149,7 +149,7 @@ impl Trying<'_> {
         Ok(None)
     }
 
-    /// What no state contradicts, where each kind was tried and one that fails would be seen.
+    /// The verdict that no state contradicts, if each kind was tried and a failure would have been noticed.
     fn held(&self, states: usize, whole: &[State], result: &CaseResult) -> Verdict {
         let recorded = self.judged.recorded;
         let lacking = result.classes.iter().filter(|class| !class.may_fail && class.tried == 0 && class.of > 0);
@@ -183,7 +183,8 @@ impl Trying<'_> {
         select(entries, durable, &moments, self.written, pick)
     }
 
-    /// Where the power may fail: at each acknowledgement, and just before each flush took effect, when most is in play.
+    /// Moments for a power failure: at each acknowledgement, and just before each flush took effect, when most requests
+    /// are in flight.
     fn moments(&self) -> Vec<Seq> {
         let recorded = self.judged.recorded;
         let flushes = recorded.recording.log().entries().iter().filter(|entry| entry.op == Op::Flush);
@@ -195,7 +196,7 @@ impl Trying<'_> {
         moments.into_iter().collect()
     }
 
-    /// Reads the end of WAL on these states; none where it cannot be known.
+    /// Reads the end of WAL on these states; none if it cannot be known.
     fn tails(&self, step: &str, durable: &Durable, states: &[State], result: &mut CaseResult) -> Result<Vec<Weighed>> {
         if !self.judged.recorded.history.has_ends() {
             return Ok(Vec::new());
@@ -213,7 +214,7 @@ impl Trying<'_> {
         self.wholes_by(step, states, result, |state| self.whole(durable, state))
     }
 
-    /// Same, by a check of their own.
+    /// Same, with the caller's check.
     pub fn wholes_by(
         &self,
         step: &str,
@@ -241,7 +242,7 @@ impl Trying<'_> {
         Ok(weighed)
     }
 
-    /// What one state says.
+    /// Verdict on one state.
     pub fn verdict(&self, state: &State, finding: Result<Finding>) -> Result<Verdict> {
         let verdict = match finding {
             Ok(Finding::Lost(loss)) => self.judged.weighed(loss).unwrap_or(Verdict::Holds { states: 1 }),
@@ -260,8 +261,8 @@ impl Trying<'_> {
         })
     }
 
-    /// States for all steps: the worst by the end of WAL, then a sample. Half of it are pages that were overwritten and torn, of
-    /// which the end of WAL says nothing; the rest is taken from the classes in turn.
+    /// States for all steps: the worst by the end of WAL, then a sample. Half of it are states with torn overwritten
+    /// pages, about which the end of WAL says nothing; the rest is taken from the classes in turn.
     fn worth_all_steps(&self, durable: &Durable, states: &[State], tails: &[Weighed], count: usize) -> Vec<State> {
         let mut chosen = suspects(tails, SUSPECTS);
         chosen.extend(self.torn(durable, count / 2));
@@ -273,8 +274,8 @@ impl Trying<'_> {
         chosen
     }
 
-    /// The moments at which the most pages are being overwritten that no earlier one of them has, with all of these torn: one
-    /// by one they would take hundreds of states.
+    /// Moments with the most pages being overwritten that are in no earlier moment, with all of these torn: one by one
+    /// they would take hundreds of states.
     fn torn(&self, durable: &Durable, count: usize) -> Vec<State> {
         let entries = self.judged.recorded.recording.log().entries();
         let moments = self.moments();
@@ -318,8 +319,8 @@ impl Trying<'_> {
         (result.torn_pages, result.torn_sectors) = (count(Class::TornPage), count(Class::TornSector));
     }
 
-    /// What the other models of the device make of it. Gives what failed with all completed writes there, as states of the honest
-    /// device: it may leave each of these.
+    /// Verdicts under the other models of the device. Returns the failures that hold all completed writes, as states of
+    /// the honest device, which may leave each of these.
     fn on_others(&self, honest: &Device, others: &[Device], result: &mut CaseResult) -> Result<Vec<Weighed>> {
         let mut failed = Vec::new();
         let count = (self.judged.session.cutting.states / HONEST_FOR_OTHER).max(LEAST_OF_OTHER);
@@ -328,7 +329,7 @@ impl Trying<'_> {
                 continue;
             }
             let keeps_all = device.name == DeviceModel::PowerProtected.to_string();
-            // What is told that its disks write through is judged by how they are then.
+            // Disks declared as write-through are judged by that model instead.
             let is_own = keeps_all && self.writes_through();
             let (states, _) =
                 self.chosen(&device.durable, if is_own { self.judged.session.cutting.states } else { count });
@@ -336,7 +337,7 @@ impl Trying<'_> {
             let tails = self.tails(&device.name, &device.durable, &states, &mut other)?;
             let so_far = tails.iter().map(|(_, verdict)| verdict).chain([&result.devices[place].verdict]);
             let whole = match so_far.into_iter().any(Verdict::convicts) {
-                // Recovery of the worst shows whether more than commits is lost.
+                // Recovery of the worst shows if more than commits is lost.
                 true => suspects(&tails, 1),
                 false => {
                     let wholes = if is_own { self.judged.session.cutting.wholes() } else { WHOLES_OF_OTHER };
@@ -361,7 +362,7 @@ impl Trying<'_> {
         Ok(failed)
     }
 
-    /// The state of the honest device with the same requests kept.
+    /// The state of the honest device that keeps the same requests.
     fn as_honest(&self, honest: &Device, device: &Device, state: &State) -> State {
         let entries = self.judged.recorded.recording.log().entries();
         let lost: BTreeSet<usize> = device.durable.in_play(entries, state.at).into_iter().collect();
@@ -370,14 +371,14 @@ impl Trying<'_> {
         State { extra, ..state.clone() }
     }
 
-    /// Whether the plan tells the kernel of every disk that it writes through, so that no flush is sent.
+    /// True if the plan declares every disk to the kernel as write-through, so that no flush is sent.
     fn writes_through(&self) -> bool {
         let of_disk = self.judged.case.stack.nodes.iter().filter(|node| node.layer == RECORDED);
         of_disk.map(|node| node.options.table("queue")).all(|queue| queue.text("write_cache") == Some("write through"))
     }
 
-    /// The last moment with nothing kept of what was in play, with all of it, and with all but pages of data: what a server or
-    /// device that lies about a part of it is caught with, since a few states at random need not have it.
+    /// The last moment with none of the in-flight requests kept, with all, and with all but pages of data: these catch
+    /// a server or device that lies about a part of them, which a few random states may not contain.
     fn extremes(&self, durable: &Durable) -> Vec<State> {
         let recorded = self.judged.recorded;
         let at = recorded.history.acknowledged.last().map_or(0, |last| last.mark);
@@ -391,12 +392,12 @@ impl Trying<'_> {
         vec![state(Class::Floor, Vec::new()), state(Class::Ceiling, in_play), state(Class::Sample, without_data)]
     }
 
-    /// The same state with as few as possible of the requests that were in play.
+    /// Reduces a state to as few in-flight requests as possible.
     fn smallest(&self, durable: &Durable, state: State) -> Result<State> {
         self.smallest_by(state, |fewer| self.whole(durable, fewer))
     }
 
-    /// Same, by a check of its own.
+    /// Same, with the caller's check.
     pub fn smallest_by(&self, mut state: State, check: impl Fn(&State) -> Result<Finding>) -> Result<State> {
         for one in state.extra.clone().into_iter().take(MOST_LEFT_OUT) {
             self.judged.session.interrupt.check()?;
@@ -409,7 +410,7 @@ impl Trying<'_> {
         Ok(state)
     }
 
-    /// What shows that the harness is at fault: the disks after the clean stop fail, or nothing was ever in play.
+    /// Signs that the harness is at fault: the disks after the clean stop fail, or nothing was ever in flight.
     fn harness_fault(
         &self,
         durable: &Durable,
@@ -434,8 +435,8 @@ impl Pass {
     }
 }
 
-/// The worst of these that fails again, the last one first, with the verdict of that, where arithmetic says nothing worse. What a
-/// machine that was short of something did to a server is not of the disk.
+/// The worst of these that fails again, the last one first, with the new verdict, if arithmetic says nothing worse.
+/// Failures of a server for lack of the machine's resources are not blamed on the disk.
 fn worst_confirmed(
     by_arithmetic: Verdict,
     mut suspects: Vec<(Kept, Verdict)>,
@@ -461,14 +462,14 @@ fn worst_confirmed(
     Ok((if broken { Verdict::NotMeasured { why: why() } } else { by_arithmetic }, None))
 }
 
-/// The worst by the end of WAL.
+/// The worst states by the end of WAL.
 fn suspects(tails: &[Weighed], count: usize) -> Vec<State> {
     let mut suspects: Vec<&Weighed> = tails.iter().filter(|(_, verdict)| verdict.convicts()).collect();
     suspects.sort_by_key(|(_, verdict)| std::cmp::Reverse(verdict.weight()));
     suspects.into_iter().take(count).map(|(state, _)| state.clone()).collect()
 }
 
-/// `count` of them, evenly spaced.
+/// Picks `count` of them, evenly spaced.
 fn spread(states: &[&State], count: usize) -> Vec<State> {
     let count = count.min(states.len());
     (0..count).map(|place| states[place * states.len() / count].clone()).collect()
@@ -486,7 +487,7 @@ mod tests {
         Verdict::Torn { what: "x".to_owned(), unit: None }
     }
 
-    /// The verdict, and the place of the state that it rests on, if the states at these places fail again in this way.
+    /// The verdict, and the position of the state it rests on, if the states at these positions fail again in this way.
     fn worst(by_arithmetic: Verdict, suspects: &[(Seq, Verdict)], again: &[(Seq, Verdict)]) -> (Verdict, Option<Seq>) {
         let suspects = suspects.iter().map(|(at, verdict)| suspect(*at, verdict.clone())).collect();
         let confirmed = |kept: Kept| {

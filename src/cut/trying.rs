@@ -1,4 +1,4 @@
-//! A case whose states are tried.
+//! A case whose states are being tried.
 
 use super::cutting::Told;
 use super::judged::Judged;
@@ -8,7 +8,6 @@ use crate::recorder::{State, Written};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What all states have in common.
 pub struct Trying<'a> {
     pub judged: &'a Judged<'a>,
     pub checker: Checker<'a>,
@@ -23,24 +22,23 @@ pub type Weighed = (State, Verdict);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     pub state: State,
-    /// What failed while that state recovered, where it holds by itself.
+    /// The failure during recovery of that state, if the state itself holds.
     pub second: Option<Second>,
 }
 
-/// A state of a second cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondCut {
     /// Log of the recovery from the first cut.
     pub log: PathBuf,
-    /// In places of that log.
+    /// In positions of that log.
     pub state: State,
 }
 
-/// What failed beyond a state of the first cut.
+/// A failure beyond a state of the first cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Second {
-    /// Its recovery with the settings of its case, which all steps change.
+    /// Its recovery with the settings of its case, which the steps override.
     Recovery,
-    /// What a second cut left of that recovery.
+    /// The state left by a second cut of that recovery.
     Cut(SecondCut),
 }

@@ -1,7 +1,7 @@
-//! Reading WAL as PostgreSQL's recovery does: record after record, until one is not valid.
+//! Reads WAL as PostgreSQL's recovery does: record after record, until one is not valid.
 //!
-//! Formats of PostgreSQL's `xlog_internal.h`, `xlogrecord.h` and `pg_control.h`. Only what tells where valid WAL ends and which
-//! transactions committed is read; what a record does to pages is not.
+//! Formats are those of PostgreSQL's `xlog_internal.h`, `xlogrecord.h` and `pg_control.h`. Reads only what determines
+//! the end of valid WAL and the committed transactions, not the changes to pages.
 
 use super::pages::{WAL_MAGIC, number};
 use crate::error::{Context, Error, Result};
@@ -11,34 +11,33 @@ use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// CRC-32C (Castagnoli), by which PostgreSQL protects each record.
+/// CRC-32C (Castagnoli), with which PostgreSQL protects each record.
 static CRC32C: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
 
-/// The checksum of these parts, one after another.
+/// The checksum of these parts in sequence.
 fn crc32c(parts: &[&[u8]]) -> u32 {
     let mut digest = CRC32C.digest();
     parts.iter().for_each(|part| digest.update(part));
     digest.finalize()
 }
 
-/// A place in WAL, in bytes.
+/// A position in WAL, bytes.
 pub type Lsn = u64;
 
-/// Sizes that initdb and the build have chosen.
+/// Sizes chosen by initdb and the build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WalShape {
     pub segment_bytes: u64,
     pub page_bytes: u64,
 }
 
-/// Bytes of the header of a page, and of the first page of a segment.
+/// Header bytes of a page, and of the first page of a segment.
 const PAGE_HEADER: usize = 24;
 const LONG_PAGE_HEADER: usize = 40;
-/// Bytes of the header of a record.
 const RECORD_HEADER: usize = 24;
-/// What of it the checksum covers: all but the checksum.
+/// Header bytes covered by the checksum: all before it.
 const BEFORE_CRC: usize = 20;
-/// Larger records are not written (`XLogRecordMaxSize`).
+/// PostgreSQL writes no larger records (`XLogRecordMaxSize`).
 const MOST_RECORD: u32 = 1020 << 20;
 
 /// The page begins with the rest of a record (`XLP_FIRST_IS_CONTRECORD`).
@@ -46,14 +45,13 @@ const CONTINUES: u16 = 1;
 /// The page has the long header.
 const IS_LONG: u16 = 2;
 
-/// Resource managers, and what a record of theirs does (the high four bits of its info).
+/// Resource managers, and the operations of their records (the high four bits of the info byte).
 const XLOG: u8 = 0;
 const XLOG_SWITCH: u8 = 0x40;
 const TRANSACTION: u8 = 1;
-/// Bits of a transaction's record that tell its kind; 0 is a commit (`xact.h`).
+/// Bits of a transaction record that hold its kind; 0 is a commit (`xact.h`).
 const KIND: u8 = 0x70;
 
-/// A valid record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WalRecord {
     pub start: Lsn,
@@ -68,31 +66,31 @@ pub struct WalReader {
     segments: Segments,
     /// Where the next record begins.
     at: Lsn,
-    /// Where the one before began, if one was read.
+    /// Start of the previous record, if one was read.
     before: Option<Lsn>,
-    /// The page that was read last, and its address.
+    /// The page read last, and its address.
     page: Vec<u8>,
     page_at: Option<Lsn>,
 }
 
 impl WalReader {
-    /// Reads from `at` on, where a record begins, in a folder of segments.
+    /// Reads from `at`, which must be the start of a record, in a folder of segments.
     pub fn new(folder: &Path, shape: WalShape, timeline: u32, at: Lsn) -> WalReader {
         let segments = Segments { folder: folder.to_owned(), shape, timeline, open: None };
         WalReader { segments, at, before: None, page: vec![0; shape.page_bytes as usize], page_at: None }
     }
 
-    /// Where valid WAL ends, as far as it was read.
+    /// End of valid WAL, as far as it was read.
     pub fn end(&self) -> Lsn {
         self.at
     }
 
-    /// All records that are there from here on, unless it is to break off. More may stand there later: call it again.
+    /// Reads all available records until `each` breaks off. Call it again to read records added later.
     ///
     /// # Errors
-    /// When a segment that is there cannot be read.
+    /// If an existing segment cannot be read.
     pub fn read_on(&mut self, mut each: impl FnMut(WalRecord) -> ControlFlow<()>) -> Result<()> {
-        // The last page may have been written further since.
+        // The last page may have been filled further since.
         self.page_at = None;
         while let Some(record) = self.record()? {
             (self.before, self.at) = (Some(record.start), record.end);
@@ -127,7 +125,7 @@ impl WalReader {
                 let end = (page_at + end as u64).next_multiple_of(8);
                 return Ok(self.checked(&record, start, end));
             }
-            // A record that is not one must not make us read a gigabyte.
+            // Garbage must not make us read a gigabyte.
             if record.len() >= RECORD_HEADER && !self.follows(&record) {
                 return Ok(None);
             }
@@ -139,7 +137,7 @@ impl WalReader {
         }
     }
 
-    /// Whether the header names the record before as the one before.
+    /// True if the header's link to the previous record is right.
     fn follows(&self, record: &[u8]) -> bool {
         number::<8>(record, 8).is_some_and(|before| self.before.is_none_or(|known| known == before))
     }
@@ -162,7 +160,7 @@ impl WalReader {
         if page_at.is_multiple_of(self.segments.shape.segment_bytes) { LONG_PAGE_HEADER } else { PAGE_HEADER }
     }
 
-    /// Reads a page, unless it is there, and checks its header. `rest`: bytes of a record that it must continue with.
+    /// Reads a page, unless it is loaded, and checks its header. `rest`: bytes of the record that it must continue.
     fn load(&mut self, page_at: Lsn, rest: Option<usize>) -> Result<bool> {
         if self.page_at != Some(page_at) {
             self.page_at = None;
@@ -191,12 +189,12 @@ struct Segments {
     folder: PathBuf,
     shape: WalShape,
     timeline: u32,
-    /// The one that was read last, by number.
+    /// The one read last, by number.
     open: Option<(u64, File)>,
 }
 
 impl Segments {
-    /// Reads the page at an address; `false` where its segment is not there or shorter.
+    /// Reads the page at an address; `false` if its segment is missing or shorter.
     fn read(&mut self, page_at: Lsn, page: &mut [u8]) -> Result<bool> {
         let (number, offset) = (page_at / self.shape.segment_bytes, page_at % self.shape.segment_bytes);
         if self.open.as_ref().is_none_or(|(open, _)| *open != number) {
@@ -212,13 +210,13 @@ impl Segments {
     }
 }
 
-/// The file of a segment: timeline, then its number in two parts.
+/// File name of a segment: timeline, then its number in two parts.
 fn segment_name(timeline: u32, number: u64, segment_bytes: u64) -> String {
     let each = (1_u64 << 32) / segment_bytes;
     format!("{timeline:08X}{:08X}{:08X}", number / each, number % each)
 }
 
-/// What `pg_control` says of the last checkpoint.
+/// The last checkpoint according to `pg_control`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Where recovery begins.
@@ -229,10 +227,10 @@ pub struct Checkpoint {
 /// Versions of `pg_control` whose layout is known: PostgreSQL 11 and later.
 const CONTROL_VERSIONS: std::ops::Range<u64> = 1100..3000;
 
-/// Reads `pg_control`; `None` where it is not there, or is none of PostgreSQL 11 or later.
+/// Reads `pg_control`; `None` if it is missing, or older than PostgreSQL 11.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn checkpoint(data: &Path) -> Result<Option<Checkpoint>> {
     let path = data.join("global/pg_control");
     if !crate::host::paths::exists(&path) {
@@ -240,7 +238,7 @@ pub fn checkpoint(data: &Path) -> Result<Option<Checkpoint>> {
     }
     let control = files::read(&path)?;
     let known = number::<4>(&control, 8).is_some_and(|version| CONTROL_VERSIONS.contains(&version));
-    // After identifier, two versions, state, time and place of the checkpoint comes a copy of the checkpoint.
+    // A copy of the checkpoint follows the identifier, two versions, state, time and position of the checkpoint.
     let (redo, timeline) = (number::<8>(&control, 40), number::<4>(&control, 48));
     Ok(redo
         .zip(timeline)
@@ -248,10 +246,10 @@ pub fn checkpoint(data: &Path) -> Result<Option<Checkpoint>> {
         .map(|(redo, timeline)| Checkpoint { redo, timeline: timeline as u32 }))
 }
 
-/// A place as the server prints it: `0/1A2B3C4D`.
+/// Parses a position as printed by the server: `0/1A2B3C4D`.
 ///
 /// # Errors
-/// When it is none.
+/// If it is not one.
 pub fn parse_lsn(text: &str) -> Result<Lsn> {
     let parts = text.split_once('/').and_then(|(high, low)| {
         Some((u64::from_str_radix(high, 16).ok()?, u64::from(u32::from_str_radix(low, 16).ok()?)))
@@ -284,7 +282,7 @@ mod tests {
             START + self.bytes.len() as u64
         }
 
-        /// Puts bytes, with the headers of pages between them.
+        /// Appends bytes, with page headers between them.
         fn put(&mut self, record: &[u8]) {
             let mut left = record;
             while !left.is_empty() {
@@ -307,7 +305,7 @@ mod tests {
             }
         }
 
-        /// Appends a record with so much data, and returns where it ends.
+        /// Appends a record with `data` bytes of data, and returns where it ends.
         fn record(&mut self, manager: u8, info: u8, xid: u32, data: usize) -> Lsn {
             let mut start = self.at();
             start += match start {
@@ -328,7 +326,7 @@ mod tests {
             self.at()
         }
 
-        /// Goes on in the next segment.
+        /// Continues in the next segment.
         fn next_segment(&mut self) {
             self.bytes.resize((self.at().next_multiple_of(SHAPE.segment_bytes) - START) as usize, 0);
         }
@@ -397,7 +395,7 @@ mod tests {
         let mut changed = writer.bytes.clone();
         changed[commit(250) - 40] ^= 1;
         assert_eq!(last(&changed), 249);
-        // A page of a segment that is used again has the address that it had before.
+        // A page of a recycled segment has the address that it had before.
         let page = commit(300) / 8192 * 8192;
         let mut old = writer.bytes.clone();
         old[page + 8..page + 16].copy_from_slice(&(START - (1 << 20)).to_le_bytes());

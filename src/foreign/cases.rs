@@ -1,11 +1,11 @@
-//! Readings to cases: one file, one case, unless a manifest says otherwise; and what nobody told about them.
+//! Turns readings into cases: one file is one case, unless a manifest says otherwise. Lists the facts that are missing.
 
 use super::Reading;
 use super::told::is_date;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
 use std::collections::BTreeMap;
 
-/// Each file as a case of its own, named by the file.
+/// Each file as its own case, named after the file.
 pub fn by_file(readings: Vec<Reading>) -> Vec<ImportedCase> {
     let mut cases: Vec<ImportedCase> = Vec::new();
     for reading in readings {
@@ -15,7 +15,7 @@ pub fn by_file(readings: Vec<Reading>) -> Vec<ImportedCase> {
     cases
 }
 
-/// What a file is called without its ending, `zfs` of `a/zfs.txt.gz`; with its folders where that is taken.
+/// File name without its ending, `zfs` for `a/zfs.txt.gz`; with its folders if that is taken.
 fn case_name(file: &str, taken: &[ImportedCase]) -> String {
     const ENDINGS: [&str; 8] = [".gz", ".xz", ".zst", ".txt", ".out", ".log", ".json", ".md"];
     let mut stem = file;
@@ -30,14 +30,14 @@ fn case_name(file: &str, taken: &[ImportedCase]) -> String {
     names.find(is_free).unwrap_or(short)
 }
 
-/// A name of letters, digits, points and dashes.
+/// Reduces a name to letters, digits, points and dashes.
 fn plain(text: &str) -> String {
     let plain: String =
         text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' }).collect();
     plain.trim_matches(['-', '.']).chars().take(100).collect()
 }
 
-/// One trial of the files of one run. The logs of several threads become one.
+/// One trial from the files of one run. The logs of several threads are merged.
 pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     let mut trial = ImportedTrial::default();
     for (index, reading) in readings.into_iter().enumerate() {
@@ -54,7 +54,7 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     trial
 }
 
-/// What would be needed to judge a record and is known neither by its origin, nor by facts, nor by what was read.
+/// Facts needed to judge a record that neither its origin, its facts nor its files contain.
 pub fn unknown(record: &ImportRecord) -> Vec<String> {
     const DEVICES: [&str; 5] =
         ["stack.device", "stack.devices", "stack.controller", "device.class", "storage.description"];
@@ -93,7 +93,7 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     wanted.iter().filter(|(_, known)| !known).map(|(words, _)| (*words).to_owned()).collect()
 }
 
-/// Two logs of one run as one.
+/// Merges two logs of one run.
 fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
     let span = |pick: fn(u64, u64) -> u64, end: fn((u64, u64)) -> u64| {
         [one.span_us, other.span_us].into_iter().flatten().map(end).reduce(pick)
@@ -113,7 +113,7 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
 
 fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
     let mut steps: BTreeMap<u64, u64> = BTreeMap::new();
-    // A distribution of some of the times is none of all.
+    // A distribution of part of the times does not describe all of them.
     if [one, other].iter().all(|it| it.count == 0 || !it.steps.is_empty()) {
         for (us, count) in one.steps.iter().chain(&other.steps) {
             *steps.entry(*us).or_default() += count;

@@ -1,12 +1,12 @@
-//! What the web does to the output of tools, undone: quote marks, fences, table bars and no-break spaces around a line,
-//! carriage returns, shell prompts, decimal commas. Seen in mailing lists, issue threads, gists and
-//! blogs. Nothing here knows a tool; no reader may depend on columns, since pages collapse blanks.
+//! Undoes what the web does to the output of tools: quote marks, fences, table bars and no-break spaces around a line,
+//! carriage returns, shell prompts, decimal commas. Seen in mailing lists, issue threads, gists and blogs. Nothing here
+//! knows a tool; no reader may depend on columns, since pages collapse blanks.
 
 use super::read::output::Line;
 
-/// The lines of a text, each without its margin, its carriage return and what a page put around it. Fences are left out,
-/// empty lines are kept. A line that was overwritten on a terminal (a carriage return inside) gives several, all with
-/// its number.
+/// Lines of a text, without margin, carriage return and the markup a page put around them. Fences are left out, empty
+/// lines are kept. A line that was overwritten on a terminal (a carriage return inside) yields several with the same
+/// number.
 pub fn lines(text: &str) -> Vec<Line<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut found = Vec::new();
@@ -22,18 +22,18 @@ pub fn lines(text: &str) -> Vec<Line<'_>> {
     found
 }
 
-/// Columns of a line that stand before its text.
+/// Columns of a line before its text.
 fn columns_before(line: &str, text: &str) -> usize {
     const TAB: usize = 8;
     let before = line.split_once(text).map_or("", |(before, _)| before);
     before.chars().fold(0, |column, c| if c == '\t' { (column / TAB + 1) * TAB } else { column + 1 })
 }
 
-/// A line without what a page put around it; none for a fence.
+/// A line without the markup around it; `None` for a fence.
 fn bare(line: &str) -> Option<&str> {
     let mut line = blanks_off(line);
     while let Some(rest) = line.strip_prefix('>') {
-        // `>C:\` and `>50` are no quotes: a quote mark is followed by a blank, another mark or nothing.
+        // `>C:\` and `>50` are not quotes: a quote mark is followed by a blank, another mark or nothing.
         if !(rest.is_empty() || rest.starts_with('>') || rest.starts_with(char::is_whitespace)) {
             break;
         }
@@ -41,26 +41,26 @@ fn bare(line: &str) -> Option<&str> {
     }
     line = blanks_off(bars_off(line));
     match ["```", "~~~"].iter().find_map(|fence| line.strip_prefix(fence)) {
-        // What follows a fence is a language of one word; more is text that was put on the fence's line.
+        // A single word after a fence is its language; more is text that was put on the fence's line.
         Some(rest) if rest.split_whitespace().nth(1).is_none() => None,
         Some(rest) => Some(blanks_off(rest.trim_end_matches(['`', '~']))),
         None => Some(line),
     }
 }
 
-/// Blanks of every width, and marks of no width, at both ends.
+/// Trims blanks of every width, and zero-width marks, at both ends.
 fn blanks_off(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{2060}'))
 }
 
-/// The bars of a table that was copied as text: `| | 5 seconds per test | |`.
+/// Strips the bars of a table that was copied as text: `| | 5 seconds per test | |`.
 fn bars_off(line: &str) -> &str {
     let is_edge = |c: char| c == '|' || c.is_whitespace();
     line.trim_matches(is_edge)
 }
 
-/// The command behind a prompt of a shell or of psql; empty where nothing stands behind it. `$ iostat -x 1`,
-/// `postgres@db1:~$ pg_test_fsync`, `[root@db1 ~]# zpool iostat`, `bash-4.2$ ls`, `digoal=# select 1`.
+/// The command after a prompt of a shell or of psql; empty if there is none. `$ iostat -x 1`, `postgres@db1:~$
+/// pg_test_fsync`, `[root@db1 ~]# zpool iostat`, `bash-4.2$ ls`, `digoal=# select 1`.
 pub fn prompt(line: &str) -> Option<&str> {
     const FARTHEST: usize = 120;
     let line = blanks_off(line);
@@ -78,7 +78,7 @@ pub fn prompt(line: &str) -> Option<&str> {
     None
 }
 
-/// Whether `before` is what shells print in front of their `$`.
+/// True if `before` looks like a shell's prompt up to its `$`.
 fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let inner = before.trim_end();
@@ -107,7 +107,7 @@ fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
         }
 }
 
-/// Whether a text could be a command: its first word is not written as a sentence's first word or a number is.
+/// True if a text could be a command: its first word is not written like that of a sentence, or like a number.
 fn is_command(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let assigns = first.split_once('=').is_some_and(|(name, _)| !name.is_empty());
@@ -116,8 +116,9 @@ fn is_command(text: &str) -> bool {
     assigns || sql.contains(&first) || (begins && !first.ends_with([':', ',']))
 }
 
-/// A number as tools print it: with a decimal point, or a comma where nothing else can be meant, and perhaps an exponent.
-/// None for anything else: not-a-number, infinity, marks of thousands, and a comma before three digits, which may be one.
+/// A number as tools print it: with a decimal point, or an unambiguous decimal comma, and an optional exponent. `None`
+/// for anything else: not-a-number, infinity, marks of thousands, and a comma before three digits, which may be such a
+/// mark.
 pub fn number(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));

@@ -1,13 +1,13 @@
-//! Bytes to text by evidence: a byte order mark, valid UTF-8, or else a Western single-byte
-//! code. What is no text is refused. Sequences that colour a terminal are left out.
+//! Decodes bytes to text by evidence: a byte order mark, valid UTF-8, or else a Western single-byte encoding. Refuses
+//! anything that is not text. Drops sequences that colour a terminal.
 
-/// Text, and its code where that is not UTF-8: `UTF-16LE`, `UTF-16BE`, `Latin-1`, `Windows-1252`.
+/// Text, and its encoding if that is not UTF-8: `UTF-16LE`, `UTF-16BE`, `Latin-1`, `Windows-1252`.
 pub(super) type Text = (String, Option<&'static str>);
 
-/// Bytes to text.
+/// Decodes bytes to text.
 ///
 /// # Errors
-/// Says what it is instead, as in "it is ...".
+/// Names what the bytes are instead, as in "it is ...".
 pub(super) fn decode(bytes: Vec<u8>) -> Result<Text, String> {
     if let Some((big, rest)) = sixteen_bits(&bytes) {
         let text = from_sixteen_bits(rest, big);
@@ -30,12 +30,12 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<Text, String> {
     }
 }
 
-/// Whether bytes that are no UTF-16 are no text either.
+/// True if bytes that are not UTF-16 are not text either.
 pub(super) fn is_binary(bytes: &[u8]) -> bool {
     sixteen_bits(bytes).is_none() && (bytes.contains(&0) || binary_share(bytes.iter().copied()))
 }
 
-/// Whether more bytes are control characters than a terminal's text has.
+/// True if more bytes are control characters than in the output of a terminal.
 fn binary_share(bytes: impl Iterator<Item = u8>) -> bool {
     let (mut all, mut controls) = (0usize, 0usize);
     for byte in bytes {
@@ -46,7 +46,7 @@ fn binary_share(bytes: impl Iterator<Item = u8>) -> bool {
     controls * 50 > all
 }
 
-/// What binary bytes are, by how they begin.
+/// Names the kind of binary data by its first bytes.
 fn what_binary(bytes: &[u8]) -> String {
     const ARCHIVES: [(&[u8], &str); 4] =
         [(b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"7z\xbc\xaf", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4")];
@@ -57,7 +57,7 @@ fn what_binary(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether text is UTF-16 by its mark: its byte order (big first) and what follows the mark.
+/// Byte order (true for big-endian) and the rest of a text that starts with a UTF-16 byte order mark.
 fn sixteen_bits(bytes: &[u8]) -> Option<(bool, &[u8])> {
     match bytes {
         [0xff, 0xfe, rest @ ..] => Some((false, rest)),
@@ -74,7 +74,7 @@ fn from_sixteen_bits(bytes: &[u8], big: bool) -> String {
     char::decode_utf16(bytes.chunks_exact(2).map(unit)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// Windows' code, which is Latin-1 except from 0x80 to 0x9f.
+/// Decodes Windows-1252, which differs from Latin-1 only from 0x80 to 0x9f.
 fn from_windows(byte: u8) -> char {
     const FROM_80: [char; 32] = [
         '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘',
@@ -86,7 +86,7 @@ fn from_windows(byte: u8) -> char {
     }
 }
 
-/// Text without the sequences that colour a terminal or move its cursor (ECMA-48, "CSI").
+/// Removes sequences that colour a terminal or move its cursor (ECMA-48, "CSI").
 fn plain(text: String) -> String {
     if !text.contains("\u{1b}[") {
         return text;
@@ -154,7 +154,7 @@ mod tests {
             let latin: Vec<u8> = text.chars().map(|c| c as u8).collect();
             prop_assert_eq!(of(&[&[0xff, 0xfe], le.as_slice()].concat()).0, text.clone());
             prop_assert_eq!(of(text.as_bytes()).0, text.clone());
-            // What happens to be UTF-8 as well is taken for it.
+            // Skip text that happens to be valid UTF-8 as well.
             if String::from_utf8(latin.clone()).is_err() {
                 prop_assert_eq!(of(&latin).0, text);
             }

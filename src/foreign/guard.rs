@@ -1,13 +1,13 @@
-//! What holds for every number that is imported, whatever reader took it: it stands in the line that it names, whole and
-//! with its sign, it is neither infinite nor has it become nothing, and the end of the text did not cut it. A number that
-//! breaks this is not taken; its line is listed as unread.
+//! Checks every imported number, whatever reader took it: it stands whole and with its sign in the line it names, is
+//! neither infinite nor underflowed to zero, and was not cut off by the end of the text. A number that fails is not
+//! taken; its line is listed as unread.
 //!
-//! Readers take care of it by themselves. This is the net below them: a wrong number is worse than none.
+//! Readers ensure this themselves. This is the safety net: a wrong number is worse than none.
 
 use super::clean::number;
 use super::read::output::{Figure, Line, Output, Row, Unread};
 
-/// Takes numbers out of an output that do not stand in `lines`, which are in order; `ends` says whether the text ends with
+/// Removes numbers from an output that do not stand in `lines`, which are sorted; `ends` is true if the text ends with
 /// a line feed.
 pub(super) fn check(output: &mut Output, lines: &[Line<'_>], ends: bool) {
     const LONGEST: usize = 200;
@@ -39,8 +39,8 @@ pub(super) fn check(output: &mut Output, lines: &[Line<'_>], ends: bool) {
     }
 }
 
-/// Whether the last number of a row is the last word of a text without a line feed, so that digits may be gone; as many
-/// decimals as another number of the row has show that none are.
+/// True if the last number of a row is the last word of a text without a line feed, so that digits may be missing,
+/// unless another number of the row has as many decimals.
 fn ends_with_cut(row: &Row, last: &Line<'_>) -> bool {
     let decimals = |figure: &Figure| figure.text.rsplit_once(['.', ',']).map(|(_, decimals)| decimals.len());
     let Some((figure, others)) = row.figures.split_last() else { return false };
@@ -49,7 +49,7 @@ fn ends_with_cut(row: &Row, last: &Line<'_>) -> bool {
     at_end && !is_whole && figure.text.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// The pieces of the line with this number.
+/// All pieces of the line with this number.
 fn pieces<'a, 'b>(number: u32, lines: &'b [Line<'a>]) -> impl Iterator<Item = &'b Line<'a>> {
     let from = lines.partition_point(|line| line.number < number);
     lines[from..].iter().take_while(move |line| line.number == number)
@@ -63,8 +63,8 @@ fn is_a_number(figure: &Figure) -> bool {
     figure.value.is_finite() && !vanished && !grown && !figure.text.is_empty()
 }
 
-/// Whether a number stands whole in its line. `place` is the line and the place of the last one, behind which the next
-/// mostly stands: without that, a very long line would take time in the square of its length.
+/// True if a number stands whole in its line. `place` is the line and position of the previous number, which this one
+/// usually follows: searching from there keeps very long lines from taking quadratic time.
 fn stands(figure: &Figure, lines: &[Line<'_>], place: &mut (u32, usize)) -> bool {
     let from = if place.0 == figure.line { place.1 } else { 0 };
     let mut places = pieces(figure.line, lines).filter_map(|line| {
@@ -76,13 +76,13 @@ fn stands(figure: &Figure, lines: &[Line<'_>], place: &mut (u32, usize)) -> bool
     true
 }
 
-/// Where a number stands whole at or behind `from`.
+/// Position of a whole number at or after `from`.
 fn find(line: &str, from: usize, text: &str) -> Option<usize> {
     let mut places = line.get(from..)?.match_indices(text).map(|(at, _)| from + at);
     places.find(|at| is_whole(line, *at, text.len()))
 }
 
-/// Whether neither digits, nor a mark with digits, nor a sign go on before or behind.
+/// True if no digit, no mark with digits and no sign is adjacent on either side.
 fn is_whole(line: &str, at: usize, length: usize) -> bool {
     let (before, behind) = (&line[..at], &line[at + length..]);
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());

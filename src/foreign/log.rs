@@ -1,4 +1,4 @@
-//! A pgbench log as a stream: counts and a histogram, in memory that does not grow with it.
+//! Reads a pgbench log as a stream into counts and a histogram, in constant memory.
 
 use super::unpack::fill;
 use crate::foreign::read::pgbench_log::{self, CUT_OFF, End, Optional, Reader};
@@ -7,10 +7,10 @@ use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
 use std::io::{self, Read};
 
-/// A piece of a file.
+/// Read size.
 const PIECE: usize = 256 * 1024;
 
-/// Whether a text whose beginning (or all of it) is `sample` is a log of transactions: most of its lines are.
+/// True if the text that begins with `sample` is a log of transactions: most of its lines are.
 pub(super) fn is_log(sample: &[u8]) -> bool {
     if pgbench_log::kind(without_mark(sample)).is_none() {
         return false;
@@ -18,7 +18,7 @@ pub(super) fn is_log(sample: &[u8]) -> bool {
     let (mut reader, mut transactions) = (Reader::new(), 0u64);
     reader.push(without_mark(sample), |_| transactions += 1);
     let end = reader.finish(|_| transactions += 1);
-    // A sample ends anywhere.
+    // A sample may end in the middle of a line.
     let cut = u64::from(!sample.ends_with(b"\n"));
     transactions > end.lines_unread.saturating_sub(cut)
 }
@@ -27,10 +27,10 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Reads a log: its `sample` and what follows it.
+/// Reads a log: its `sample` and the rest.
 ///
 /// # Errors
-/// Of the reader.
+/// Those of the reader.
 pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLog, ImportedOutput)> {
     let mut tally = Tally::default();
     let mut reader = Reader::new();
@@ -65,8 +65,8 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
     Ok((tally.finish(&end), output))
 }
 
-/// How often each time was, in steps of less than 0.1 %: the eleven leading bits of it are kept. HdrHistogram does the
-/// same with three digits and takes a quarter of the whole time of reading a log for it.
+/// Histogram of times in steps below 0.1 %: keeps the eleven leading bits. HdrHistogram with three digits does the same
+/// but takes a quarter of the total time of reading a log.
 struct Times {
     all: ImportedTimes,
     steps: Vec<u64>,
@@ -80,9 +80,8 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Leading bits that are kept.
     const BITS: u32 = 11;
-    /// Steps between a power of two and the next.
+    /// Steps between successive powers of two.
     const STEPS: usize = 1 << (Times::BITS - 1);
 
     #[inline]
@@ -91,11 +90,11 @@ impl Times {
         self.all.sum_us = self.all.sum_us.saturating_add(us);
         self.all.most_us = self.all.most_us.max(us);
         let shift = (u64::BITS - Times::BITS).saturating_sub(us.leading_zeros());
-        // The bits that are kept of a number with a shift are at least STEPS, so steps of different shifts do not meet.
+        // The kept bits of a shifted number are at least STEPS, so steps of different shifts do not overlap.
         self.steps[shift as usize * Times::STEPS + (us >> shift) as usize] += 1;
     }
 
-    /// With the largest time of each step.
+    /// Uses the largest time of each step.
     fn finish(self) -> ImportedTimes {
         let largest = |step: usize| {
             let shift = (step / Times::STEPS).saturating_sub(1);
@@ -108,7 +107,7 @@ impl Times {
     }
 }
 
-/// What is counted of transactions.
+/// Counts over transactions.
 #[derive(Default)]
 struct Tally {
     log: ImportedLog,
@@ -156,9 +155,10 @@ impl Tally {
     }
 }
 
-/// A log of `--aggregate-interval`, where most lines of a text are its: start, transactions, then sum, sum of squares, least
-/// and most of the latencies; with a rate the same of the lag, with a limit how many were skipped. Since 15 always these and
-/// retried, retries, serialization failures, deadlocks, newer than 18 others: 0 also where the option was not given.
+/// Reads a log of `--aggregate-interval`, if most lines of the text are of one: start, transactions, then sum, sum of
+/// squares, minimum and maximum of the latencies; with a rate the same for the lag, with a limit the number skipped.
+/// Since version 15 always these plus retried, retries, serialization failures, deadlocks, since 18 more: 0 also if the
+/// option was not given.
 pub(super) fn aggregated(text: &str) -> Option<(ImportedLog, ImportedOutput)> {
     const MOST_NAMED: usize = 20;
     let (mut log, mut lag, mut retried) = (ImportedLog::default(), ImportedTimes::default(), (0u64, 0u64));
@@ -201,26 +201,26 @@ pub(super) fn aggregated(text: &str) -> Option<(ImportedLog, ImportedOutput)> {
     (starts.len() as u64 > log.lines_unread.saturating_sub(cut)).then_some((log, output))
 }
 
-/// From the first begin of an interval to the end of the last one, as far as the others show how long one is.
+/// From the start of the first interval to the end of the last, if the others show how long an interval is.
 fn span(starts: &mut [u64]) -> Option<(u64, u64)> {
     starts.sort_unstable();
     let length = starts.windows(2).map(|two| two[1] - two[0]).filter(|length| *length > 0).min().unwrap_or(0);
     Some((*starts.first()?, starts.last()? + length))
 }
 
-/// The numbers of an interval; sums that cannot be of so many latencies are of another table.
+/// The numbers of an interval; a line whose sums do not fit its count belongs to another table.
 fn interval(line: &str) -> Option<Vec<f64>> {
     let is_whole = |word: &str| word.len() < 30 && word.bytes().all(|byte| byte.is_ascii_digit());
     let of = |word: &str| word.parse().ok().filter(|_| is_whole(word));
     let mut n: Vec<f64> = line.split_ascii_whitespace().map(of).collect::<Option<_>>()?;
     if n.len() == 11 {
-        // Until 14 those that were skipped are counted, too.
+        // Up to version 14 the count includes skipped ones.
         n[1] -= n[10];
     }
     if !matches!(n.len(), 6 | 10 | 11 | 15 | 16) || !(1e9..1e10).contains(&n[0]) || n[1] < 0.0 {
         return None;
     }
-    // All were rounded to whole microseconds.
+    // All values were rounded to whole microseconds.
     let (mean, slack) = (n[2] / n[1].max(1.0), n[2] + n[5] + 1.0);
     let squares = n[2] * mean * 0.999_999 - slack..=n[2] * n[5] * 1.000_001 + slack;
     let is_possible = mean <= n[5] + 1.0 && (n[4] <= mean + 1.0 || n[1] == 0.0) && squares.contains(&n[3]);

@@ -1,5 +1,5 @@
-//! `publication.toml`: which files of a folder belong to which case, and what their outputs do not tell. The same form for
-//! the shelf and for a user's folder. Nothing is guessed from names of files or from time stamps.
+//! `publication.toml`: assigns the files of a folder to cases, and adds the facts that the outputs lack. The same
+//! format serves the shelf and a user's folder. Nothing is guessed from file names or time stamps.
 
 use super::{Reading, cases};
 use crate::error::{Error, Result};
@@ -9,33 +9,30 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 
-/// Its name in a folder.
+/// File name in a folder.
 pub const NAME: &str = "publication.toml";
 
-/// One to start from, each key with what it is for.
+/// A template that explains each key.
 pub const EXAMPLE: &str = include_str!("publication.toml");
 
-/// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Keys {
     /// What varied between the cases.
     varied: String,
-    /// How it was measured.
     procedure: String,
-    /// What a reader should know of all of it.
+    /// Caveats that apply to everything.
     caveats: Vec<String>,
-    /// What would be needed to judge it and is not told.
+    /// Facts needed to judge it that are missing.
     unknown: Vec<String>,
     /// Shelf only: a file of typical devices, each of which becomes a case.
     pub(super) devices: Option<String>,
-    /// Author, date, machine.
     origin: Origin,
     /// Facts of every case, by dotted key.
     facts: BTreeMap<String, String>,
     /// The cases in their order.
     case: Vec<Case>,
-    /// Shelf only: what was concluded.
+    /// Shelf only: the published conclusions.
     pub(super) conclusion: Vec<Conclusion>,
 }
 
@@ -44,10 +41,10 @@ pub(super) struct Keys {
 struct Case {
     /// Unique within the file.
     name: Spanned<String>,
-    /// Facts of it alone; they go before those of every case.
+    /// Facts of this case only; they override those of every case.
     #[serde(default)]
     facts: BTreeMap<String, String>,
-    /// Its repetitions, each the files of one run; none where only the design was published.
+    /// Repetitions, each the files of one run; none if only the design was published.
     #[serde(default)]
     trials: Vec<Vec<Spanned<String>>>,
     #[serde(default)]
@@ -58,16 +55,16 @@ struct Case {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Manifest {
     pub(super) keys: Keys,
-    /// For each case its trials, each with the files of it.
+    /// Files of each trial of each case.
     trials: Vec<Vec<Vec<String>>>,
 }
 
 impl Manifest {
-    /// Reads `text`, which messages call `path`; `there` are the names of the files below its folder.
+    /// Parses `text`, which messages call `path`; `there` are the names of the files below its folder.
     ///
     /// # Errors
-    /// [`crate::error::Kind::User`] with path, line and key: it is no TOML, has an unknown key, two cases of one name, a
-    /// file that is not there, or a pattern that no file matches.
+    /// [`crate::error::Kind::User`] with path, line and key: it is not TOML, has an unknown key, two cases with the
+    /// same name, a missing file, or a pattern that matches no file.
     pub fn parse(path: &str, text: &str, there: &[String]) -> Result<Manifest> {
         let wrong = |at: usize, what: String| Error::user(format!("{path}, line {}: {what}", line_of(text, at)));
         let keys: Keys = toml::from_str(text).map_err(|e| {
@@ -105,7 +102,7 @@ impl Manifest {
         Ok(Manifest { keys, trials })
     }
 
-    /// For a user's folder: what only the shelf answers is refused, and so is a manifest without a file.
+    /// Checks a manifest of a user's folder: refuses keys for the shelf only, and a manifest without a file.
     ///
     /// # Errors
     /// [`crate::error::Kind::User`].
@@ -122,12 +119,13 @@ impl Manifest {
         Ok(self)
     }
 
-    /// Every file that it names, each once.
+    /// Every file it names, once.
     pub fn files(&self) -> BTreeSet<&str> {
         self.trials.iter().flatten().flatten().map(String::as_str).collect()
     }
 
-    /// Its cases with what was read of each file; a file without a reading is left out. No tool version and time.
+    /// Its cases with the readings of their files; a file without a reading is left out. Tool version and time are not
+    /// set.
     pub fn record(&self, read: &BTreeMap<String, Reading>) -> ImportRecord {
         let case = |(case, trials): (&Case, &Vec<Vec<String>>)| {
             let mut facts = self.keys.facts.clone();
@@ -150,13 +148,13 @@ impl Manifest {
     }
 }
 
-/// The line, from 1, in which a byte stands.
+/// Line number, from 1, of a byte.
 pub(super) fn line_of(text: &str, byte: usize) -> u32 {
     let before = text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count();
     u32::try_from(before + 1).unwrap_or(u32::MAX)
 }
 
-/// Whether a name is what a pattern says; `*` stands for any characters but a slash.
+/// True if a name matches a pattern; `*` matches any characters except a slash.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((before, behind)) = pattern.split_once('*') else { return pattern == name };
     let Some(rest) = name.strip_prefix(before) else { return false };
@@ -164,7 +162,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     (0..=folder).filter(|at| rest.is_char_boundary(*at)).any(|at| matches(behind, &rest[at..]))
 }
 
-/// What to do about a name that is not there.
+/// Hint for a missing name.
 fn instead(name: &str, there: &[String]) -> String {
     match super::nearest(name, there.iter().map(String::as_str)) {
         Some(nearest) => format!("did you mean {nearest}?"),

@@ -1,17 +1,17 @@
-//! What other people measured: a file of tools' output to records. Unpacks it, tells its code and its kind by the content,
-//! hands its lines to the readers of `parse`, and keeps every number with the line it came from.
+//! Imports other people's measurements: files of tools' output become records. Unpacks a file, detects its encoding and
+//! kind by its content, passes its lines to the readers, and keeps every number with its line.
 //!
-//! Absent on purpose: opening files, what the numbers mean, where they are stored.
+//! Absent on purpose: opening files, interpreting the numbers, storing them.
 //!
 //! # Add a reader, or a publication
 //!
-//! A reader is `read/<tool>.rs` with `read`, its line in `KINDS`, fixtures. It goes line by line: a
-//! line is read as a whole or listed as not read, never mended; the property tests of `tests` try it on cut, folded and
-//! spliced texts. What nothing compares and no rule uses is not read (list and limit in `tests/house/sizes.rs`). Nobody
-//! below `cli` uses this room.
+//! A reader is `read/<tool>.rs` with `read`, its line in `KINDS`, fixtures. It works line by line: a line is read as a
+//! whole or listed as not read, never repaired; the property tests of `tests` try it on cut, folded and spliced texts.
+//! Figures that nothing compares and no rule uses are not read (list and limit in `tests/house/sizes.rs`). Nobody below
+//! `cli` uses this room.
 //!
 //! A publication is a folder in `shelf/` with the raw output as published and a `publication.toml` (`manifest`): where
-//! it comes from, what varied, which file belongs to which case, what is not told, each conclusion as a claim that
+//! it comes from, what varied, which file belongs to which case, what is missing, each conclusion as a claim that
 //! figures can answer. `build.rs` embeds it. Its numbers go into `COUNTS` of `shelf::tests`, what its figures answer
 //! into `tests/shelf.rs`. A rule on figures belongs into `analyse::shelf`; it sees any import.
 
@@ -37,38 +37,36 @@ use crate::record::imported::{ImportedFile, ImportedLog};
 use std::io::Read;
 use unpack::{Packing, Tap, fill};
 
-/// What one file holds.
+/// Content of one file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// The file.
     pub file: ImportedFile,
-    /// What was found in it, in the order of its lines; each says `file: 0`. A log of transactions is one without rows.
+    /// Outputs in line order; each has `file: 0`. A log of transactions is an output without rows.
     pub outputs: Vec<Output>,
-    /// A pgbench log.
     pub log: Option<ImportedLog>,
 }
 
-/// Largest text that is no log of transactions, unpacked, bytes.
+/// Largest unpacked text other than a log of transactions, bytes.
 pub const MOST_TEXT: usize = 64 << 20;
-/// Longest line of text that is neither a log nor JSON, bytes. A page that joins all lines of an output makes some ten
-/// thousand; readers need not be quick with more.
+/// Longest line other than in a log or JSON, bytes. A page that joins all lines of an output makes some ten thousand;
+/// readers need not be fast beyond that.
 const LONGEST_LINE: usize = 256 * 1024;
-/// How much is looked at before it is decided whether a file is a log of transactions.
+/// Bytes examined to decide if a file is a log of transactions.
 const SAMPLE: usize = 256 * 1024;
 
-/// Reads one file. A log of transactions takes constant memory; other text at most some times [`MOST_TEXT`].
+/// Reads one file. A log of transactions takes constant memory; other text at most a few times [`MOST_TEXT`].
 ///
 /// # Errors
-/// [`crate::error::Kind::User`], naming the file: it cannot be read or unpacked, is empty, is no text, is larger than
-/// [`MOST_TEXT`], or is the output of no tool that is known.
+/// [`crate::error::Kind::User`], naming the file: it cannot be read or unpacked, is empty, is not text, is larger than
+/// [`MOST_TEXT`], or is not the output of a known tool.
 pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     let mut reading = read_as(if name == "-" { "standard input" } else { name }, reader)?;
     reading.file.name = name.to_owned();
     Ok(reading)
 }
 
-/// The tool whose output a file begins with; `None` for what is no output of one that is known, or cannot be read. Takes
-/// constant memory and no more than the beginning.
+/// The tool whose output a file begins with; `None` if no known tool's, or if it cannot be read. Takes constant memory
+/// and reads only the beginning.
 pub fn recognised(reader: &mut dyn Read) -> Option<String> {
     let head = fill(reader, unpack::MAGIC_BYTES).ok()?;
     let mut plain = unpacked(Packing::of(&head), head.as_slice().chain(reader));
@@ -83,10 +81,10 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
     read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.clone())
 }
 
-/// The name most like the wanted one, where one is like it: it holds that, or nearly is that.
+/// The name most similar to the wanted one, if any: it contains it, or nearly equals it.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR: f64 = 0.6;
-    // Shorter parts are in too many names.
+    // Shorter parts occur in too many names.
     const SHORTEST_PART: usize = 3;
     let likeness = |name: &str| {
         let part = if name.contains(wanted) && wanted.len() >= SHORTEST_PART { NEAR } else { 0.0 };
@@ -96,7 +94,7 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
-/// A hint that names the name most like the wanted one, where one is like it, before what else is to be said.
+/// A hint with the most similar name, if any, followed by `else_`.
 pub fn hint_at_nearest(wanted: &str, names: &[String], else_: &str) -> String {
     let Some(name) = nearest(wanted, names.iter().map(String::as_str)) else { return else_.to_owned() };
     let first = else_.chars().next().unwrap_or_default();
@@ -132,7 +130,7 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
         }
     }
     drop(plain);
-    // What stands behind the end of what was packed belongs to the file too.
+    // Bytes after the end of the packed data belong to the file too.
     std::io::copy(&mut tap, &mut std::io::sink()).or_user(|| format!("read {name}"))?;
     reading.file.packed = packing.map(|packing| packing.name().to_owned());
     reading.file.bytes = tap.bytes;
@@ -147,7 +145,7 @@ fn unpacked<'a>(packing: Option<Packing>, whole: impl Read + 'a) -> Box<dyn Read
     }
 }
 
-/// Whether a text that is short enough to be seen whole holds another tool's output beside a log's lines.
+/// True if a text short enough to be sampled whole contains another tool's output beside a log's lines.
 fn also_holds_others(sample: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(sample) else { return false };
     let lines = web::lines(text);
@@ -157,7 +155,7 @@ fn also_holds_others(sample: &[u8]) -> bool {
     }
 }
 
-/// The rest of a text that is no log, decoded. The outer error is the reader's.
+/// Reads and decodes the rest of a text that is not a log. The outer error is the reader's.
 fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Result<Result<decode::Text>> {
     if sample.iter().all(u8::is_ascii_whitespace) && sample.len() < SAMPLE {
         return Ok(Err(Error::user(format!("{name} is empty"))));
@@ -165,7 +163,7 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
     let refused = |what: String| {
         Error::user(format!("{name} is not text: it is {what}")).hint("import what a tool printed, as text")
     };
-    // The first bytes tell what it is, so it need not be read to its end.
+    // The first bytes are enough to recognise it, so it need not be read to its end.
     if decode::is_binary(&sample) {
         return Ok(decode::decode(sample).map_err(refused));
     }
@@ -183,7 +181,7 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
     Ok(decode::decode(bytes).map_err(refused))
 }
 
-/// Takes the outputs of all tools out of a text.
+/// Extracts the outputs of all tools from a text.
 fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     let lines = web::lines(text);
     let too_long = |line: &&Line<'_>| line.text.len() > LONGEST_LINE && !line.text.starts_with(['{', '[']);
@@ -207,7 +205,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     Ok(())
 }
 
-/// That a tool is known and what it printed here is not read.
+/// Error for a form of a known tool's output that is not read.
 fn of_no_form(name: &str, output: &Output) -> Error {
     let wanted = output.unread.first().map(|it| format!("; expected {}", it.wanted)).unwrap_or_default();
     Error::user(format!(
@@ -216,7 +214,7 @@ fn of_no_form(name: &str, output: &Output) -> Error {
     ))
 }
 
-/// That nobody knows what printed this.
+/// Error for the output of an unknown tool.
 fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     const MOST_SHOWN: usize = 100;
     let first = lines.iter().find(|line| !line.text.is_empty());
@@ -233,8 +231,8 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
         .hint(format!("tables are read with their headings (`-H` only of zfs get); known tools: {}", known.join("; ")))
 }
 
-/// Runs of lines outside of `ranges`, which are sorted by their begin, that look like figures: numbers make up a third of
-/// their words. Commands, dates and prose do not.
+/// Runs of lines outside `ranges`, which are sorted by start, that look like figures: at least a third of their words
+/// are numbers. Skips commands, dates and prose.
 fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     let (mut next, mut covered) = (0, 0);

@@ -1,8 +1,8 @@
-//! The shelf: published measurements that the program carries in itself, a folder each under `shelf/`. Their raw output
-//! is read by the same code as a user's files, anew each time.
+//! The shelf: published measurements embedded in the program, one folder each under `shelf/`. Their raw output is read
+//! by the same code as a user's files, each time anew.
 //!
-//! Adding a publication is adding a folder: the raw files, and a `publication.toml` as [`super::manifest`] has it. `build.rs`
-//! makes the index.
+//! To add a publication, add a folder: the raw files, and a `publication.toml` as described in [`super::manifest`].
+//! `build.rs` creates the index.
 
 mod devices;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Every file of the shelf: folder, name, bytes; sorted.
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/shelf.rs"));
 
-/// The names of the publications, sorted.
+/// Names of the publications, sorted.
 pub fn names() -> Vec<&'static str> {
     FILES.iter().filter(|(_, file, _)| *file == manifest::NAME).map(|(folder, ..)| *folder).collect()
 }
@@ -25,7 +25,7 @@ pub fn names() -> Vec<&'static str> {
 /// A publication with all its figures.
 ///
 /// # Errors
-/// [`crate::error::Kind::User`] when there is none of that name, with the nearest one.
+/// [`crate::error::Kind::User`] if there is none with this name, suggesting the most similar one.
 pub fn open(name: &str) -> Result<Publication> {
     let Some(folder) = names().into_iter().find(|known| *known == name) else { return Err(unknown(name)) };
     publication(folder).map_err(|error| error.while_doing(format!("read {folder} of the shelf")))
@@ -34,7 +34,7 @@ pub fn open(name: &str) -> Result<Publication> {
 /// Every publication, in the order of [`names`].
 ///
 /// # Errors
-/// None that a user could cause: the tests read all.
+/// None that a user could cause: the tests read all of them.
 pub fn all() -> Result<Vec<Publication>> {
     names().into_iter().map(open).collect()
 }

@@ -20,7 +20,7 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // Plans, tables of statistics, logs of servers, tasks of Slurm and what volumes are read back from: no output that is imported.
+            // Plans, statistics tables, server logs, Slurm tasks and read-backs of volumes: not importable outputs.
             const OTHERS: [&str; 10] = [
                 "refused",
                 "plans",
@@ -217,7 +217,7 @@ fn a_file_is_recognised_by_its_beginning_however_long_and_packed_it_is() {
     }
 }
 
-/// Texts of every kind, and pieces from which texts that look like them are made.
+/// Sample texts of every kind, and pieces for making similar ones.
 fn texts() -> Vec<String> {
     let on_shelf = Path::new(env!("CARGO_MANIFEST_DIR")).join("shelf");
     let folders = std::fs::read_dir(on_shelf).unwrap().map(|entry| entry.unwrap().path());
@@ -226,7 +226,7 @@ fn texts() -> Vec<String> {
     all.map(|path| std::fs::read_to_string(path).unwrap().chars().take(8000).collect()).collect()
 }
 
-/// Fails where a number does not stand whole in the line that it names.
+/// Asserts that every number stands whole in the line that it names.
 fn every_number_stands_in_its_line(text: &str) {
     let Ok(reading) = read("x", &mut text.as_bytes()) else { return };
     let lines: Vec<&str> = text.split('\n').collect();

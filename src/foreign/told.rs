@@ -1,9 +1,9 @@
-//! What lines tell that no reader takes: `uname -a`, a date, the version in the path of a PostgreSQL.
+//! Facts in lines that no reader takes: `uname -a`, a date, the version in the path of a PostgreSQL.
 
 use super::read::output::Line;
 use super::read::table::is_time;
 
-/// Facts in the lines of a text, each key once; of two versions in paths neither.
+/// Facts in the lines of a text, each key once; if paths contain two versions, neither.
 pub(super) fn facts(lines: &[Line<'_>]) -> Vec<(String, String)> {
     let mut versions: Vec<&str> = lines.iter().filter_map(|line| version_in_path(line.text)).collect();
     versions.sort_unstable();
@@ -18,7 +18,7 @@ pub(super) fn facts(lines: &[Line<'_>]) -> Vec<(String, String)> {
     told.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
-/// Whether a line is a date, a command, or tells the system: its numbers are no figures.
+/// True if a line is a date, a command, or describes the system: its numbers are not figures.
 pub(super) fn is_no_figure(text: &str) -> bool {
     let is_option = |word: &str| {
         let letters = word.trim_start_matches('-');
@@ -30,14 +30,14 @@ pub(super) fn is_no_figure(text: &str) -> bool {
         || text.split_whitespace().skip(1).any(is_option)
 }
 
-/// Whether a line is a time stamp that has a date, or seconds since 1970.
+/// True for a time stamp with a date, or seconds since 1970.
 pub(super) fn is_date(text: &str) -> bool {
     let is_year = |digits: &str| digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"));
     let dated = text.split(|c: char| !c.is_ascii_digit()).any(|digits| is_year(digits) || digits.len() == 10);
     is_time(text) && (dated || text.matches('/').count() == 2)
 }
 
-/// System and kernel of a line of `uname -a`.
+/// System and kernel from a line of `uname -a`.
 fn system(text: &str) -> Option<String> {
     const SYSTEMS: [&str; 6] = ["Linux", "FreeBSD", "OpenBSD", "NetBSD", "SunOS", "Darwin"];
     const MACHINES: [&str; 6] = ["x86_64", "amd64", "aarch64", "arm64", "i686", "i386"];
@@ -64,7 +64,7 @@ fn version_in_path(text: &str) -> Option<&str> {
     })
 }
 
-/// Whether a text is a version of PostgreSQL: `9.6`, `9.4.1`, `15`.
+/// True for a version of PostgreSQL: `9.6`, `9.4.1`, `15`.
 fn is_version(text: &str) -> bool {
     let parts: Option<Vec<u32>> = text.split('.').map(|part| part.parse().ok()).collect();
     parts.is_some_and(|parts| parts.len() <= 3 && (10..=30).contains(&parts[0]) || parts.len() > 1 && parts[0] < 10)

@@ -1,26 +1,23 @@
-//! Files as they were given: their digest, and what they are packed with, undone. Told by the first bytes, never by the
-//! name. Sources: RFC 1952 (gzip), the .xz file format 1.2, RFC 8878 (Zstandard).
+//! Digests files as given, and unpacks them. The format is recognised by the first bytes, never by the name. Sources:
+//! RFC 1952 (gzip), the .xz file format 1.2, RFC 8878 (Zstandard).
 
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes that tell the packing.
+/// Bytes needed to recognise a compression format.
 pub(super) const MAGIC_BYTES: usize = 6;
 
-/// How a file is packed.
+/// Compression format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// gzip.
     Gzip,
-    /// xz.
     Xz,
-    /// Zstandard.
     Zstd,
 }
 
 impl Packing {
-    /// What the first bytes tell; none for plain files.
+    /// The format indicated by the first bytes; `None` for plain files.
     pub(super) fn of(head: &[u8]) -> Option<Packing> {
         let begins = |magic: &[u8]| head.starts_with(magic);
         match head {
@@ -31,7 +28,6 @@ impl Packing {
         }
     }
 
-    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Packing::Gzip => "gzip",
@@ -40,7 +36,7 @@ impl Packing {
         }
     }
 
-    /// What is inside, as it is needed. Several files packed one behind the other are one.
+    /// Decompresses while reading. Concatenated members are read as one.
     pub(super) fn unpack<'a>(self, packed: impl Read + 'a) -> Box<dyn Read + 'a> {
         match self {
             Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
@@ -50,17 +46,17 @@ impl Packing {
     }
 }
 
-/// A frame without content. The library limits the memory of a frame (to 100 MiB) for each but a decoder's first, so this
-/// is the first.
+/// A frame without content. The library limits the memory of a frame (to 100 MiB) for all but a decoder's first one, so
+/// this is the first.
 const EMPTY_FRAME: [u8; 9] = *b"\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00";
 
-/// The frames of a zstd file, one after the other.
+/// Successive frames of a zstd file.
 enum Frames<R: Read> {
-    /// Inside of one.
+    /// Inside a frame.
     Frame(Box<StreamingDecoder<BufReader<R>, FrameDecoder>>),
-    /// Between two, or behind the last.
+    /// Between two frames, or after the last.
     Packed(BufReader<R>),
-    /// A frame that cannot be unpacked, or an error.
+    /// A frame that cannot be decompressed, or a read error.
     Broken,
 }
 
@@ -92,7 +88,7 @@ impl<R: Read> Read for Frames<R> {
     }
 }
 
-/// Counts and digests what goes through it.
+/// Counts and digests the bytes that pass through it.
 pub(super) struct Tap<R> {
     inner: R,
     digest: Sha256,
@@ -101,12 +97,11 @@ pub(super) struct Tap<R> {
 }
 
 impl<R: Read> Tap<R> {
-    /// A tap before `inner`.
     pub(super) fn new(inner: R) -> Tap<R> {
         Tap { inner, digest: Sha256::new(), bytes: 0 }
     }
 
-    /// SHA-256 of all that went through, hex.
+    /// SHA-256 of all bytes so far, hex.
     pub(super) fn sha256(self) -> String {
         self.digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -124,7 +119,7 @@ impl<R: Read> Read for Tap<R> {
 /// Reads until there are `wanted` bytes or no more.
 ///
 /// # Errors
-/// Of the reader.
+/// Those of the reader.
 pub(super) fn fill(reader: &mut dyn Read, wanted: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(wanted as u64).read_to_end(&mut bytes)?;
@@ -138,7 +133,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, proptest};
     use std::io::Write;
 
-    /// `fsync 5` and a line end, by xz 5.4 and zstd 1.5 (with a check sum).
+    /// `fsync 5` and a line end, by xz 5.4 and zstd 1.5 (with a checksum).
     const XZ: &str = "/Td6WFoAAATm1rRGAgAhARYAAAB0L+WjAQAHZnN5bmMgNQoAoAMs6snnKuUAASAIuxnZux+2830BAAAAAARZWg==";
     const ZSTD: &str = "KLUv/QRYQQAAZnN5bmMgNQr77CyF";
 

@@ -1,4 +1,4 @@
-//! Which accelerator QEMU has here. That `/dev/kvm` is there proves nothing: it is tried by booting.
+//! Finds QEMU's accelerator on this machine. The existence of `/dev/kvm` proves nothing: it is tried by booting.
 
 use super::cache::Cache;
 use super::death;
@@ -14,13 +14,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// What was found, and on which machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
     pub accelerator: Accelerator,
-    /// Why it is not KVM.
+    /// Reason why it is not KVM.
     pub why: Option<String>,
-    /// Version of QEMU and release of the kernel: another pair is probed again.
+    /// QEMU version and kernel release: a different pair is probed again.
     qemu: String,
     kernel: String,
 }
@@ -28,17 +27,17 @@ pub struct Probed {
 /// Printed by the probe's first program.
 const WORKS: &str = "accelerator works";
 
-/// What was found here before.
+/// Result of an earlier probe on this machine.
 pub fn known(host: &Host, cache: &Cache) -> Option<Probed> {
     let stored: Probed = serde_json::from_slice(&files::read(&cache.accelerator()).ok()?).ok()?;
     let (qemu, kernel) = machine(host).ok()?;
     (stored.qemu == qemu && stored.kernel == kernel).then_some(stored)
 }
 
-/// The accelerator of this machine: as found before, else by booting.
+/// The accelerator of this machine: from an earlier probe, else by booting.
 ///
 /// # Errors
-/// When none works.
+/// If none works.
 pub fn of(host: &Host, cache: &Cache, image: &Image, interrupt: &Interrupt) -> Result<Accelerator> {
     if let Some(probed) = known(host, cache) {
         return Ok(probed.accelerator);
@@ -103,7 +102,7 @@ fn boots(
         sleep(Duration::from_millis(50));
     };
     if status.is_none() {
-        // It may have ended meanwhile.
+        // It may have ended in the meantime.
         drop(child.kill());
         drop(child.wait());
     }

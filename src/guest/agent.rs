@@ -1,6 +1,6 @@
 //! The guest's side: runs one command at a time for the host, with its streams, its limit and its signals.
 //!
-//! The commands are the host's, so nothing is refused. When the host is gone the agent ends, and with it the guest.
+//! The commands come from the host, so nothing is refused. When the host is gone the agent ends, and the guest with it.
 
 use super::wire::{ALIVE_EVERY, Ended, Frame, Hello, Order, PORT};
 use crate::error::{Context, Error, Result};
@@ -16,18 +16,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often is looked whether the command has ended: often in its first second, then seldom, because each look takes
-/// CPU time from what is measured.
+/// Polling interval for the end of a command: short in its first second, then longer, because each check takes CPU time
+/// from the measurement.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const THEN_EVERY: Duration = Duration::from_millis(50);
-/// How long output is awaited that a left-over child of the command may still hold open.
+/// How long to wait for output that a left-over child of the command may still hold open.
 const DRAIN: Duration = Duration::from_secs(1);
 /// How long a command may hang in the kernel after it was killed.
 const DEATH: Duration = Duration::from_secs(10);
 
 const KILL: i32 = rustix::process::Signal::KILL.as_raw();
 
-/// The way to the host.
+/// Connection to the host.
 #[derive(Clone)]
 struct Line(Arc<Mutex<File>>);
 
@@ -40,7 +40,7 @@ impl Line {
 /// Serves the host until it is gone or asks to power off.
 ///
 /// # Errors
-/// When there is no port to a host, or it breaks.
+/// If there is no port to a host, or it breaks.
 pub fn serve(host: &Host) -> Result<()> {
     let path = host.path(format!("/dev/virtio-ports/{PORT}"));
     let missing = || Error::host("there is no port to a host").hint("this command is for inside of a guest");
@@ -84,7 +84,7 @@ pub fn serve(host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// The command that runs, or ran last.
+/// The current or last command.
 struct Running {
     leader: u32,
     input: Option<Sender<Vec<u8>>>,
@@ -132,7 +132,7 @@ impl Running {
 
 fn feed(mut pipe: ChildStdin, fed: &Receiver<Vec<u8>>, line: &Line) {
     for bytes in fed {
-        // What a command does not read is dropped, as a shell's pipe would.
+        // Input that a command does not read is dropped, as by a shell's pipe.
         drop(pipe.write_all(&bytes));
         if line.send(&Frame::Took(u32::try_from(bytes.len()).unwrap_or(u32::MAX))).is_err() {
             return;
@@ -153,7 +153,7 @@ struct Watch {
     child: Child,
     begun: Instant,
     limit: Option<Duration>,
-    /// Streams that are not at their end.
+    /// Streams that have not reached their end.
     open: Arc<AtomicUsize>,
     over: Arc<AtomicBool>,
 }
@@ -183,7 +183,7 @@ impl Watch {
             sleep(LOOK_EVERY);
         }
         self.over.store(true, Ordering::SeqCst);
-        // Where the host is gone there is nobody to tell.
+        // If the host is gone there is nobody to tell.
         drop(line.send(&Frame::Ended(ended)));
     }
 }

@@ -25,8 +25,8 @@ pub(super) struct Bootstrap<'a> {
 }
 
 impl Bootstrap<'_> {
-    /// Installs `packages`, then runs `hooks`; what mmdebstrap says goes to `told`, line by line. The hooks get the root
-    /// as `$1`, and may write to `work`.
+    /// Installs `packages`, then runs `hooks`; what mmdebstrap says goes to `told`, line by line. The hooks get the
+    /// root as `$1`, and may write to `work`.
     pub(super) fn run(
         &self,
         variant: &str,
@@ -130,8 +130,8 @@ impl Bootstrap<'_> {
     }
 }
 
-/// mmdebstrap. As root in a namespace of processes: all that it starts goes with it, also when we or it are killed. None of
-/// mounts: a copy of the table would keep filesystems alive that others unmount meanwhile.
+/// mmdebstrap. As root in a namespace of processes: all that it starts goes with it, also when we or it are killed.
+/// None of mounts: a copy of the table would keep filesystems alive that others unmount meanwhile.
 fn outermost() -> Command {
     if users::is_root() {
         let own = ["--pid", "--fork", "--kill-child", "mmdebstrap", "--mode=root"];

@@ -30,7 +30,7 @@ pub enum Progress<'a> {
 /// The guest of a suite, where this version of the program has built it.
 ///
 /// # Errors
-/// When its files cannot be read.
+/// If its files cannot be read.
 pub fn find(cache: &Cache, suite: &Suite) -> Result<Option<Image>> {
     let steps = Steps::of(suite, &cache.suite(suite));
     if !steps.all().iter().all(|step| step.is_done()) {
@@ -54,7 +54,7 @@ pub fn find(cache: &Cache, suite: &Suite) -> Result<Option<Image>> {
 /// The guest of a suite.
 ///
 /// # Errors
-/// When it is not built.
+/// If it is not built.
 pub fn require(cache: &Cache, suite: &Suite) -> Result<Image> {
     find(cache, suite)?.ok_or_else(|| {
         Error::host(format!("the guest {suite} is not built"))
@@ -65,7 +65,7 @@ pub fn require(cache: &Cache, suite: &Suite) -> Result<Image> {
 /// Builds what is missing of a guest, and finds out which accelerator works.
 ///
 /// # Errors
-/// When a program is missing, the mirror does not have it, the disk is full, or somebody interrupts.
+/// If a program is missing, the mirror does not have it, the disk is full, or somebody interrupts.
 pub fn build(
     host: &Host,
     cache: &Cache,

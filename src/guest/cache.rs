@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 pub struct Cache(PathBuf);
 
 impl Cache {
-    /// Below `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `$XDG_CACHE_HOME/pgstrata` or `~/.cache/pgstrata` for
-    /// others.
+    /// Below `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `$XDG_CACHE_HOME/pgstrata` or `~/.cache/pgstrata`
+    /// for others.
     ///
     /// # Errors
-    /// When none of these is known.
+    /// If none of these is known.
     pub fn of_user() -> Result<Cache> {
         let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = || variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
@@ -97,7 +97,7 @@ impl Cache {
     /// Removes everything of a suite; gives the bytes that were freed.
     ///
     /// # Errors
-    /// When a build of it goes on, or a file cannot be removed.
+    /// If a build of it goes on, or a file cannot be removed.
     pub fn remove(&self, suite: &Suite) -> Result<u64> {
         let folder = self.suite(suite);
         if !paths::exists(&folder) {

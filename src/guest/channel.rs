@@ -12,26 +12,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A guest that says nothing for so long hangs: it gives a sign of life every 2 s.
+/// A guest silent for this long hangs: it sends a keep-alive every 2 s.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long the guest may take over a command's limit.
+/// How far the guest may exceed a command's limit.
 const GRACE: Duration = Duration::from_secs(30);
 /// How long a command may take to end after it was interrupted.
 const INTERRUPTED: Duration = Duration::from_secs(120);
-/// How long is waited before interrupts are looked for.
+/// Polling interval for interrupts.
 const TURN: Duration = Duration::from_millis(50);
 
 const INT: i32 = rustix::process::Signal::INT.as_raw();
 const KILL: i32 = rustix::process::Signal::KILL.as_raw();
 
-/// A stream of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     Output,
     Errors,
 }
 
-/// Why a guest is of no use any more.
+/// Why a guest cannot be used any more.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// The port is closed: QEMU has ended.
@@ -41,7 +40,7 @@ pub(super) enum Broken {
     Refused(Error),
 }
 
-/// What goes to the command's standard input.
+/// Source of the command's standard input.
 pub type Input = Box<dyn Read + Send>;
 
 #[derive(Debug)]
@@ -69,7 +68,7 @@ impl Channel {
         Ok(Channel { stream: Arc::new(Mutex::new(stream)), frames })
     }
 
-    /// The agent's first word; `None` when it did not come within the time.
+    /// The agent's first word; `None` if it did not come within the time.
     pub(super) fn hello(&self, within: Duration) -> Result<Option<Hello>, Broken> {
         match self.frames.recv_timeout(within) {
             Ok(Frame::Hello(hello)) => Ok(Some(hello)),
@@ -83,7 +82,7 @@ impl Channel {
         drop(send(&self.stream, &Frame::PowerOff));
     }
 
-    /// Runs a command to its end, its output handed on as it comes; `None` when `left`, which is asked many
+    /// Runs a command to its end, its output handed on as it comes; `None` if `left`, which is asked many
     /// times a second, said that it is to be left.
     pub(super) fn run(
         &self,
@@ -112,7 +111,7 @@ impl Channel {
         let limit = order.limit_ms.map(|limit| Duration::from_millis(limit) + GRACE);
         let mut heard = now();
         let mut interrupted: Option<Instant> = None;
-        // Where nobody reads the output any more, the command goes on to its end without.
+        // If nobody reads the output any more, the command still runs to its end.
         let mut unread = None;
         loop {
             match self.frames.recv_timeout(TURN) {

@@ -35,7 +35,8 @@ impl Archive {
         self.entries += 1;
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let name_size = u32::try_from(name.len() + 1).unwrap_or(u32::MAX);
-        // Inode, mode, uid, gid, links, time, size, major and minor of the filesystem and of the device, name, checksum.
+        // Inode, mode, uid, gid, links, time, size, major and minor of the filesystem and of the device, name,
+        // checksum.
         let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name_size, 0];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {

@@ -1,7 +1,8 @@
-//! The disks of a plan's stacks in its guests: a file of the host without a name behind each, open for as long as the run goes on.
+//! The disks of a plan's stacks in its guests: a file of the host without a name behind each, open for as long as the
+//! run goes on.
 //!
-//! QEMU gets the open file, so that nothing is left of it however the run ends. One set of them serves boot after boot: what a
-//! guest that was killed had written is there in the next one.
+//! QEMU gets the open file, so that nothing is left of it however the run ends. One set of them serves boot after boot:
+//! what a guest that was killed had written is there in the next one.
 
 use super::cache::Cache;
 use crate::error::{Context, Error, Result};
@@ -22,10 +23,10 @@ const MOST: usize = 16;
 #[repr(align(4096))]
 struct Block([u8; 4096]);
 
-/// Writes the first block of a disk's sparse file. QEMU finds out how direct I/O must be aligned by reading it; from a hole every read
-/// succeeds, and QEMU then pads each write that is not aligned to 4 KiB (raw_probe_alignment, block/file-posix.c). With padding, a request of
-/// virtio-blk that was merged from 1024 pieces has more than writev(2) takes, and fails (qemu_iovec_init_extended, before 8.1): the guest
-/// sees EIO.
+/// Writes the first block of a disk's sparse file. QEMU finds out how direct I/O must be aligned by reading it; from a
+/// hole every read succeeds, and QEMU then pads each write that is not aligned to 4 KiB (raw_probe_alignment,
+/// block/file-posix.c). With padding, a request of virtio-blk that was merged from 1024 pieces has more than writev(2)
+/// takes, and fails (qemu_iovec_init_extended, before 8.1): the guest sees EIO.
 pub(super) fn write_first_block(file: &File) -> io::Result<()> {
     files::write_all_at(file, &Block([0; 4096]).0, 0)?;
     file.sync_data()
@@ -39,7 +40,7 @@ impl PlanDisks {
     /// Makes their files, sparse, on the filesystem of the cache.
     ///
     /// # Errors
-    /// When they are too many, their sizes exceed the free space, or the filesystem has no direct I/O.
+    /// If they are too many, their sizes exceed the free space, or the filesystem has no direct I/O.
     pub fn make(cache: &Cache, disks: Vec<GuestDisk>) -> Result<PlanDisks> {
         if disks.is_empty() {
             return Ok(PlanDisks::default());
@@ -73,10 +74,11 @@ impl PlanDisks {
         disks.into_iter().map(file).collect::<Result<_>>().map(PlanDisks)
     }
 
-    /// Writes the first block of each disk where it holds nothing: since the boot before, a stack may have discarded it.
+    /// Writes the first block of each disk where it holds nothing: since the boot before, a stack may have discarded
+    /// it.
     ///
     /// # Errors
-    /// When a file cannot be read or written.
+    /// If a file cannot be read or written.
     pub fn write_first_blocks(&self) -> Result<()> {
         for (disk, file) in &self.0 {
             let mut block = Block([0; 4096]);
@@ -90,7 +92,7 @@ impl PlanDisks {
     /// What the filesystem below may yet have to give them.
     ///
     /// # Errors
-    /// When a file cannot be looked at.
+    /// If a file cannot be looked at.
     pub fn unallocated(&self) -> Result<Bytes> {
         self.0.iter().try_fold(Bytes(0), |sum, (disk, file)| {
             let allocated = paths::look_at_open(file, Path::new(&disk.serial))?.allocated_bytes;

@@ -11,7 +11,7 @@ const ELF: &[u8] = b"\x7fELF";
 /// packed one, which unpacks itself inside.
 ///
 /// # Errors
-/// When none is found in it.
+/// If none is found in it.
 pub(super) fn unpacked(vmlinuz: &[u8]) -> Result<Vec<u8>> {
     let starts = |magic: &'static [u8]| (0..vmlinuz.len()).filter(move |at| vmlinuz[*at..].starts_with(magic));
     let xz = starts(XZ).find_map(|at| whole(lzma_rust2::XzReader::new(&vmlinuz[at..], false)));
@@ -29,7 +29,7 @@ fn whole(mut reader: impl Read) -> Option<Vec<u8>> {
 /// A module, whatever it is packed with.
 ///
 /// # Errors
-/// When it cannot be unpacked.
+/// If it cannot be unpacked.
 pub(super) fn module(path: &str, bytes: Vec<u8>) -> Result<Vec<u8>> {
     let unpacked = match path.rsplit('.').next() {
         Some("xz") => whole(lzma_rust2::XzReader::new(bytes.as_slice(), true)),

@@ -17,7 +17,7 @@ impl Mirror {
     /// The named one, else the machine's own.
     ///
     /// # Errors
-    /// When the machine has none of Debian.
+    /// If the machine has none of Debian.
     pub(crate) fn of(host: &Host, named: Option<&str>) -> Result<Mirror> {
         if let Some(main) = named {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+".contains(c);

@@ -1,8 +1,9 @@
 //! The guest: a throw-away virtual machine for kernels and filesystems that the host lacks.
 //!
 //! [`build`] makes kernel, modules and root image of a Debian suite out of the packages of the machine's own mirror, in
-//! the user's cache. [`vm`] boots them with QEMU, without a network, and [`channel`] talks to [`agent`], the same program
-//! inside. What a guest writes is gone with it, but for folders that it shares. Absent on purpose: what runs in the guest.
+//! the user's cache. [`vm`] boots them with QEMU, without a network, and [`channel`] talks to [`agent`], the same
+//! program inside. What a guest writes is gone with it, but for folders that it shares. Absent on purpose: what runs in
+//! the guest.
 
 pub mod accelerator;
 pub mod agent;

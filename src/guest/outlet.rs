@@ -1,5 +1,6 @@
-//! The folder through which a run in a guest comes out: its run folder grows there, trial by trial, below the host's folder of
-//! results. QEMU writes it as its own user; at the end the run folder is copied to its place, so that it is the person's.
+//! The folder through which a run in a guest comes out: its run folder grows there, trial by trial, below the host's
+//! folder of results. QEMU writes it as its own user; at the end the run folder is copied to its place, so that it is
+//! the person's.
 
 use super::share::Shared;
 use crate::error::{Error, Result};
@@ -41,7 +42,7 @@ pub struct Outlet {
     folder: PathBuf,
     /// The events of the run, locked as by a program that writes them: the guest's own lock is not seen here.
     live: OnceLock<File>,
-    /// Whether something is in it that is nowhere else.
+    /// True if something is in it that is nowhere else.
     keeps: bool,
 }
 
@@ -49,7 +50,7 @@ impl Outlet {
     /// Makes it in a folder of results, with the plan in it under its own name.
     ///
     /// # Errors
-    /// When it cannot be made, or the user that QEMU runs as may not reach it.
+    /// If it cannot be made, or the user that QEMU runs as may not reach it.
     pub fn make(host: &Host, results: &Path, plan: (&str, &[u8])) -> Result<Outlet> {
         folders::make_all(results, 0o755)?;
         let user = users::server_user(host)?;
@@ -59,11 +60,12 @@ impl Outlet {
         Ok(outlet)
     }
 
-    /// Makes it beside the folder of a run that stopped, given by its absolute path, with a copy of that folder in it. A link to
-    /// the copy takes the folder's place, as it did when the run began; so a run goes on whose program was killed, too.
+    /// Makes it beside the folder of a run that stopped, given by its absolute path, with a copy of that folder in it.
+    /// A link to the copy takes the folder's place, as it did when the run began; so a run goes on whose program was
+    /// killed, too.
     ///
     /// # Errors
-    /// When another pgstrata writes to the folder, it cannot be copied, or the user that QEMU runs as may not reach it.
+    /// If another pgstrata writes to the folder, it cannot be copied, or the user that QEMU runs as may not reach it.
     pub fn around(host: &Host, place: &Path) -> Result<Outlet> {
         let user = users::server_user(host)?;
         let name = place.file_name().ok_or_else(|| Error::user(format!("{} has no name", place.display())))?;
@@ -99,7 +101,7 @@ impl Outlet {
     /// Copies the folders whose names begin with `prefix` to their place, as ours; their paths there.
     ///
     /// # Errors
-    /// When one cannot be copied; all then stay where they are.
+    /// If one cannot be copied; all then stay where they are.
     pub fn take_folders(mut self, host: &Host, prefix: &str) -> Result<Vec<PathBuf>> {
         self.keeps = true;
         let mut places = Vec::new();
@@ -139,17 +141,18 @@ impl Outlet {
     /// The run folder that has appeared in it, and its name; `None` before the run begins.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn run_folder(&self) -> Result<Option<(PathBuf, String)>> {
         let paths = folders::list(&self.folder)?;
         let found = paths.into_iter().find(|path| paths::is_file(&path.join("run.json")));
         Ok(found.and_then(|path| Some((path.clone(), path.file_name()?.to_str()?.to_owned()))))
     }
 
-    /// Shows the growing run folder under its final name, by a link; gives that name. Nothing is done where it is there.
+    /// Shows the growing run folder under its final name, by a link; gives that name. Nothing is done where it is
+    /// there.
     ///
     /// # Errors
-    /// When the link cannot be made.
+    /// If the link cannot be made.
     pub fn show(&self) -> Result<Option<PathBuf>> {
         let Some((inside, name)) = self.run_folder()? else { return Ok(None) };
         let place = self.results.join(&name);
@@ -167,10 +170,10 @@ impl Outlet {
         Ok(Some(place))
     }
 
-    /// Copies the run folder to its place, as ours. `None` when the run made none.
+    /// Copies the run folder to its place, as ours. `None` if the run made none.
     ///
     /// # Errors
-    /// When it cannot be copied; it then stays where it is.
+    /// If it cannot be copied; it then stays where it is.
     pub fn take_out(self, host: &Host) -> Result<Option<PathBuf>> {
         let Some((inside, name)) = self.run_folder()? else { return Ok(None) };
         let place = self.results.join(&name);

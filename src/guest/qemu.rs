@@ -18,8 +18,8 @@ pub enum Accelerator {
 }
 
 impl Accelerator {
-    /// How long a tiny kernel may take to say its line. One that hangs under KVM is not waited for; under TCG it takes 4 s,
-    /// and on a machine that is very busy half a minute.
+    /// How long a tiny kernel may take to say its line. One that hangs under KVM is not waited for; under TCG it takes
+    /// 4 s, and on a machine that is very busy half a minute.
     pub(super) fn limit(self) -> Duration {
         match self {
             Accelerator::Kvm => Duration::from_secs(20),

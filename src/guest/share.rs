@@ -16,13 +16,13 @@ pub const INSIDE: &str = "/run/pgstrata/host";
 /// The running program.
 ///
 /// # Errors
-/// When the kernel does not tell.
+/// If the kernel does not tell.
 pub fn this_program() -> Result<PathBuf> {
     std::env::current_exe().or_host(|| "find this program".to_owned())
 }
 
-/// Fills the folder that a guest starts from. `program` is what it knows as `pgstrata`, `disks` the list of those that its plan
-/// has.
+/// Fills the folder that a guest starts from. `program` is what it knows as `pgstrata`, `disks` the list of those that
+/// its plan has.
 pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared], disks: &str) -> Result<()> {
     files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;
     files::set_mode(&folder.join("init"), 0o755)?;
@@ -42,7 +42,7 @@ pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared]
 /// Adds a program of the host under a name of the guest's PATH.
 ///
 /// # Errors
-/// When it cannot be read, or its libraries are not known.
+/// If it cannot be read, or its libraries are not known.
 pub fn add_program(host: &Host, folder: &Path, program: &Path, name: &str) -> Result<()> {
     let libraries = host.run(&Command::new("ldd").arg(program)).map(|printed| ldd::libraries(&printed.stdout));
     // ldd fails on a static program.

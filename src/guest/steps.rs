@@ -1,5 +1,5 @@
-//! A step of a build: a folder named after the hash of all that went into it. It is there whole or not at all, so that a
-//! build that stopped goes on where it was, and one whose inputs are the same has nothing to do.
+//! A step of a build: a folder named after the hash of all that went into it. It is there whole or not at all, so that
+//! a build that stopped goes on where it was, and one whose inputs are the same has nothing to do.
 
 use crate::error::{Context, Result};
 use crate::host::{files, folders, mounts, paths};

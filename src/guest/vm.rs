@@ -1,4 +1,4 @@
-//! A guest that runs: QEMU, the console, the channel to its agent. It ends with this value, whatever happens.
+//! A running guest: QEMU, the console, the channel to its agent. It ends when this value is dropped.
 
 use super::cache::{Cache, Running};
 use super::channel::{Broken, Channel, Input, Stream};
@@ -28,7 +28,7 @@ const POWER_OFF: Duration = Duration::from_secs(20);
 /// How long QEMU may take to end when its port is closed.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 const TURN: Duration = Duration::from_millis(20);
-/// A Unix socket's path is no longer (unix(7)).
+/// Longest path of a Unix socket (unix(7)).
 const SOCKET_PATH: usize = 107;
 
 /// A disk of the guest: a raw file or device of the host, known inside by its serial number.
@@ -43,7 +43,7 @@ pub struct Disk {
 pub enum Scratch {
     /// An empty one of this size.
     Empty(Bytes),
-    /// That of a guest that was killed.
+    /// The disk of a guest that was killed.
     Left(LeftDisk),
 }
 
@@ -55,13 +55,13 @@ pub struct LeftDisk {
     _folder: Arc<Running>,
 }
 
-/// What the guest gets of the machine.
+/// Resources of the machine given to the guest.
 #[derive(Debug, Clone)]
 pub struct Shape {
     pub memory: Bytes,
     pub cpus: usize,
     pub disks: Vec<Disk>,
-    /// Those of the plan that runs in it.
+    /// Disks of the plan that runs in it.
     pub plan_disks: PlanDisks,
     pub shares: Vec<Shared>,
     /// A disk for what needs no keeping: a raw file, sparse, mounted at [`SCRATCH`]; none without.
@@ -74,7 +74,7 @@ impl Shape {
     /// 2 GiB, as many processors as the host, and the PostgreSQLs that `scripts/setup` has fetched.
     ///
     /// # Errors
-    /// When this program cannot be found.
+    /// If this program cannot be found.
     pub fn usual(cache: &Cache) -> Result<Shape> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Shape {
@@ -115,7 +115,7 @@ impl Vm {
     /// Boots a guest and waits until it answers.
     ///
     /// # Errors
-    /// When it does not come up, with the last lines of its console; when interrupted.
+    /// If it does not come up, with the last lines of its console; when interrupted.
     pub fn boot(host: &Host, cache: &Cache, image: &Image, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
         let accelerator = accelerator::of(host, cache, image, interrupt)?;
         let running = Arc::new(cache.running()?);
@@ -165,7 +165,7 @@ impl Vm {
     /// Runs a command in the guest to its end; what it prints is told as it comes. An interrupt becomes its SIGINT.
     ///
     /// # Errors
-    /// When it cannot be started; when the guest ends or does not answer, with the last lines of its console.
+    /// If it cannot be started; when the guest ends or does not answer, with the last lines of its console.
     pub fn run(
         &mut self,
         order: &Order,
@@ -199,7 +199,7 @@ impl Vm {
         })
     }
 
-    /// What the guest's console has printed.
+    /// Output of the guest's console.
     pub fn console(&self) -> String {
         said(&self.running.folder, "console.log")
     }
@@ -210,11 +210,11 @@ impl Vm {
         wait(&mut self.child, POWER_OFF);
     }
 
-    /// Kills the guest as a power cut would: QEMU ends without a further write. What its kernel had handed to the scratch
-    /// disk is there.
+    /// Kills the guest as a power cut would: QEMU ends without a further write. What its kernel had handed to the
+    /// scratch disk is there.
     ///
     /// # Errors
-    /// When it has no such disk.
+    /// If it has no such disk.
     pub fn kill(mut self) -> Result<LeftDisk> {
         end(&mut self.child);
         self.scratch.take().ok_or_else(|| Error::bug("a guest without a scratch disk was to crash"))
@@ -319,7 +319,7 @@ impl Drop for Starting {
     }
 }
 
-/// Kills QEMU where it still runs, and collects it.
+/// Kills QEMU if it still runs, and reaps it.
 fn end(child: &mut Child) {
     drop(child.kill());
     drop(child.wait());

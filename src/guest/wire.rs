@@ -1,4 +1,4 @@
-//! What host and guest say to each other: frames of one byte of kind, four bytes of length (little-endian) and content.
+//! Messages between host and guest: frames of one byte of kind, four bytes of length (little-endian) and content.
 
 use crate::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use std::time::Duration;
 /// Name of the port in the guest.
 pub(super) const PORT: &str = "pgstrata.agent";
 
-/// No frame is larger.
+/// Largest frame.
 const MOST: usize = 1 << 20;
 
-/// How much standard input may be under way to a command that has not read it.
+/// How much standard input may be in flight to a command that has not read it.
 pub(super) const WINDOW: usize = 256 << 10;
 
-/// How often the agent gives a sign of life.
+/// Interval of the agent's keep-alive.
 pub(super) const ALIVE_EVERY: Duration = Duration::from_secs(2);
 
 /// A command to run in the guest.
@@ -23,7 +23,7 @@ pub struct Order {
     pub argv: Vec<String>,
     pub env: Vec<(String, String)>,
     pub cwd: String,
-    /// After which it is killed in the guest, milliseconds.
+    /// Time limit after which it is killed in the guest, milliseconds.
     pub limit_ms: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ pub enum Ended {
     TimedOut,
 }
 
-/// What the agent says of its machine when it is ready.
+/// The agent's greeting when it is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Version of pgstrata inside.
@@ -97,7 +97,7 @@ impl Frame {
     /// Reads the next; `None` at the end of the stream.
     ///
     /// # Errors
-    /// When it ends within a frame, or holds something else.
+    /// If it ends within a frame, or holds something else.
     pub(super) fn read(from: &mut impl Read) -> Result<Option<Frame>> {
         let mut head = [0; 5];
         match from.read(&mut head[..1]) {

@@ -1,4 +1,4 @@
-//! A file that only grows: a line at a time, each synced before it counts.
+//! An append-only file: each line is synced before `add` returns.
 
 use super::files;
 use crate::error::{Context, Result};
@@ -6,17 +6,16 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// An open file of lines.
 pub struct Appended {
     file: File,
     path: PathBuf,
 }
 
 impl Appended {
-    /// Opens it, or makes it.
+    /// Opens or creates the file.
     ///
     /// # Errors
-    /// With the path.
+    /// An I/O error that names the path.
     pub(crate) fn open(path: &Path) -> Result<Appended> {
         Ok(Appended { file: files::append_to(path)?, path: path.to_path_buf() })
     }
@@ -25,10 +24,10 @@ impl Appended {
         &self.path
     }
 
-    /// Adds a line and syncs it. Lines of several writers do not mix.
+    /// Appends a line and syncs it. Lines of concurrent writers do not interleave.
     ///
     /// # Errors
-    /// With the path.
+    /// An I/O error that names the path.
     pub(crate) fn add(&mut self, line: &str) -> Result<()> {
         let adding = || format!("write to {}", self.path.display());
         // One write: appending is atomic only as a whole (open(2), O_APPEND).

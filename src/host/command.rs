@@ -1,4 +1,4 @@
-//! Running foreign programs: argument vectors, never shell strings; each one logged.
+//! Runs external programs: argument vectors, never shell strings, and every one logged.
 
 use super::files::File;
 use super::processes::{self, orphans};
@@ -19,30 +19,30 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Every child carries this variable with the run's id, so that `pgstrata clean` can tell our processes from others'.
+/// Every child carries this variable with the run's id, so that `pgstrata clean` can recognise our processes.
 pub(crate) const RUN_VARIABLE: &str = "PGSTRATA_RUN";
 
-/// Variables of the caller that a child gets; PATH besides, with the sbin folders. A list of what may pass, as a list of what may not
-/// is never complete: PGHOSTADDR leads libpq to another server, MKE2FS_CONFIG makes another filesystem, POSIXLY_CORRECT and
-/// COLUMNS change what tools print.
+/// Variables that a child inherits from the caller, besides PATH with the sbin folders. This is an allowlist because a
+/// denylist is never complete: PGHOSTADDR leads libpq to another server, MKE2FS_CONFIG makes another filesystem,
+/// POSIXLY_CORRECT and COLUMNS change what tools print.
 const PASSED: [&str; 2] = ["HOME", "TZ"];
 
-/// How long a program may take to end when somebody interrupts; then it is killed.
+/// How long a program may take to exit after an interrupt before it is killed.
 const END_LIMIT: Duration = Duration::from_secs(2);
 
-/// How long those that a program has left behind may go on writing after its end: one that holds its pipes may be a daemon.
+/// How long processes that a program left behind may keep writing after it ends: one that holds its pipes may be a
+/// daemon.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How often a program that runs is looked at.
+/// Polling interval for a running program.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Kept even from a program that acts for the person: what leads to another server, slips in a library (libeatmydata), or makes
-/// a tool write something else to a disk.
+/// Withheld even from programs that act for the user: variables that lead to another server, preload a library
+/// (libeatmydata), or change what a tool writes to a disk.
 const WITHHELD: [&str; 9] = ["PG", "LD_", "FIO_", "MKE2FS_", "E2FSPROGS_", "XFS_", "BTRFS_", "ZFS_", "POSIXLY_CORRECT"];
-/// But these are our own.
+/// Our own variables, exempt from [`WITHHELD`].
 const OWN: &str = "PGSTRATA_";
 
-/// A program with its arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Command {
     program: OsString,
@@ -57,31 +57,30 @@ pub struct Command {
     inherited: Vec<Arc<File>>,
 }
 
-/// What a program printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Standard output; bytes that are not UTF-8 replaced.
+    /// Standard output, with invalid UTF-8 replaced.
     pub stdout: String,
     pub stderr: String,
 }
 
-/// One line of the log of commands, stored as `raw/commands.jsonl` of a trial.
+/// A line of the command log, stored as `raw/commands.jsonl` of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandLog {
-    /// The command as a person would type it.
+    /// The command as typed in a shell.
     pub command: String,
-    /// As which user, where not ourselves.
+    /// User it ran as, if not our own.
     pub user: Option<String>,
-    /// Wall clock at its start, microseconds since 1970.
+    /// Wall clock at start, microseconds since 1970.
     pub at_us: u64,
-    /// Duration, microseconds; `None` for one that was started and left running.
+    /// Duration, microseconds; `None` if it was started and left running.
     pub wall_us: Option<u64>,
-    /// Exit code; `None` when it was killed, did not start, or still runs.
+    /// Exit code; `None` if it was killed, did not start, or is still running.
     pub exit_code: Option<i32>,
 }
 
 impl Command {
-    /// A program by name (searched in PATH and the sbin folders) or path.
+    /// Takes a name (searched in PATH and the sbin folders) or a path.
     pub fn new(program: impl AsRef<OsStr>) -> Command {
         Command { program: program.as_ref().to_owned(), ..Command::default() }
     }
@@ -98,64 +97,64 @@ impl Command {
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Command {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Leaves it the caller's environment: for programs that act for the person outside of stacks and servers, and are configured
-    /// so (proxies, KUBECONFIG, SLURM_CONF, SSH_AUTH_SOCK).
+    /// Passes on the caller's environment: for programs that act for the user outside of stacks and servers and are
+    /// configured by it (proxies, KUBECONFIG, SLURM_CONF, SSH_AUTH_SOCK).
     #[must_use]
     pub(crate) fn with_callers_environment(mut self) -> Command {
         self.as_caller = true;
         self
     }
 
-    /// Runs it in a folder.
+    /// Sets the working folder.
     #[must_use]
     pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Command {
         self.cwd = Some(folder.into());
         self
     }
 
-    /// Runs it as another user when we are root (group and supplementary groups are dropped too).
+    /// Runs it as another user if we are root (group and supplementary groups are dropped too).
     #[must_use]
     pub fn user(mut self, user: &User) -> Command {
         self.user = Some(user.clone());
         self
     }
 
-    /// Feeds it text on standard input.
+    /// Feeds this text to standard input.
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Command {
         self.stdin = Some(text.into());
         self
     }
 
-    /// Kills it, as a failure, after this time.
+    /// Kills it after this time, which counts as a failure.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Command {
         self.limit = Some(limit);
         self
     }
 
-    /// Has the kernel kill it when the thread that started it ends, however that comes about.
+    /// Has the kernel kill it when the thread that started it ends, for whatever reason.
     #[must_use]
     pub(crate) fn dying_with_us(mut self) -> Command {
         self.dies_with_us = true;
         self
     }
 
-    /// Leaves an open file to it, under the same number.
+    /// Lets it inherit an open file under the same descriptor number.
     #[must_use]
     pub(crate) fn inheriting(mut self, file: Arc<File>) -> Command {
         self.inherited.push(file);
         self
     }
 
-    /// The command as a person would type it.
+    /// The command as typed in a shell.
     pub fn shown(&self) -> String {
         let mut text = quoted(&self.program);
         for arg in &self.args {
@@ -174,11 +173,11 @@ impl Command {
         };
         command.args(&self.args).env_clear().envs(std::env::vars_os().filter(|(name, _)| passes(name)));
         command.envs([("LC_ALL", "C"), ("LANG", "C")]).env("PATH", search_path());
-        // Ctrl-C on the terminal is ours to handle: children must not die of it before the tear-down.
+        // We handle Ctrl-C on the terminal: it must not kill children before the tear-down.
         command.process_group(0);
         command.current_dir(self.cwd.clone().unwrap_or_else(|| PathBuf::from("/")));
         if let Some(user) = &self.user {
-            // In a home folder could lie a .pgpass.
+            // A home folder might contain a .pgpass.
             command.envs([("USER", &*user.name), ("LOGNAME", &user.name), ("HOME", "/")]);
             if super::users::is_root() {
                 command.uid(user.uid).gid(user.gid);
@@ -189,14 +188,14 @@ impl Command {
     }
 }
 
-/// PATH with the sbin folders, where mkfs, losetup and their like live.
+/// PATH plus the sbin folders, where mkfs, losetup and the like live.
 fn search_path() -> OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin");
     path
 }
 
-/// A word as a shell wants it.
+/// Quotes a word for a shell.
 pub fn quoted(arg: &OsStr) -> String {
     let text = arg.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
@@ -208,20 +207,21 @@ pub fn quoted(arg: &OsStr) -> String {
 }
 
 impl Host {
-    /// Runs a program to its end.
+    /// Runs a program to completion.
     ///
     /// # Errors
     /// [`crate::error::Kind::Tool`] with command, exit code and the last lines of what it printed, when it cannot be
-    /// started, exits with other than 0, is killed, or exceeds its limit; interrupted, where this host heeds interrupts.
+    /// started, exits with a code other than 0, is killed, or exceeds its limit; or if interrupted, on a host that
+    /// heeds interrupts.
     pub fn run(&self, command: &Command) -> Result<Output> {
         let (output, code) = self.run_to_end(command)?;
         if code == Some(0) { Ok(output) } else { Err(failed(command, code, &output)) }
     }
 
-    /// Same, for a caller that judges the exit code; `None` is that of a program that was killed.
+    /// Same, for a caller that judges the exit code, which is `None` if the program was killed.
     ///
     /// # Errors
-    /// When it cannot be started or exceeds its limit; interrupted, where this host heeds interrupts.
+    /// If it cannot be started or exceeds its limit, or if interrupted, on a host that heeds interrupts.
     pub(crate) fn run_to_end(&self, command: &Command) -> Result<(Output, Option<i32>)> {
         self.interrupt.as_ref().map_or(Ok(()), Interrupt::check)?;
         let at_us = time::wall_us();
@@ -237,28 +237,26 @@ impl Host {
         outcome
     }
 
-    /// Starts a program and leaves it running with its output in pipes or files that the caller chose.
+    /// Starts a program and leaves it running, with its output going to pipes or files of the caller's choice.
     ///
     /// # Errors
-    /// [`crate::error::Kind::Tool`] when it cannot be started.
+    /// [`crate::error::Kind::Tool`] if it cannot be started.
     pub fn spawn(&self, command: &Command, stdout: Stdio, stderr: Stdio) -> Result<Child> {
         self.start_logged(command, [Stdio::null(), stdout, stderr])
     }
 
-    /// Starts a program with all three streams in pipes: standard input, standard output, standard error of the child.
+    /// Starts a program with its standard input, output and error in pipes.
     ///
     /// # Errors
-    /// [`crate::error::Kind::Tool`] when it cannot be started.
+    /// [`crate::error::Kind::Tool`] if it cannot be started.
     pub(crate) fn spawn_piped(&self, command: &Command) -> Result<Child> {
         self.start_logged(command, [Stdio::piped(), Stdio::piped(), Stdio::piped()])
     }
 
-    /// Whether a program can be found.
     pub fn has_program(&self, name: &str) -> bool {
         self.find_program(name).is_some()
     }
 
-    /// Where a program lies.
     pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
@@ -273,9 +271,9 @@ impl Host {
             prepared.env(RUN_VARIABLE, &**run);
         }
         if let Some(group) = self.group.clone() {
-            // One that cannot join by itself is added when it has been started.
+            // A child that cannot join by itself is added after it has started.
             let join = move || group.join().or(Ok(()));
-            // SAFETY: `join` makes one write(2) to a file that is open, and allocates nothing: async-signal-safe,
+            // SAFETY: `join` makes one write(2) to an open file, and allocates nothing: async-signal-safe,
             // signal-safety(7).
             unsafe { prepared.pre_exec(join) };
         }
@@ -285,20 +283,20 @@ impl Host {
         }
         if command.dies_with_us {
             let die = linux::die_with_parent;
-            // SAFETY: one prctl(2), nothing allocated. It comes after the change of user, which would reset it.
+            // SAFETY: one prctl(2), nothing allocated. Runs after the change of user, which would reset it.
             unsafe { prepared.pre_exec(die) };
         }
         for file in &command.inherited {
             let file = Arc::clone(file);
-            // In the child alone: others that are started meanwhile must not get it.
+            // Only in the child: others started meanwhile must not inherit it.
             let leave_open = move || Ok(rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?);
-            // SAFETY: one fcntl(2), nothing allocated; the file is open as long as the command is there.
+            // SAFETY: one fcntl(2), nothing allocated; the file stays open as long as the command exists.
             unsafe { prepared.pre_exec(leave_open) };
         }
         prepared
     }
 
-    /// Starts it, in its control group or noted as a child of our own.
+    /// Starts the child in its control group, or records it as one of ours.
     fn start(&self, command: &Command, [stdin, stdout, stderr]: [Stdio; 3]) -> Result<Child> {
         let mut prepared = self.prepared(command);
         prepared.stdin(stdin).stdout(stdout).stderr(stderr);
@@ -327,7 +325,7 @@ impl Host {
     }
 }
 
-/// Feeds, drains and waits, all in turn, so that no pipe can fill up and block the child.
+/// Feeds, drains and waits in turn, so that no pipe can fill up and block the child.
 fn finish(command: &Command, mut child: Child, interrupt: Option<&Interrupt>) -> Result<(Output, Option<i32>)> {
     let mut pipes = [
         Pipe::new(child.stdin.take(), command.stdin.clone()),
@@ -343,7 +341,7 @@ fn finish(command: &Command, mut child: Child, interrupt: Option<&Interrupt>) ->
     Ok((Output { stdout, stderr }, status.code()))
 }
 
-/// Waits for its end; brings it about, with all that it has started in its group, when its time is over or somebody interrupts.
+/// Waits for the end of the program. On timeout or interrupt, ends it and everything it started in its process group.
 fn wait(
     command: &Command,
     child: &mut Child,
@@ -365,7 +363,7 @@ fn wait(
         // Most commands take milliseconds.
         serve(pipes, if begun.elapsed() < Duration::from_millis(100) { LOOK / 10 } else { LOOK });
     };
-    // One that has ended in this moment is no error.
+    // The leader may have ended in the meantime, which is not an error.
     let leader = child.id();
     let end = |signal: Signal| drop(processes::signal_group(leader, signal.as_raw()));
     end(Signal::TERM);
@@ -373,15 +371,15 @@ fn wait(
     while asked.elapsed() < END_LIMIT && child.try_wait().map_err(wrong)?.is_none() {
         serve(pipes, LOOK);
     }
-    // Whoever of its group is left.
+    // Kill what is left of the group.
     end(Signal::KILL);
     child.wait().map_err(wrong)?;
     Err(stopped)
 }
 
-/// A pipe of a program: with what it has not read yet, or with what it has written.
+/// A pipe of a program, with the bytes still to be fed or those read so far.
 struct Pipe {
-    /// `None` when it is closed.
+    /// `None` once closed.
     end: Option<File>,
     bytes: Vec<u8>,
     feeds: bool,
@@ -396,9 +394,9 @@ impl Pipe {
         Some(PollFd::new(self.end.as_ref()?, if self.feeds { PollFlags::OUT } else { PollFlags::IN }))
     }
 
-    /// Moves a piece where the pipe is ready, so that this does not wait.
+    /// Transfers one chunk if the pipe is ready, so this never blocks.
     fn step(&mut self) {
-        // Room for so much is there whenever a pipe is ready (PIPE_BUF).
+        // A ready pipe always has room for this much (PIPE_BUF).
         const PIECE: usize = 4096;
         let Some(end) = &mut self.end else { return };
         let moved = if self.feeds {
@@ -408,7 +406,8 @@ impl Pipe {
             let mut piece = [0; 16 * PIECE];
             end.read(&mut piece).inspect(|read| self.bytes.extend_from_slice(&piece[..*read]))
         };
-        // One that ends without reading its input tells by its exit code; what was read before an error may explain it.
+        // A program that exits without reading its input says so by its exit code; output read before an error may
+        // explain it.
         let goes_on = moved.is_ok_and(|moved| moved > 0) && !(self.feeds && self.bytes.is_empty());
         if !goes_on {
             self.end = None;
@@ -416,18 +415,18 @@ impl Pipe {
     }
 }
 
-/// Feeds and drains what is ready, or waits for so long that something is.
+/// Feeds and drains the ready pipes, or waits at most `limit` until one is ready.
 fn serve(pipes: &mut [Pipe], limit: Duration) {
     let mut open: Vec<&mut Pipe> = pipes.iter_mut().filter(|pipe| pipe.end.is_some()).collect();
     let mut polled: Vec<PollFd> = open.iter().filter_map(|pipe| pipe.polled()).collect();
     let limit = Timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() };
-    // A signal that comes meanwhile is as good as nothing ready.
+    // A signal during the wait counts as nothing ready.
     poll(&mut polled, Some(&limit)).ok();
     let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
     open.iter_mut().zip(ready).filter(|(_, ready)| *ready).for_each(|(pipe, _)| pipe.step());
 }
 
-/// It is the machine's fault where there is no process or memory left, and else the program's.
+/// Blames the machine if it ran out of processes or memory, else the program.
 fn not_started(command: &Command, e: &std::io::Error) -> Error {
     let text = format!("`{}` could not be started: {e}", command.shown());
     match e.kind() {
@@ -436,7 +435,7 @@ fn not_started(command: &Command, e: &std::io::Error) -> Error {
     }
 }
 
-/// The error for a tool that failed: command, exit code, last lines.
+/// Error for a failed tool: command, exit code, last lines.
 fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
     let ended = code.map_or_else(|| "was killed".to_owned(), |code| format!("failed with exit code {code}"));
     let mut text = format!("`{}` {ended}", command.shown());
@@ -449,7 +448,7 @@ fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
     Error::tool(text)
 }
 
-/// The last `count` lines that are not blank, each indented by two.
+/// The last `count` non-blank lines, each indented by two.
 pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].iter().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")

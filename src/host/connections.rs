@@ -1,7 +1,7 @@
-//! Clients of our own small servers: how many at once, and how long each may take.
+//! Limits for clients of our own small servers: how many at once, and how long each may take.
 //!
-//! Nobody is waited for without end, and nobody shuts others out: when all places are taken, whoever was heard longest ago
-//! loses its own, of the address that has the most.
+//! No client is waited for forever, and none can shut others out: when all slots are taken, the least recently heard
+//! client of the address with the most connections is dropped.
 
 use super::time::{Instant, now, sleep};
 use std::cmp::Reverse;
@@ -11,13 +11,12 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Time that each connection has to itself, however many wait: a request arrives in it.
+/// Time guaranteed to each connection, however many wait: enough for a request to arrive.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Time between two looks whether a thread has ended whose client lost its place.
+/// Polling interval for the end of an evicted client's thread.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The places of a server.
 pub(crate) struct Connections {
     most: usize,
     open: Mutex<Open>,
@@ -25,11 +24,11 @@ pub(crate) struct Connections {
 
 #[derive(Default)]
 struct Open {
-    /// How often somebody was admitted or heard.
+    /// Counts admissions and messages heard.
     turn: u64,
-    /// Those that have a place, by the turn in which they were heard last.
+    /// Clients that hold a slot, keyed by the turn in which they were last heard.
     placed: BTreeMap<u64, Placed>,
-    /// Those that lost theirs and whose thread has not ended yet.
+    /// Evicted clients whose threads have not ended yet.
     leaving: usize,
 }
 
@@ -39,7 +38,7 @@ struct Placed {
     stream: Arc<TcpStream>,
 }
 
-/// A client that has been admitted; its place is free again when this is dropped.
+/// An admitted client; dropping it frees its slot.
 pub(crate) struct Connection {
     of: Arc<Connections>,
     stream: Arc<TcpStream>,
@@ -52,8 +51,8 @@ impl Connections {
         Arc::new(Connections { most, open: Mutex::default() })
     }
 
-    /// Gives a client a place, another's where there is none; `None` where it is gone already, or too many threads are
-    /// still busy with those that lost theirs.
+    /// Gives a client a slot, evicting another if there is none. `None` if the client is gone already, or too many
+    /// threads are still busy with evicted ones.
     pub(crate) fn admit(self: &Arc<Self>, stream: TcpStream) -> Option<Connection> {
         stream.set_nonblocking(false).and_then(|()| stream.set_nodelay(true)).ok()?;
         let (address, stream) = (stream.peer_addr().ok()?.ip(), Arc::new(stream));
@@ -82,7 +81,6 @@ impl Connections {
         Some(Connection { of: Arc::clone(self), stream, turn, until: None })
     }
 
-    /// Ends all connections.
     pub(crate) fn end_all(&self) {
         for placed in self.lock().placed.values() {
             placed.stream.shutdown(Shutdown::Both).ok();
@@ -107,12 +105,12 @@ impl Open {
 }
 
 impl Connection {
-    /// All that is read and written from here on takes so long together; `None`: without a limit.
+    /// Sets the total time for all further reads and writes; `None` means no limit.
     pub(crate) fn allow(&mut self, span: Option<Duration>) {
         self.until = span.map(|span| now() + span);
     }
 
-    /// It has sent or taken something whole, and loses its place last of all.
+    /// Notes that the client has sent or taken a whole message, which makes it the last to be evicted.
     pub(crate) fn heard(&mut self) {
         let mut open = self.of.lock();
         open.turn += 1;
@@ -123,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Tells the client that nothing more will come.
+    /// Signals the client that nothing more will come.
     pub(crate) fn finish(&self) {
         self.stream.shutdown(Shutdown::Write).ok();
     }
@@ -162,14 +160,14 @@ impl Drop for Connection {
     }
 }
 
-/// Clients that would shut others out, for the tests of the servers.
+/// Clients that try to shut others out, for the tests of the servers.
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
     use std::net::SocketAddr;
 
-    /// As many silent clients, and as many that send a byte now and then and connect again when they are dropped. Returned are
-    /// the silent ones.
+    /// Starts `each` silent clients, and as many that send a byte now and then and reconnect when dropped. Returns the
+    /// silent ones.
     pub(crate) fn besiege(address: SocketAddr, each: usize) -> Vec<TcpStream> {
         for _ in 0..each {
             std::thread::spawn(move || {
@@ -183,7 +181,6 @@ pub(crate) mod testing {
         (0..each).map(|_| TcpStream::connect(address).unwrap()).collect()
     }
 
-    /// Fails unless the server has ended the connection.
     pub(crate) fn assert_ended(stream: &mut TcpStream) {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut part = [0; 64];
@@ -214,7 +211,7 @@ mod tests {
             (client, places.admit(listener.accept().unwrap().0).unwrap())
         };
         let ((_a, mut first), (mut b, second), (_c, third)) = (join(), join(), join());
-        // From here on the lone one of its address, who would be the idlest.
+        // From here on it is the only one of its address, and would be the idlest.
         places.lock().placed.get_mut(&third.turn).unwrap().address = IpAddr::from([10, 0, 0, 1]);
         first.heard();
         let (_d, fourth) = join();

@@ -1,16 +1,15 @@
-//! What stands in, on systems other than Linux, for the modules of this room that are made of Linux's own calls.
+//! Stand-ins, on systems other than Linux, for the modules of this room that consist of Linux system calls.
 //!
-//! Each has the names of the module that it stands in for, and fails with [`only_linux`]. Nothing here tries to do the
-//! same in another way: a subcommand that would need it says so before it starts (`cli::NEED_LINUX`).
+//! Each has the names of the module it replaces and fails with [`only_linux`]. Nothing here tries to do the same in
+//! another way: a subcommand that needs it says so before it starts (`cli::NEED_LINUX`).
 
 use std::io;
 
-/// The error of a call that another kernel does not have. Nothing is allocated: it may be made between fork and exec.
+/// The error for a call that only Linux has. Allocates nothing: it may be created between fork and exec.
 fn only_linux() -> io::Error {
     io::ErrorKind::Unsupported.into()
 }
 
-/// Functions that fail with [`only_linux`].
 macro_rules! fails {
     ($($visibility:vis fn $name:ident($($argument:ident: $type:ty),*) -> $value:ty;)*) => {
         $($visibility fn $name($($argument: $type),*) -> std::io::Result<$value> {
@@ -30,10 +29,10 @@ pub(crate) mod linux {
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
-    /// Needs the right to read the folder.
+    /// Requires permission to read the folder.
     pub(crate) const PLACE: OFlags = OFlags::RDONLY;
 
-    /// Never there.
+    /// Never exists.
     pub(in crate::host) enum Pinned {}
 
     impl Pinned {
@@ -46,7 +45,7 @@ pub(crate) mod linux {
         }
     }
 
-    /// Not known: what stores it is Linux's alone.
+    /// Unknown: only Linux stores it.
     pub(in crate::host) fn memory_bytes() -> u64 {
         0
     }
@@ -55,7 +54,7 @@ pub(crate) mod linux {
         None
     }
 
-    /// Not known: what stores it is Linux's alone.
+    /// Unknown: only Linux stores it.
     pub(in crate::host) fn thread_cpu_us() -> u64 {
         0
     }
@@ -109,7 +108,7 @@ pub(crate) mod extents {
         pub unwritten_bytes: u64,
     }
 
-    /// As of a filesystem that does not tell.
+    /// `None`, as for a filesystem that does not report extents.
     pub(crate) fn pieces(_file: &File) -> io::Result<Option<Pieces>> {
         Ok(None)
     }
@@ -162,7 +161,7 @@ pub(crate) mod mounts {
     use std::io;
     use std::path::Path;
 
-    /// Never there.
+    /// Never exists.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) enum MountOptions {}
 
@@ -203,7 +202,7 @@ pub(crate) mod ring {
     use std::fs::File;
     use std::io;
 
-    /// Never there.
+    /// Never exists.
     pub enum Ring {}
 
     impl Ring {

@@ -1,5 +1,4 @@
-//! Which ranges of a file have no written block, and in how many pieces it lies, as its filesystem tells (FIEMAP,
-//! Documentation/filesystems/fiemap.rst).
+//! Unwritten ranges and extents of a file as reported by its filesystem (FIEMAP, Documentation/filesystems/fiemap.rst).
 
 use super::files::File;
 use rustix::io::Errno;
@@ -8,38 +7,38 @@ use std::io;
 
 /// `FS_IOC_FIEMAP`.
 const FIEMAP: Opcode = 0xC020_660B;
-/// The filesystem writes back what it holds of the file before it answers.
+/// The filesystem writes back the file's dirty data before it answers.
 const FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 1;
-/// No place on the device yet, or none that is told: unknown, delayed, inside the inode.
+/// No location on the device yet, or none reported: unknown, delayed, inside the inode.
 const EXTENT_UNPLACED: u32 = 0x2 | 0x4 | 0x200;
-/// Compressed or encrypted: `length` is that of the data, not of what is stored.
+/// Compressed or encrypted: `length` is that of the data, not of the stored bytes.
 const EXTENT_ENCODED: u32 = 0x8;
 const EXTENT_SHARED: u32 = 0x2000;
-/// Reserved, and reads as zeros.
+/// Reserved; reads as zeros.
 const EXTENT_UNWRITTEN: u32 = 0x800;
-/// Extents asked for at once.
+/// Extents requested per call.
 const EXTENTS: usize = 256;
 
-/// A part of a file, in bytes.
+/// A range of a file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileRange {
     pub start: u64,
     pub bytes: u64,
 }
 
-/// How a file lies.
+/// Layout of a file on its device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Pieces {
-    /// Extents, those that follow each other in the file and on the device merged.
+    /// Number of extents, with those adjacent in both the file and on the device merged.
     pub pieces: u64,
-    /// Bytes that have a place.
+    /// Bytes with a location on the device.
     pub placed_bytes: u64,
-    /// Of these, shared with another file or a snapshot.
+    /// Part of these shared with another file or a snapshot.
     pub shared_bytes: u64,
-    /// Of these, compressed or encrypted.
+    /// Part of these that is compressed or encrypted.
     pub encoded_bytes: u64,
-    /// Of these, never written.
+    /// Part of these never written.
     pub unwritten_bytes: u64,
 }
 
@@ -62,8 +61,9 @@ impl Pieces {
     }
 }
 
-/// Whether an extent lies right behind the one before it, in the file and on the device. Compressed ones take no more room
-/// on the device than their data would, and how much is not told: one that begins within that room follows.
+/// True if an extent directly follows the one before it, in the file and on the device. A compressed extent takes no
+/// more room on the device than its data would, but how much is not reported: an extent that begins within that room
+/// counts as following.
 fn follows(before: &Extent, extent: &Extent) -> bool {
     if before.flags & EXTENT_UNPLACED != 0 || before.logical + before.length != extent.logical {
         return false;
@@ -75,10 +75,10 @@ fn follows(before: &Extent, extent: &Extent) -> bool {
     extent.physical == end
 }
 
-/// In how many pieces a file lies, once what is dirty of it is written. `None` where the filesystem does not tell.
+/// Extents of a file, after writing back its dirty data. `None` if the filesystem does not report them.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub(crate) fn pieces(file: &File) -> io::Result<Option<Pieces>> {
     let mut found = Pieces::default();
     let mut before: Option<Extent> = None;
@@ -121,11 +121,11 @@ struct Map {
     extents: [Extent; EXTENTS],
 }
 
-/// The ranges of the first `bytes` of a file that are holes, or reserved and never written: whoever writes there makes the
-/// filesystem allocate or convert. `None` where the filesystem does not tell.
+/// Ranges of the first `bytes` of a file that are holes, or reserved and never written: a write there makes the
+/// filesystem allocate or convert blocks. `None` if the filesystem does not report them.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub(crate) fn unwritten(file: &File, bytes: u64) -> io::Result<Option<Vec<FileRange>>> {
     let mut missing: Vec<FileRange> = Vec::new();
     let mut add = |start: u64, end: u64| {
@@ -166,8 +166,8 @@ fn extents_from(file: &File, start: u64, length: u64) -> rustix::io::Result<Vec<
     let extents = [Extent::default(); EXTENTS];
     let mut map =
         Box::new(Map { start, length, flags: FLAG_SYNC, mapped: 0, room: EXTENTS as u32, reserved: 0, extents });
-    // SAFETY: FIEMAP reads and writes a `struct fiemap` followed by as many `struct fiemap_extent` as `room` says, which
-    // `Map` is (include/uapi/linux/fiemap.h).
+    // SAFETY: FIEMAP reads and writes a `struct fiemap` followed by `room` times `struct fiemap_extent`, which `Map` is
+    // (include/uapi/linux/fiemap.h).
     unsafe { ioctl(file, Updater::<FIEMAP, Map>::new(&mut map)) }?;
     Ok(map.extents[..(map.mapped as usize).min(EXTENTS)].to_vec())
 }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn compressed_extents_side_by_side_are_one_piece_though_their_stored_length_is_not_told() {
         let (k, c) = (1024, EXTENT_ENCODED);
-        // btrfs: 128 KiB of data in 40 KiB each.
+        // btrfs: 128 KiB of data stored in 40 KiB each.
         let near = [extent(0, 640 * k, 128 * k, c), extent(128 * k, 680 * k, 128 * k, c)];
         assert_eq!(
             counted(&near),

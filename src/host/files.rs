@@ -1,4 +1,4 @@
-//! Files and folders: written whole or not at all, private where they must be.
+//! Files and folders: written atomically, and private where they must be.
 
 use super::users::User;
 use super::{linux, paths, syncs};
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 mod within;
 pub(crate) use within::{open_to_append_within, open_within, write_within};
 
-/// An open file. Whoever holds it reads and writes; only this room opens it.
+/// An open file. Any room may read and write one; only this room opens it.
 pub(crate) use std::fs::File;
-/// Reads `length` bytes of a file or device from `offset` on.
+/// Reads `length` bytes of a file or device at `offset`.
 ///
 /// # Errors
-/// With the path; also where it ends before.
+/// An I/O error that names the path; also if the file ends earlier.
 pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let read = || format!("read {length} bytes of {} at offset {offset}", path.display());
@@ -29,17 +29,17 @@ pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Fills `bytes` from an open file, from `offset` on.
+/// Fills `bytes` from an open file at `offset`.
 pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     file.read_exact_at(bytes, offset)
 }
 
-/// Writes `bytes` into an open file, from `offset` on.
+/// Writes `bytes` to an open file at `offset`.
 pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     file.write_all_at(bytes, offset)
 }
 
-/// Fills as much of `bytes` as the file has from `offset` on, and returns how much that is.
+/// Fills as much of `bytes` as the file has at `offset`, and returns the count.
 pub(crate) fn read_up_to_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < bytes.len() {
@@ -53,10 +53,10 @@ pub(crate) fn read_up_to_at(file: &File, bytes: &mut [u8], offset: u64) -> io::R
     Ok(filled)
 }
 
-/// Reads a file that grows from `offset` to its present end; nothing where it is no longer than that.
+/// Reads a growing file from `offset` to its current end; nothing if it is no longer than that.
 ///
 /// # Errors
-/// With the path.
+/// An I/O error that names the path.
 pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = || format!("read {} from offset {offset}", path.display());
@@ -65,16 +65,16 @@ pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file of a run folder whole or not at all: beside its place, synced, renamed into it, folder synced.
+/// Writes a file of a run folder atomically: to a temporary name, synced, renamed, folder synced.
 ///
 /// # Errors
-/// [`crate::error::Kind::Store`], with the path. The place then holds what it held before.
+/// [`crate::error::Kind::Store`], with the path, which then keeps its old content.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     write_at(path, bytes, None).or_store(|| format!("write {}", path.display()))
 }
 
-/// Writes what a person asked for to the place that they named: whole or not at all where that is a file or nothing yet,
-/// into it where it is a device, a pipe or a link, which stay what they are.
+/// Writes output to a path that the user named: atomically if that is a regular file or nothing yet, in place if it is
+/// a device, a pipe or a link, which keep their kind.
 ///
 /// # Errors
 /// [`crate::error::Kind::Store`], with the path.
@@ -88,7 +88,7 @@ pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Same, for a file on the stack under test or in a folder of the server's user, with mode and owner: what fails there
+/// Same, with mode and owner, for a file on the stack under test or in a folder of the server's user: a failure there
 /// is the machine's, not the run folder's.
 ///
 /// # Errors
@@ -102,11 +102,12 @@ fn write_at(path: &Path, bytes: &[u8], whose: Option<(u32, &User)>) -> io::Resul
     write_beside(&folder, path.file_name().unwrap_or_default(), bytes, whose)
 }
 
-/// Writes `name` in an open folder; with a mode and an owner, or what the umask leaves of 0644.
+/// Writes `name` in an open folder, with the given mode and owner, or with 0644 less the umask.
 fn write_beside(folder: impl AsFd, name: &OsStr, bytes: &[u8], whose: Option<(u32, &User)>) -> io::Result<()> {
     let beside = beside(Path::new(name));
     let remove = || rustix::fs::unlinkat(&folder, &beside, AtFlags::empty());
-    // Made anew and through no symlink: the folder may belong to somebody who would have root write elsewhere.
+    // Always created anew and never through a symlink: the folder may belong to someone who wants root to write
+    // elsewhere.
     if_there(remove().map_err(io::Error::from))?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let owners = Mode::RUSR | Mode::WUSR;
@@ -122,14 +123,14 @@ fn write_beside(folder: impl AsFd, name: &OsStr, bytes: &[u8], whose: Option<(u3
         rustix::fs::renameat(&folder, &beside, &folder, name).map_err(io::Error::from)
     })();
     if written.is_err() {
-        // The error that counts is the one above; a left-over `.part` file is removed by the next try.
+        // The error above is the one that counts; the next attempt removes a left-over `.part` file.
         remove().ok();
     }
     written?;
     Ok(rustix::fs::fsync(&folder)?)
 }
 
-/// The name under which a file or folder is prepared before it is renamed into its place.
+/// Temporary name under which a file or folder is prepared before it is renamed into place.
 pub fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.part"))
@@ -138,41 +139,38 @@ pub fn beside(path: &Path) -> PathBuf {
 /// Makes the entries of a folder durable.
 ///
 /// # Errors
-/// With the path.
+/// An I/O error that names the path.
 pub(crate) fn sync_folder(path: &Path) -> Result<()> {
     sync_named(path).or_store(|| format!("sync the folder {}", path.display()))
 }
 
-/// Makes what a file or folder holds durable, opened by its name for that (`fsync_fname`, storage/file/fd.c).
+/// Syncs a file or folder by opening it by name (`fsync_fname`, storage/file/fd.c).
 pub(crate) fn sync_named(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Makes a folder (its parents must be there) with exactly this mode.
+/// Creates a folder with exactly this mode; its parents must exist.
 ///
 /// # Errors
-/// With the path; also when it is there already.
+/// An I/O error that names the path; also if the folder exists already.
 pub fn make_folder(path: &Path, mode: u32) -> Result<()> {
     let made = fs::DirBuilder::new().mode(mode).create(path).and_then(|()| {
-        // The umask may have taken bits away. Through no link: whoever owns the folder above may put one there meanwhile.
+        // The umask may have cleared bits. Not through a link: the owner of the folder above may have put one there
+        // meanwhile.
         File::from(open_folder(CWD, path)?).set_permissions(fs::Permissions::from_mode(mode))
     });
     made.or_host(|| format!("create the folder {}", path.display()))
 }
 
-/// Sets the permission bits.
-///
-/// # Errors
-/// With the path.
 pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
         .or_host(|| format!("set the mode of {}", path.display()))
 }
 
-/// Gives a file or folder to a user. Does nothing when we are not root (it is ours already).
+/// Gives a file or folder to a user. Does nothing if we are not root (it is ours already).
 ///
 /// # Errors
-/// With the path.
+/// An I/O error that names the path.
 pub fn give_to(path: &Path, user: &User) -> Result<()> {
     if !super::users::is_root() {
         return Ok(());
@@ -181,7 +179,7 @@ pub fn give_to(path: &Path, user: &User) -> Result<()> {
         .or_host(|| format!("change the owner of {} to {}", path.display(), user.name))
 }
 
-/// Same, for a file that is open.
+/// Same, for an open file.
 pub(crate) fn give_open(file: &File, user: &User) -> io::Result<()> {
     if super::users::is_root() {
         rustix::fs::fchown(file, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))?;
@@ -189,11 +187,11 @@ pub(crate) fn give_open(file: &File, user: &User) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a folder and everything below it that is root's to a user. Follows no symbolic link, not even one that is put
-/// there meanwhile, and leaves files with further names elsewhere alone.
+/// Gives everything of root's in a folder, itself included, to a user. Follows no symbolic link, not even one created
+/// meanwhile, and skips files with more than one name.
 ///
 /// # Errors
-/// With the path of the folder.
+/// An I/O error that names the folder.
 pub(crate) fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
     let given = open_folder(CWD, folder).and_then(|opened| {
         give_below(&opened, user)?;
@@ -202,13 +200,14 @@ pub(crate) fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
     given.or_store(|| format!("change the owner of {} to {}", folder.display(), user.name))
 }
 
-/// Opens a folder below an open one, through no symbolic link.
+/// Opens a folder inside an open one, without following symbolic links.
 pub(crate) fn open_folder(at: impl AsFd, name: impl Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(at, name, flags, Mode::empty())
 }
 
-/// Opens a regular file to be read and changed, through no symbolic link, and neither waits for a pipe nor wakes a device.
+/// Opens a regular file for reading and writing, without following symbolic links, waiting for a pipe or waking a
+/// device.
 pub(crate) fn open_regular(path: &Path) -> Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path);
@@ -239,30 +238,28 @@ fn give_below(folder: &OwnedFd, user: &User) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Bytes that an unprivileged user may still write on the filesystem that holds `path`.
+/// Bytes that an unprivileged user can still write on the filesystem that holds `path`.
 ///
 /// # Errors
-/// With the path.
+/// An I/O error that names the path.
 pub fn free_bytes(path: &Path) -> Result<u64> {
     Ok(free_bytes_if_limited(path)?.unwrap_or(0))
 }
 
-/// Same; `None` where the filesystem has no size (ramfs).
+/// Same; `None` if the filesystem has no size (ramfs).
 pub(crate) fn free_bytes_if_limited(path: &Path) -> Result<Option<u64>> {
     let facts = rustix::fs::statvfs(path).or_host(|| format!("read the free space of {}", path.display()))?;
     Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
 }
 
-/// The room of a filesystem as df counts it: what only root may use is neither.
+/// Space of a filesystem as df counts it: the blocks reserved for root are neither used nor free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Bytes.
     pub used: u64,
-    /// Bytes.
     pub free: u64,
 }
 
-/// The room of the filesystem that holds `path`; `None` where it has no size (ramfs).
+/// Space of the filesystem that holds `path`; `None` if it has no size (ramfs).
 pub(crate) fn room(path: &Path) -> Result<Option<Room>> {
     let facts = rustix::fs::statvfs(path).or_host(|| format!("read the free space of {}", path.display()))?;
     let bytes = |blocks: u64| blocks.saturating_mul(facts.f_frsize);
@@ -275,10 +272,10 @@ pub(crate) fn nearest_existing(path: &Path) -> PathBuf {
     path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_path_buf()
 }
 
-/// A short random id of eight hex digits from the kernel.
+/// A random id of eight hex digits from the kernel.
 ///
 /// # Errors
-/// When /dev/urandom cannot be read.
+/// If /dev/urandom cannot be read.
 pub fn random_id() -> Result<String> {
     let mut bytes = [0u8; 4];
     File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).or_host(|| "read /dev/urandom".to_owned())?;
@@ -293,7 +290,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     fs::read_to_string(path).or_host(|| format!("read {}", path.display()))
 }
 
-/// What a file that the person named holds, `most` bytes of it; `what` completes "failed to ...".
+/// Reads at most `most` bytes of a file that the user named; `what` completes "failed to ...".
 pub(crate) fn read_given(path: &Path, most: u64, what: impl FnOnce() -> String) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).or_user(what)?;
@@ -304,41 +301,40 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     File::open(path).or_host(|| format!("open {}", path.display()))
 }
 
-/// Opens a file to be read and changed; `None` where there is none.
+/// Opens a file for reading and writing; `None` if there is none.
 pub(crate) fn open_to_change(path: &Path) -> Result<Option<File>> {
     if_there(OpenOptions::new().read(true).write(true).open(path)).or_host(|| format!("open {}", path.display()))
 }
 
-/// Opens an open file again, to be changed past the page cache (O_DIRECT). Filesystems without that refuse with EINVAL.
+/// Reopens an open file for writing past the page cache (O_DIRECT). Filesystems without O_DIRECT refuse with EINVAL.
 pub(crate) fn direct(file: &File) -> io::Result<File> {
     let direct = syncs::DIRECT.ok_or(ErrorKind::Unsupported)?.bits().cast_signed();
     OpenOptions::new().read(true).write(true).custom_flags(direct).open(paths::of_descriptor(file))
 }
 
-/// The same for a block device that nobody else may hold: fails with EBUSY while the kernel or anybody else holds it
-/// exclusively, and keeps those out for as long as the file is open.
+/// Same, exclusively, for a block device: fails with EBUSY while the kernel or anyone else holds it exclusively, and
+/// keeps others out as long as the file is open.
 pub(crate) fn hold_direct(path: &Path) -> io::Result<Option<File>> {
     let flags = (syncs::DIRECT.ok_or(ErrorKind::Unsupported)? | OFlags::EXCL).bits().cast_signed();
     if_there(OpenOptions::new().read(true).write(true).custom_flags(flags).open(path))
 }
 
-/// Tells a block device that nobody needs these bytes: whole logical blocks. Fails with EOPNOTSUPP where it takes no such
-/// discards.
+/// Discards whole logical blocks of a device. Fails with EOPNOTSUPP if it does not support this kind of discard.
 pub(crate) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) -> io::Result<()> {
     linux::discard(device, offset, bytes, securely)
 }
 
-/// A file without a name in a folder, which is gone when it is closed, written past the page cache.
+/// An unnamed file in a folder, written past the page cache and gone when closed.
 pub(crate) fn nameless(folder: &Path) -> io::Result<File> {
     linux::open_nameless(folder)
 }
 
-/// Opens a file that is there to be overwritten; `None` where there is none.
+/// Opens an existing file for overwriting; `None` if there is none.
 pub(super) fn open_to_overwrite(path: &Path) -> Result<Option<File>> {
     if_there(OpenOptions::new().write(true).truncate(true).open(path)).or_host(|| format!("open {}", path.display()))
 }
 
-/// What was done; `None` where there was nothing to do it to.
+/// Maps ENOENT to `None`.
 pub(super) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -346,18 +342,18 @@ pub(super) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Opens a file, made where it is missing, to be written at its end.
+/// Opens a file for appending, created if missing.
 pub(crate) fn append_to(path: &Path) -> Result<File> {
     OpenOptions::new().create(true).append(true).open(path).or_host(|| format!("open {}", path.display()))
 }
 
-/// Opens a block device as nobody can while the kernel or anybody else holds it exclusively (open(2), `O_EXCL`).
+/// Opens a block device exclusively, which fails while the kernel or anyone else holds it (open(2), `O_EXCL`).
 pub(crate) fn open_exclusively(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Opens a named pipe without waiting for its writer, enlarged to `bytes` where that is allowed; `None` where there is
-/// no pipe.
+/// Opens a named pipe without waiting for its writer, enlarged to `bytes` if that is allowed; `None` if there is no
+/// pipe.
 pub(crate) fn open_pipe(path: &Path, bytes: usize) -> Result<Option<File>> {
     match rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::NOENT) => Ok(None),
@@ -369,37 +365,37 @@ pub(crate) fn open_pipe(path: &Path, bytes: usize) -> Result<Option<File>> {
     }
 }
 
-/// Makes an empty file of a run folder, or empties the one that is there.
+/// Creates an empty file of a run folder, or truncates the existing one.
 pub(crate) fn create(path: &Path) -> Result<File> {
     File::create(path).or_store(|| format!("write {}", path.display()))
 }
 
-/// Same as [`create_new`], for reading too.
+/// Same as [`create_new`], open for reading too.
 pub(crate) fn create_to_change(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Makes a file that must not be there yet; the umask takes its bits from `mode`.
+/// Creates a file that must not exist yet; the umask applies to `mode`.
 pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Removes a file. False where there was none.
+/// Removes a file. False if there was none.
 pub(crate) fn remove(path: &Path) -> Result<bool> {
     Ok(if_there(fs::remove_file(path)).or_host(|| format!("remove {}", path.display()))?.is_some())
 }
 
-/// Gives a file a further name, which must not be there yet.
+/// Hard-links a file to a name that must not exist yet.
 pub(crate) fn add_name(path: &Path, name: &Path) -> io::Result<()> {
     fs::hard_link(path, name)
 }
 
-/// Gives a file another name on its filesystem, in place of what has it.
+/// Renames a file within its filesystem, replacing what has the new name.
 pub(crate) fn rename(path: &Path, to: &Path) -> io::Result<()> {
     fs::rename(path, to)
 }
 
-/// Moves a file, to another filesystem too; nothing may have the new name yet.
+/// Moves a file, across filesystems too; the new name must not exist yet.
 pub(crate) fn move_to(path: &Path, to: &Path) -> Result<()> {
     let moved = match fs::rename(path, to) {
         Err(e) if e.kind() == ErrorKind::CrossesDevices => copy_data(path, to).and_then(|()| fs::remove_file(path)),
@@ -408,7 +404,7 @@ pub(crate) fn move_to(path: &Path, to: &Path) -> Result<()> {
     moved.or_store(|| format!("move {} to {}", path.display(), to.display()))
 }
 
-/// Copies a file with its holes: what nothing was written to is not read, and takes no space.
+/// Copies a sparse file: holes are neither read nor allocated.
 fn copy_data(path: &Path, to: &Path) -> io::Result<()> {
     const PIECE: u64 = 1 << 20;
     let (from, to) = (File::open(path)?, File::create(to)?);
@@ -420,7 +416,7 @@ fn copy_data(path: &Path, to: &Path) -> io::Result<()> {
     loop {
         let start = match rustix::fs::seek(&from, rustix::fs::SeekFrom::Data(end)) {
             Ok(start) => start,
-            // There are no data from here on.
+            // No data from here on.
             Err(Errno::NXIO) => return Ok(()),
             Err(e) => return Err(e.into()),
         };
@@ -433,16 +429,16 @@ fn copy_data(path: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the symbolic link `link` to `target`.
+/// Creates the symbolic link `link` to `target`.
 pub(crate) fn make_link(link: &Path, target: &Path) -> Result<()> {
     std::os::unix::fs::symlink(target, link).or_host(|| format!("create the link {}", link.display()))
 }
 
-/// Opens a file that a person named, to read it to its end. What a shell hands over (`<(zcat x.gz)`) has a writer and an
-/// end; another pipe may have neither.
+/// Opens a file that the user named, to read it to its end. Process substitution by a shell (`<(zcat x.gz)`) has a
+/// writer and an end; another pipe may have neither.
 ///
 /// # Errors
-/// With the name, also for a pipe or a device.
+/// An error with the name, also for a pipe or a device.
 pub(crate) fn open_given(path: &Path, name: &str) -> Result<File> {
     let handed = ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|fd| path.starts_with(fd));
     let flags = if handed { OFlags::empty() } else { OFlags::NONBLOCK };
@@ -455,8 +451,8 @@ pub(crate) fn open_given(path: &Path, name: &str) -> Result<File> {
         .hint(format!("pass it on standard input: pgstrata import - < {name}")))
 }
 
-/// Tries to lock for half a second. Of a process that was killed, a child between fork and exec may hold its locks for as
-/// long as it takes to enter a control group.
+/// Tries to lock for half a second. After a process was killed, its child between fork and exec may hold its locks for
+/// as long as it takes to enter a control group.
 pub(crate) fn soon(lock: impl Fn() -> io::Result<()>) -> io::Result<()> {
     for _ in 0..50 {
         if lock().is_ok() {
@@ -467,32 +463,32 @@ pub(crate) fn soon(lock: impl Fn() -> io::Result<()>) -> io::Result<()> {
     lock()
 }
 
-/// Locks an open file against everybody else, without waiting, until it is closed or unlocked (flock(2)).
+/// Locks an open file exclusively, without waiting, until it is closed or unlocked (flock(2)).
 pub(crate) fn lock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// Same, but others may do so, too.
+/// Same, with a shared lock.
 pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockShared)?)
 }
 
-/// Takes the lock away, also from children that have inherited the file.
+/// Unlocks the file, also for children that have inherited it.
 pub(crate) fn unlock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::Unlock)?)
 }
 
-/// Makes a range of a file read as zeros and gives its blocks back; the file keeps its size.
+/// Makes a range of a file read as zeros and frees its blocks; the file keeps its size.
 pub(crate) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     linux::punch_hole(file, offset, bytes)
 }
 
-/// Reserves the first `bytes` of a file, unwritten (fallocate(2)).
+/// Preallocates the first `bytes` of a file (fallocate(2)).
 pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     linux::reserve(file, bytes)
 }
 
-/// Makes a file of a user of which nothing is written yet; it must not be there.
+/// Creates a sparse file owned by a user; it must not exist yet.
 pub(crate) fn make_sparse(path: &Path, bytes: u64, user: &User) -> Result<File> {
     let made = create_new(path, 0o600).and_then(|file| file.set_len(bytes).map(|()| file));
     let file = made.or_host(|| format!("create {}", path.display()))?;
@@ -500,12 +496,12 @@ pub(crate) fn make_sparse(path: &Path, bytes: u64, user: &User) -> Result<File> 
     Ok(file)
 }
 
-/// Drops the pages that the page cache holds of a file, as far as its filesystem does that.
+/// Drops a file's pages from the page cache, as far as its filesystem allows.
 pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
     linux::drop_cache(file)
 }
 
-/// Whether we may make files in a folder; else the kernel's word why not.
+/// Succeeds if we can create files in a folder; else returns the kernel's reason.
 pub(crate) fn may_write_in(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }

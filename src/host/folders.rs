@@ -1,4 +1,4 @@
-//! Folders: made with all above them, listed, removed with all below them.
+//! Folders: created with their parents, listed, removed recursively.
 
 use super::files::{open_folder, set_mode};
 use super::users::{behind_sudo, is_root};
@@ -11,14 +11,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Makes a folder and those above it where they are missing; the umask takes its bits from their mode.
+/// Creates a folder and its missing parents; the umask applies to their mode.
 pub(crate) fn make_all(path: &Path, mode: u32) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(mode).create(path);
     made.or_host(|| format!("create the folder {}", path.display()))
 }
 
-/// The same, and as root with passage for everybody through each one it makes, whatever the umask: the server's user must
-/// reach what lies below.
+/// Same; as root, makes every folder it creates passable for everyone, whatever the umask: the server's user must reach
+/// what lies below.
 pub(crate) fn make_passable(path: &Path) -> Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
     make_all(path, 0o755)?;
@@ -29,11 +29,11 @@ pub(crate) fn make_passable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens a folder in which, and on the way to which, nobody but root, ourselves and whoever called us by sudo may put one
-/// thing in the place of another. Returns its path without symbolic links, too.
+/// Opens a folder where nobody but root, ourselves and the user behind sudo can replace anything, in it or on the way
+/// to it. Also returns its path without symbolic links.
 ///
 /// # Errors
-/// With the folder that others may change.
+/// An error that names the folder that others may change.
 pub(crate) fn open_trusted(path: &Path) -> Result<(OwnedFd, PathBuf)> {
     let real = fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))?;
     let trusted = [Some(0), Some(rustix::process::geteuid().as_raw()), behind_sudo().map(|user| user.uid)];
@@ -46,7 +46,7 @@ pub(crate) fn open_trusted(path: &Path) -> Result<(OwnedFd, PathBuf)> {
         };
         let opened = opened.or_host(|| format!("open the folder {}", way.display()))?;
         let facts = rustix::fs::fstat(&opened).or_host(|| format!("stat {}", way.display()))?;
-        // Of a folder with an access control list, the bits of the group are the most that anybody in it may.
+        // With an access control list, the group bits are the most that any entry grants.
         let is_shared = facts.st_mode & 0o022 != 0;
         if !trusted.contains(&Some(facts.st_uid)) {
             return Err(Error::host(format!("{} belongs to another user (uid {})", way.display(), facts.st_uid)));
@@ -59,19 +59,19 @@ pub(crate) fn open_trusted(path: &Path) -> Result<(OwnedFd, PathBuf)> {
     at.map(|folder| (folder, real)).ok_or_else(|| Error::bug("a folder without a path"))
 }
 
-/// Makes a file of ours in an open folder, to be read and written; it must not be there yet.
+/// Creates a file of ours in an open folder, for reading and writing; it must not exist yet.
 pub(crate) fn create_in(folder: &OwnedFd, name: &str) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
-/// Opens a folder, through no symbolic link in its last part.
+/// Opens a folder; the last part of the path may not be a symbolic link.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     Ok(open_folder(CWD, path)?.into())
 }
 
-/// Removes a regular file from an open folder, known by its filesystem and inode whatever its name is by now, or, where these
-/// are unknown, an empty one by its name. False where there is none.
+/// Removes a regular file from an open folder: identified by filesystem and inode, whatever its name is by now; if
+/// these are unknown, by name, provided it is empty. False if there is none.
 pub(crate) fn remove_known(folder: impl AsFd, name: &str, known: Option<(u64, u64)>) -> io::Result<bool> {
     let folder = open_folder(folder, ".")?;
     let named = std::iter::once(io::Result::Ok(CString::new(name)?));
@@ -79,7 +79,7 @@ pub(crate) fn remove_known(folder: impl AsFd, name: &str, known: Option<(u64, u6
     for name in named.chain(others) {
         let name: CString = name?;
         let Ok(facts) = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        // Systems differ in the types of both.
+        // The types of both differ between systems.
         let is = |(device, inode)| {
             (i128::from(facts.st_dev), i128::from(facts.st_ino)) == (i128::from(device), i128::from(inode))
         };
@@ -92,7 +92,7 @@ pub(crate) fn remove_known(folder: impl AsFd, name: &str, known: Option<(u64, u6
     Ok(false)
 }
 
-/// Paths of all that a folder holds, sorted.
+/// Sorted paths of the entries of a folder.
 pub(crate) fn list(path: &Path) -> Result<Vec<PathBuf>> {
     let listed = fs::read_dir(path).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     let mut paths: Vec<PathBuf> = listed.or_host(|| format!("read the folder {}", path.display()))?;
@@ -100,7 +100,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Does something with each file of a folder and of those below it; links are followed.
+/// Calls `act` for each file in a folder and its subfolders, following links.
 pub(crate) fn each_file(path: &Path, act: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
     for path in list(path)? {
         match super::paths::look_at(&path)?.kind {
@@ -112,7 +112,7 @@ pub(crate) fn each_file(path: &Path, act: &mut dyn FnMut(&Path) -> Result<()>) -
     Ok(())
 }
 
-/// Removes a folder that the kernel lets go with what it shows in it (configfs).
+/// Removes a folder of configfs, which the kernel lets go together with the entries it shows in it.
 pub(crate) fn remove_empty(path: &Path) -> Result<()> {
     fs::remove_dir(path).or_host(|| format!("remove {}", path.display()))
 }
@@ -121,12 +121,12 @@ pub(crate) fn remove_all(path: &Path) -> Result<()> {
     fs::remove_dir_all(path).or_host(|| format!("remove {}", path.display()))
 }
 
-/// Writes back everything of the filesystem that holds a folder.
+/// Syncs the filesystem that holds a folder.
 pub(crate) fn sync_filesystem(path: &Path) -> io::Result<()> {
     super::linux::sync_filesystem(&File::open(path)?)
 }
 
-/// Renames a folder whose content is complete; both are durable afterwards.
+/// Renames a complete folder; content and name are durable afterwards.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     let above = to.parent().unwrap_or(Path::new("/"));
     let renamed =
@@ -134,7 +134,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     renamed.or_host(|| format!("rename {} to {}", from.display(), to.display()))
 }
 
-/// Copies a file; the copy belongs to us and must not be there yet.
+/// Copies a file; the copy is ours and must not exist yet.
 pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map(drop).or_host(|| format!("copy {} to {}", from.display(), to.display()))
 }

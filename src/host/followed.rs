@@ -1,4 +1,5 @@
-//! A program that takes minutes: its output goes to a file, is told line by line meanwhile, and interrupts are heard.
+//! Runs a program that takes minutes: its output goes to a file and is reported line by line, and interrupts are
+//! heeded.
 
 use super::command::Command;
 use super::signals::Interrupt;
@@ -9,24 +10,23 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// How often the file and the program are looked at.
+/// Polling interval for the file and the program.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How such a program runs.
 pub(crate) struct Followed<'a> {
     pub(crate) host: &'a Host,
-    /// What it prints; emptied first.
+    /// Receives its output; emptied first.
     pub(crate) log: &'a Path,
-    /// Asked to end (SIGTERM to its group) when it takes longer.
+    /// Sends SIGTERM to its process group after this time.
     pub(crate) limit: Duration,
     pub(crate) interrupt: &'a Interrupt,
 }
 
 impl Followed<'_> {
-    /// Runs it to its end; each whole line that it prints goes to `told`. Whether it exited with 0.
+    /// Runs the program to completion, passing each whole line of its output to `told`. True if it exited with 0.
     ///
     /// # Errors
-    /// When it cannot be started, exceeds the limit, or somebody interrupts; it has ended by then.
+    /// If it cannot be started, exceeds the limit, or is interrupted; it has ended by then.
     pub(crate) fn run(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<bool> {
         let file = files::create(self.log)?;
         let doing = || format!("open {}", self.log.display());
@@ -53,7 +53,7 @@ impl Followed<'_> {
     }
 }
 
-/// Tells the whole lines that were added to a file; gives their bytes.
+/// Reports the whole lines added to a file since byte `from`; returns their length in bytes.
 fn tell(log: &Path, from: u64, told: &mut dyn FnMut(&str)) -> Result<u64> {
     let added = files::read_from(log, from)?;
     let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

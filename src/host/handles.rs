@@ -1,4 +1,4 @@
-//! File handles: a file or folder is found again by one whatever its name has become (name_to_handle_at(2)).
+//! File handles, which find a file or folder again whatever its name has become (name_to_handle_at(2)).
 
 use super::files::File;
 use std::ffi::{CStr, c_char, c_int};
@@ -10,7 +10,7 @@ use std::path::Path;
 const LONGEST: usize = 128;
 /// `AT_EMPTY_PATH`: the open file itself.
 const ITSELF: c_int = 0x1000;
-/// What is opened can neither be read nor written, so that opening a device does nothing to it.
+/// Opened without read or write access, so that opening a device has no effect on it.
 const PLACE: rustix::fs::OFlags = rustix::fs::OFlags::PATH.union(rustix::fs::OFlags::CLOEXEC);
 
 /// `struct file_handle`.
@@ -28,7 +28,7 @@ unsafe extern "C" {
     fn open_by_handle_at(mount: c_int, handle: *mut Handle, flags: c_int) -> c_int;
 }
 
-/// The handle of what is open, as text; fails where its filesystem has none.
+/// The handle of an open file, as text; fails if its filesystem has none.
 pub(crate) fn of(open: impl AsFd) -> io::Result<String> {
     let mut handle = Handle { bytes: LONGEST as u32, kind: 0, content: [0; LONGEST] };
     let (mut mount, path): (c_int, &CStr) = (0, c"");
@@ -43,7 +43,7 @@ pub(crate) fn of(open: impl AsFd) -> io::Result<String> {
     Ok(content.iter().fold(format!("{}:", handle.kind), |text, byte| format!("{text}{byte:02x}")))
 }
 
-/// The place of what has this handle, on the filesystem that `mount` is in; fails with ESTALE where it is no more.
+/// Opens the file with this handle on the filesystem of `mount`; fails with ESTALE if it is gone.
 pub(crate) fn open(mount: &Path, handle: &str) -> io::Result<File> {
     let mut read = parsed(handle).ok_or(ErrorKind::InvalidInput)?;
     let mount = rustix::fs::open(mount, rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC, 0.into())?;

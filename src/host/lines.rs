@@ -1,4 +1,4 @@
-//! Lines of text over TCP: one line asks, one line answers.
+//! Lines of text over TCP: one line per request, one per answer.
 
 use super::connections::{Connection, Connections};
 use super::signals::Interrupt;
@@ -9,25 +9,25 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// The longest that the other side may take.
+/// Longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Longest time that a line on its way, or the reading of an answer, may take.
+/// Longest time to transfer one line or to read an answer.
 const LINE: Duration = Duration::from_secs(10);
-/// How often somebody who waits looks whether it is to end.
+/// Polling interval for an interrupt.
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest line, bytes.
 const LONGEST: u64 = 64 << 10;
-/// Connections at a time.
+/// Most concurrent connections.
 const MOST: usize = 256;
 
-/// A connection to somebody who answers.
+/// A connection to a server.
 pub struct Lines(BufReader<TcpStream>);
 
 impl Lines {
     /// Connects to `host:port`.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// If nobody listens there.
     pub(crate) fn connect(address: &str) -> Result<Lines> {
         let what = || format!("connect to {address}");
         let mut last = None;
@@ -50,7 +50,7 @@ impl Lines {
     /// Sends a line and waits for the answer.
     ///
     /// # Errors
-    /// When the connection is gone, or no answer comes.
+    /// If the connection is gone, or no answer comes.
     pub(crate) fn ask(&mut self, line: &str) -> Result<String> {
         self.0.get_mut().write_all(format!("{line}\n").as_bytes()).or_host(|| "send a line".to_owned())?;
         let mut answer = String::new();
@@ -62,12 +62,12 @@ impl Lines {
     }
 }
 
-/// Answers each line of each connection until it is interrupted; `ready` is told the address, with the port that was
-/// chosen where it is 0. Who sends no line in time, or one that is too long, is disconnected; who has sent one may be silent
-/// as long as it keeps its place.
+/// Answers each line of each connection until interrupted. `ready` gets the address, with the actual port if 0 was
+/// asked for. A client that sends no line in time, or one that is too long, is disconnected; after its first line it
+/// may stay silent as long as it keeps its slot.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// If the address cannot be listened on.
 pub(crate) fn serve(
     address: &str,
     interrupt: &Interrupt,
@@ -91,13 +91,13 @@ fn serve_within(
     let connections = Connections::new(most);
     std::thread::scope(|scope| {
         while !interrupt.is_raised() {
-            // One that is gone again is no reason to end.
+            // A client that has gone again is no reason to stop.
             let Ok((stream, _)) = listener.accept() else {
                 sleep(LOOK);
                 continue;
             };
             if let Some(connection) = connections.admit(stream) {
-                // Where no thread can be started, this client alone is dropped.
+                // If no thread can be started, only this client is dropped.
                 threads::begin(scope, move || answer_all(connection, answer, patience)).ok();
             }
         }
@@ -106,7 +106,7 @@ fn serve_within(
     Ok(())
 }
 
-/// Answers until the other side goes, or takes too long over a line or an answer.
+/// Answers until the client disconnects, or takes too long over a line or an answer.
 fn answer_all(mut connection: Connection, answer: &(dyn Fn(&str) -> String + Sync), patience: Duration) {
     connection.allow(Some(patience));
     let mut reader = BufReader::new(connection);

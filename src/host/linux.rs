@@ -1,7 +1,7 @@
-//! System calls that only Linux has, where a room needs no more than one.
+//! System calls that only Linux has, for rooms that need just one.
 //!
-//! With the modules of that kind (`extents`, `loops`, `mount_options`, `mounts`, `nbd`, `ring`, `shutdown`) this is all that `elsewhere` stands in for on
-//! another system.
+//! Together with the modules of the same kind (`extents`, `loops`, `mount_options`, `mounts`, `nbd`, `ring`,
+//! `shutdown`) this is everything that `elsewhere` replaces on another system.
 
 use rustix::fs::{Advice as FileAdvice, AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxFlags, statx};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
@@ -15,10 +15,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Opens a folder as a place alone, which needs no right to read it.
+/// Opens a folder only as a location, which needs no permission to read it.
 pub(crate) const PLACE: OFlags = OFlags::PATH;
 
-/// A process whose number is given to no other while this lives (Linux 5.3).
+/// A pidfd: no other process gets this pid while it is open (Linux 5.3).
 pub(super) struct Pinned(OwnedFd);
 
 impl Pinned {
@@ -36,39 +36,39 @@ pub(super) fn die_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// Makes this process the parent of orphans below it.
+/// Makes this process the parent of its orphaned descendants.
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
-/// Memory as sysinfo(2) has it, for a machine without `/proc/meminfo`.
+/// Total memory from sysinfo(2), for a machine without `/proc/meminfo`.
 pub(super) fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
     info.totalram.saturating_mul(u64::from(info.mem_unit))
 }
 
-/// CPUs that the affinity of this process allows.
+/// Number of CPUs in the affinity of this process.
 pub(super) fn allowed_cpus() -> Option<usize> {
     Some(rustix::thread::sched_getaffinity(None).ok()?.count() as usize)
 }
 
-/// CPU time that the calling thread has used, microseconds (CLOCK_THREAD_CPUTIME_ID).
+/// CPU time used by the calling thread, microseconds (CLOCK_THREAD_CPUTIME_ID).
 pub(super) fn thread_cpu_us() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000
 }
 
-/// Enlarges a pipe, where that is allowed.
+/// Enlarges a pipe, if that is allowed.
 pub(super) fn enlarge_pipe(pipe: &OwnedFd, bytes: usize) {
     rustix::pipe::fcntl_setpipe_size(pipe, bytes).ok();
 }
 
-/// Writes back everything of the filesystem that holds an open file or folder.
+/// Syncs the filesystem that holds an open file or folder.
 pub(super) fn sync_filesystem(of: &File) -> io::Result<()> {
     Ok(rustix::fs::syncfs(of)?)
 }
 
-/// Has an empty file share the blocks of another (FICLONE).
+/// Makes an empty file share the blocks of another (FICLONE).
 pub(super) fn share_blocks(target: &File, source: &File) -> io::Result<()> {
     Ok(rustix::fs::ioctl_ficlone(target, source)?)
 }
@@ -81,13 +81,13 @@ pub(super) fn atomic_write_units(path: &Path) -> io::Result<Option<(u32, u32)>> 
     Ok(told.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
 }
 
-/// A file without a name in a folder, written past the page cache.
+/// Creates an unnamed file in a folder, written past the page cache.
 pub(super) fn open_nameless(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
     Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
-/// Makes a range of a file read as zeros and gives its blocks back; the file keeps its size.
+/// Makes a range of a file read as zeros and frees its blocks; the file keeps its size.
 pub(super) fn punch_hole(file: &File, offset: u64, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)?)
 }
@@ -98,7 +98,7 @@ pub(super) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) ->
     const DISCARD: Opcode = 0x1277;
     const SECURELY: Opcode = 0x127D;
     let range = [offset, bytes];
-    // SAFETY: both requests read two numbers of 64 bits, which live as long as the call.
+    // SAFETY: both requests read two 64-bit numbers, which live as long as the call.
     let discarded = unsafe {
         if securely {
             ioctl(device, Setter::<SECURELY, [u64; 2]>::new(range))
@@ -109,32 +109,32 @@ pub(super) fn discard(device: &File, offset: u64, bytes: u64, securely: bool) ->
     Ok(discarded?)
 }
 
-/// Reserves the first `bytes` of a file, unwritten.
+/// Preallocates the first `bytes` of a file.
 pub(super) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
 
-/// Drops the pages that the page cache holds of a file, as far as its filesystem does that.
+/// Drops a file's pages from the page cache, as far as its filesystem allows.
 pub(super) fn drop_cache(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, FileAdvice::DontNeed)?)
 }
 
-/// Makes pages of a shared mapping writable, or fails where touching them would end the process (MADV_POPULATE_WRITE,
+/// Makes pages of a shared mapping writable, or fails where touching them would kill the process (MADV_POPULATE_WRITE,
 /// Linux 5.14).
 #[expect(unsafe_code, reason = "madvise")]
 pub(super) fn make_writable(start: *mut c_void, length: usize) -> io::Result<()> {
-    // SAFETY: this advice changes nothing of what the pages hold; a range that is not mapped is refused with ENOMEM.
+    // SAFETY: this advice does not change the content of the pages; an unmapped range is refused with ENOMEM.
     Ok(unsafe { madvise(start, length, Advice::LinuxPopulateWrite) }?)
 }
 
-/// Writes to the beginning of a file and syncs that write alone (RWF_DSYNC, Linux 4.7). Bytes written.
+/// Writes to the beginning of a file and syncs only that write (RWF_DSYNC, Linux 4.7). Returns the bytes written.
 #[inline]
 pub(crate) fn write_synced(file: &File, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::pwritev2(file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC)?)
 }
 
-/// The process that listens on the other side of a connection (`SO_PEERCRED`); `None` where it is in a namespace that is not ours:
-/// the kernel says 0 then, which a `Pid` of rustix cannot be.
+/// Pid of the process that listens on the other side of a connection (`SO_PEERCRED`); `None` if it is in another pid
+/// namespace: the kernel reports 0 then, which a `Pid` of rustix cannot hold.
 #[expect(unsafe_code, reason = "rustix' call makes a NonZero of what may be 0")]
 pub(crate) fn peer(stream: &UnixStream) -> Option<u32> {
     const SOL_SOCKET: c_int = 1;
@@ -145,24 +145,24 @@ pub(crate) fn peer(stream: &UnixStream) -> Option<u32> {
     // `struct ucred`: process, user, group.
     let mut of = [0u32; 3];
     let mut length = size_of_val(&of) as u32;
-    // SAFETY: `of` has as many bytes as `length` says, and both live as long as the call.
+    // SAFETY: `of` has `length` bytes, and both live as long as the call.
     let failed = unsafe {
         getsockopt(stream.as_raw_fd(), SOL_SOCKET, SO_PEERCRED, of.as_mut_ptr().cast(), &raw mut length) != 0
     };
     (!failed && of[0] != 0).then_some(of[0])
 }
 
-/// Limits the private memory of this process, and of all that it starts, for good (RLIMIT_DATA): one setrlimit(2), nothing
+/// Limits private memory of this process and all its descendants for good (RLIMIT_DATA): one setrlimit(2), nothing
 /// allocated.
 pub(super) fn limit_memory(bytes: u64) -> io::Result<()> {
     Ok(rustix::process::setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?)
 }
 
-/// Starts what serves disks, in threads that do not wait for writeback when they need memory: it may be these disks' own
-/// (prctl(2), `PR_SET_IO_FLUSHER`). Threads inherit it from the one that makes them.
+/// Runs `start`, which serves disks, in a thread that does not wait for write-back when it needs memory, because the
+/// write-back may be to these very disks (prctl(2), `PR_SET_IO_FLUSHER`). Threads inherit the flag from their creator.
 pub(crate) fn as_io_flusher<T>(start: impl FnOnce() -> T) -> T {
     let flushes = |on| rustix::process::configure_io_flusher_behavior(on);
-    // Without the right to (CAP_SYS_RESOURCE) it works where memory is not scarce.
+    // Without the permission (CAP_SYS_RESOURCE) it still works as long as memory is not scarce.
     let was = rustix::process::is_io_flusher().unwrap_or(false);
     let set = flushes(true).is_ok();
     let started = start();
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn who_listens_is_known_by_its_process_and_unknown_from_another_namespace() {
         if let Some(socket) = std::env::var_os(SOCKET) {
-            // In the namespace that the other half of this test has made.
+            // In the namespace created by the other half of this test.
             assert_eq!(peer(&UnixStream::connect(socket).unwrap()), None);
             return;
         }

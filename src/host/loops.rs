@@ -1,4 +1,5 @@
-//! Loop devices come and go, get a file and lose it, and get another end (`/dev/loop-control`, include/uapi/linux/loop.h).
+//! Loop devices: adding and removing them, attaching and detaching a file, limiting their size (`/dev/loop-control`,
+//! include/uapi/linux/loop.h).
 
 use super::files::File;
 use rustix::ioctl::{Getter, IntegerSetter, NoArg, Opcode, Setter, ioctl};
@@ -44,8 +45,8 @@ struct Config {
     reserved: [u64; 8],
 }
 
-/// Puts an open file behind a loop device that has none (Linux 5.8), in one step; fails with EBUSY where it has one. The kernel
-/// chooses the size of its sectors where none is given, and takes no direct I/O where the filesystem of the file has none.
+/// Attaches an open file to a free loop device in one step (Linux 5.8); fails with EBUSY if the device has a file. If
+/// no sector size is given the kernel chooses one; it uses no direct I/O if the file's filesystem has none.
 pub(crate) fn configure(device: &Path, file: &File, direct_io: bool, sector: Option<u32>) -> io::Result<()> {
     let device = File::options().read(true).write(true).open(device)?;
     let info = Info { flags: if direct_io { DIRECT_IO } else { 0 }, ..Info::default() };
@@ -57,7 +58,7 @@ pub(crate) fn configure(device: &Path, file: &File, direct_io: bool, sector: Opt
     Ok(configured?)
 }
 
-/// Has a loop device let its file go, once the last one closes it.
+/// Detaches the file of a loop device as soon as the device's last user closes it.
 pub(crate) fn clear(device: &Path) -> io::Result<()> {
     let device = File::options().read(true).open(device)?;
     // SAFETY: the request has no argument.
@@ -69,23 +70,23 @@ pub(crate) fn clear(device: &Path) -> io::Result<()> {
 /// Filesystem and inode of the file behind a loop device, whatever its name is by now.
 pub(crate) fn file_of(device: &Path) -> io::Result<(u64, u64)> {
     let device = File::options().read(true).open(device)?;
-    // SAFETY: the request writes one `struct loop_info64`, which `Info` is; every pattern of bits is one.
+    // SAFETY: the request writes one `struct loop_info64`, which `Info` is; every bit pattern is valid.
     #[expect(unsafe_code, reason = "no safe binding of this request")]
     let info = unsafe { ioctl(&device, Getter::<GET_STATUS, Info>::new()) }?;
     Ok((info.device, info.inode))
 }
 
-/// Makes the loop device of this number; fails with EEXIST where there is one.
+/// Adds the loop device with this number; fails with EEXIST if there is one.
 pub(crate) fn add(number: u32) -> io::Result<()> {
     control::<ADD>(number)
 }
 
-/// Removes a loop device that has no file; fails with EBUSY where it has one, or somebody has it open.
+/// Removes a loop device without a file; fails with EBUSY if it has one, or is open.
 pub(crate) fn remove(number: u32) -> io::Result<()> {
     control::<REMOVE>(number)
 }
 
-/// Writes back and forgets what the kernel holds of a block device (`BLKFLSBUF`), before something else stands behind it.
+/// Writes back and drops the kernel's buffers of a block device (`BLKFLSBUF`), before something else is attached to it.
 pub(crate) fn forget_buffers(device: &Path) -> io::Result<()> {
     const FLUSH_BUFFERS: Opcode = 0x1261;
     let device = File::options().read(true).open(device)?;
@@ -98,32 +99,32 @@ pub(crate) fn forget_buffers(device: &Path) -> io::Result<()> {
 #[expect(unsafe_code, reason = "no safe binding of these requests")]
 fn control<const REQUEST: Opcode>(number: u32) -> io::Result<()> {
     let control = File::options().read(true).write(true).open("/dev/loop-control")?;
-    // SAFETY: both requests take the number itself as their argument, and no memory of ours.
+    // SAFETY: both requests take the number itself as their argument, no memory of ours.
     Ok(unsafe { ioctl(&control, IntegerSetter::<REQUEST>::new_usize(number as usize)) }?)
 }
 
-/// Has a loop device end after so many bytes, 0 for those that its file has. Requests under way are completed first;
-/// those beyond the end fail from here on. The bytes after which it ended before.
+/// Limits a loop device to `bytes`, or to the size of its file if 0. Requests in flight complete first; requests beyond
+/// the limit fail from here on. Returns the previous limit.
 ///
 /// # Errors
-/// The kernel's: ENOTTY or ENXIO where it is no loop device, or one without a file.
+/// The kernel's error: ENOTTY or ENXIO if it is not a loop device, or has no file.
 #[expect(unsafe_code, reason = "no safe binding of these requests")]
 pub(crate) fn end_after(device: &Path, bytes: u64) -> io::Result<u64> {
     let device = File::options().read(true).write(true).open(device)?;
-    // SAFETY: the request writes one `struct loop_info64`, which `Info` is; every pattern of bits is one.
+    // SAFETY: the request writes one `struct loop_info64`, which `Info` is; every bit pattern is valid.
     let before = unsafe { ioctl(&device, Getter::<GET_STATUS, Info>::new()) }?;
     // SAFETY: the request reads one such struct, which lives as long as the call.
     unsafe { ioctl(&device, Setter::<SET_STATUS, Info>::new(Info { size_limit: bytes, ..before })) }?;
     Ok(before.size_limit)
 }
 
-/// A loop device of a test's own on a file, with the limits of a new one; it goes with the value.
+/// A loop device on a file for one test, with the limits of a new one; removed on drop.
 #[cfg(test)]
 pub(crate) struct OwnLoop(pub std::path::PathBuf);
 
 #[cfg(test)]
 impl OwnLoop {
-    /// `None`, with the reason printed, where none can be made.
+    /// `None`, with the reason printed, if none can be added.
     pub fn on(file: &Path) -> Option<OwnLoop> {
         let Some(number) = (1000..1100).find(|number| add(*number).is_ok()) else {
             println!("skipped: no loop device can be made");
@@ -141,7 +142,7 @@ impl Drop for OwnLoop {
     fn drop(&mut self) {
         drop(clear(&self.0));
         let number = self.0.to_str().and_then(|path| path.strip_prefix("/dev/loop")?.parse().ok()).unwrap_or_default();
-        // udev may look at it yet.
+        // udev may still have it open.
         let removed = (0..500).any(|_| {
             super::time::sleep(std::time::Duration::from_millis(10));
             remove(number).is_ok()

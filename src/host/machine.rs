@@ -1,6 +1,6 @@
-//! The machine: what it is, and what on it will disturb a measurement.
+//! The machine: its facts, and conditions on it that disturb a measurement.
 //!
-//! Everything is read from files of the kernel and is absent where the machine does not say it.
+//! Everything is read from kernel files and is absent if the machine does not report it.
 
 mod disturbances;
 
@@ -10,7 +10,7 @@ use super::{Host, linux};
 use crate::parse::{cpuinfo, meminfo, os_release, proc_stat};
 use crate::record::facts::HostFacts;
 
-/// What the machine is. Never fails: what it does not say is absent.
+/// Facts of the machine. Never fails: what the machine does not report is absent.
 pub fn facts(host: &Host) -> HostFacts {
     let memory = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
     let cpu = host.read("/proc/cpuinfo").map(|text| cpuinfo::parse(&text)).unwrap_or_default();
@@ -31,12 +31,12 @@ pub fn facts(host: &Host) -> HostFacts {
     }
 }
 
-/// Files that a process of ours can open at most: its hard limit, to which programs may raise the soft one. `None`: any number.
+/// Hard limit of open files, to which programs may raise the soft one. `None` means unlimited.
 pub(crate) fn most_open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum
 }
 
-/// CPUs that this process may use: its affinity and its cgroup's quota counted in.
+/// CPUs available to this process, limited by its affinity and cgroup quota.
 fn usable_cpus(host: &Host) -> u32 {
     let online =
         || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).map_or(1, |stat| stat.each.len() as u64);
@@ -44,7 +44,7 @@ fn usable_cpus(host: &Host) -> u32 {
     u32::try_from(usable).unwrap_or(u32::MAX)
 }
 
-/// Name and release of a kernel that is not Linux (uname(2)).
+/// Name and release of a kernel other than Linux (uname(2)).
 fn other_kernel() -> Option<String> {
     let told = rustix::system::uname();
     let shown = || format!("{} {}", told.sysname().to_string_lossy(), told.release().to_string_lossy());
@@ -55,7 +55,7 @@ fn clocksource(host: &Host) -> Option<String> {
     one_line(host, "/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
-/// The frequency governors of all CPUs; several differing ones joined by `+`.
+/// Frequency governors of all CPUs; differing ones are joined by `+`.
 pub(crate) fn governors(host: &Host) -> Option<String> {
     let entries = std::fs::read_dir(host.path("/sys/devices/system/cpu")).ok()?;
     let mut found: Vec<String> = entries
@@ -67,7 +67,8 @@ pub(crate) fn governors(host: &Host) -> Option<String> {
     if found.is_empty() { None } else { Some(found.join("+")) }
 }
 
-/// What the machine says it is: its maker's words (DMI, device tree), else the hypervisor's type, else that there is one.
+/// Model of the machine: from its maker (DMI, device tree), else the hypervisor's type, else that there is a
+/// hypervisor.
 fn machine(host: &Host, cpu: &cpuinfo::Cpuinfo) -> Option<String> {
     let dmi = ["sys_vendor", "product_name"].map(|name| one_line(host, &format!("/sys/class/dmi/id/{name}")));
     let dmi: Vec<String> = dmi.into_iter().flatten().collect();
@@ -80,8 +81,7 @@ fn machine(host: &Host, cpu: &cpuinfo::Cpuinfo) -> Option<String> {
         .or_else(|| (cpu.hypervisor == Some(true)).then(|| "virtual machine".to_owned()))
 }
 
-/// Whether this is a virtual machine, as far as it says so. What its disks say of themselves is then what the hypervisor
-/// says.
+/// True if the machine identifies itself as virtual. Its disks then report what the hypervisor chooses.
 pub(crate) fn is_virtual(host: &Host) -> bool {
     let flagged = host.read("/proc/cpuinfo").is_ok_and(|text| cpuinfo::parse(&text).hypervisor == Some(true));
     flagged || one_line(host, "/sys/hypervisor/type").is_some()

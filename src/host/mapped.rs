@@ -1,4 +1,4 @@
-//! A file mapped into memory, shared, and synced with msync.
+//! A shared memory mapping of a file, synced with msync.
 
 use super::linux;
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
@@ -6,40 +6,40 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 
-/// A shared, writable mapping of the beginning of a file that nobody cuts while it is mapped.
+/// A shared, writable mapping of the beginning of a file; the file must not be truncated while mapped.
 pub struct Mapped {
     start: *mut c_void,
     length: usize,
 }
 
 impl Mapped {
-    /// Maps the first `length` bytes of a file of at least that length, which is open for reading and writing.
+    /// Maps the first `length` bytes of a file, which must be at least that long and open for reading and writing.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     #[expect(unsafe_code, reason = "mmap")]
     pub fn file(file: &File, length: usize) -> io::Result<Mapped> {
         if file.metadata()?.len() < length as u64 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is shorter than its mapping"));
         }
-        // SAFETY: no address is asked for, so that nothing else is replaced.
+        // SAFETY: no address is requested, so no other mapping is replaced.
         let start = unsafe {
             mmap(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file, 0)
         }?;
         Ok(Mapped { start, length })
     }
 
-    /// Copies `bytes` to the beginning of the mapping. The pages are made writable first, by a call that fails with an
-    /// error number where the kernel could only end the process by SIGBUS (a full or broken filesystem).
+    /// Copies `bytes` to the beginning of the mapping. Makes the pages writable first, with a call that returns an
+    /// error where a plain store would raise SIGBUS (a full or broken filesystem).
     ///
     /// # Errors
-    /// The kernel's: EINVAL before Linux 5.14, EFAULT where no page is available.
+    /// The kernel's error: EINVAL before Linux 5.14, EFAULT if no page is available.
     #[expect(unsafe_code, reason = "copies into the mapping")]
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > self.length {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        // SAFETY: the range lies in the mapping, and `&mut self` is the only way to it in this process.
+        // SAFETY: the range lies in the mapping, and `&mut self` is this process's only access to it.
         unsafe {
             linux::make_writable(self.start, bytes.len().next_multiple_of(4096).min(self.length))?;
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.cast::<u8>(), bytes.len());
@@ -50,7 +50,7 @@ impl Mapped {
     /// Makes the first `length` bytes durable (MS_SYNC).
     ///
     /// # Errors
-    /// The kernel's: what a write-back failed with.
+    /// The kernel's error from the write-back.
     #[expect(unsafe_code, reason = "msync")]
     pub fn sync(&mut self, length: usize) -> io::Result<()> {
         // SAFETY: the range lies in the mapping.

@@ -1,12 +1,12 @@
-//! The one door to the machine: commands, files of the kernel, clock, signals, users.
+//! The only access to the machine: commands, kernel files, clock, signals, users.
 //!
-//! No other room spawns a process, asks the time or touches files, but for `store` in its run folders, `cli` where the
-//! person points, and `probe` where it measures. Each command is logged with its arguments, exit code and duration. A
+//! No other room spawns a process, asks the time or touches files, except `store` in its run folders, `cli` in paths
+//! the user named, and `probe` where it measures. Each command is logged with its arguments, exit code and duration. A
 //! [`Host`] can be rooted in a folder, so that tests write small fake trees.
 //!
-//! Modules of Linux's calls stand beside `elsewhere`, which has the same names and fails on other systems; a new call
-//! is added in both (`docs/adr/0033-linux-behind-a-wall-in-host.md`). It names `record::facts` because facts of the
-//! machine are stored as it reads them.
+//! Modules with Linux system calls have a counterpart in `elsewhere`, with the same names, which fails on other
+//! systems; add a new call to both (`docs/adr/0033-linux-behind-a-wall-in-host.md`). It names `record::facts` because
+//! facts of the machine are stored as it reads them.
 
 pub(crate) mod appended;
 pub mod command;
@@ -79,72 +79,73 @@ impl Host {
         Host { root: root.into(), log: Arc::default(), run: None, group: None, interrupt: None, most_memory: None }
     }
 
-    /// The same machine, but every command that is started through it carries the run's id in the environment variable
-    /// [`command::RUN_VARIABLE`], so that [`processes::of_run`] finds it whatever became of pgstrata.
+    /// The same machine; every command started through it carries the run's id in the variable
+    /// [`command::RUN_VARIABLE`], so that [`processes::of_run`] finds it whatever happens to pgstrata.
     pub(crate) fn for_run(&self, run_id: &str) -> Host {
         Host { run: Some(run_id.into()), ..self.clone() }
     }
 
-    /// The same machine, but every command is started in the control group at `group`, which is made. Where there is none,
+    /// The same machine; every command is started in the control group at `group`, which is created. Without a group,
     /// this process adopts whatever the commands leave behind.
     pub(crate) fn keeping_together(&self, group: Option<&Path>) -> Host {
         let group = group.and_then(processes::cgroup::make);
         if group.is_none() {
-            // Where the kernel refuses that as well, processes are found by their environment alone.
+            // If the kernel refuses that as well, processes are found by their environment alone.
             processes::orphans::adopt();
         }
         Host { group, ..self.clone() }
     }
 
-    /// The same machine, but a command that runs to its end is ended by an interrupt, and none is started after it.
+    /// The same machine; an interrupt ends a command that is run to completion, and no other is started after it.
     pub(crate) fn heeding(&self, interrupt: &signals::Interrupt) -> Host {
         Host { interrupt: Some(interrupt.clone()), ..self.clone() }
     }
 
-    /// The same machine for what must be done after an interrupt as well: taking away what was built.
+    /// The same machine for work that must be done even after an interrupt: tear-down.
     pub(crate) fn heeding_none(&self) -> Host {
         Host { interrupt: None, ..self.clone() }
     }
 
-    /// The same machine, but every process of a command that is started gets so many bytes of private memory at most.
+    /// The same machine; every process of a command is limited to this much private memory.
     pub(crate) fn limiting_memory(&self, bytes: u64) -> Host {
         Host { most_memory: Some(bytes), ..self.clone() }
     }
 
-    /// Where the absolute `path` of the machine really lies.
+    /// Real path of the machine's absolute `path`.
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// The text of a file of the machine (`/proc/mounts`).
+    /// Text of a file of the machine (`/proc/mounts`).
     ///
     /// # Errors
-    /// With the path, when it cannot be read or is not UTF-8.
+    /// An error that names the path, if it cannot be read or is not UTF-8.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
         files::read_text(&self.path(path))
     }
 
-    /// Reads a file of the machine into `buffer`, in place of what that held: for what is read often, as
-    /// `/proc/PID/stat`, or may hold any bytes, as `/proc/PID/environ`.
+    /// Reads a file of the machine into `buffer`, replacing its content: for files that are read often, like
+    /// `/proc/PID/stat`, or may hold any bytes, like `/proc/PID/environ`.
     ///
     /// # Errors
-    /// The kernel's own: processes end at any moment, and the caller must tell `ENOENT` and `ESRCH` from others.
+    /// The kernel's error, unwrapped: processes end at any moment, and the caller must distinguish `ENOENT` and
+    /// `ESRCH`.
     pub(crate) fn read_into(&self, path: impl AsRef<Path>, buffer: &mut Vec<u8>) -> std::io::Result<()> {
         use std::io::Read;
         buffer.clear();
         std::fs::File::open(self.path(path))?.read_to_end(buffer).map(drop)
     }
 
-    /// The trimmed text of a file that may be absent, as many in sysfs are.
+    /// Trimmed text of a file that may be absent, like many in sysfs.
     pub(crate) fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
         std::fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
     }
 
-    /// Writes a value into a file of the kernel, in one call; the file must be there.
+    /// Writes a value to a kernel file in one call; the file must exist.
     ///
     /// # Errors
-    /// With the path, where there is none or the kernel refuses the value.
+    /// An error that names the path, if it does not exist or the kernel refuses the value.
     pub(crate) fn write(&self, path: impl AsRef<Path>, value: &str) -> Result<()> {
         use crate::error::{Context, Error};
         use std::io::Write;
@@ -154,17 +155,16 @@ impl Host {
         file.write_all(value.as_bytes()).or_host(|| format!("write `{value}` to {}", path.display()))
     }
 
-    /// Whether the machine has a file.
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.path(path).exists()
     }
 
-    /// Where a symbolic link of the machine points (`/proc/PID/exe`).
+    /// Target of a symbolic link of the machine (`/proc/PID/exe`).
     pub(crate) fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         std::fs::read_link(self.path(path)).ok()
     }
 
-    /// Names of what a folder of the machine holds, sorted; none where it cannot be read.
+    /// Sorted names in a folder of the machine; none if it cannot be read.
     pub(crate) fn names_in(&self, path: impl AsRef<Path>) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(path)).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -172,12 +172,12 @@ impl Host {
         names
     }
 
-    /// The commands run since the log was taken, oldest first.
+    /// Commands run since the log was taken, oldest first.
     pub(crate) fn command_log(&self) -> Vec<CommandLog> {
         self.log.lock().map(|log| log.clone()).unwrap_or_default()
     }
 
-    /// Takes the log of the commands run since the last call, oldest first.
+    /// Takes the log of commands run since the last call, oldest first.
     pub(crate) fn take_command_log(&self) -> Vec<CommandLog> {
         self.log.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
     }

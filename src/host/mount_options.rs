@@ -1,23 +1,23 @@
-//! What the kernel says of mount options before there is anything to mount (fsopen(2), fsconfig(2); Linux 5.2).
+//! Asks the kernel about mount options before there is anything to mount (fsopen(2), fsconfig(2); Linux 5.2).
 
 use rustix::mount::{FsOpenFlags, fsconfig_set_flag, fsconfig_set_string, fsopen};
 use std::io;
 
-/// An option that no filesystem has: one that takes it does not look at options before it is mounted.
+/// An option no filesystem has: a filesystem that accepts it does not check options before mounting.
 const NO_OPTION: &str = "pgstrata_no_such_option";
 
-/// What the kernel says of one option.
+/// The kernel's answer for one option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Taken,
-    /// With the kernel's words, where it gave some.
+    /// With the kernel's message, if any.
     Refused(Option<String>),
-    /// It cannot be asked: with the reason.
+    /// It could not be asked, for this reason.
     NotAsked(String),
 }
 
-/// Hands an option (`name` or `name=value`) to a new context of the filesystem. Nothing is mounted; the kernel may load
-/// the filesystem's module.
+/// Passes an option (`name` or `name=value`) to a new context of the filesystem. Nothing is mounted; the kernel may
+/// load the filesystem's module.
 pub(crate) fn ask(filesystem: &str, option: &str) -> Answer {
     match hand_over(filesystem, NO_OPTION) {
         Ok(Answer::Taken) => {

@@ -1,12 +1,12 @@
-//! Mounting without mount(8): mount(2) and umount2(2), with options in the words of mount(8).
+//! Mounts without mount(8): mount(2) and umount2(2), with options as written for mount(8).
 
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
-/// Options of the mount point, which the kernel takes as flags (mount(8), "filesystem-independent mount options"). All
-/// others go to the filesystem as they are.
+/// Options that the kernel takes as flags (mount(8), "filesystem-independent mount options"). All others are passed to
+/// the filesystem as they are.
 const FLAGS: &[(&str, MountFlags)] = &[
     ("noatime", MountFlags::NOATIME),
     ("nodiratime", MountFlags::NODIRATIME),
@@ -20,7 +20,7 @@ const FLAGS: &[(&str, MountFlags)] = &[
     ("dirsync", MountFlags::DIRSYNC),
 ];
 
-/// What mount(2) is given for a list of options.
+/// Arguments of mount(2) for a list of options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MountOptions {
     flags: MountFlags,
@@ -28,7 +28,7 @@ pub(crate) struct MountOptions {
 }
 
 impl MountOptions {
-    /// Sorts options into flags and the filesystem's own; `None` where one has a zero byte.
+    /// Splits options into flags and the filesystem's own; `None` if one contains a zero byte.
     pub(crate) fn of(options: &[String]) -> Option<MountOptions> {
         let flag = |option: &str| FLAGS.iter().find(|(name, _)| *name == option).map(|(_, flag)| *flag);
         let mut flags = MountFlags::empty();
@@ -46,15 +46,15 @@ impl MountOptions {
 /// Mounts a device on a folder.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub(crate) fn mount(source: &str, target: &Path, fstype: &str, options: &MountOptions) -> io::Result<()> {
     Ok(rustix::mount::mount(source, target, fstype, options.flags, options.data.as_c_str())?)
 }
 
-/// Unmounts what lies on a folder; fails with EBUSY while somebody uses it.
+/// Unmounts a folder; fails with EBUSY while it is in use.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub(crate) fn unmount(target: &Path) -> io::Result<()> {
     Ok(rustix::mount::unmount(target, UnmountFlags::NOFOLLOW)?)
 }

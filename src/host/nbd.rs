@@ -1,5 +1,5 @@
-//! The kernel's NBD client: it takes over a connection whose handshake is done, and a block device appears on it
-//! (generic netlink, include/uapi/linux/nbd-netlink.h and genetlink.h).
+//! The kernel's NBD client: it takes over a connection after the handshake and exposes it as a block device (generic
+//! netlink, include/uapi/linux/nbd-netlink.h and genetlink.h).
 
 use rustix::io::Errno;
 use rustix::net::netlink::{GENERIC, SocketAddrNetlink};
@@ -10,19 +10,18 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 /// struct nlmsghdr, struct genlmsghdr.
 const MESSAGE_HEAD: usize = 16;
 const GENERIC_HEAD: usize = 4;
-/// linux/netlink.h: a message that answers, an error or acknowledgement, flags of a request, of a nested attribute.
+/// linux/netlink.h: message type of an error or acknowledgement, request flags, nested-attribute flag.
 const NLMSG_ERROR: u16 = 2;
 const REQUEST_AND_ACK: u16 = 1 | 4;
 const NESTED: u16 = 1 << 15;
-/// The family that knows all others, its command to find one, attributes of that.
+/// The control family, its command to look up a family, and the attributes of that command.
 const CONTROL: u16 = 0x10;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-/// Commands of the driver.
 const CONNECT: u8 = 1;
 const DISCONNECT: u8 = 2;
-/// Its attributes.
+/// Attributes of the driver.
 const INDEX: u16 = 1;
 const SIZE_BYTES: u16 = 2;
 const BLOCK_SIZE_BYTES: u16 = 3;
@@ -32,21 +31,21 @@ const IDENTIFIER: u16 = 10;
 const SOCKET_ITEM: u16 = 1;
 const SOCKET_FD: u16 = 1;
 
-/// A device that is to be.
+/// A device to be created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish<'a> {
     pub size: u64,
     pub block_size: u64,
-    /// Flags of the export, as its server told them.
+    /// Flags of the export, as sent by its server.
     pub flags: u16,
-    /// What `/sys/block/nbdN/backend` shows of it.
+    /// Shown in `/sys/block/nbdN/backend`.
     pub identifier: &'a str,
 }
 
-/// Hands a connection to the driver; the number of the device.
+/// Hands a connection to the driver; returns the number of the device.
 ///
 /// # Errors
-/// ENOENT where the driver is not loaded; the driver's own.
+/// ENOENT if the driver is not loaded; else the driver's error.
 pub(crate) fn connect(connection: BorrowedFd<'_>, wish: &Wish<'_>) -> io::Result<u32> {
     let driver = Driver::find()?;
     let item = attribute(SOCKET_FD, &(connection.as_raw_fd() as u32).to_ne_bytes());
@@ -62,15 +61,15 @@ pub(crate) fn connect(connection: BorrowedFd<'_>, wish: &Wish<'_>) -> io::Result
     number_of(&answer, INDEX).ok_or_else(|| io::Error::other("the driver named no device"))
 }
 
-/// Has the driver let a device go. Requests under way fail.
+/// Disconnects a device. Requests in flight fail.
 ///
 /// # Errors
-/// The driver's own.
+/// The driver's error.
 pub(crate) fn disconnect(number: u32) -> io::Result<()> {
     Driver::find()?.ask(DISCONNECT, &attribute(INDEX, &number.to_ne_bytes())).map(drop)
 }
 
-/// A socket on which the driver answers.
+/// A netlink socket to the driver.
 struct Driver {
     socket: OwnedFd,
     family: u16,
@@ -91,7 +90,7 @@ impl Driver {
     }
 }
 
-/// Sends a command; the attributes of the answer, once it is acknowledged.
+/// Sends a command; returns the attributes of the answer, once it is acknowledged.
 fn ask(socket: &OwnedFd, family: u16, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
     let length = (MESSAGE_HEAD + GENERIC_HEAD + attributes.len()) as u32;
     let mut message = length.to_ne_bytes().to_vec();
@@ -118,17 +117,17 @@ fn ask(socket: &OwnedFd, family: u16, command: u8, attributes: &[u8]) -> io::Res
     }
 }
 
-/// Type and body of each message.
+/// Iterates over messages as type and body.
 fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     pieces(bytes, MESSAGE_HEAD, |head| Some((whole(head, 0)? as usize, half(head, 4)?)))
 }
 
-/// Type and value of each attribute.
+/// Iterates over attributes as type and value.
 fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     pieces(bytes, 4, |head| Some((usize::from(half(head, 0)?), half(head, 2)?)))
 }
 
-/// What follows one another, each with a head that tells its length and kind, padded to 4 bytes.
+/// Iterates over consecutive records, each with a header that holds its length and kind, padded to 4 bytes.
 fn pieces(
     mut bytes: &[u8],
     head: usize,

@@ -1,17 +1,16 @@
-//! Memory for direct writes, with bytes that a device can neither compress nor share: random ones, and each 4 KiB block with a
-//! stamp of its own.
+//! Buffers for direct writes, filled with bytes that a device can neither compress nor deduplicate: random, and with a
+//! distinct stamp in each 4 KiB block.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-/// Longest piece that is handed out.
+/// Longest chunk handed out.
 pub(crate) const CHUNK: usize = 1 << 20;
-/// Direct writes must be aligned to it: the largest logical block there is.
+/// Alignment for direct writes: the largest logical block there is.
 const ALIGNMENT: usize = 64 << 10;
-/// Each of these differs from every other.
+/// Size of a stamped block, which differs from every other.
 pub(crate) const STAMPED: usize = 4096;
 
-/// The bytes of one writer.
 pub(crate) struct Noise {
     memory: Vec<u8>,
     start: usize,
@@ -19,12 +18,12 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// For pieces of at most [`CHUNK`] bytes.
+    /// For chunks of at most [`CHUNK`] bytes.
     pub fn new(seed: u64) -> Noise {
         Noise::of(seed, CHUNK)
     }
 
-    /// For pieces of at most so many bytes.
+    /// For chunks of at most `chunk` bytes.
     pub fn of(seed: u64, chunk: usize) -> Noise {
         let mut memory = vec![0; chunk + ALIGNMENT];
         ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut memory);
@@ -32,7 +31,7 @@ impl Noise {
         Noise { memory, start, chunk }
     }
 
-    /// The same for a write that is one of several to its place: `number` makes its bytes differ from those of the others.
+    /// Same, for one of several writes to the same place: `number` makes each write's bytes distinct.
     pub fn again(&mut self, offset: u64, length: usize, number: u64) -> &[u8] {
         let (start, length) = (self.start, self.at(offset, length).len());
         let piece = &mut self.memory[start..start + length];
@@ -44,14 +43,14 @@ impl Noise {
         piece
     }
 
-    /// Zeros in place of it all, as long as the longest piece.
+    /// Zeros, as long as the longest chunk.
     pub fn zeroed(&mut self) -> &[u8] {
         let piece = &mut self.memory[self.start..self.start + self.chunk];
         piece.fill(0);
         piece
     }
 
-    /// The bytes for `length` bytes of the file from `offset` on.
+    /// Content of `length` bytes of the file at `offset`.
     pub fn at(&mut self, offset: u64, length: usize) -> &[u8] {
         let chunk = &mut self.memory[self.start..self.start + length.min(self.chunk)];
         for (block, number) in chunk.chunks_mut(STAMPED).zip(offset / STAMPED as u64..) {

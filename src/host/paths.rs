@@ -1,4 +1,4 @@
-//! What a path leads to. Symbolic links are followed unless a function says otherwise.
+//! Facts about paths. Symbolic links are followed unless a function says otherwise.
 
 use super::files::{if_there, nearest_existing};
 use super::linux;
@@ -11,10 +11,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-/// What a file is: `RegularFile`, `Directory`, `BlockDevice`, ...
+/// File type: `RegularFile`, `Directory`, `BlockDevice`, ...
 pub(crate) use rustix::fs::FileType as Kind;
 
-/// What the kernel says of a file (stat(2)).
+/// Facts from stat(2).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathFacts {
     pub kind: Kind,
@@ -23,11 +23,11 @@ pub(crate) struct PathFacts {
     pub uid: u32,
     pub gid: u32,
     pub inode: u64,
-    /// How many names it has.
+    /// Number of hard links.
     pub names: u64,
-    /// The filesystem that holds it.
+    /// Id of the filesystem that holds it.
     pub filesystem: u64,
-    /// Major and minor number of the device that it is.
+    /// Major and minor number, for a device.
     pub device: (u32, u32),
     pub bytes: u64,
     pub allocated_bytes: u64,
@@ -64,7 +64,7 @@ fn kind_of(found: fs::FileType) -> Kind {
     kinds.into_iter().find(|(is, _)| *is).map_or(Kind::Unknown, |(_, kind)| kind)
 }
 
-/// The facts, or the kernel's own error for a caller that tells them apart.
+/// Facts of a path, or the kernel's error for a caller that distinguishes them.
 pub(crate) fn stat(path: &Path) -> io::Result<PathFacts> {
     fs::metadata(path).map(PathFacts::from)
 }
@@ -73,32 +73,32 @@ pub(crate) fn look_at(path: &Path) -> Result<PathFacts> {
     stat(path).or_host(|| format!("stat {}", path.display()))
 }
 
-/// The facts of the open file, whatever its name leads to by now.
+/// Facts of an open file, whatever its name leads to by now.
 pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<PathFacts> {
     file.metadata().map(PathFacts::from).or_host(|| format!("stat {}", path.display()))
 }
 
-/// Leads to an open file whatever its name is by now.
+/// A path that leads to an open file whatever its name is by now.
 pub(super) fn of_descriptor(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// The path that an open file has by now.
+/// Current path of an open file.
 pub(crate) fn path_now(file: &File) -> Result<PathBuf> {
     fs::read_link(of_descriptor(file)).or_host(|| "read the path of an open file".to_owned())
 }
 
-/// The facts of the name itself, a symbolic link not followed; `None` where there is none.
+/// Facts of the name itself, without following a symbolic link; `None` if there is none.
 pub(crate) fn look_for(path: &Path) -> Result<Option<PathFacts>> {
     let found = if_there(fs::symlink_metadata(path)).or_host(|| format!("stat {}", path.display()))?;
     Ok(found.map(PathFacts::from))
 }
 
-/// The smallest and the largest write, bytes, that a file's filesystem and device do whole or not at all; 0 where they do
-/// none. `None` where this kernel does not tell (statx(2), STATX_WRITE_ATOMIC, since Linux 6.11).
+/// Smallest and largest write, bytes, that a file's filesystem and device perform atomically; 0 if none. `None` if this
+/// kernel does not report it (statx(2), STATX_WRITE_ATOMIC, since Linux 6.11).
 ///
 /// # Errors
-/// When the file is not there.
+/// If the file does not exist.
 pub(crate) fn atomic_write_units(path: &Path) -> Result<Option<(u32, u32)>> {
     linux::atomic_write_units(path).or_host(|| format!("look at {}", path.display()))
 }
@@ -120,10 +120,10 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))
 }
 
-/// The path, absolute, without symbolic links and `..` as far as it is there.
+/// The absolute path, without symbolic links and `..` in the part that exists.
 ///
 /// # Errors
-/// When `..` follows a folder that is not there: nobody knows where that would lead.
+/// If `..` follows a folder that does not exist: it is unknown where that leads.
 pub(crate) fn settled(path: &Path) -> Result<PathBuf> {
     let path = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
     let there = nearest_existing(&path);
@@ -136,11 +136,11 @@ pub(crate) fn settled(path: &Path) -> Result<PathBuf> {
     Ok(resolve(&there)?.components().chain(rest.components()).collect())
 }
 
-/// Without symbolic links, or the path as it is where it leads nowhere.
+/// The path without symbolic links, or unchanged if it leads nowhere.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
-/// The first folder on the way to `path`, or to what exists of it, that `user` may not pass through by its permission bits.
+/// The first folder on the way to `path`, or to the part that exists, that its permission bits close to `user`.
 pub(crate) fn closed_to(path: &Path, user: &User) -> Option<PathBuf> {
     let real = resolve(&nearest_existing(path)).ok()?;
     let mut way: Vec<&Path> = real.ancestors().collect();

@@ -1,10 +1,10 @@
-//! Processes of the machine: which there are, which are ours, and ending exactly those.
+//! Processes of the machine: listing them, recognising ours, and ending exactly those.
 //!
-//! A process is named by its pid *and* its start time: pids are used again, the pair is not. A run's processes are
-//! recognised by [`RUN_VARIABLE`] in their environment; PostgreSQL overwrites that part of its memory with its title,
-//! so servers are recognised by where they stand: their working folder is the data folder. What the plan's scripts start
-//! may carry neither: it is found by the run's control group ([`cgroup`]), or as a child of ours ([`orphans`]). Absent on purpose: any
-//! search by name. Nothing here ever returns or signals this very process.
+//! A process is named by its pid *and* its start time: pids are reused, the pair is not. A run's processes are
+//! recognised by [`RUN_VARIABLE`] in their environment; PostgreSQL overwrites that memory with its title, so servers
+//! are recognised by their working folder, which is the data folder. Processes started by the plan's scripts may have
+//! neither: they are found by the run's control group ([`cgroup`]), or as children of ours ([`orphans`]). Absent on
+//! purpose: any search by name. Nothing here ever returns or signals this very process.
 
 pub(crate) mod cgroup;
 mod cpu_time;
@@ -25,42 +25,38 @@ use std::time::Duration;
 /// USER_HZ on every architecture but Alpha (include/uapi/asm-generic/param.h).
 const TICKS_PER_S: f64 = 100.0;
 
-/// One process of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: u32,
-    /// When it started, ticks since the machine started.
+    /// Start time, ticks since boot.
     pub started_ticks: u64,
-    /// Name as the kernel has it.
+    /// Name in the kernel.
     pub comm: String,
-    /// Effective user; `None` when it could not be read.
+    /// Effective user; `None` if it could not be read.
     pub uid: Option<u32>,
-    /// Whether it is a thread of the kernel.
     pub kernel_thread: bool,
-    /// Whether it has ended and only waits to be collected by its parent: it holds no file and no folder any more.
+    /// True for a zombie: it has ended, holds no file or folder, and waits for its parent to collect it.
     pub ended: bool,
 }
 
-/// What can be sent to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGQUIT: PostgreSQL's immediate shutdown, which takes its children along.
+    /// SIGQUIT: PostgreSQL's immediate shutdown, which also ends its children.
     Quit,
-    /// SIGKILL.
     Kill,
 }
 
-/// Every process, in no order. One that ends while we look is left out.
+/// All processes, unordered. One that ends meanwhile is left out.
 #[cfg(test)]
 fn list(host: &Host) -> Result<Vec<Process>> {
     Ok(pids(host)?.into_iter().filter_map(|pid| read(host, pid)).collect())
 }
 
-/// The processes that carry this run's id in their environment, [`Host::for_run`]. Those whose environment we may not
-/// read (another user's, when we are not root) are not ours.
+/// Processes that carry this run's id in their environment ([`Host::for_run`]). A process whose environment we cannot
+/// read (another user's, if we are not root) does not count as ours.
 ///
 /// # Errors
-/// When `/proc` cannot be listed.
+/// If `/proc` cannot be listed.
 pub fn of_run(host: &Host, run_id: &str) -> Result<Vec<Process>> {
     let wanted = format!("{RUN_VARIABLE}={run_id}").into_bytes();
     let mut environment = Vec::new();
@@ -71,13 +67,13 @@ pub fn of_run(host: &Host, run_id: &str) -> Result<Vec<Process>> {
     Ok(pids(host)?.into_iter().filter(|pid| ours(pid)).filter_map(|pid| read(host, pid)).collect())
 }
 
-/// The processes that hold something at or below `folder`: their working or root folder, an open file, their program
-/// or a mapped file. What another user's processes hold is seen by root alone.
+/// Processes that hold something at or below `folder`: their working or root folder, an open file, their program or a
+/// mapped file. Only root sees what other users' processes hold.
 ///
 /// # Errors
-/// When `/proc` cannot be listed.
+/// If `/proc` cannot be listed.
 pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
-    // The kernel shows links resolved.
+    // The kernel shows resolved paths.
     let resolved = paths::resolved(folder);
     let below = |target: &Path| target.starts_with(folder) || target.starts_with(&resolved);
     Ok(pids(host)?
@@ -87,28 +83,27 @@ pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
         .collect())
 }
 
-/// The processes whose working folder is exactly `folder`: how the processes of a PostgreSQL on that data folder are
-/// recognised.
+/// Processes whose working folder is exactly `folder`: recognises the processes of a PostgreSQL by its data folder.
 ///
 /// # Errors
-/// When `/proc` cannot be listed.
+/// If `/proc` cannot be listed.
 pub fn standing_in(host: &Host, folder: &Path) -> Result<Vec<Process>> {
     let resolved = paths::resolved(folder);
     let stands = |pid: &u32| link(&host.path(format!("/proc/{pid}/cwd"))).is_some_and(|cwd| cwd == resolved);
     Ok(pids(host)?.into_iter().filter(stands).filter_map(|pid| read(host, pid)).collect())
 }
 
-/// Whether the process still runs: the same pid with the same start time, not ended.
+/// True if the process is still running: same pid, same start time, not ended.
 pub fn is_alive(host: &Host, process: &Process) -> bool {
     read(host, process.pid).is_some_and(|found| found.started_ticks == process.started_ticks && !found.ended)
 }
 
 /// Sends a signal to exactly this process, never to another that got its pid later: a pidfd (Linux 5.3) pins the
 /// process before its start time is compared. Before Linux 5.3 the signal follows the comparison at once, which leaves
-/// a gap of microseconds. `false` when the process is gone already.
+/// a gap of microseconds. `false` if the process is already gone.
 ///
 /// # Errors
-/// When we may not signal it, or for pid 1, pgstrata itself and threads of the kernel, which nobody should want.
+/// If we may not signal it, or for pid 1, pgstrata itself and kernel threads.
 pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
     let shown = || format!("send {signal:?} to process {} ({})", process.pid, process.comm);
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
@@ -134,11 +129,11 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
     }
 }
 
-/// Sends a signal, by its number, to the group of processes that a child leads; every child is started as such. `false`
-/// when all of them are gone.
+/// Sends a signal, by number, to the process group led by a child; every child is started as a group leader. `false` if
+/// all of them are gone.
 ///
 /// # Errors
-/// When there is no such signal, or we may not signal them.
+/// If there is no such signal, or we may not signal them.
 pub(crate) fn signal_group(leader: u32, number: i32) -> Result<bool> {
     let signal = rustix::process::Signal::from_named_raw(number);
     let group = i32::try_from(leader).ok().and_then(Pid::from_raw).filter(|pid| !pid.is_init());
@@ -152,7 +147,7 @@ pub(crate) fn signal_group(leader: u32, number: i32) -> Result<bool> {
     }
 }
 
-/// Waits until all of them have ended, at most `limit`; gives those that still run.
+/// Waits at most `limit` until all have ended; returns those still running.
 pub fn wait_until_gone(host: &Host, processes: &[Process], limit: Duration) -> Vec<Process> {
     let begun = now();
     let mut left = processes.to_vec();
@@ -165,10 +160,10 @@ pub fn wait_until_gone(host: &Host, processes: &[Process], limit: Duration) -> V
     }
 }
 
-/// Kills exactly these processes and waits until they are gone, at most `limit`.
+/// Kills exactly these processes and waits at most `limit` until they are gone.
 ///
 /// # Errors
-/// When one may not be signalled, or does not end (it hangs in the kernel, on a device that does not answer).
+/// If one may not be signalled, or does not end (it hangs in the kernel, on a device that does not answer).
 pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
     for process in processes {
         signal(host, process, Signal::Kill)?;
@@ -191,7 +186,7 @@ impl Signal {
     }
 }
 
-/// Whether a process has a handler for a signal; not while it becomes another program.
+/// True if a process has a handler for a signal; unreliable while it execs another program.
 pub(crate) fn catches(host: &Host, pid: u32, signal: rustix::process::Signal) -> bool {
     let mut status = Vec::new();
     let read = host.read_into(format!("/proc/{pid}/status"), &mut status);
@@ -211,7 +206,7 @@ fn pids_with_ours(host: &Host) -> Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// One process; `None` when there is none with this pid.
+/// Reads one process; `None` if there is none with this pid.
 fn read(host: &Host, pid: u32) -> Option<Process> {
     let mut text = Vec::new();
     host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
@@ -237,7 +232,7 @@ pub fn own_age_us(host: &Host) -> Option<u64> {
     Some(((uptime - began).max(0.0) * 1e6) as u64)
 }
 
-/// Parent of a process, and whether it has ended.
+/// Parent of a process, and true if it has ended.
 fn stat_of(host: &Host, pid: u32) -> Option<(u32, bool)> {
     let mut text = Vec::new();
     host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
@@ -246,7 +241,7 @@ fn stat_of(host: &Host, pid: u32) -> Option<(u32, bool)> {
     Some((stat.parent, matches!(stat.state, 'Z' | 'X')))
 }
 
-/// A process for a person: `process 4711 (sleep 60)`, by the kernel's name where it has no command line.
+/// Describes a process: `process 4711 (sleep 60)`, with the kernel's name if it has no command line.
 fn command_line(host: &Host, process: &Process) -> String {
     let mut line = Vec::new();
     let read = host.read_into(format!("/proc/{}/cmdline", process.pid), &mut line);
@@ -255,10 +250,10 @@ fn command_line(host: &Host, process: &Process) -> String {
     format!("process {} ({shown})", process.pid)
 }
 
-/// Where the links of a process point: working folder, root, program, open and mapped files.
+/// Targets of the links of a process: working folder, root, program, open and mapped files.
 fn held_paths(host: &Host, pid: u32) -> Vec<PathBuf> {
     let process = host.path(format!("/proc/{pid}"));
-    // Everybody stands in a root; only one other than the machine's is a hold on a folder.
+    // Every process has a root; only one other than the machine's holds a folder.
     let root = link(&process.join("root")).filter(|root| root != Path::new("/"));
     let mut paths: Vec<PathBuf> = ["cwd", "exe"].iter().filter_map(|name| link(&process.join(name))).collect();
     paths.extend(root);
@@ -269,7 +264,7 @@ fn held_paths(host: &Host, pid: u32) -> Vec<PathBuf> {
     paths
 }
 
-/// Where a link of `/proc` points, without the mark that the kernel adds when the file has been deleted.
+/// Target of a link in `/proc`, without the kernel's mark for a deleted file.
 fn link(path: &Path) -> Option<PathBuf> {
     let target = std::fs::read_link(path).ok()?;
     let plain = target.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from);
@@ -307,7 +302,7 @@ mod tests {
         pids
     }
 
-    /// Ends what a test started, whatever happens to the test.
+    /// Kills a process started by a test, whatever happens to the test.
     struct Started(Child);
     impl Drop for Started {
         fn drop(&mut self) {

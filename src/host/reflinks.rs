@@ -1,4 +1,4 @@
-//! Copies of folders whose files share their blocks with the originals (FICLONE).
+//! Copies folders whose files share their blocks with the originals (FICLONE).
 
 use super::paths::{self, Kind};
 use super::{files, folders, linux};
@@ -8,11 +8,11 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 
-/// Copies a folder with all below it, with owners and modes, to one that is not there. What is gone when its turn comes is
-/// left out, and so is what `leaves_out` says.
+/// Copies a folder recursively, with owners and modes, to one that does not exist. Skips files that vanish meanwhile
+/// and those for which `leaves_out` is true.
 ///
 /// # Errors
-/// With the path; a filesystem without reflinks says so.
+/// An I/O error that names the path; on a filesystem without reflinks it says so.
 pub(crate) fn copy(from: &Path, to: &Path, leaves_out: &dyn Fn(&Path) -> bool) -> Result<()> {
     let facts = fs::symlink_metadata(from).map_err(|e| failed(&e, from))?;
     files::make_folder(to, facts.mode() & 0o7777)?;

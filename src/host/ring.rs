@@ -1,35 +1,35 @@
-//! io_uring: a write and the sync of its file as two linked requests, submitted and awaited by one system call.
+//! io_uring: a write and the sync of its file as two linked requests, submitted and awaited with one system call.
 
 use io_uring::{IoUring, opcode, squeue, types};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Marks of the two requests.
+/// User data that identifies the two requests.
 const WRITE: u64 = 1;
 const SYNC: u64 = 2;
 
-/// A ring of its own; not shared between threads.
+/// A private ring; not shared between threads.
 pub struct Ring {
     ring: IoUring,
-    /// Requests that were never submitted lie in it: nothing more may be.
+    /// True if it holds requests that were never submitted: no more may be added.
     stuck: bool,
 }
 
 impl Ring {
-    /// Sets one up.
+    /// Sets up a ring.
     ///
     /// # Errors
-    /// The kernel's: ENOSYS before Linux 5.1, EPERM where it is switched off (`kernel.io_uring_disabled`, seccomp).
+    /// The kernel's error: ENOSYS before Linux 5.1, EPERM if it is switched off (`kernel.io_uring_disabled`, seccomp).
     pub fn new() -> io::Result<Ring> {
         IoUring::new(4).map(|ring| Ring { ring, stuck: false })
     }
 
-    /// Writes `bytes` at `offset` and then syncs the file's data (as fdatasync does); returns when both are done. Gives
-    /// what each of the two returned; where the write failed or came out short, the kernel cancels the sync.
+    /// Writes `bytes` at `offset` and then syncs the file's data (like fdatasync). Returns the results of both when
+    /// both are done; if the write fails or is short, the kernel cancels the sync.
     ///
     /// # Errors
-    /// When the requests cannot be submitted or awaited.
+    /// If the requests cannot be submitted or awaited.
     #[expect(unsafe_code, reason = "the kernel reads the buffer until both requests have completed")]
     pub fn write_then_sync(&mut self, file: &File, bytes: &[u8], offset: u64) -> io::Result<WriteThenSync> {
         if self.stuck {
@@ -50,7 +50,7 @@ impl Ring {
             match self.ring.submit_and_wait(2 - completed) {
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // Nothing was submitted yet: the requests lie in our own memory.
+                // Nothing was submitted yet: the requests are still in our own memory.
                 Err(e) if completed == 0 && self.ring.submission().len() == 2 => {
                     self.stuck = true;
                     return Err(e);
@@ -69,12 +69,12 @@ impl Ring {
     }
 }
 
-/// What the two requests returned: a negative number is an errno.
+/// Results of the two requests: a negative number is an errno.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteThenSync {
     /// Bytes written.
     pub written: i32,
-    /// 0 when synced.
+    /// 0 if synced.
     pub synced: i32,
 }
 

@@ -1,4 +1,4 @@
-//! Interrupts: the first asks for an orderly end, the second leaves at once.
+//! Interrupts: the first asks for an orderly end, the second exits at once.
 
 use crate::error::{Context, Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
@@ -6,30 +6,30 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Said at the first interrupt. The carriage return takes the place of a progress line.
+/// Printed at the first interrupt. The carriage return overwrites a progress line.
 const ASKED: &[u8] = b"\rinterrupted: cleaning up, complete trials are kept; again to exit immediately\n";
-/// Said at the second.
+/// Printed at the second.
 const LEFT: &[u8] = b"\rexited immediately; run `pgstrata clean` to clean up\n";
 
-/// Whether somebody asked to stop. Cheap to clone and to ask.
+/// Flag for a requested stop. Cheap to clone and to check.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens for SIGINT, SIGTERM, SIGHUP and SIGQUIT, and answers each on standard error at once. A second one ends the process
-    /// with exit code 130; what it had built is then in the ledger for `pgstrata clean`.
+    /// Listens for SIGINT, SIGTERM, SIGHUP and SIGQUIT, and answers each on standard error at once. A second one ends
+    /// the process with exit code 130; what it had built is in the ledger for `pgstrata clean`.
     ///
     /// # Errors
-    /// When the handlers cannot be installed.
+    /// If the handlers cannot be installed.
     pub(crate) fn listen() -> Result<Interrupt> {
         Interrupt::listen_saying(ASKED, LEFT)
     }
 
-    /// Same, with other words for the first and for a second one. A file that outgrows its limit (SIGXFSZ) becomes a write
-    /// that fails, instead of the end.
+    /// Same, with other messages. A file that exceeds its size limit (SIGXFSZ) makes the write fail instead of ending
+    /// the process.
     ///
     /// # Errors
-    /// When the handlers cannot be installed.
+    /// If the handlers cannot be installed.
     #[expect(unsafe_code, reason = "a signal handler that speaks")]
     pub(crate) fn listen_saying(asked: &'static [u8], left: &'static [u8]) -> Result<Interrupt> {
         let unheard = Arc::new(AtomicBool::new(false));
@@ -41,7 +41,7 @@ impl Interrupt {
                 let again = flag.swap(true, Ordering::SeqCst);
                 // SAFETY: file descriptor 2 is never closed by this program; writing to a closed one only fails.
                 let stderr = unsafe { BorrowedFd::borrow_raw(2) };
-                // Where nobody listens any more there is nobody to tell.
+                // If nobody reads standard error any more, there is nobody to tell.
                 rustix::io::write(stderr, if again { left } else { asked }).ok();
                 if again {
                     signal_hook::low_level::exit(130);
@@ -54,7 +54,7 @@ impl Interrupt {
         Ok(Interrupt(flag))
     }
 
-    /// An interrupt that nothing but [`Interrupt::raise`] sets: for tests.
+    /// An interrupt that only [`Interrupt::raise`] sets: for tests.
     pub fn never() -> Interrupt {
         Interrupt::default()
     }
@@ -64,7 +64,6 @@ impl Interrupt {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether somebody asked to stop.
     pub(crate) fn is_raised(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

@@ -1,13 +1,13 @@
-//! How files are written to be durable, by the names of the calls and flags, where a system may lack them.
+//! Ways to write files durably, under the names of the calls and flags, some of which a system may lack.
 
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 
-/// Whether there is a sync that also has the drive write its cache (macOS, where fsync does not).
+/// True if there is a sync that also flushes the drive's cache (macOS, where fsync does not).
 pub(crate) const HAS_WRITETHROUGH: bool = cfg!(target_vendor = "apple");
 
-/// Opens a file past the page cache.
+/// Flag that opens a file past the page cache.
 #[cfg(not(any(target_vendor = "apple", target_os = "illumos")))]
 pub(crate) const DIRECT: Option<OFlags> = Some(OFlags::DIRECT);
 #[cfg(any(target_vendor = "apple", target_os = "illumos"))]
@@ -31,7 +31,7 @@ pub(crate) fn fsync_writethrough(file: &File) -> io::Result<()> {
     return Err(lacking(file));
 }
 
-/// The error of a call that this system does not have.
+/// The error for a call that this system lacks.
 #[cold]
 fn lacking(_file: &File) -> io::Error {
     io::ErrorKind::Unsupported.into()

@@ -1,19 +1,18 @@
-//! The terminal that is written to.
+//! The terminal.
 
 use crate::error::{Context, Result};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{IsTerminal, Stdout};
 
-/// How wide what is printed may be.
+/// Width available for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
-    /// Of a terminal; `None` where it does not tell.
+    /// Width of the terminal; `None` if it does not report it.
     OfTerminal(Option<u16>),
-    /// It is none.
+    /// Standard output is not a terminal.
     NoTerminal,
 }
 
-/// The columns of standard output.
 pub fn columns(stdout: &Stdout) -> Columns {
     if !stdout.is_terminal() {
         return Columns::NoTerminal;
@@ -22,19 +21,19 @@ pub fn columns(stdout: &Stdout) -> Columns {
     Columns::OfTerminal(size.map(|size| size.ws_col).filter(|columns| *columns > 0))
 }
 
-/// Columns and rows of the terminal of standard input; 80 and 24 where it does not tell.
+/// Columns and rows of the terminal on standard input; 80 and 24 if it does not report them.
 pub(crate) fn size() -> (u16, u16) {
     let size = rustix::termios::tcgetwinsize(std::io::stdin()).ok();
     size.filter(|size| size.ws_col > 0 && size.ws_row > 0).map_or((80, 24), |size| (size.ws_col, size.ws_row))
 }
 
-/// The terminal of standard input, handing on every key as it is typed until this value is dropped.
+/// The terminal on standard input in raw mode, which passes on every key as typed, until dropped.
 #[derive(Debug)]
 pub(crate) struct RawTerminal(Termios);
 
 impl RawTerminal {
     /// # Errors
-    /// When standard input is no terminal.
+    /// If standard input is not a terminal.
     pub(crate) fn enter() -> Result<RawTerminal> {
         let doing = || "set up the terminal".to_owned();
         let before = tcgetattr(std::io::stdin()).or_host(doing)?;
@@ -47,7 +46,7 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing put back.
+        // If the terminal is gone, there is nothing to restore.
         tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.0).ok();
     }
 }

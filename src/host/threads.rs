@@ -1,19 +1,19 @@
-//! Threads, begun in the one way that does not panic where the system has none left: a panic would leave the others waiting, and
-//! with them the stack and the server standing.
+//! Starts threads in a way that does not panic when the system has none left: a panic would leave the others waiting,
+//! and with them the stack and the server up.
 
 use crate::error::{Error, Result};
 use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-/// What helps where there is no process, thread or memory left.
+/// Hint for a lack of processes, threads or memory.
 pub(crate) const LIMITS: &str =
     "free memory, or raise the limit that is reached: `ulimit -u`, `ulimit -v`, `pids.max` of the control group";
 
-/// Begins one of a scope. Where that fails, the caller tells those that it has begun to end before it returns: the scope waits for
-/// them.
+/// Starts a scoped thread. On failure the caller must tell the threads it has started to end before it returns: the
+/// scope waits for them.
 ///
 /// # Errors
-/// The system's: its limit of processes or of memory is reached.
+/// The system's error: its limit of processes or memory is reached.
 pub(crate) fn begin<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -21,10 +21,10 @@ pub(crate) fn begin<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).map_err(|e| none_left(&e))
 }
 
-/// Begins one that nobody needs to wait for.
+/// Starts a thread that nobody waits for.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub(crate) fn begin_apart<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,

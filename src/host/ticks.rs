@@ -1,18 +1,17 @@
-//! The cheapest clock there is, for loops in which one look at the time is a good part of an operation.
+//! The cheapest clock there is, for loops in which reading the time is a sizeable part of an operation.
 //!
-//! Where the kernel itself keeps time by the CPU's time stamp counter (`current_clocksource` is `tsc`: constant, and the
-//! same on all CPUs), that counter is read directly, in about a third of the time of clock_gettime(2); else the monotonic
-//! clock. Ticks become nanoseconds by comparing both clocks over the life of the [`Ticker`].
+//! If the kernel itself keeps time by the CPU's time stamp counter (`current_clocksource` is `tsc`: constant, and the
+//! same on all CPUs), that counter is read directly, in about a third of the time of clock_gettime(2); else the
+//! monotonic clock. Ticks become nanoseconds by comparing both clocks over the life of the [`Ticker`].
 
 use super::Host;
 use super::time::{Instant, now};
 use std::time::Duration;
 
-/// How long the two clocks are compared before a ticker is used: a look at either takes some tens of nanoseconds, so
-/// that the rate is known to some hundredths of a per mille.
+/// How long both clocks run before a ticker is used: reading either takes tens of nanoseconds, so the rate is known to
+/// a few hundredths of a per mille.
 const FIRST_COMPARISON: Duration = Duration::from_millis(2);
 
-/// A clock in ticks.
 #[derive(Debug, Clone)]
 pub struct Ticker {
     by_counter: bool,
@@ -21,7 +20,7 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// The cheapest clock of this machine.
+    /// Picks the cheapest clock of this machine.
     pub fn of(host: &Host) -> Ticker {
         let source = host.read_optional("/sys/devices/system/clocksource/clocksource0/current_clocksource");
         let by_counter = cfg!(target_arch = "x86_64") && source.as_deref() == Some("tsc");
@@ -42,7 +41,7 @@ impl Ticker {
         u64::try_from(self.origin.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// How long a tick is, nanoseconds, as the life of this ticker has shown.
+    /// Nanoseconds per tick, measured since the ticker was created.
     pub(crate) fn nanos_per_tick(&self) -> f64 {
         if !self.by_counter {
             return 1.0;
@@ -56,7 +55,8 @@ impl Ticker {
 #[inline]
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 has the instruction, and Linux leaves it to user space but on request (prctl PR_SET_TSC).
+    // SAFETY: every x86-64 has the instruction, and Linux allows it in user space unless asked not to (prctl
+    // PR_SET_TSC).
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -85,7 +85,7 @@ mod tests {
             super::super::time::sleep(Duration::from_millis(20));
             let (took, ticks) = (begun.elapsed().as_nanos() as f64, ticker.now() - first);
             let measured = ticks as f64 * ticker.nanos_per_tick();
-            // The thread may have been set aside between the looks at the two clocks.
+            // The thread may have been preempted between reading the two clocks.
             assert!((measured / took - 1.0).abs() < 0.2, "{clocksource}: {measured} {took}");
         }
     }

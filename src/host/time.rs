@@ -20,19 +20,19 @@ pub(crate) fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A wall-clock moment as RFC 3339 in UTC, to the second.
+/// Formats a wall-clock time as RFC 3339 in UTC, to the second.
 pub(crate) fn rfc3339(wall_us: u64) -> String {
     let seconds = i64::try_from(wall_us / 1_000_000).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(seconds).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
-/// The same with its fraction of a second, to the microsecond.
+/// Same, to the microsecond.
 pub(crate) fn rfc3339_us(wall_us: u64) -> String {
     let micros = i64::try_from(wall_us).unwrap_or(i64::MAX);
     jiff::Timestamp::from_microsecond(micros).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
-/// A wall-clock moment as the clock on this machine's wall shows it: `14:32`, with the weekday when it is not today's.
+/// Formats a time as local time of day: `14:32`, with the weekday if it is not today.
 pub(crate) fn time_of_day(at_us: u64, now_us: u64) -> String {
     in_zone(at_us, now_us, &jiff::tz::TimeZone::system())
 }
@@ -51,7 +51,7 @@ pub fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// CPU time that the calling thread has used, microseconds.
+/// CPU time used by the calling thread, microseconds.
 pub fn thread_cpu_us() -> u64 {
     super::linux::thread_cpu_us()
 }

@@ -1,10 +1,9 @@
-//! Who we are, and as whom PostgreSQL runs.
+//! Our own user, and the one that PostgreSQL runs as.
 
 use super::Host;
 use super::command::Command;
 use crate::error::{Error, Kind, Result};
 
-/// A user of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub name: String,
@@ -12,16 +11,15 @@ pub struct User {
     pub gid: u32,
 }
 
-/// Whether this process runs as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The user that PostgreSQL and its clients run as: ourselves when we are not root, else the user behind sudo, else
+/// The user that PostgreSQL and its clients run as: ourselves if we are not root, else the user behind sudo, else
 /// `postgres`, else `nobody`. Never root.
 ///
 /// # Errors
-/// When none of them exists.
+/// If none of them exists.
 pub fn server_user(host: &Host) -> Result<User> {
     if !is_root() {
         let uid = rustix::process::geteuid().as_raw();
@@ -39,7 +37,7 @@ pub fn server_user(host: &Host) -> Result<User> {
         .hint("adduser --system --group postgres"))
 }
 
-/// The person who called us through sudo; `None` when we are not root, or nobody stands behind it.
+/// The user who called us through sudo; `None` if we are not root or were not called through it.
 pub(crate) fn behind_sudo() -> Option<User> {
     if !is_root() {
         return None;
@@ -50,10 +48,10 @@ pub(crate) fn behind_sudo() -> Option<User> {
     (uid != 0).then_some(User { name, uid, gid })
 }
 
-/// Finds a user by name or number through the system's own database (NSS).
+/// Looks up a user by name or number in the system's database (NSS).
 ///
 /// # Errors
-/// When the system has no process or thread left to ask with.
+/// If the system has no process or thread left for the lookup.
 fn look_up(host: &Host, name_or_uid: &str) -> Result<Option<User>> {
     match host.run(&Command::new("getent").args(["passwd", name_or_uid])) {
         Err(e) if e.kind() != Kind::Tool => Err(e),

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Reads the `key  value` lines of `dump-super`. Names of flags, which follow their number on lines of their own, become
-/// the value: `incompat_flags` -> `MIXED_BACKREF NO_HOLES`.
+/// Reads the `key  value` lines of `dump-super`. Names of flags, which follow their number on lines of their own,
+/// become the value: `incompat_flags` -> `MIXED_BACKREF NO_HOLES`.
 ///
 /// # Errors
 /// Names a line that is none, and `sectorsize` or `nodesize` when it is missing.

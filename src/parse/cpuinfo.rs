@@ -5,7 +5,7 @@
 pub struct Cpuinfo {
     /// `model name` of the first CPU; other architectures than x86 mostly have none.
     pub model: Option<String>,
-    /// Whether the CPU says that it runs under a hypervisor (x86 flag `hypervisor`); `None` where it has no flags.
+    /// True if the CPU says that it runs under a hypervisor (x86 flag `hypervisor`); `None` if it has no flags.
     pub hypervisor: Option<bool>,
 }
 

@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
     /// The next field as text.
     ///
     /// # Errors
-    /// When the line has ended.
+    /// If the line has ended.
     pub(super) fn text(&mut self, item: &str) -> Result<&'a str> {
         let missing = || Error::host(format!("{} line {}: `{item}` is missing", self.source, self.line));
         self.rest.next().ok_or_else(missing)
@@ -27,7 +27,7 @@ impl<'a> Fields<'a> {
     /// The next field as a whole number.
     ///
     /// # Errors
-    /// When the line has ended or the field is not a whole number that fits.
+    /// If the line has ended or the field is not a whole number that fits.
     pub(super) fn count<T: std::str::FromStr>(&mut self, item: &str) -> Result<T> {
         let text = self.text(item)?;
         self.number(item, text)
@@ -36,7 +36,7 @@ impl<'a> Fields<'a> {
     /// The next field as a whole number, or none where the line has ended.
     ///
     /// # Errors
-    /// When the field is there but is not a whole number that fits.
+    /// If the field is there but is not a whole number that fits.
     pub(super) fn count_if_there<T: std::str::FromStr>(&mut self, item: &str) -> Result<Option<T>> {
         self.rest.next().map(|text| self.number(item, text)).transpose()
     }
@@ -44,7 +44,7 @@ impl<'a> Fields<'a> {
     /// A piece of text of this line as a whole number.
     ///
     /// # Errors
-    /// When it is not a whole number that fits.
+    /// If it is not a whole number that fits.
     pub(super) fn number<T: std::str::FromStr>(&self, item: &str, text: &str) -> Result<T> {
         let (source, line) = (self.source, self.line);
         text.parse().map_err(|_| {
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
 /// The number of kilobytes behind `Key:`, as `MemTotal:  24684084 kB`, in bytes.
 ///
 /// # Errors
-/// When the number or the unit is not what the kernel writes.
+/// If the number or the unit is not what the kernel writes.
 pub(super) fn kilobytes(source: &str, line: usize, item: &str, text: &str) -> Result<u64> {
     let mut fields = Fields::new(source, line, text);
     let number: u64 = fields.count(item)?;

@@ -1,5 +1,6 @@
-//! Statistics of the Solaris porting layer below `/proc/spl/kstat/zfs`: named counters (`arcstats`, `zil`), and the recent
-//! transaction groups of a pool (`txgs`). Below a heading; before that of named counters stands a line of the statistic's own.
+//! Statistics of the Solaris porting layer below `/proc/spl/kstat/zfs`: named counters (`arcstats`, `zil`), and the
+//! recent transaction groups of a pool (`txgs`). Below a heading; before that of named counters stands a line of the
+//! statistic's own.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
@@ -29,7 +30,7 @@ pub fn named(source: &str, text: &str) -> Result<BTreeMap<String, u64>> {
 pub struct Txg {
     /// Its number.
     pub number: u64,
-    /// Whether it is written and committed: its figures are final.
+    /// True if it is written and committed: its figures are final.
     pub committed: bool,
     /// Bytes that it wrote to the pool's devices.
     pub written_bytes: u64,

@@ -20,7 +20,7 @@ impl Modules {
     }
 
     /// Paths of a module and of all that it needs, in the order in which they can be loaded. Empty when it is built in;
-    /// `None` when there is no such module.
+    /// `None` if there is no such module.
     #[must_use]
     pub(crate) fn closure(&self, module: &str) -> Option<Vec<String>> {
         let wanted = module.replace('-', "_");

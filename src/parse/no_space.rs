@@ -1,9 +1,11 @@
-//! Words that say that a filesystem, a pool or a quota has no room left: the kernel's, as programs and servers pass them on.
+//! Words that say that a filesystem, a pool or a quota has no room left: the kernel's, as programs and servers pass
+//! them on.
 
 use super::server_log;
 
-/// ENOSPC and EDQUOT as glibc says them in English, PostgreSQL's own words of a write that was cut short (md.c), and what zfs
-/// and zpool say of both errors (libzfs_util.c, `EZFS_NOSPC`), and lvcreate of a thin pool (`pool_below_threshold`).
+/// ENOSPC and EDQUOT as glibc says them in English, PostgreSQL's own words of a write that was cut short (md.c), and
+/// what zfs and zpool say of both errors (libzfs_util.c, `EZFS_NOSPC`), and lvcreate of a thin pool
+/// (`pool_below_threshold`).
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -31,7 +33,8 @@ fn line_with<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
     text.lines().find(|line| says_one(line, words)).map(str::trim)
 }
 
-/// The first message of a server's log that says so: wall clock, microseconds since 1970, and the message with its level.
+/// The first message of a server's log that says so: wall clock, microseconds since 1970, and the message with its
+/// level.
 #[must_use]
 pub fn logged(log: &str) -> Option<(u64, &str)> {
     logged_with(log, FULL)

@@ -79,8 +79,8 @@ fn bad_line(lines: &[u8], wanted: &'static str) -> Error {
 
 /// Takes one line with its line feed; there is one. The error says what was wanted.
 ///
-/// What it calls is made part of it by force: as calls of their own, which hand `rest` over in memory, they take half of
-/// the speed (`benches/import.rs`).
+/// What it calls is made part of it by force: as calls of their own, which hand `rest` over in memory, they take half
+/// of the speed (`benches/import.rs`).
 #[inline]
 fn transaction(rest: &mut &[u8], columns: Columns) -> std::result::Result<Transaction, &'static str> {
     let client = number(rest).and_then(|client| u32::try_from(client).ok());

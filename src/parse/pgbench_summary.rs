@@ -33,7 +33,7 @@ pub struct Summary {
 pub struct ScriptSummary {
     /// As pgbench names it: `<builtin: select only>`, or a path; empty where it is the only script.
     pub name: String,
-    /// Transactions done, roughly: pgbench's threads add to it without a lock. `None` where it is the only script.
+    /// Transactions done, roughly: pgbench's threads add to it without a lock. `None` if it is the only script.
     pub transactions: Option<u64>,
     /// Mean latency, milliseconds.
     pub latency_ms_mean: Option<f64>,

@@ -1,4 +1,5 @@
-//! What `kubectl get pods` lists with [`TEMPLATE`]: how the pods of an Indexed Job are, one a line, columns between tabs.
+//! What `kubectl get pods` lists with [`TEMPLATE`]: how the pods of an Indexed Job are, one a line, columns between
+//! tabs.
 
 use std::collections::BTreeMap;
 

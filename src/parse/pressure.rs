@@ -15,7 +15,7 @@ pub struct Pressure {
 /// Reads the text of the file `source`.
 ///
 /// # Errors
-/// When the line `some` is missing, or a line is neither `some` nor `full` or has no number behind `total=`.
+/// If the line `some` is missing, or a line is neither `some` nor `full` or has no number behind `total=`.
 pub fn parse(source: &str, text: &str) -> Result<Pressure> {
     let (mut some_us, mut full_us) = (None, None);
     for (index, line) in text.lines().enumerate() {

@@ -7,7 +7,7 @@ pub(crate) enum SoftLimit {
     Bytes(u64),
 }
 
-/// How much memory a process may lock; `None` where no such line is there.
+/// How much memory a process may lock; `None` if no such line is there.
 pub(crate) fn max_locked_memory(text: &str) -> Option<SoftLimit> {
     let line = text.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
     match line.split_whitespace().next()? {

@@ -16,7 +16,7 @@ pub struct ProcessStat<'a> {
     /// State: `R`, `S`, `D`, `Z` (ended, not yet collected by its parent), `X` (gone), ...
     pub state: char,
     pub parent: u32,
-    /// Whether it is a thread of the kernel.
+    /// True if it is a thread of the kernel.
     pub kernel_thread: bool,
     /// CPU time in programs, ticks of 1/USER_HZ second.
     pub user_ticks: u64,

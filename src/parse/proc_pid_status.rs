@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// The effective user of a process, from the text of its `/proc/PID/status` (`source`, for the error).
 ///
 /// # Errors
-/// When the line `Uid:` is missing or its second field is not a number.
+/// If the line `Uid:` is missing or its second field is not a number.
 pub fn effective_uid(source: &str, text: &str) -> Result<u32> {
     let line = text.lines().enumerate().find_map(|(index, line)| Some((index + 1, line.strip_prefix("Uid:")?)));
     let (number, uids) = line.ok_or_else(|| Error::host(format!("{source}: the line `Uid:` is missing")))?;
@@ -15,8 +15,8 @@ pub fn effective_uid(source: &str, text: &str) -> Result<u32> {
     fields.count("effective Uid")
 }
 
-/// Whether a process has a handler for the signal of this number, from the text of its `/proc/PID/status`. A process that
-/// tells nothing has none.
+/// True if a process has a handler for the signal of this number, from the text of its `/proc/PID/status`. A process
+/// that tells nothing has none.
 #[must_use]
 pub fn catches(text: &str, signal: u32) -> bool {
     let mask = text.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());

@@ -9,8 +9,8 @@ const SOURCE: &str = "/proc/stat";
 /// (include/uapi/asm-generic/param.h).
 const NS_PER_TICK: u64 = 10_000_000;
 
-/// Time that the CPUs spent in each state, nanoseconds, summed over all CPUs. `guest` time is part of `user` (proc(5)), so
-/// it is not kept apart.
+/// Time that the CPUs spent in each state, nanoseconds, summed over all CPUs. `guest` time is part of `user` (proc(5)),
+/// so it is not kept apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     pub user: u64,
@@ -55,7 +55,7 @@ pub struct ProcStat {
 /// Reads the text of `/proc/stat`.
 ///
 /// # Errors
-/// When the line `cpu` is missing or one of its fields is not a number.
+/// If the line `cpu` is missing or one of its fields is not a number.
 pub fn parse(text: &str) -> Result<ProcStat> {
     let mut all = None;
     let mut each = BTreeMap::new();

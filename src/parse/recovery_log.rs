@@ -1,5 +1,5 @@
-//! What a server logs when it starts after a crash, versions 12 to 18, under the settings that [`super::server_log`] needs
-//! (`StartupXLOG` and `SyncDataDirectory`, `PerformWalRecovery` in the sources).
+//! What a server logs when it starts after a crash, versions 12 to 18, under the settings that [`super::server_log`]
+//! needs (`StartupXLOG` and `SyncDataDirectory`, `PerformWalRecovery` in the sources).
 //!
 //! Absent on purpose: lengths; whoever knows when the outage began subtracts.
 
@@ -7,8 +7,8 @@ use super::server_log::{LogEntry, LogReader, message};
 use crate::error::{Error, Result};
 use crate::record::window::CheckpointDone;
 
-/// When the parts of one start were logged: wall clock, microseconds since 1970, to the millisecond. What the log does not
-/// have is absent: a server that was stopped in good order recovers nothing.
+/// When the parts of one start were logged: wall clock, microseconds since 1970, to the millisecond. What the log does
+/// not have is absent: a server that was stopped in good order recovers nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryLog {
     /// The startup process found that the server was interrupted; syncing the data directory follows.

@@ -1,14 +1,15 @@
-//! Superblocks as `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`, `nilfs-tune -l DEVICE` and `bcachefs show-super DEVICE` print
-//! them: a line for each field, under headings.
+//! Superblocks as `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`, `nilfs-tune -l DEVICE` and `bcachefs show-super DEVICE`
+//! print them: a line for each field, under headings.
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Reads the `key: value` lines, values without quotes. Indented lines without a colon belong to the key above them; other
-/// lines without one are headings.
+/// Reads the `key: value` lines, values without quotes. Indented lines without a colon belong to the key above them;
+/// other lines without one are headings.
 ///
 /// # Errors
-/// Names an indented line before any key, a key that is there twice with different values, and `needed` when it is missing.
+/// Names an indented line before any key, a key that is there twice with different values, and `needed` when it is
+/// missing.
 pub fn parse(tool: &str, needed: &str, text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
     let mut last: Option<String> = None;

@@ -1,7 +1,7 @@
 //! `zdb -ddddd DATASET OBJECT`: where the blocks of a file lie (zdb(8); the lines of `print_indirect` in its source).
 //!
-//! A line of the part `Indirect blocks:` has the offset in the file, the level, the copies as `VDEV:OFFSET:SIZE`, and the block's
-//! logical and stored size as `2000L/1000P`, all but the vdev hexadecimal. Level 0 is data.
+//! A line of the part `Indirect blocks:` has the offset in the file, the level, the copies as `VDEV:OFFSET:SIZE`, and
+//! the block's logical and stored size as `2000L/1000P`, all but the vdev hexadecimal. Level 0 is data.
 
 use crate::error::{Error, Result};
 
@@ -14,7 +14,7 @@ pub struct FileBlock {
     pub bytes: u64,
     /// Of that, stored after compression, bytes.
     pub stored_bytes: u64,
-    /// Its first copy; `None` where the block is inside its pointer.
+    /// Its first copy; `None` if the block is inside its pointer.
     pub place: Option<BlockPlace>,
 }
 
@@ -27,8 +27,8 @@ pub struct BlockPlace {
     pub offset: u64,
     /// Room that it takes there, parity and padding of raidz included, bytes.
     pub bytes: u64,
-    /// Whether it is in several parts in other places: there was no free space in one piece for it. Before OpenZFS 2.3.4 zdb does
-    /// not tell.
+    /// True if it is in several parts in other places: there was no free space in one piece for it. Before OpenZFS
+    /// 2.3.4 zdb does not tell.
     pub is_gang: bool,
 }
 

@@ -1,5 +1,5 @@
-//! `zfs get -Hp all` and `zpool get -Hp all`: properties, one a line, four columns parted by tabs, exact numbers (zfs-get(8),
-//! zpool-get(8)).
+//! `zfs get -Hp all` and `zpool get -Hp all`: properties, one a line, four columns parted by tabs, exact numbers
+//! (zfs-get(8), zpool-get(8)).
 
 use crate::error::{Error, Result};
 

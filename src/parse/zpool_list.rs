@@ -1,7 +1,7 @@
 //! `zpool list`: devices and room of a pool.
 //!
-//! `zpool list -vHP POOL`: the devices of a pool. The pool's own line comes first; what it is made of follows, each behind a
-//! tab; what is not for data stands below a line with the name of its class (zpool-list(8)).
+//! `zpool list -vHP POOL`: the devices of a pool. The pool's own line comes first; what it is made of follows, each
+//! behind a tab; what is not for data stands below a line with the name of its class (zpool-list(8)).
 
 use crate::error::{Error, Result};
 
@@ -64,7 +64,7 @@ pub struct PoolRoom {
     pub size: u64,
     pub allocated: u64,
     pub free: u64,
-    /// `None` where the pool does not tell (`-`).
+    /// `None` if the pool does not tell (`-`).
     pub fragmentation: Option<u64>,
     pub capacity: u64,
 }

@@ -1,4 +1,4 @@
-//! The rows on real files: opens each, runs its slices, keeps what they did.
+//! The rows on real files: opens each, runs its slices, keeps the results.
 
 use super::counters::{Counters, growth};
 use super::operation::{FILE, RowOperation};
@@ -13,14 +13,14 @@ use crate::host::time::{Instant, micros, now, sleep};
 use crate::record::probe::{Failure, Idle, RowRecord, RowSpec, Segment, Slice, Way};
 use std::time::Duration;
 
-/// How much of the file a mapping covers: a huge page where the filesystem has those (its files are whole ones), else
-/// enough for one write on any page size.
+/// Bytes of the file that a mapping covers: a huge page if the filesystem has them (its files consist of whole ones),
+/// else enough for one write on any page size.
 const MAPPED_LEAST: u64 = 64 << 10;
 
-/// A pause after each round. Long enough to see a neighbour that writes all the time, a thousandth of a probe of 10 s.
+/// Pause after each round. Long enough to notice a neighbour that writes all the time, and a thousandth of a probe of
+/// 10 s.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The rows and what they run on.
 pub(super) struct RealBench<'a> {
     around: &'a Surroundings<'a>,
     rows: Vec<RowBuilder>,
@@ -74,7 +74,7 @@ impl<'a> RealBench<'a> {
         self.rows.len()
     }
 
-    /// What they measured, and what the devices did in the pauses.
+    /// The rows' results, and the devices' work during the pauses.
     pub fn close(self) -> (Vec<RowRecord>, Idle) {
         let mut rows = self.rows;
         for row in rows.iter_mut().filter(|row| !row.has_ended() && row.operations() == 0) {
@@ -88,7 +88,7 @@ impl<'a> RealBench<'a> {
         RowOperation::open(&self.rows[row].record.spec, site, noise.bytes(), self.mapped_bytes, ticker)
     }
 
-    /// Opens the row if need be, runs it, keeps what it did. The failure is not yet in the row.
+    /// Opens the row if needed, runs it, keeps its results. The failure is not yet in the row.
     fn ran(&mut self, row: usize, span: Duration) -> Result<Result<(u64, f64), Failed>> {
         let mut operation = match self.operations[row].take().map_or_else(|| self.open(row), Ok) {
             Ok(operation) => operation,
@@ -125,8 +125,8 @@ impl<'a> RealBench<'a> {
         Ok(outcome.map(|_| (operations, elapsed.as_secs_f64())))
     }
 
-    /// After a failed sync the kernel may have dropped the pages of the file and calls them clean: what any row says of it
-    /// from then on is worth nothing, and a fast success above all.
+    /// After a failed sync the kernel may have dropped the file's dirty pages and marked them clean: from then on no
+    /// row of this file can be trusted, least of all a fast success.
     fn end_rows_of_the_same_file(&mut self, failed: usize, failure: &Failure) {
         const EIO: i32 = 5;
         if !(failure.call.contains("sync") || failure.errno == Some(EIO)) {
@@ -145,7 +145,8 @@ impl<'a> RealBench<'a> {
         }
     }
 
-    /// Puts the operations of the slice into `done`, in the order of their ends; from when to when they ran.
+    /// Puts the operations of the slice into `done`, in the order of their ends; returns start and end of the time that
+    /// counts.
     fn collect(&mut self, operation: &RowOperation<'_>) -> (Instant, Instant) {
         let done = |(ended, took): (Instant, Duration)| Done {
             ended_ns: nanos(ended.duration_since(self.around.begun)),
@@ -168,7 +169,6 @@ impl<'a> RealBench<'a> {
     }
 }
 
-/// Name of the file that a row writes.
 fn file_of(spec: &RowSpec) -> &str {
     match spec.segment {
         None => FILE,

@@ -5,23 +5,22 @@ use crate::parse::diskstats;
 use crate::record::facts::DeviceFacts;
 use crate::record::probe::DeviceCounts;
 
-/// Where each device's counters are; `None` for one that keeps none.
+/// Path of each device's counters; `None` for a device without any.
 pub struct Counters {
     host: Host,
     paths: Vec<Option<String>>,
-    /// Used again for each reading.
+    /// Reused for each reading.
     buffer: Vec<u8>,
 }
 
-/// Counters at one moment, device by device.
+/// Counters at one moment, per device.
 pub type DeviceSnapshot = Vec<Option<DeviceCounts>>;
 
 impl Counters {
-    /// For these devices, in their order.
     pub fn of(host: &Host, devices: &[DeviceFacts]) -> Counters {
         let path = |device: &DeviceFacts| {
             let folder = device.sysfs_folder();
-            // With `iostats` 0 the kernel keeps no account: counters that stand still are no zeroes.
+            // With `iostats` 0 the kernel does not count: constant counters are not zeroes.
             let queue = ["queue/iostats", "../queue/iostats"];
             let kept = queue.iter().find_map(|name| host.read_optional(format!("{folder}/{name}")));
             let counted = kept.as_deref() != Some("0") && host.read_optional(format!("{folder}/stat")).is_some();
@@ -46,7 +45,7 @@ impl Counters {
     }
 }
 
-/// Growth from one moment to a later one. Partitions show flushes as 0: their disk counts them.
+/// Growth between two snapshots. Partitions show flushes as 0: their disk counts them.
 pub fn growth(devices: &[DeviceFacts], before: &DeviceSnapshot, after: &DeviceSnapshot) -> DeviceSnapshot {
     let pairs = before.iter().zip(after).zip(devices);
     let one = |((before, after), device): ((&Option<DeviceCounts>, &Option<DeviceCounts>), &DeviceFacts)| {

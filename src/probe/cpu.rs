@@ -1,18 +1,17 @@
-//! What waits for a CPU while the rows run: the probe's own thread, and anybody.
+//! CPU waits while the rows run, of the probe's own thread and of all processes.
 
 use crate::host::Host;
 use crate::host::time::{Instant, micros, now};
 use crate::parse::pressure;
 use crate::record::probe::CpuWait;
 
-/// The kernel's counters at one moment.
 pub struct CpuSnapshot {
     at: Instant,
     own_ns: Option<u64>,
     some_us: Option<u64>,
 }
 
-/// Reads them, for the calling thread.
+/// Reads the counters, for the calling thread.
 pub fn look(host: &Host) -> CpuSnapshot {
     // Time on the CPU, time waiting for one, time slices (Documentation/scheduler/sched-stats.rst).
     let own = host.read_optional("/proc/thread-self/schedstat");
@@ -25,7 +24,7 @@ pub fn look(host: &Host) -> CpuSnapshot {
     }
 }
 
-/// What has been waited since `before`; `None` where the kernel tells neither.
+/// Waits since `before`; `None` if the kernel reports neither kind.
 pub fn since(before: &CpuSnapshot, host: &Host) -> Option<CpuWait> {
     let now = look(host);
     let grown = |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?));

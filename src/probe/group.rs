@@ -1,10 +1,11 @@
 //! Group commit: several writers whose commits share a flush.
 //!
 //! As in the server (XLogFlush, src/backend/access/transam/xlog.c): a writer adds its block to the log, then waits for
-//! the right to flush; who gets it writes all that was added and syncs once, the others find their block flushed.
+//! the right to flush; the leader that gets it writes everything added so far and syncs once, and the others find their
+//! block flushed.
 //!
-//! Only the time while all writers are active counts: from the end of the first sync, which serves whoever came first, to the
-//! moment at which the first writer leaves.
+//! Only the time with all writers active counts: from the end of the first sync, which serves the first arrivals, until
+//! the first writer leaves.
 
 use super::site::ProbeSite;
 use super::tape::{Failed, Tape};
@@ -20,7 +21,6 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The log that all writers share.
 pub struct WriterGroup<'a> {
     file: File,
     bytes: &'a [u8],
@@ -36,21 +36,21 @@ pub struct WriterGroup<'a> {
 struct Log {
     added: u64,
     flushed: u64,
-    /// Whether somebody flushes now.
+    /// True while a leader is flushing.
     leader: bool,
-    /// When each sync of this run was done.
+    /// End of each sync of this run.
     syncs: Vec<Instant>,
-    /// The call that failed, and with what; all end then.
+    /// The failed call and its error; all writers then stop.
     failed: Option<Failed>,
 }
 
-/// Commits of each writer in a run: enough syncs that the first and the last are not most of it.
+/// Minimum commits per writer in a run: enough that the first and last syncs are not most of it.
 const LEAST: usize = 4;
 
-/// Holds the writers until all of them are there.
+/// Holds the writers until all have arrived.
 #[derive(Default)]
 struct WriterGate {
-    /// Whether they may write; `None` as long as they wait.
+    /// True if they may write; `None` while they wait.
     open: Mutex<Option<bool>>,
     opened: Condvar,
 }
@@ -61,7 +61,7 @@ impl WriterGate {
         self.opened.notify_all();
     }
 
-    /// Waits; whether to write.
+    /// Waits for the gate; true if the writer may write.
     fn passed(&self) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -74,11 +74,11 @@ impl WriterGate {
 }
 
 impl<'a> WriterGroup<'a> {
-    /// Opens the recycled segment. `bytes` is aligned memory for the largest write: a leader writes what has gathered
-    /// by one call, as far as it is that long.
+    /// Opens the recycled segment. `bytes` is aligned memory for the largest write: a leader writes everything gathered
+    /// in one call, up to that length.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     pub fn open(spec: &RowSpec, site: &ProbeSite, bytes: &'a [u8], ticker: &Ticker) -> Result<WriterGroup<'a>, Failed> {
         let file = site.open(RECYCLED, flags(spec)).map_err(|error| Failed { call: "open", error })?;
         Ok(WriterGroup {
@@ -93,11 +93,11 @@ impl<'a> WriterGroup<'a> {
         })
     }
 
-    /// Runs all writers for `span`, each at least [`LEAST`] times. Gives the number of syncs within [`WriterGroup::steady`]; what
-    /// was done is on the tapes.
+    /// Runs all writers for `span`, each at least [`LEAST`] times. Returns the number of syncs within
+    /// [`WriterGroup::steady`]; the operations are on the tapes.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, Failed> {
         let mut tapes = std::mem::take(&mut self.tapes);
         self.log().syncs.clear();
@@ -107,7 +107,7 @@ impl<'a> WriterGroup<'a> {
             for tape in &mut tapes {
                 let gate = &gate;
                 let write = move || match gate.passed() {
-                    // How it ended is in the log, for all of them.
+                    // The log holds the failure, for all writers.
                     true => tape.run(span, (LEAST.min(most), most), interrupt, || this.commit()).ok(),
                     false => None,
                 };
@@ -129,7 +129,7 @@ impl<'a> WriterGroup<'a> {
         }
     }
 
-    /// The time in which all writers were at it.
+    /// The time in which all writers were active.
     pub fn steady(&self) -> (Instant, Instant) {
         let first = |tape: &Tape| tape.operations().next().map(|(ended, _)| ended);
         let begun = self.tapes.iter().filter_map(first).min().unwrap_or_else(now);
@@ -137,7 +137,6 @@ impl<'a> WriterGroup<'a> {
         (begun, left.max(begun))
     }
 
-    /// What the writers did.
     pub fn tapes(&self) -> &[Tape] {
         &self.tapes
     }
@@ -146,7 +145,7 @@ impl<'a> WriterGroup<'a> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One writer's commit: adds a block and returns when it is flushed.
+    /// One writer's commit: adds a block and returns once it is flushed.
     fn commit(&self) -> Result<(), Failed> {
         let mut log = self.log();
         log.added += 1;
@@ -228,7 +227,7 @@ mod tests {
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
-        // A descriptor that cannot be written.
+        // A read-only descriptor.
         group.file = File::open(site.folder().join(RECYCLED)).unwrap();
         let failed = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap_err();
         assert_eq!((failed.call, failed.error.raw_os_error()), ("write", Some(9)));

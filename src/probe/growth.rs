@@ -1,4 +1,4 @@
-//! How long a sync takes after how much was written: an honest volatile cache shows a cost that grows.
+//! Duration of a sync by the amount written before it: an honest volatile cache shows a growing cost.
 
 use super::Surroundings;
 use super::counters::{Counters, growth};
@@ -12,11 +12,11 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::time::Duration;
 
-/// What is written before the sync, bytes; the last one is the whole file.
+/// Bytes written before the sync; the last amount is the whole file.
 const AMOUNTS: [u64; 3] = [0, 64 << 10, 1 << 20];
-/// Written by one call.
+/// Bytes per write call.
 const PIECE: usize = 64 << 10;
-/// Rounds at most; at least one.
+/// Maximum number of rounds; at least one is run.
 const ROUNDS: usize = 5;
 
 /// Measures in rounds until `span` is over. A failure ends it and is reported.
@@ -72,7 +72,7 @@ fn write(file: &File, bytes: &[u8], length: u64) -> Result<(), Failed> {
     let mut at = 0;
     while at < length {
         let piece = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE).min(bytes.len());
-        // No two neighbouring pieces alike, as far as memory goes.
+        // Neighbouring pieces differ, as far as memory allows.
         let from = usize::try_from(at).unwrap_or(0) % (bytes.len() - piece + 1);
         write_at(file, &bytes[from..from + piece], at)?;
         at += piece as u64;

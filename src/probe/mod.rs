@@ -1,12 +1,13 @@
-//! Synced writes in a folder: how long each takes, by every way to make a write durable, and what the devices below did.
+//! Times synced writes in a folder, with every way to make a write durable, and counts the work of the devices below.
 //!
-//! Order: look at the folder ([`place`]), watch the devices while we do nothing, make the files ([`site`]), run the rows
-//! ([`rows`]) in short slices in turn ([`schedule`], [`bench`]), then see how a sync grows with what was written before it
-//! ([`growth`]). Absent on purpose: rates, intervals of what is shown, judgement (`analyse::probe`); printing.
+//! Order: look at the folder ([`place`]), watch the devices while we do nothing, make the files ([`site`]), run the
+//! rows ([`rows`]) in short slices in turn ([`schedule`], [`bench`]), then measure how a sync grows with the amount
+//! written before it ([`growth`]). Absent on purpose: displayed rates and intervals, judgement (`analyse::probe`),
+//! printing.
 //!
-//! Asks `provision` which devices lie below a folder, which must be known in one way only, and `stats` when a rate is
-//! known, so that it can stop; it stores neither rate nor interval. A new row is a line in `rows`, and an `operation`
-//! if no row does it yet; nothing between two looks at the clock but system calls.
+//! Asks `provision` for the devices below a folder, so that there is only one way to find them, and `stats` if a rate
+//! is known, so that it can stop; it stores neither rate nor interval. A new row is a line in `rows`, and an
+//! `operation` if no row does it yet; nothing but system calls may run between two readings of the clock.
 
 mod bench;
 mod counters;
@@ -42,36 +43,36 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is asked of a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub folder: PathBuf,
     pub choice: RowChoice,
-    /// Time for measuring: idle interval, slices and growth; the making of files comes on top.
+    /// Time for measuring: idle interval, slices and growth, without creating the files.
     pub budget: Duration,
-    /// Half an interval over its rate at which a row is known and leaves its time to others; 0 to use all the time.
+    /// Relative half-width of the interval at which a row's rate is known and the row leaves its time to others; 0 to
+    /// use all the time.
     pub precision: f64,
-    /// Size of a write of the WAL rows, bytes: a power of two from 1 to 64 KiB.
+    /// Write size of the WAL rows, bytes: a power of two from 1 to 64 KiB.
     pub wal_block: u32,
-    /// Writers of the row with group commit.
+    /// Writers of the group commit row.
     pub writers: u32,
-    /// How many times the size of all files must be free: 20 where the filesystem is in use, less on one of our own.
+    /// Free space required, as a multiple of the size of all files: 20 if the filesystem is in use, less on one of our
+    /// own.
     pub free_over_files: u64,
-    /// Seed of the order of slices.
+    /// Seed for the order of slices.
     pub seed: u64,
 }
 
-/// Files are never more than 5 % of what is free on a filesystem that is in use.
+/// Files never take more than 5 % of the free space on a filesystem that is in use.
 pub(crate) const FREE_OVER_FILES: u64 = 20;
 
-/// Where a probe is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Watching the devices while nothing is done.
+    /// Watching the devices while the probe is idle.
     Idle,
     Files,
     Rows {
-        /// Rows that are known or have ended.
+        /// Rows whose rate is known, or that have ended.
         known: usize,
         all: usize,
     },
@@ -79,45 +80,44 @@ pub enum Stage {
     Growth,
 }
 
-/// Hears a probe while it goes on.
+/// Receives the events of a running probe.
 pub trait Observer {
-    /// It has come to a stage.
     fn stage(&self, stage: Stage) {
         let _ = stage;
     }
-    /// The first slice begins at this wall clock moment, microseconds since 1970.
+    /// The first slice begins at this wall-clock time, microseconds since 1970.
     fn began(&self, wall_us: u64) {
         let _ = wall_us;
     }
-    /// A slice of a row of this family is over; its operations in the order of their ends.
+    /// A slice of a row of this family is over; its operations are in the order of their ends.
     ///
     /// # Errors
-    /// Its own; ends the probe.
+    /// The observer's own, which end the probe.
     fn slice(&self, family: Family, done: &[Done]) -> Result<()> {
         let _ = (family, done);
         Ok(())
     }
-    /// An operation failed, nanoseconds since the first slice began.
+    /// An operation failed, nanoseconds after the start of the first slice.
     ///
     /// # Errors
-    /// Its own; ends the probe.
+    /// The observer's own, which end the probe.
     fn failed(&self, at_ns: u64) -> Result<()> {
         let _ = at_ns;
         Ok(())
     }
 }
 
-/// Share of the budget for watching idle devices, and its bounds.
+/// Divisor of the budget for watching idle devices, and the limits of that time.
 const IDLE_SHARE: u32 = 20;
 const IDLE_LEAST: Duration = Duration::from_millis(50);
 const IDLE_MOST: Duration = Duration::from_secs(2);
-/// Share of the budget for growth.
+/// Divisor of the budget for growth.
 const GROWTH_SHARE: u32 = 20;
-/// How often a wait looks for an interrupt.
+/// Polling interval for an interrupt during a wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Memory of which direct writes may write: aligned to the largest logical block (64 KiB), and as long as the largest
-/// write of a group.
+/// Source buffer of direct writes: aligned to the largest logical block (64 KiB), and as long as the largest write of a
+/// group.
 pub(crate) struct AlignedNoise {
     memory: Vec<u8>,
     start: usize,
@@ -142,9 +142,9 @@ impl AlignedNoise {
 /// Probes a folder.
 ///
 /// # Errors
-/// [`crate::error::Kind::User`] when there is no such folder, [`crate::error::Kind::Host`] when it cannot be written, has
-/// too little free or vanishes, interrupted. Failures of syncs are no errors but part of the record. Nothing is left in
-/// the folder either way.
+/// [`crate::error::Kind::User`] if there is no such folder, [`crate::error::Kind::Host`] if it cannot be written, has
+/// too little free space or vanishes; interrupted. A failed sync is not an error but part of the record. Nothing is
+/// left in the folder in any case.
 pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
     let (place, folder) = place::facts(host, &request.folder)?;
     let files = if request.choice == RowChoice::Compat { 1 } else { place::FILES };
@@ -198,7 +198,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     })
 }
 
-/// What the rows and the growth of a sync are measured with.
+/// Everything needed to measure the rows and the growth of a sync.
 struct Surroundings<'a> {
     host: &'a Host,
     request: &'a Request,
@@ -206,13 +206,13 @@ struct Surroundings<'a> {
     site: &'a ProbeSite,
     noise: &'a AlignedNoise,
     ticker: Ticker,
-    /// When the first slice begins.
+    /// Start of the first slice.
     begun: Instant,
     interrupt: &'a Interrupt,
     observer: &'a dyn Observer,
 }
 
-/// Makes the files and runs everything on them: what was measured, without where and how it was asked.
+/// Creates the files and runs everything on them; returns the measurements, without the place and the request.
 fn on_site(mut around: Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<ProbeRecord> {
     let Surroundings { host, request, place, site, observer, .. } = around;
     let before = counters.read();
@@ -223,7 +223,7 @@ fn on_site(mut around: Surroundings<'_>, counters: &mut Counters, idle: Duration
     observer.began(started);
     let mut bench = RealBench::new(&around, writable, counters)?;
     let before = cpu::look(host);
-    // What is left is for the growth.
+    // The remaining time is for growth.
     let until = bench.elapsed() + request.budget.saturating_sub(idle + request.budget / GROWTH_SHARE);
     let goal = Goal { until, precision: request.precision, seed: request.seed };
     let rows = bench.rows();
@@ -252,7 +252,7 @@ fn on_site(mut around: Surroundings<'_>, counters: &mut Counters, idle: Duration
     })
 }
 
-/// Watches the devices while nothing is done.
+/// Watches the devices while the probe is idle.
 fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt: &Interrupt) -> Result<Idle> {
     let span = (budget / IDLE_SHARE).clamp(IDLE_LEAST, IDLE_MOST);
     let before = counters.read();
@@ -265,7 +265,7 @@ fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt
     Ok(Idle { elapsed_us, devices: counters::growth(&place.devices, &before, &counters.read()) })
 }
 
-/// Makes the files that several rows share. Gives whether the filesystem has write(2) at all.
+/// Creates the files shared by several rows. Returns true if the filesystem supports write(2).
 fn make_files(site: &ProbeSite, choice: &RowChoice, bytes: u64) -> Result<bool> {
     let refused = |name: &'static str| {
         move |e: io::Error| site.refused(&e, format!("write {}", site.folder().join(name).display()))

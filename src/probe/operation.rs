@@ -1,4 +1,4 @@
-//! The operations of the rows that have one writer: each exactly the system calls that it is named after.
+//! Operations of the rows with one writer: each makes exactly the system calls it is named after.
 
 use crate::host::linux;
 use crate::host::mapped::Mapped;
@@ -17,12 +17,12 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::time::Duration;
 
-/// Name of the file that all rows but those of the WAL write, as pg_test_fsync has one for all.
+/// Name of the file that all rows but those of the WAL write; pg_test_fsync also uses one file for all.
 pub(super) const FILE: &str = "file";
 
 /// One row, ready to run.
 pub(super) enum RowOperation<'a> {
-    /// Writes at the file's beginning.
+    /// Overwrites the beginning of the file.
     Overwrite(Overwrite<'a>),
     /// Opens and closes the file each time.
     Descriptor {
@@ -44,7 +44,7 @@ pub(super) enum RowOperation<'a> {
         file: File,
         bytes: &'a [u8],
     },
-    /// mmap and msync; madvise(MADV_POPULATE_WRITE) takes the place of the page fault.
+    /// mmap and msync; madvise(MADV_POPULATE_WRITE) replaces the page fault.
     Msync {
         mapped: Mapped,
         bytes: &'a [u8],
@@ -60,11 +60,11 @@ pub struct Overwrite<'a> {
 }
 
 impl<'a> RowOperation<'a> {
-    /// Opens what the row needs. `bytes` is aligned memory of one write's size at least; `mapped_bytes` how much of the
-    /// file a mapping must cover.
+    /// Opens the files of the row. `bytes` is aligned memory of at least one write's size; `mapped_bytes` the part of
+    /// the file that a mapping must cover.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     pub(super) fn open(
         spec: &RowSpec,
         site: &'a ProbeSite,
@@ -99,10 +99,10 @@ impl<'a> RowOperation<'a> {
         })
     }
 
-    /// Makes ready for a run, outside of what is timed and counted: a new segment where the last one is used up.
+    /// Prepares a run, outside the timed and counted part: a new segment if the last one is used up.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     pub(crate) fn prepare(&mut self) -> Result<(), Failed> {
         match self {
             RowOperation::Walk(walk) => walk.prepare(),
@@ -110,10 +110,10 @@ impl<'a> RowOperation<'a> {
         }
     }
 
-    /// Runs for `span`, at least once; what was done is on `tape`. To be prepared before.
+    /// Runs for `span`, at least once; the operations are on `tape`. Call [`RowOperation::prepare`] first.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     pub fn run(
         &mut self,
         tape: &mut Tape,
@@ -149,7 +149,7 @@ impl<'a> RowOperation<'a> {
         ran.map(|()| None)
     }
 
-    /// The operation before the first that counts. A group's own beginning does not count already.
+    /// The warm-up operation. A group needs none: its own beginning does not count anyway.
     pub(super) fn first(&mut self, tape: &mut Tape, interrupt: &Interrupt) -> Result<(), Failed> {
         match self {
             RowOperation::Group(_) => Ok(()),
@@ -157,13 +157,13 @@ impl<'a> RowOperation<'a> {
         }
     }
 
-    /// Operations of the whole run, where only part of them counts.
+    /// Operations of the whole run, if only part of them counts.
     pub(super) fn all_operations(&self) -> Option<u64> {
         let RowOperation::Group(group) = self else { return None };
         Some(group.tapes().iter().map(|tape| tape.operations().count() as u64).sum())
     }
 
-    /// Time that each new segment took which was made meanwhile, microseconds.
+    /// Time to create each new segment meanwhile, microseconds.
     pub(crate) fn take_segments_us(&mut self) -> Vec<u64> {
         match self {
             RowOperation::Walk(walk) => walk.take_made_us(),
@@ -173,7 +173,7 @@ impl<'a> RowOperation<'a> {
 }
 
 impl<'a> Overwrite<'a> {
-    /// `writes` writes of `bytes` one after the other from the beginning of `file`, synced in this way.
+    /// `writes` consecutive writes of `bytes` from the beginning of `file`, synced this way.
     #[must_use]
     pub fn new(file: File, bytes: &'a [u8], writes: u32, way: Way) -> Overwrite<'a> {
         Overwrite { file, bytes, writes, way }
@@ -182,7 +182,7 @@ impl<'a> Overwrite<'a> {
     /// One operation.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     #[inline]
     pub fn once(&self) -> Result<(), Failed> {
         for write in 0..self.writes {
@@ -196,7 +196,7 @@ fn reopened(site: &ProbeSite) -> Result<File, Failed> {
     site.open(FILE, OFlags::empty()).map_err(|error| Failed { call: "open", error })
 }
 
-/// As pg_test_fsync has it: the second open and close make it as much work as the other order.
+/// As in pg_test_fsync: the second open and close make it as much work as the other order.
 fn write_fsync_close(site: &ProbeSite, bytes: &[u8]) -> Result<(), Failed> {
     let file = reopened(site)?;
     write_at(&file, bytes, 0)?;

@@ -1,4 +1,4 @@
-//! The folder: whether it can be probed, what lies below it, and how large the files may be.
+//! The folder: checks if it can be probed, finds the devices below it, and sizes the files.
 
 use super::site::SEGMENT_BYTES;
 use crate::error::{Error, Result};
@@ -10,20 +10,20 @@ use crate::units::Bytes;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Files of the size of a segment that exist at the same time: the one of the rows of pg_test_fsync, the recycled
-/// segment, a zero-filled and an extended one.
+/// Segment-sized files that exist at the same time: the one of the pg_test_fsync rows, the recycled segment, a
+/// zero-filled and an extended one.
 pub const FILES: u64 = 4;
 /// Smallest segment, as in PostgreSQL.
 const SMALLEST_SEGMENT: u64 = 1 << 20;
 
-/// Filesystems that show state of the kernel.
+/// Filesystems that expose kernel state.
 const OF_THE_KERNEL: [&str; 11] =
     ["proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs", "devpts", "bpf", "pstore"];
 
-/// Looks at the folder; its facts, and its path as the kernel has it (names may be no UTF-8).
+/// Facts about the folder, and its path as the kernel has it (names may not be UTF-8).
 ///
 /// # Errors
-/// When it does not exist, is not a directory or cannot be looked at.
+/// If it does not exist, is not a directory or cannot be read.
 pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     let seen = paths::stat(folder).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::user(format!("{}: no such folder", folder.display()))
@@ -58,10 +58,10 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     Ok((facts, absolute))
 }
 
-/// Size of each of so many files: 16 MiB, or as much less that `free_over_files` times as much as all of them is free.
+/// Size of each of this many files: 16 MiB, or less if needed to keep `free_over_files` times the total free.
 ///
 /// # Errors
-/// When even the smallest would be more.
+/// If even the smallest size is too large.
 pub fn segment_bytes(place: &PlaceFacts, files: u64, free_over_files: u64) -> Result<u64> {
     let Some(free) = place.free_bytes else { return Ok(SEGMENT_BYTES) };
     let fits = |bytes: &u64| bytes * files * free_over_files <= free;

@@ -1,4 +1,4 @@
-//! What is kept of a row while it is measured: slices, latencies by second, the slowest operations, how it failed.
+//! Record of a row while it is measured: slices, latencies by second, the slowest operations, failures.
 
 use super::tape::Failed;
 use crate::error::{Error, Result};
@@ -7,13 +7,12 @@ use hdrhistogram::Histogram;
 use rustix::io::Errno;
 use std::io::ErrorKind;
 
-/// Slow operations kept of each row.
+/// Slow operations kept per row.
 const SLOWEST: usize = 16;
 
-/// A row's record in the making.
 pub struct RowBuilder {
     pub record: RowRecord,
-    /// The second that is open.
+    /// The second being filled.
     second: u32,
     latencies: Histogram<u64>,
 }
@@ -22,15 +21,14 @@ pub struct RowBuilder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
     pub ended_ns: u64,
-    /// How long it took.
     pub latency_ns: u64,
 }
 
 impl RowBuilder {
-    /// Nothing yet.
+    /// An empty record.
     ///
     /// # Errors
-    /// Never in practice: the number of digits is a constant that hdrhistogram takes.
+    /// Never in practice: the number of digits is a constant that hdrhistogram accepts.
     pub fn new(spec: RowSpec) -> Result<RowBuilder> {
         const SIGNIFICANT_DIGITS: u8 = 2;
         let latencies =
@@ -47,7 +45,6 @@ impl RowBuilder {
         Ok(RowBuilder { record, second: 0, latencies })
     }
 
-    /// Whether it has ended for good.
     pub(crate) fn has_ended(&self) -> bool {
         self.record.unavailable.is_some() || self.record.failure.is_some()
     }
@@ -56,10 +53,10 @@ impl RowBuilder {
         self.record.slices.iter().map(|slice| slice.operations).sum()
     }
 
-    /// Keeps an operation. They come in the order of their ends.
+    /// Adds an operation. They must come in the order of their ends.
     ///
     /// # Errors
-    /// Never in practice: the histogram grows as wide as it must.
+    /// Never in practice: the histogram grows as needed.
     pub fn done(&mut self, done: Done) -> Result<()> {
         let second = u32::try_from(done.ended_ns / 1_000_000_000).unwrap_or(u32::MAX);
         if second > self.second {
@@ -87,13 +84,13 @@ impl RowBuilder {
         }
     }
 
-    /// Ends the row: it is not available here.
+    /// Ends the row as not available here.
     pub(crate) fn cannot_be_had(&mut self, why: String) {
         self.record.unavailable = Some(why);
     }
 
-    /// Ends the row by a call that failed at `at_us`. Where nothing was done before and the kernel says that there is no
-    /// such thing, it is not available here; anything else is a failure of the storage.
+    /// Ends the row with a call that failed at `at_us`. If it is the first operation and the kernel says that it does
+    /// not support this, the row is not available here; anything else is a failure of the storage.
     pub fn failed(&mut self, failed: &Failed, at_us: u64) {
         let after_operations = self.operations();
         if after_operations == 0
@@ -111,7 +108,7 @@ impl RowBuilder {
 }
 
 impl Failed {
-    /// With the error's name and words as the system that was probed has them.
+    /// Records the error's name and message as on the probed system.
     pub(super) fn record(&self, at_us: u64, after_operations: u64) -> Failure {
         let errno = self.error.raw_os_error();
         let text = self.error.to_string();
@@ -121,7 +118,7 @@ impl Failed {
     }
 }
 
-/// Names of the error numbers that storage gives (errno(3)); the numbers differ from system to system.
+/// Names of the error numbers that storage returns (errno(3)); the numbers differ between systems.
 fn name(errno: i32) -> Option<&'static str> {
     const NAMES: [(Errno, &str); 20] = [
         (Errno::PERM, "EPERM"),
@@ -148,7 +145,7 @@ fn name(errno: i32) -> Option<&'static str> {
     NAMES.iter().find(|(number, _)| number.raw_os_error() == errno).map(|(_, name)| *name)
 }
 
-/// Why a call's very first failure means "no such thing here", not "the storage failed".
+/// The reason why a call's very first failure means "not supported here" rather than "the storage failed".
 fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
     let errno = failed.error.raw_os_error().map(Errno::from_raw_os_error);
     match (failed.call, errno) {

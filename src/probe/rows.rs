@@ -1,7 +1,8 @@
 //! The rows of a probe, as data.
 //!
-//! First those of pg_test_fsync, with its names, sizes, offsets, flags and order (src/bin/pg_test_fsync of PostgreSQL 18),
-//! so that figures compare; then those that write as the server writes its WAL; then ways that PostgreSQL does not have.
+//! First those of pg_test_fsync, with its names, sizes, offsets, flags and order (src/bin/pg_test_fsync of PostgreSQL
+//! 18), so that results are comparable; then rows that write like the server writes its WAL; then methods that
+//! PostgreSQL does not have.
 
 use crate::error::{Error, Result};
 use crate::record::probe::{Family, RowSpec, Segment, Way};
@@ -10,24 +11,23 @@ use std::collections::BTreeSet;
 /// A page of WAL as PostgreSQL is built by default (`XLOG_BLCKSZ`), bytes.
 pub const WAL_BLOCK: u32 = 8192;
 
-/// Name of the row that syncs before it closes.
+/// Name of the row that syncs before closing.
 pub const WRITE_FSYNC_CLOSE: &str = "write, fsync, close";
 
-/// Which rows a probe has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChoice {
     All,
-    /// Those of pg_test_fsync alone.
+    /// Only those of pg_test_fsync.
     Compat,
-    /// Those with these ids, and always those of [`ALWAYS`].
+    /// Those with these ids, plus [`ALWAYS`].
     Chosen(BTreeSet<String>),
 }
 
-/// Rows that every choice of names has: what a server at its defaults does, and what published figures are of.
+/// Rows in every choice by name: what a server does by default, and what published figures refer to.
 pub const ALWAYS: [&str; 2] = ["wal.fdatasync.recycled", "one_write.fdatasync"];
 
-/// What a person asks first: each `wal_sync_method` as a server writes its WAL, commits that share a sync, and the row of
-/// published figures. Six rows in ten seconds have five times the time that all would have.
+/// The rows of most interest: each `wal_sync_method` as a server writes its WAL, commits that share a sync, and the row
+/// of published figures. Six rows in ten seconds get five times the time they would get among all.
 const MAIN: [&str; 6] = [
     "wal.open_datasync.recycled",
     "wal.fdatasync.recycled",
@@ -38,10 +38,10 @@ const MAIN: [&str; 6] = [
 ];
 
 impl RowChoice {
-    /// The choice that names make: `main`, `all`, a row's id, or the part of it before a dot (`wal`, `one_write`).
+    /// Parses names: `main`, `all`, a row's id, or its part before a dot (`wal`, `one_write`).
     ///
     /// # Errors
-    /// A name that no row has, with those that there are.
+    /// A name that no row has, with a list of valid names.
     pub fn of_names(names: &[String]) -> Result<RowChoice> {
         if names.iter().any(|name| name == "all") {
             return Ok(RowChoice::All);
@@ -64,8 +64,8 @@ impl RowChoice {
     }
 }
 
-/// The rows, in the order of the table. `wal_block` is the size of one write of the WAL rows, `writers` the number of
-/// threads of the row with group commit.
+/// The rows, in table order. `wal_block` is the write size of the WAL rows, `writers` the number of threads of the
+/// group commit row.
 #[must_use]
 pub fn rows(choice: &RowChoice, wal_block: u32, writers: u32) -> Vec<RowSpec> {
     let mut rows = compat();

@@ -1,7 +1,7 @@
-//! Who runs next and for how long: short slices in turn, in seeded random order, until each row's rate is known or the
-//! time is used.
+//! Schedules the rows: short slices in turn, in seeded random order, until each row's rate is known or the time is used
+//! up.
 //!
-//! Pure but for what [`Bench`] does. A neighbour's noise thus hits all rows alike, and a row that is known leaves its
+//! Pure except for [`Bench`]. A neighbour's noise thus hits all rows alike, and a row whose rate is known leaves its
 //! time to the others.
 
 use crate::error::Result;
@@ -11,45 +11,45 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
-/// Rounds that should fit into the time: an interval from fewer slices than about this is wide.
+/// Target number of rounds: an interval from fewer slices is wide.
 const ROUNDS: u32 = 20;
-/// The time that is left is never spent in fewer rounds than these: more slices say more than longer ones.
+/// The remaining time is always split into at least this many rounds: more slices are worth more than longer ones.
 const ROUNDS_LEAST: u32 = 4;
-/// Slices that a row must have before its rate counts as known: fewer can agree by chance, and stopping as soon as they
-/// do would make of 95 % less (simulated in `stats::slices`).
+/// Slices a row must have before its rate counts as known: fewer can agree by chance, and stopping as soon as they do
+/// would make less of the 95 % (simulated in `stats::slices`).
 const FEWEST_SLICES: usize = 16;
-/// Shortest slice: below it the switch from row to row would be most of the time.
+/// Shortest slice: below this, switching between rows would take most of the time.
 const SHORTEST: Duration = Duration::from_millis(5);
-/// Longest slice: a probe of an hour still takes turns.
+/// Longest slice: even a probe of an hour takes turns.
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// What runs the slices.
+/// Runs the slices.
 pub trait Bench {
     /// Time since the measurement began.
     fn elapsed(&self) -> Duration;
-    /// Runs a row for about `span`, at least one operation; `None` where the row has ended or is not available.
+    /// Runs a row for about `span`, at least one operation; `None` if the row has ended or is not available.
     ///
     /// # Errors
     /// Interrupted, or the place is gone.
     fn slice(&mut self, row: usize, span: Duration) -> Result<Option<(u64, f64)>>;
-    /// Does nothing for a moment, after a round through all rows.
+    /// Idles for a moment, after a round through all rows.
     fn pause(&mut self) {}
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// When to stop, counted from the beginning of the measurement.
+    /// When to stop, since the start of the measurement.
     pub until: Duration,
-    /// Half an interval over its rate at which a rate is known; 0 to use all the time.
+    /// Relative half-width of the interval at which a rate is known; 0 to use all the time.
     pub precision: f64,
     /// Seed of the order.
     pub seed: u64,
 }
 
-/// Runs rows 0 to `rows` - 1. `told` hears after each round how many rows are done, of how many.
+/// Runs rows 0 to `rows` - 1. After each round, `told` gets the number of finished rows and the total.
 ///
 /// # Errors
-/// As [`Bench::slice`].
+/// As for [`Bench::slice`].
 pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut told: impl FnMut(usize, usize)) -> Result<()> {
     let mut order = ChaCha8Rng::seed_from_u64(goal.seed);
     let mut work: Vec<Vec<(u64, f64)>> = vec![Vec::new(); rows];
@@ -78,7 +78,7 @@ pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut told: impl FnMut
     Ok(())
 }
 
-/// Length of a slice such that the rounds that are left fit into the time that is left.
+/// Length of a slice such that the remaining rounds fit into the remaining time.
 fn span(left: Duration, rows: usize, rounds: u32) -> Duration {
     let slices = u32::try_from(rows).unwrap_or(u32::MAX).saturating_mul(rounds).max(1);
     (left / slices).clamp(SHORTEST, LONGEST)

@@ -1,4 +1,4 @@
-//! The private folder that a probe makes inside the folder probed, with its files; removed on every way out.
+//! The private folder, with its files, that a probe creates inside the probed folder; removed on every exit path.
 
 use crate::error::{Context, Error, Result};
 use crate::host::files::{self, open_folder};
@@ -16,49 +16,49 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What the private folder's name begins with; then comes an id.
+/// Prefix of the private folder's name; an id follows.
 pub(crate) const PREFIX: &str = "pgstrata-probe-";
 
-/// A WAL segment as initdb sets it by default.
+/// initdb's default size of a WAL segment.
 pub(crate) const SEGMENT_BYTES: u64 = 16 << 20;
 
-/// Written at once when a file is filled.
+/// Write size when filling a file.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// The private folder. Held open, with the folder that it lies in: what is made through it is also removed through it,
+/// The private folder. Both it and its parent are held open: files created through them are also removed through them,
 /// wherever the names lead meanwhile (a filesystem unmounted, a folder renamed).
 pub struct ProbeSite {
     parent: PathBuf,
     parent_fd: OwnedFd,
-    /// Device and inode of the folder probed: whether it is still the same at the end.
+    /// Device and inode of the probed folder, to check at the end that it is still the same.
     identity: (u64, u64),
     folder: PathBuf,
-    /// Locked for as long as the probe lives.
+    /// Locked for the lifetime of the probe.
     folder_fd: OwnedFd,
     pub segment_bytes: u64,
-    /// Files that were made: these are removed and no others.
+    /// Files created: only these are removed.
     made: RefCell<BTreeSet<String>>,
     removed: bool,
 }
 
-/// What a new file holds.
+/// Content of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// Bytes that no filesystem compresses or leaves out, the same in every probe.
+    /// Bytes that no filesystem compresses or deduplicates, the same in every probe.
     Noise,
-    /// Zeroes, written.
+    /// Written zeroes.
     Zeroes,
-    /// Nothing but its last byte, as the server makes a segment with `wal_init_zero = off`.
+    /// Only its last byte, as the server creates a segment with `wal_init_zero = off`.
     LastByte,
     /// A hole: extended, nothing written.
     Hole,
 }
 
 impl ProbeSite {
-    /// Makes the private folder in `parent`, an existing folder.
+    /// Creates the private folder in `parent`, an existing folder.
     ///
     /// # Errors
-    /// When it cannot be made, with what would make it go.
+    /// If it cannot be created, with advice.
     pub fn make(parent: &Path) -> Result<ProbeSite> {
         let facts = fs::metadata(parent).or_host(|| format!("stat {}", parent.display()))?;
         let path_only = linux::PLACE | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -73,13 +73,13 @@ impl ProbeSite {
         });
         let folder_fd = folder_fd.or_host(|| format!("open {}", folder.display()))?;
         let owner = rustix::fs::fstat(&folder_fd).or_host(|| format!("stat {}", folder.display()))?;
-        // Who may rename in the folder probed may have put another one in this one's place.
+        // Someone who may rename in the probed folder may have replaced this one.
         let ours = owner.st_uid == rustix::process::geteuid().as_raw() && owner.st_mode & 0o077 == 0;
         if !ours || !is_empty(&folder_fd) {
             return Err(Error::host(format!("{} is not the folder created by this probe", folder.display()))
                 .hint("another process renames files in the probed folder: choose a different folder"));
         }
-        // Where the filesystem has no locks, nobody can tell a living probe's folder from a dead one's.
+        // On a filesystem without locks, a live probe's folder cannot be distinguished from a dead one's.
         flock(&folder_fd, FlockOperation::NonBlockingLockExclusive).ok();
         let identity = (facts.dev(), facts.ino());
         let parent = parent.to_owned();
@@ -93,10 +93,10 @@ impl ProbeSite {
         &self.folder
     }
 
-    /// Makes a file of `bytes`, which must not be there, fills and syncs it.
+    /// Creates, fills and syncs a file of `bytes`, which must not exist yet.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn fill(&self, name: &str, bytes: u64, fill: Fill) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.folder_fd, name, flags, Mode::RUSR | Mode::WUSR)?);
@@ -121,10 +121,10 @@ impl ProbeSite {
         file.sync_all()
     }
 
-    /// Opens a file for reading and writing, with further flags.
+    /// Opens a file for reading and writing, with extra flags.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
         Ok(openat(&self.folder_fd, name, flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?
             .into())
@@ -133,21 +133,21 @@ impl ProbeSite {
     /// Removes a file.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         self.made.borrow_mut().remove(name);
         Ok(unlinkat(&self.folder_fd, name, AtFlags::empty())?)
     }
 
-    /// What was refused while the files were made.
+    /// The error for a refusal while creating the files.
     pub fn refused(&self, error: &io::Error, doing: String) -> Error {
         refused(error, doing, &self.parent)
     }
 
-    /// Whether the folder probed is still where it was.
+    /// True if the probed folder is still where it was.
     pub(crate) fn is_there(&self) -> bool {
         let gone = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        // A filesystem that only answers with errors is there, and its errors are the result.
+        // A filesystem that only returns errors is still there, and its errors are the result.
         let parent = fs::metadata(&self.parent);
         let same = parent.map_or_else(|e| !gone(&e), |facts| (facts.dev(), facts.ino()) == self.identity);
         same && fs::symlink_metadata(&self.folder).map_or_else(|e| !gone(&e), |_| true)
@@ -156,7 +156,7 @@ impl ProbeSite {
     /// Removes the private folder.
     ///
     /// # Errors
-    /// When it cannot be, with its path. One that has vanished is no error.
+    /// If it cannot be removed, with its path. If it has vanished, that is no error.
     pub fn close(mut self) -> Result<()> {
         self.removed = true;
         self.remove_all().map_err(|e| {
@@ -180,7 +180,7 @@ impl ProbeSite {
 impl Drop for ProbeSite {
     fn drop(&mut self) {
         if !self.removed {
-            // On the way out of an error, an interrupt or a panic: there is something worse to tell.
+            // On the way out of an error, an interrupt or a panic, which is worth more to report.
             self.remove_all().ok();
         }
     }
@@ -202,7 +202,7 @@ pub(crate) fn strays(parent: &Path) -> Vec<PathBuf> {
     entries.flatten().filter(ours).map(|entry| entry.path()).filter(dead).collect()
 }
 
-/// What the filesystem refused, and what would make it go.
+/// The filesystem's refusal, with advice.
 fn refused(error: &io::Error, doing: String, parent: &Path) -> Error {
     let advice = match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem => "it is mounted read-only; choose a folder on a writable filesystem",
@@ -254,7 +254,7 @@ mod tests {
         site.fill("ours", 1 << 20, Fill::Hole).unwrap();
         let theirs = site.folder().join("theirs");
         fs::write(&theirs, "x").unwrap();
-        // A link in the place of a file of ours leads nowhere.
+        // A link in place of one of our files leads nowhere.
         let victim = place.path().join("victim");
         fs::write(&victim, "precious").unwrap();
         fs::remove_file(site.folder().join("ours")).unwrap();

@@ -1,4 +1,4 @@
-//! One synced write: its flags, the write, the sync.
+//! One synced write: open flags, write, sync.
 
 use crate::host::syncs;
 use crate::probe::tape::Failed;
@@ -7,7 +7,7 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 
-/// Flags with which a row's file is opened.
+/// Flags for opening a row's file.
 pub(crate) fn flags(spec: &RowSpec) -> OFlags {
     let by_way = match spec.way {
         Way::OpenDatasync => OFlags::DSYNC,
@@ -23,7 +23,7 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Fai
     whole("write", written, bytes.len())
 }
 
-/// The sync that a way asks for beside its write; none where the file was opened to sync by itself.
+/// The sync call that follows the write; none if the open flags already sync.
 #[inline]
 pub(crate) fn sync(file: &File, way: Way) -> Result<(), Failed> {
     match way {

@@ -1,7 +1,6 @@
-//! The timed loop: nothing between two operations but one look at the clock and one store.
+//! The timed loop: between two operations it only reads the clock and stores the result.
 //!
-//! The moments at which operations ended are kept on a tape; latencies and histograms are made of it when the slice is
-//! over.
+//! The end times of operations are kept on a tape; latencies and histograms are computed when the slice is over.
 
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
@@ -9,17 +8,16 @@ use crate::host::time::{Instant, now};
 use std::io;
 use std::time::Duration;
 
-/// Operations of one slice at most: a quarter of a second at a million a second.
+/// Most operations per slice: a quarter of a second at a million a second.
 const LENGTH: usize = 1 << 18;
 
-/// A system call that failed.
 #[derive(Debug)]
 pub struct Failed {
     pub call: &'static str,
     pub error: io::Error,
 }
 
-/// Of one with an error number the number, of another the words.
+/// Clones an error by its number, or by its message if it has none.
 impl Clone for Failed {
     fn clone(&self) -> Failed {
         let words = || io::Error::other(self.error.to_string());
@@ -34,7 +32,7 @@ impl Failed {
     }
 }
 
-/// The moments of one slice.
+/// End times of the operations of one slice.
 pub struct Tape {
     ticker: Ticker,
     begun: Instant,
@@ -46,17 +44,16 @@ pub struct Tape {
 impl Tape {
     #[must_use]
     pub fn new(ticker: Ticker) -> Tape {
-        // Touched once, so that no page fault falls into an operation.
+        // Touched once, so that no operation incurs a page fault.
         let mut ends = vec![0; LENGTH];
         ends.clear();
         Tape { ticker, begun: now(), begun_ticks: 0, ends, nanos_per_tick: 1.0 }
     }
 
-    /// Runs `operation` again and again until `span` is over, at most `most` times and at least `least` times (once, if that
-    /// is 0).
+    /// Repeats `operation` until `span` is over, at most `most` times and at least `least` times (once, if that is 0).
     ///
     /// # Errors
-    /// With the operation that failed; those before it are on the tape.
+    /// The failed operation's; those before it are on the tape.
     #[inline]
     pub fn run(
         &mut self,
@@ -82,14 +79,15 @@ impl Tape {
         }
     }
 
-    /// When the first operation began.
+    /// Start of the first operation.
     #[must_use]
     pub fn begun(&self) -> Instant {
         self.begun
     }
 
     fn span(&self, from: u64, to: u64) -> Duration {
-        // A counter that is the same on all CPUs never goes back; were it to, an operation took no time.
+        // A counter that is the same on all CPUs never goes back; if it did, the operation would count as taking no
+        // time.
         Duration::from_nanos((to.saturating_sub(from) as f64 * self.nanos_per_tick) as u64)
     }
 
@@ -99,7 +97,7 @@ impl Tape {
         self.ends.last().map_or(Duration::ZERO, |last| self.span(self.begun_ticks, *last))
     }
 
-    /// Each completed operation: when it ended, and how long it took.
+    /// End and duration of each completed operation.
     pub fn operations(&self) -> impl Iterator<Item = (Instant, Duration)> {
         let begins = std::iter::once(self.begun_ticks).chain(self.ends.iter().copied());
         let ends = begins.zip(&self.ends);

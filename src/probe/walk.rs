@@ -1,4 +1,4 @@
-//! One writer that goes through WAL segments as the server does: block after block, then on to the next segment.
+//! One writer that walks through WAL segments like the server: block after block, then on to the next segment.
 
 use super::site::{Fill, ProbeSite};
 use super::tape::Failed;
@@ -8,23 +8,23 @@ use crate::record::probe::{RowSpec, Segment, Way};
 use rustix::fs::OFlags;
 use std::fs::File;
 
-/// Name of the segment that all rows with recycled segments walk through.
+/// Name of the segment used by all rows with recycled segments.
 pub const RECYCLED: &str = "recycled";
 
-/// A row's way through its segments.
+/// A row's position in its segments.
 pub struct Walk<'a> {
     site: &'a ProbeSite,
-    /// What is written, block by block: no two neighbours alike, as in WAL.
+    /// Data to write, block by block: neighbours differ, as in WAL.
     noise: &'a [u8],
     block: usize,
     way: Way,
     flags: OFlags,
     segment: Segment,
-    /// Name of the segment's file; rows with new segments have one each.
+    /// File name of the segment; rows with new segments have one each.
     name: String,
     segment_bytes: u64,
     file: Option<File>,
-    /// Where the next block goes.
+    /// Offset of the next block.
     at: u64,
     made_us: Vec<u64>,
 }
@@ -33,7 +33,7 @@ impl<'a> Walk<'a> {
     /// Opens the first segment.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     pub fn open(spec: &RowSpec, site: &'a ProbeSite, noise: &'a [u8]) -> Result<Walk<'a>, Failed> {
         let segment = spec.segment.unwrap_or(Segment::Recycled);
         let recycled = segment == Segment::Recycled;
@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
         self.site.open(&self.name, self.flags).map_err(|error| Failed { call: "open", error })
     }
 
-    /// Operations until the segment is used up; without limit where the next one is at hand.
+    /// Operations until the segment is used up; unlimited if the next one is at hand.
     pub fn left(&self) -> usize {
         match self.segment {
             Segment::Recycled => usize::MAX,
@@ -69,11 +69,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Makes a new segment where the one before is used up. Not part of an operation: the server prepares segments
-    /// beforehand as long as it can.
+    /// Creates a new segment if the previous one is used up. Not part of an operation: the server prepares segments in
+    /// advance as long as it can.
     ///
     /// # Errors
-    /// With the call that failed.
+    /// The call that failed.
     pub fn prepare(&mut self) -> Result<(), Failed> {
         let fill = match self.segment {
             Segment::Recycled => return Ok(()),
@@ -95,8 +95,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// One block and its sync. The first block of a recycled segment pays for closing the one before and opening it, as
-    /// in the server.
+    /// Writes and syncs one block. The first block of a recycled segment includes closing the previous segment and
+    /// opening this one, as in the server.
     #[inline]
     pub fn once(&mut self) -> Result<(), Failed> {
         if self.at + self.block as u64 > self.segment_bytes {
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         sync(file, self.way)
     }
 
-    /// Time that each new segment took since the last call, microseconds.
+    /// Time to create each new segment since the last call, microseconds.
     pub fn take_made_us(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.made_us)
     }

@@ -274,8 +274,8 @@ fn number(value: Option<f64>) -> Cell {
     Cell::figure(value)
 }
 
-/// Longest time without a commit, an alarm from one second on. Where only whole seconds are known, each second of the ones
-/// beside those without a commit may have lacked one for nearly all of it.
+/// Longest time without a commit, an alarm from one second on. Where only whole seconds are known, each second of the
+/// ones beside those without a commit may have lacked one for nearly all of it.
 fn idle(found: &Steadiness) -> Cell {
     let seconds = found.longest_zero_s;
     let (text, csv, is_long) = match (found.longest_idle_us, seconds) {

@@ -28,8 +28,8 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     table
 }
 
-/// "Per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16).", of what differs; `None`
-/// where nothing does.
+/// "Per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16).", of what differs;
+/// `None` where nothing does.
 pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
     let label_of = |compared: &CounterComparison| {
         compared.rows.iter().find(|row| row.case == compared.reference).map(|row| row.label.clone())

@@ -1,4 +1,5 @@
-//! What one operation was at the devices of each stack, by durability class: what a report leads with where nothing is ranked.
+//! What one operation was at the devices of each stack, by durability class: what a report leads with where nothing is
+//! ranked.
 
 use super::cases::Cases;
 use super::table::{Cell, Table, TableColumn};

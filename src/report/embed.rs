@@ -18,7 +18,8 @@ const NUMBERS_MAX: usize = 1_150_000;
 /// Fewest buckets that a series is merged down to: a chart as wide as a page still shows them apart.
 const BUCKETS_MIN: usize = 120;
 
-/// The text for the page's `<script type="application/json">`: `{"findings": ..., "figures": [{case: text}], "ratios": [{case: text}], "labels": {case: label}}`.
+/// The text for the page's `<script type="application/json">`: `{"findings": ..., "figures": [{case: text}], "ratios":
+/// [{case: text}], "labels": {case: label}}`.
 ///
 /// # Errors
 /// A bug: findings that cannot be written as JSON.
@@ -64,7 +65,7 @@ fn texts(findings: &Findings, text: fn(&RankRow) -> Option<String>) -> Value {
     findings.rankings.iter().map(of).collect()
 }
 
-/// Whether the charts need a trial: in a large run, one whose series were kept.
+/// True if the charts need a trial: in a large run, one whose series were kept.
 fn is_charted(trial: &TrialFinding, findings: &Findings) -> bool {
     findings.trials.len() <= MOST_CHARTED || trial.throughput.is_some() || !trial.telemetry.is_empty()
 }

@@ -21,8 +21,8 @@ impl Renderer for Json {
     }
 }
 
-/// JSON whose characters cannot drive a terminal: controls that JSON allows as they are, and those that hide or reorder text, are
-/// written as escapes. They can stand inside strings only.
+/// JSON whose characters cannot drive a terminal: controls that JSON allows as they are, and those that hide or reorder
+/// text, are written as escapes. They can stand inside strings only.
 pub(crate) fn harmless(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

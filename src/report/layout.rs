@@ -1,7 +1,8 @@
 //! How text fits a terminal: how many columns there are, and how tables use them.
 //!
-//! A table gets its columns from what stands in them: no word and no number is broken, and where that cannot be, or below
-//! 80 columns, each row becomes a card of `name: value` lines. Absent on purpose: asking the terminal, which `cli` does.
+//! A table gets its columns from what stands in them: no word and no number is broken, and where that cannot be, or
+//! below 80 columns, each row becomes a card of `name: value` lines. Absent on purpose: asking the terminal, which
+//! `cli` does.
 
 use crate::report::text::{NO_BREAK, columns, joined, paragraph, width};
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ const NUMBER: usize = 32;
 /// What stands in a cell without a value.
 pub(super) const ABSENT: &str = "–";
 
-/// Whether rows are to be tables at all.
+/// True if rows are to be tables at all.
 pub(super) fn takes_tables() -> bool {
     columns() >= FEWEST_FOR_A_TABLE
 }
@@ -115,7 +116,7 @@ impl TextTable {
         })
     }
 
-    /// Widths with which no word is broken and as few lines as possible are; `None` where there are none.
+    /// Widths with which no word is broken and as few lines as possible are; `None` if there are none.
     fn widths(&self) -> Option<Vec<usize>> {
         let rows = || std::iter::once(self.header.as_slice()).chain(self.cells());
         let number = rows().map(<[String]>::len).max().filter(|number| *number > 0 && takes_tables())?;

@@ -1,4 +1,5 @@
-//! The findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, what to know, the conditions.
+//! The findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, what to know, the
+//! conditions.
 
 use super::Renderer;
 use super::ageing;
@@ -90,13 +91,13 @@ fn ranking(found: &Table) -> String {
     text.trim_end().to_owned()
 }
 
-/// What trials did once; nothing where they did not.
+/// What trials did once; nothing if they did not.
 fn stages(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
     let found = Stages { cases: &findings.cases, labels }.table();
     noted(&found, stages::NOTE)
 }
 
-/// Both figures of each case that was searched for its capacity; nothing where none was.
+/// Both figures of each case that was searched for its capacity; nothing if none was.
 fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
     let found = Capacities { cases: &findings.cases, labels }.figures();
     noted(&found, NOTE)
@@ -110,7 +111,7 @@ fn noted(found: &Table, note: &str) -> Option<String> {
     (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(note)))
 }
 
-/// What each figure does over the ageing of a stack; nothing where none was aged.
+/// What each figure does over the ageing of a stack; nothing if none was aged.
 fn ageing(findings: &Findings) -> Option<String> {
     let found = ageing::courses(&findings.ageing);
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
@@ -129,7 +130,7 @@ fn aligned(column: &TableColumn) -> String {
     if column.numeric { "--:" } else { "---" }.to_owned()
 }
 
-/// Percentiles of each case's main measure; nothing where no latencies were measured.
+/// Percentiles of each case's main measure; nothing if no latencies were measured.
 fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
     const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
     let mut text = row(["Case", "Load"].into_iter().chain(SHOWN).map(str::to_owned));
@@ -200,8 +201,8 @@ fn cell(cell: &Cell) -> String {
     plain(&text)
 }
 
-/// Text that Markdown shows as it is: what marks up, ends a cell, makes an element or names an issue is escaped; control
-/// characters and those that hide or reorder become their code.
+/// Text that Markdown shows as it is: what marks up, ends a cell, makes an element or names an issue is escaped;
+/// control characters and those that hide or reorder become their code.
 fn plain(text: &str) -> String {
     let text: Vec<char> = printable(text).chars().collect();
     let mut shown = String::with_capacity(text.len());

@@ -52,8 +52,8 @@ fn blocks(numbers: &[u32]) -> String {
     format!("{} {}", if numbers.len() == 1 { "block" } else { "blocks" }, ranges(numbers))
 }
 
-/// The same in lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`, and the blocks
-/// that no run has.
+/// The same in lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`,
+/// and the blocks that no run has.
 pub(super) fn lines(merge: &MergeRecord) -> Vec<String> {
     let merged = merge
         .merged

@@ -57,6 +57,6 @@ pub trait Renderer: Sync {
     /// Writes the report.
     ///
     /// # Errors
-    /// When the writer fails.
+    /// If the writer fails.
     fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()>;
 }

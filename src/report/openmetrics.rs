@@ -1,8 +1,8 @@
 //! The findings and the seconds of the trials as OpenMetrics text, for Prometheus and what reads its format.
 //!
-//! Every sample has the time at which it was measured, so that a run can be loaded afterwards
-//! (`promtool tsdb create-blocks-from openmetrics`): findings that of the run's start, seconds their own. Units are base
-//! units (seconds, bytes, shares). Names of series come from one list below; what was called by people stands in labels.
+//! Every sample has the time at which it was measured, so that a run can be loaded afterwards (`promtool tsdb
+//! create-blocks-from openmetrics`): findings that of the run's start, seconds their own. Units are base units
+//! (seconds, bytes, shares). Names of series come from one list below; what was called by people stands in labels.
 
 use super::Renderer;
 use super::environment::each_machine;
@@ -264,7 +264,7 @@ fn of_series(
     }
 }
 
-/// A moment in RFC 3339 as seconds since 1970; `None` where it is none.
+/// A moment in RFC 3339 as seconds since 1970; `None` if it is none.
 fn seconds(rfc3339: &str) -> Option<f64> {
     let at: jiff::Timestamp = rfc3339.parse().ok()?;
     Some(at.as_millisecond() as f64 / 1e3)

@@ -169,7 +169,7 @@ struct RankingView {
     index: usize,
     unit: String,
     measure: String,
-    /// Whether the chart has anything to compare.
+    /// True if the chart has anything to compare.
     has_chart: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What a power cut would cost, as tables: the verdict of each stack with what its commits did to the disk, and what other
-//! devices would make of the same recording.
+//! What a power cut would cost, as tables: the verdict of each stack with what its commits did to the disk, and what
+//! other devices would make of the same recording.
 
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::{PowerCut, Verdict};

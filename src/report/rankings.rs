@@ -1,4 +1,5 @@
-//! Rankings as tables: classes apart, the rate and its trials, the comparison with its interval, and what durability rests on.
+//! Rankings as tables: classes apart, the rate and its trials, the comparison with its interval, and what durability
+//! rests on.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, in_ms, range_text, ranges};

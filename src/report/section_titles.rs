@@ -7,7 +7,7 @@ use crate::units::{Bytes, count, significant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A clause for each section; `None` where it has nothing to say in one.
+/// A clause for each section; `None` if it has nothing to say in one.
 #[derive(Debug, Serialize)]
 pub(super) struct SectionTitles {
     latency: Option<String>,

@@ -11,8 +11,8 @@ use serde::Serialize;
 /// Its macro, `sheet(s)`, which needs that of the table before it.
 const MACRO: &str = concat!(include_str!("html/table.html"), include_str!("html/sheet.html"));
 
-/// Renders a page without a script: `own` is what its template shows, beside `policy`, `style` and `home`, the address of the list of
-/// runs on a server.
+/// Renders a page without a script: `own` is what its template shows, beside `policy`, `style` and `home`, the address
+/// of the list of runs on a server.
 ///
 /// # Errors
 /// A bug: a template that does not render.

@@ -1,7 +1,7 @@
 //! A table as every renderer sees it: shown cells, and beside each row its full-precision CSV fields.
 //!
-//! Shown text is rounded for people; CSV keeps what analysis had, with the unit in the header. The page carries the
-//! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`] of the rows shown.
+//! Shown text is rounded for people; CSV keeps what analysis had, with the unit in the header. The page carries the CSV
+//! fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`] of the rows shown.
 
 use super::words::visible;
 use crate::units::{grouped, significant};

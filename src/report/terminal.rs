@@ -348,7 +348,8 @@ fn percentile(found: &Percentile) -> String {
     if over.low.is_some() { format!("{value} ({interval})") } else { value }
 }
 
-/// What the commits of each case are of the synced writes that its stack does alone; empty where no run of both was made.
+/// What the commits of each case are of the synced writes that its stack does alone; empty where no run of both was
+/// made.
 fn flush_shares(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let one = |case: &CaseFinding| {
         let label = labels.get(&case.id).unwrap_or(&case.id);

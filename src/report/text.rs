@@ -10,8 +10,8 @@ thread_local! {
     static CHOSEN: Cell<u16> = const { Cell::new(COLUMNS) };
 }
 
-/// Text folded at the width, the first line behind `mark`, the others below its text. Words and numbers stay whole; what
-/// is longer than a line (a path) goes on behind one of its slashes where it has one.
+/// Text folded at the width, the first line behind `mark`, the others below its text. Words and numbers stay whole;
+/// what is longer than a line (a path) goes on behind one of its slashes where it has one.
 pub fn paragraph(mark: &str, text: &str) -> String {
     let mut folded = String::new();
     let mut line = mark.to_owned();

@@ -123,7 +123,7 @@ pub(super) fn moment(rfc3339: &str) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// Versions of the servers that ran, each once and without the name of the package: `18.6 and 15.18`; `None` where none
+/// Versions of the servers that ran, each once and without the name of the package: `18.6 and 15.18`; `None` if none
 /// ran.
 pub(super) fn server_versions(findings: &Findings) -> Option<String> {
     let versions = findings.trials.iter().filter_map(|trial| trial.server.as_ref()?.version.split(' ').next());
@@ -139,8 +139,8 @@ pub(super) fn case_labels(findings: &Findings) -> BTreeMap<String, String> {
 /// Longest list of names that is read, characters.
 const NAMES_READ: usize = 200;
 
-/// Which cases a caution concerns: what they are all of, else their names, or how many and one of them where that is a long
-/// list; empty for the run as a whole.
+/// Which cases a caution concerns: what they are all of, else their names, or how many and one of them where that is a
+/// long list; empty for the run as a whole.
 pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>) -> String {
     let names = || {
         let names: Vec<&str> = caution.cases.iter().map(|id| labels.get(id).unwrap_or(id).as_str()).collect();
@@ -195,7 +195,7 @@ impl Formatter for VisibleJson {
 /// Writes a value into a page: escaped, and [`visible`] unless it is markup of our own.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub(super) fn write_visible(
     out: &mut minijinja::Output<'_>,
     state: &minijinja::State<'_, '_>,

@@ -1,9 +1,9 @@
 //! A small HTTP server that only reads: GET and HEAD, one request for each connection, one thread for each.
 //!
-//! What is asked for and what is answered is the caller's (`cli`): a function from a request to a response. Here is what
-//! must hold whatever the answer: limits on size, time and number, the check of the `Host` header against names that point
-//! to this machine by somebody else's DNS, and headers that keep a browser from running or embedding what it is given.
-//! Absent on purpose: runs, pages, files.
+//! What is asked for and what is answered is the caller's (`cli`): a function from a request to a response. Here is
+//! what must hold whatever the answer: limits on size, time and number, the check of the `Host` header against names
+//! that point to this machine by somebody else's DNS, and headers that keep a browser from running or embedding what it
+//! is given. Absent on purpose: runs, pages, files.
 
 mod request;
 mod response;
@@ -49,7 +49,7 @@ impl Server {
     /// Listens at an address. `names` are what clients may call this machine, beside addresses and `localhost`.
     ///
     /// # Errors
-    /// When it cannot listen on the address.
+    /// If it cannot listen on the address.
     pub fn listen(at: SocketAddr, names: &[String]) -> Result<Server> {
         let listener = TcpListener::bind(at).map_err(|e| {
             Error::host(e.to_string())
@@ -63,7 +63,7 @@ impl Server {
     /// Where it listens, with the port that the system chose.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// If the system does not tell.
     pub fn address(&self) -> Result<SocketAddr> {
         self.listener.local_addr().map_err(|e| Error::host(e.to_string()).while_doing("read the address of the server"))
     }
@@ -72,8 +72,8 @@ impl Server {
     pub fn run(&self, answer: &Arc<Answer>) {
         let connections = Connections::new(self.most);
         for stream in self.listener.incoming() {
-            // A connection that was gone before it was accepted is the client's affair; without a free descriptor, the next one
-            // would fail as well.
+            // A connection that was gone before it was accepted is the client's affair; without a free descriptor, the
+            // next one would fail as well.
             let Ok(stream) = stream else {
                 sleep(LOOK);
                 continue;
@@ -100,12 +100,13 @@ fn serve(mut connection: Connection, names: &[String], answer: &Answer, patience
         connection.heard();
     }
     connection.finish();
-    // What is still on its way is taken, so that the answer is not lost to a reset. A client that never ends gets that reset.
+    // What is still on its way is taken, so that the answer is not lost to a reset. A client that never ends gets that
+    // reset.
     connection.allow(Some(patience));
     std::io::copy(&mut connection.take(MOST_REST), &mut std::io::sink()).ok();
 }
 
-/// The head of a request; `None` where none came in time, or it is too large.
+/// The head of a request; `None` if none came in time, or it is too large.
 fn read_head(from: &mut impl Read) -> Option<Vec<u8>> {
     let (mut head, mut part) = (Vec::new(), [0; 2048]);
     while head.len() < MOST_HEAD {
@@ -133,8 +134,8 @@ fn respond(head: &[u8], names: &[String], answer: &Answer) -> (Response, bool) {
     (answer(&request), !is_head)
 }
 
-/// Whether a `Host` header names this machine. A name that somebody else's DNS points here would let their page read the
-/// answers; an address cannot be pointed anywhere.
+/// True if a `Host` header names this machine. A name that somebody else's DNS points here would let their page read
+/// the answers; an address cannot be pointed anywhere.
 fn is_ours(host: &str, names: &[String]) -> bool {
     let (name, is_v6, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) => (address, true, port),

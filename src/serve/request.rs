@@ -57,7 +57,7 @@ fn target_of(target: &str) -> Option<Request> {
     Some(Request { path: parts.collect::<Option<_>>()?, query: query.collect::<Option<_>>()? })
 }
 
-/// Percent-decoded text; `None` where it is no UTF-8 or has control characters.
+/// Percent-decoded text; `None` if it is no UTF-8 or has control characters.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,6 +1,7 @@
 //! A response with the headers that every one has.
 
-/// What a browser may do with an answer: use scripts and style sheets of this server alone, none that stand in the page.
+/// What a browser may do with an answer: use scripts and style sheets of this server alone, none that stand in the
+/// page.
 const OWN_FILES: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                          form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// What the page itself allows: it carries its policy, with the sums of its scripts.

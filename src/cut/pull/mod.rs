@@ -1,9 +1,9 @@
-//! Pulling the plug: commits on a real filesystem while a witness keeps what was acknowledged; after the power is back,
-//! PostgreSQL recovers and every one of them is looked for.
+//! Pulls the plug: clients commit on a real filesystem while a witness keeps what was acknowledged; after power
+//! returns, PostgreSQL recovers and every acknowledged commit is looked for.
 //!
-//! Same clients' tables, same checks by PostgreSQL, same verdicts as for states that were built from a recording. Here nothing
-//! is recorded: what the device did is what it did. The filesystem was mounted by whoever brought the machine up, so its own
-//! checker is not run, and the end of WAL is not read.
+//! Tables, checks by PostgreSQL and verdicts are the same as for states built from a recording. Here nothing is
+//! recorded: the real device decides. The filesystem was mounted when the machine came up, so its own checker is not
+//! run, and the end of WAL is not read.
 
 mod witness;
 
@@ -40,17 +40,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use witness::{Kept, Voice};
 
-/// Its file.
+/// File name of the record.
 const FILE: &str = "pull.json";
-/// Between two checkpoints.
+/// Interval between checkpoints.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// The kernel's id of this boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// What is asked of the first pull.
+/// Parameters of the first pull.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// On the filesystem under test.
+    /// Folder on the filesystem under test.
     pub folder: PathBuf,
     pub witness: WitnessPlace,
     pub clients: u16,
@@ -69,7 +69,7 @@ impl Pulls {
     /// Prepares the first pull.
     ///
     /// # Errors
-    /// When the folder is none, or the witness lies on the same filesystem.
+    /// If the folder is not a folder, or the witness lies on the same filesystem.
     pub fn prepare(host: &Host, asked: &Asked, places: &Places) -> Result<Pulls> {
         let folder = paths::resolve(&asked.folder)?;
         if !paths::is_folder(&folder) {
@@ -104,10 +104,10 @@ impl Pulls {
         Ok(Pulls { at, record })
     }
 
-    /// Opens pulls that are stored.
+    /// Opens stored pulls.
     ///
     /// # Errors
-    /// When there are none, or a newer pgstrata wrote them.
+    /// If there are none, or a newer pgstrata wrote them.
     pub fn open(at: &Path) -> Result<Pulls> {
         let path = at.join(FILE);
         let record: PullRecord =
@@ -123,7 +123,7 @@ impl Pulls {
         files::write_whole(&self.at.join(FILE), &text)
     }
 
-    /// Where the cluster of a round lies.
+    /// Folder of the cluster of a round.
     fn data_of(&self, round: u32) -> PathBuf {
         Path::new(&self.record.folder).join(format!("{PREFIX}pull-{}", self.record.id)).join(format!("round-{round}"))
     }
@@ -143,11 +143,11 @@ impl Pulls {
         })
     }
 
-    /// Lets clients commit on a new cluster until the power is gone, or somebody interrupts. `tell` is called once they are
-    /// about to begin.
+    /// Lets clients commit on a new cluster until the power is gone or it is interrupted. Calls `tell` just before they
+    /// begin.
     ///
     /// # Errors
-    /// When the server or the witness fails; the round then counts as cut. Interrupted: then it does not.
+    /// If the server or the witness fails; the round then counts as cut. If interrupted, it does not.
     pub fn commit(&mut self, host: &Host, places: &Places, interrupt: &Interrupt, tell: &dyn Fn(u32)) -> Result<()> {
         let session = Session::open(host, places, Cutting::default(), interrupt)?;
         let number = self.record.rounds.last().map_or(1, |round| round.number + 1);
@@ -167,7 +167,7 @@ impl Pulls {
         done.and(closed)
     }
 
-    /// A new cluster, synced, and the round in the record: from here on the power may be cut.
+    /// Creates a new cluster, syncs it, and adds the round to the record: from here on the power may be cut.
     fn begin(&mut self, session: &Session<'_>, number: u32) -> Result<Server> {
         let folder = self.data_of(number);
         folders::make_all(&folder, 0o755)?;
@@ -231,10 +231,11 @@ impl Pulls {
         interrupt.check()
     }
 
-    /// Recovers after a power cut, and looks for every commit that the witness kept. `drive_only`: the machine kept running.
+    /// Recovers after a power cut, and looks for every commit that the witness kept. `drive_only`: the machine kept
+    /// running.
     ///
     /// # Errors
-    /// When there is no power cut to judge, or the check did not end.
+    /// If there is no power cut to judge, or the check did not finish.
     pub fn judge(&mut self, host: &Host, places: &Places, drive_only: bool, interrupt: &Interrupt) -> Result<Verdict> {
         let open = self.record.rounds.last().filter(|round| round.end.is_none()).cloned();
         let Some(round) = open else {
@@ -256,7 +257,7 @@ impl Pulls {
         let closed = session.close();
         let (found, left_out) = found?;
         closed?;
-        // Clients tell the witness of each commit before they send the next one.
+        // A client tells the witness of each commit before it sends the next one.
         if let Finding::Torn(what) = &found
             && what.contains(invariants::NEVER_SENT)
         {
@@ -278,9 +279,9 @@ impl Pulls {
         Ok(verdict)
     }
 
-    /// Whether the folder stands on the devices that it stood on: after a reboot its filesystem may not be mounted yet.
+    /// Fails unless the folder is on the same devices as before: after a reboot its filesystem may not be mounted yet.
     fn same_devices(&self, host: &Host) -> Result<()> {
-        // Names change from boot to boot.
+        // Device names change from boot to boot.
         let known = |device: &DeviceFacts| (device.model.clone(), device.serial.clone(), device.size_bytes);
         let folder = Path::new(&self.record.folder);
         let there = paths::is_folder(folder).then(|| devices::below(host, folder)).transpose()?;
@@ -298,7 +299,7 @@ impl Pulls {
             let missing = Finding::Torn(format!("{} is not there", spec.data.display()));
             return Ok((missing, Vec::new()));
         }
-        // A crash while it recovers must be seen. No process of an earlier boot runs, but one may have its number.
+        // A crash during recovery must not go unnoticed. No process of an earlier boot runs, but one may have its pid.
         spec.settings.insert("restart_after_crash".to_owned(), "off".to_owned());
         session.ledger.enter(undo::server_thing(&spec)?)?;
         files::remove(&spec.data.join("postmaster.pid"))?;
@@ -308,7 +309,7 @@ impl Pulls {
     }
 }
 
-/// What the witness kept, as the clients' history. Its places in a sequence are the order in which the witness was told.
+/// The witness's record as the clients' history. Sequence positions are the order in which the witness was told.
 fn history(kept: &[Kept]) -> Result<History> {
     if kept.is_empty() {
         return Err(Error::user("the witness kept no commit of this round: there is nothing to look for"));
@@ -321,7 +322,7 @@ fn history(kept: &[Kept]) -> Result<History> {
     Ok(History::of(kept.iter().zip(0..).map(one).collect()))
 }
 
-/// Revision of a device's firmware, as NVMe and SCSI disks tell it.
+/// Firmware revision of a device, as NVMe and SCSI disks report it.
 fn firmware(host: &Host, device: &str) -> Option<String> {
     let files = ["firmware_rev", "rev"].map(|file| format!("/sys/block/{device}/device/{file}"));
     files.iter().find_map(|file| host.read_optional(file)).map(|text| text.trim().to_owned())

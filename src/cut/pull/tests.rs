@@ -1,4 +1,4 @@
-//! The plug is pulled from a recorded disk: what is left is its floor, which a disk that keeps only what it flushed has.
+//! Pulls the plug of a recorded disk: its floor is left, as on a disk that keeps only what it flushed.
 
 use super::*;
 use crate::cluster::testing::some_installation;
@@ -10,11 +10,11 @@ use crate::provision::stack::{build_stack, reopen_stack};
 use crate::recorder::{Class, DeviceModel, Durable, Exports, Recorder, State, create_base, name_of};
 use std::sync::Arc;
 
-/// Commits that the witness has before the plug is pulled.
+/// Commits the witness must have before the plug is pulled.
 const COMMITS: usize = 40;
 const BYTES: u64 = 640 << 20;
 
-/// The filesystem is not mounted: what is there lies on another device.
+/// Without its filesystem mounted, the folder lies on another device.
 fn refused_on_another_device(pulls: &Pulls, places: &Places) {
     let mut unmounted = Pulls { at: pulls.at.clone(), record: pulls.record.clone() };
     unmounted.record.devices[0].size_bytes = Some(1);
@@ -22,7 +22,7 @@ fn refused_on_another_device(pulls: &Pulls, places: &Places) {
     assert!(refused.to_string().contains("does not lie on the devices"), "{refused}");
 }
 
-/// The witness's own disk lost what it was told.
+/// The witness's own disk lost its record.
 fn refused_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness): (&Path, &Path)) {
     let told = std::fs::read_to_string(witness).unwrap();
     let first: String = told.lines().take(2).map(|line| format!("{line}\n")).collect();
@@ -34,7 +34,8 @@ fn refused_where_the_witness_forgot(pulls: &Pulls, places: &Places, (at, witness
     std::fs::write(witness, told).unwrap();
 }
 
-/// The plug, and what the witness knew: the same before and after it, so nothing later is on the disk.
+/// The sequence and the witness's record at the cut: the record is the same before and after, so nothing later is on
+/// the disk.
 fn plug(recorder: &Recorder, witness: &Path) -> (Seq, String) {
     let text = || std::fs::read_to_string(witness).unwrap();
     loop {
@@ -45,7 +46,7 @@ fn plug(recorder: &Recorder, witness: &Path) -> (Seq, String) {
     }
 }
 
-/// Pulls the plug of ext4 with a mount option once, and judges.
+/// Pulls the plug once on ext4 with a mount option, and judges.
 fn pulled(mount: &[&str]) -> Option<Verdict> {
     if !can_record("ext4") {
         return None;
@@ -87,7 +88,7 @@ fn pulled(mount: &[&str]) -> Option<Verdict> {
         assert_eq!(clients.join().unwrap().unwrap_err().kind(), Kind::Interrupted);
         (at, text)
     });
-    // As the machine that lost its power left both.
+    // As left by the machine that lost its power.
     std::fs::write(&witness, as_cut).unwrap();
     pulls.record.rounds.last_mut().unwrap().end = None;
     undo::undo(&session.ledger, mark, &host).unwrap();

@@ -1,8 +1,8 @@
-//! Who keeps what was acknowledged while the power of the machine under test is cut: a file on another disk, or a witness on
-//! another machine.
+//! Keeps what was acknowledged while the power of the machine under test is cut: in a file on another disk, or at a
+//! witness on another machine.
 //!
-//! A line for each commit: round, client, number, microseconds since 1970. A client goes on only when the witness has synced
-//! it, so the witness lacks at most the last commit of each client.
+//! One line per commit: round, client, number, microseconds since 1970. A client continues only after the witness has
+//! synced it, so the witness lacks at most the last commit of each client.
 
 use crate::error::{Context, Error, Result};
 use crate::host::appended::Appended;
@@ -11,12 +11,11 @@ use crate::host::lines::Lines;
 use crate::host::time::wall_us;
 use std::path::{Path, PathBuf};
 
-/// Commits that one answer of a witness tells at most.
+/// Most commits per answer of a witness.
 const AT_ONCE: usize = 1000;
-/// Its answer where all is well.
+/// Its answer on success.
 const KEPT: &str = "kept";
 
-/// Where a witness is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WitnessPlace {
     File(PathBuf),
@@ -30,15 +29,15 @@ pub struct Kept {
     pub client: u16,
     /// Number of the transaction within its client.
     pub number: u64,
-    /// When the witness was told, microseconds since 1970.
+    /// When the witness received it, microseconds since 1970.
     pub at_us: u64,
 }
 
 impl WitnessPlace {
-    /// `host:port`, or the path of a file.
+    /// Parses `host:port`, or the path of a file.
     ///
     /// # Errors
-    /// When it is neither.
+    /// If it is neither.
     pub fn parse(text: &str) -> Result<WitnessPlace> {
         if text.contains('/') {
             let path = std::path::absolute(text).or_user(|| format!("find the file {text}"))?;
@@ -61,33 +60,34 @@ impl std::fmt::Display for WitnessPlace {
     }
 }
 
-/// One client's way to the witness.
+/// One client's channel to the witness.
 pub enum Voice {
     File(Appended),
     Remote(Lines, String),
 }
 
 impl Voice {
-    /// Opens it for the pulls with this id.
+    /// Opens the channel for the pulls with this id.
     ///
     /// # Errors
-    /// When the file cannot be opened, or nobody listens.
+    /// If the file cannot be opened, or nobody listens.
     pub fn open(place: &WitnessPlace, id: &str) -> Result<Voice> {
         Ok(match place {
             WitnessPlace::File(path) => Voice::File(Appended::open(path)?),
             WitnessPlace::Address(address) => {
                 let mut lines = Lines::connect(address)?;
-                // It drops clients that say nothing at first, and the first commit may take long. What it answers is no matter.
+                // The witness drops clients that stay silent at first, and the first commit may take long. The answer
+                // does not matter.
                 lines.ask("here")?;
                 Voice::Remote(lines, id.to_owned())
             }
         })
     }
 
-    /// Has a commit kept: returns once it is synced.
+    /// Reports a commit; returns once the witness has synced it.
     ///
     /// # Errors
-    /// When it was not.
+    /// If it could not be synced.
     pub fn tell(&mut self, round: u32, client: u16, number: u64) -> Result<()> {
         match self {
             Voice::File(file) => keep(file, round, client, number),
@@ -101,7 +101,7 @@ impl Voice {
     /// Every commit of a round that was kept.
     ///
     /// # Errors
-    /// When they cannot be read, or contradict themselves.
+    /// If they cannot be read, or contradict themselves.
     pub fn recall(&mut self, round: u32) -> Result<Vec<Kept>> {
         let mut all = Vec::new();
         match self {
@@ -122,7 +122,7 @@ impl Voice {
     }
 }
 
-/// What a witness answers to a line; the files lie in `folder`, one for each id.
+/// The witness's answer to a line; `folder` has one file per id.
 pub fn answer(folder: &Path, line: &str) -> String {
     answered(folder, line).unwrap_or_else(|e| format!("error: {e}"))
 }
@@ -153,7 +153,7 @@ fn keep(file: &mut Appended, round: u32, client: u16, number: u64) -> Result<()>
     file.add(&format!("{round} {client} {number} {}", wall_us()))
 }
 
-/// All that a file has. A last line that was cut off was never answered.
+/// All commits of a file. A truncated last line was never acknowledged.
 fn kept_in(path: &Path) -> Result<Vec<Kept>> {
     let text = files::read_text(path)?;
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];

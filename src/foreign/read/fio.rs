@@ -1,9 +1,9 @@
-//! fio's JSON (`--output-format=json` and `json+`) of fio 3: what each job did in each direction, and how long it took.
+//! fio's JSON (`--output-format=json` and `json+`) of fio 3: work and latency of each job in each direction.
 //!
 //! Labels: `job` (name), `job_index` (from 1), `direction` (read, write, trim, sync). A direction without any operation
-//! has no figures, nor has a latency that was not measured: fio's zeros there are no measurements. Absent on purpose:
-//! distributions, the bins of `json+`, what the disks did, and what repeats other figures; a note names them. Source: fio's
-//! HOWTO and stat.c.
+//! has no figures, nor has a latency that was not measured: fio's zeros there are not measurements. Absent on purpose:
+//! distributions, the bins of `json+`, disk statistics, and repetitions of other figures; a note names them. Source:
+//! fio's HOWTO and stat.c.
 
 use super::json::{Leaf, document};
 use super::output::{Line, Output};
@@ -19,7 +19,7 @@ fn begins(lines: &[Line<'_>], at: usize) -> bool {
     lines[at].text.starts_with('{') && near.iter().any(|line| line.text.contains("\"fio version\""))
 }
 
-/// Reads every JSON document of fio in the text.
+/// Reads every fio JSON document in the text.
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
@@ -47,13 +47,13 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 
 #[derive(Default)]
 struct Reader {
-    /// Whether it is of fio 2.
+    /// True for fio 2.
     is_old: bool,
-    /// Names of the jobs, by their places.
+    /// Names of the jobs, by position.
     jobs: HashMap<String, String>,
-    /// Rows by the places of their jobs and by their directions; that of the job itself has none.
+    /// Rows by the positions of their jobs and by direction, which is empty for the job itself.
     rows: HashMap<(String, String), usize>,
-    /// Maps that are not read, and disks.
+    /// Maps that are not read, including disks.
     left_out: BTreeSet<String>,
 }
 
@@ -88,7 +88,7 @@ impl Reader {
         }
     }
 
-    /// Takes a number of a job whose meaning is known.
+    /// Takes a number of a job if its meaning is known.
     fn figure(&mut self, output: &mut Output, job: &str, direction: &str, field: &[&str], leaf: &Leaf<'_>) {
         let Some((name, unit, value)) = leaf.number.and_then(|number| known(field, number)) else {
             if let [.., map, _] = field {
@@ -107,7 +107,7 @@ impl Reader {
     }
 }
 
-/// What a number is: name, unit and value in that.
+/// Name, unit and value of a known number.
 fn known(field: &[&str], number: f64) -> Option<(String, &'static str, f64)> {
     match field {
         [field] => {
@@ -139,8 +139,8 @@ fn number_of(position: &str) -> String {
     position.parse().map_or_else(|_| position.to_owned(), |position: usize| (position + 1).to_string())
 }
 
-/// Takes out zeros that measure nothing: latencies that nothing took (`disable_lat`, no submission apart from the call, and
-/// before fio counted their samples), and all of a direction in which nothing was done.
+/// Removes zeros that are not measurements: latencies without samples (`disable_lat`, engines without separate
+/// submission, and versions that did not count samples), and everything in an idle direction.
 fn empty_idle(output: &mut Output) {
     for row in &mut output.rows {
         for kind in ["submission_latency_", "completion_latency_", "latency_"] {
@@ -178,7 +178,7 @@ mod tests {
         row.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
     }
 
-    /// What serde makes of the same document, the judge of the numbers.
+    /// The number as serde reads it from the same document, as a reference.
     fn judge(path: &str) -> f64 {
         let judge: serde_json::Value = serde_json::from_str(JSON).unwrap();
         judge.pointer(path).and_then(serde_json::Value::as_f64).unwrap()

@@ -1,11 +1,11 @@
-//! `iostat` of Linux (sysstat), and `iostat -x` of FreeBSD and illumos: devices, processors, terminal. Absent on purpose:
-//! tables with the disks side by side (macOS, and without `-x`), which do not tell reads from writes; totals (`-I`); `-r` of
-//! illumos.
+//! `iostat` of Linux (sysstat), and `iostat -x` of FreeBSD and illumos: devices, processors, terminal. Absent on
+//! purpose: tables with the disks side by side (macOS, and without `-x`), which do not separate reads from writes;
+//! totals (`-I`); `-r` of illumos.
 //!
-//! Figures have the same names and units on every system. Latency is queue and device together, as a request sees it;
-//! `k` and `M` of every iostat are powers of 1024, a sector is 512 bytes.
+//! Figures have the same names and units on every system. Latency includes queue and device, as seen by a request; `k`
+//! and `M` of every iostat are powers of 1024, a sector is 512 bytes.
 //!
-//! What each column means stands in `columns.rs`.
+//! The meaning of each column is in `columns.rs`.
 //!
 //! Labels: `report` (from 1), `time` (where printed), then `device`, or `cpu`, `tty` with `all`.
 //!
@@ -27,13 +27,13 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reader.outputs
 }
 
-/// The rows of a line, and what is odd in it.
+/// Rows of a line, and its oddities.
 type Rows = (Vec<Row>, Vec<String>);
 
-/// Names over the figures of devices, one row a device; or over those of the processors.
+/// Column names of a table of devices, one row per device, or of the processors.
 struct Header {
     columns: Vec<String>,
-    /// Whether the device stands behind its figures (`-h` of Linux, `-n` of illumos).
+    /// True if the device name follows its figures (`-h` on Linux, `-n` on illumos).
     name_last: bool,
     /// `None` for avg-cpu.
     tool: Option<&'static str>,
@@ -47,23 +47,23 @@ impl Header {
             let all = words.len() > 1 && words[1..].iter().all(|word| word.starts_with('%'));
             return all.then(|| Header { columns: owned(&words[1..]), name_last: false, tool: None });
         }
-        // `disk` is Solaris 2's.
+        // `disk` is from Solaris 2.
         let is_device = |word: &&str| matches!(word.trim_end_matches(':'), "Device" | "device" | "disk");
         let at = words.iter().position(is_device)?;
         let extended = words.remove(at).starts_with('D');
         let seen = words.iter().filter(|word| columns::of_device(word).is_some()).count();
-        // Behind the columns of devices illumos and FreeBSD print those of terminal and processors (`-tC`).
+        // illumos and FreeBSD print the columns of terminal and processors after those of devices (`-tC`).
         let machine = words.iter().rev().take_while(|word| columns::of_machine(word).is_some()).count();
         let sensible = seen >= 2 && seen * 2 > words.len() - machine && (at == 0 || at == words.len());
         let tool = tool_of(&words, extended);
         sensible.then(|| Header { columns: owned(&words), name_last: at > 0, tool: Some(tool) })
     }
 
-    /// The rows of a line, with what is odd in it: the device's, and those of terminal and processors where their columns
-    /// stand behind the first device's. `None` where the line is no row; else what was wanted.
+    /// Rows of a line and its oddities: the device's, and those of terminal and processors if their columns follow the
+    /// first device's. `None` if the line is not a row; an error says what was expected.
     fn rows(&self, line: Line<'_>) -> Option<Result<Rows, String>> {
         let mut words = table::words(line.text);
-        // A label of a disk (`-j LABEL`) may have blanks.
+        // A disk's label (`-j LABEL`) may contain blanks.
         let named = words.len().saturating_sub(self.columns.len()).max(1).min(words.len());
         let device = match (self.tool.is_some() && !words.is_empty(), self.name_last) {
             (false, _) => None,
@@ -76,7 +76,7 @@ impl Header {
         if device.as_ref().is_some_and(|name| name.split(' ').any(|word| number(word).is_some())) {
             return Some(Err("a device, and figures".to_owned()));
         }
-        // Columns of terminal and processors stand in the first row of illumos only.
+        // On illumos only the first row has columns of terminal and processors.
         let machine = self.columns.iter().rev().take_while(|column| columns::of_machine(column).is_some()).count();
         let all = self.columns.len();
         if words.len() != all && !(self.tool.is_some() && words.len() + machine == all) {
@@ -88,7 +88,7 @@ impl Header {
         for (column, word) in self.columns.iter().zip(words) {
             let of = if self.tool.is_some() { columns::of_any(column) } else { columns::of_machine(column) };
             let Some((owner, (name, unit, factor))) = of else { continue };
-            // With `-h` of Linux a size carries its own unit, whatever the column says.
+            // With `-h` on Linux a size has its own unit, whatever the column says.
             let sized = || matches!(unit, "B" | "B/s").then(|| table::suffixed(word)).flatten();
             let Some(value) = table::percent(word).map(|number| number * factor).or_else(sized) else {
                 odd.push(format!("a number for {column}, not `{word}`"));
@@ -117,14 +117,14 @@ fn tool_of(columns: &[&str], capital: bool) -> &'static str {
     }
 }
 
-/// Where the reader is in the text.
+/// State of the reader.
 #[derive(Default)]
 struct Reader {
     outputs: Vec<Output>,
     current: Option<Current>,
-    /// The arguments of the iostat that a shell line called, until its output begins.
+    /// Arguments of the iostat called on a shell line, until its output begins.
     called: Option<String>,
-    /// The time stamp over an output that has not begun yet.
+    /// Time stamp above an output that has not begun yet.
     time: Option<String>,
 }
 
@@ -133,11 +133,11 @@ struct Current {
     header: Option<Header>,
     report: u32,
     time: Option<String>,
-    /// Headings of the present report, to see when the next begins, and devices under the last of them: where `grep` left
-    /// no heading between reports, a device that comes again begins the next.
+    /// Headings of the current report, to detect the next one, and devices under the last heading: if `grep` left no
+    /// heading between reports, a repeated device begins the next report.
     seen: Vec<Vec<String>>,
     devices: Vec<String>,
-    /// Whether the first report is an average since boot, where it is known.
+    /// True if the first report is an average since boot, if known.
     since_boot: Option<bool>,
 }
 
@@ -162,7 +162,7 @@ impl Reader {
     fn row(&mut self, line: Line<'_>) {
         let time = table::is_time(line.text).then(|| line.text.trim_start_matches("Time: ").to_owned());
         let Some(current) = &mut self.current else {
-            // What a shell line called begins at once, or its beginning is not here.
+            // The output of a shell line begins at once, or its beginning is missing.
             self.called = self.called.take().filter(|_| time.is_some());
             self.time = time;
             return;
@@ -172,7 +172,7 @@ impl Reader {
             current.time = time;
             table::extend(&mut current.output, line.number);
         } else if table::is_omission(line.text) {
-            // What is left of the first report may be of any.
+            // The remaining rows may be of any report.
             current.since_boot = current.since_boot.filter(|_| !current.output.rows.is_empty());
         } else if !current.row(line) {
             self.close();
@@ -180,7 +180,7 @@ impl Reader {
     }
 
     fn begin(&mut self, header: Header, line: Line<'_>) {
-        // Tables of one report have no column in common (`-h`); other columns than before are another iostat's.
+        // Tables of one report have no column in common (`-h`); different columns mean another iostat.
         let shares = |seen: &Vec<String>| *seen != header.columns && seen.iter().any(|it| header.columns.contains(it));
         let strange = |current: &Current| {
             header.tool.is_some_and(|tool| current.output.tool != tool)
@@ -212,7 +212,7 @@ impl Reader {
     fn open(&mut self, line: Line<'_>, tool: &'static str) -> &mut Current {
         let called = self.called.take();
         self.close();
-        // Without `-y`, which Linux alone has, the first report of every iostat is an average since boot.
+        // Without `-y`, which only Linux has, the first report of every iostat is an average since boot.
         let since_boot = called.map(|arguments| !table::has_option(&arguments, 'y'));
         let output = table::output(tool, line.number);
         let (time, seen, devices) = (self.time.take(), Vec::new(), Vec::new());
@@ -242,7 +242,7 @@ impl Current {
         self.time = None;
     }
 
-    /// Reads a row; whether the line is one.
+    /// Reads a row; true if the line is one.
     fn row(&mut self, line: Line<'_>) -> bool {
         let Some(found) = self.header.as_ref().and_then(|header| header.rows(line)) else { return false };
         table::extend(&mut self.output, line.number);
@@ -264,7 +264,7 @@ impl Current {
     }
 }
 
-/// A line over the names of columns.
+/// True for a line that stands above column names.
 fn is_over_heading(text: &str) -> bool {
     let of_illumos = |word: &str| word.starts_with("---") || matches!(word, "errors" | "tty" | "cpu");
     text.contains("extended device statistics")
@@ -272,7 +272,8 @@ fn is_over_heading(text: &str) -> bool {
         || text.split_whitespace().all(of_illumos)
 }
 
-/// Kernel, host, date, machine and number of CPUs of Linux' first line: `Linux 6.1 (host)  11/21/26  _x86_64_  (2 CPU)`.
+/// Kernel, host, date, machine and number of CPUs from the first line on Linux: `Linux 6.1 (host) 11/21/26 _x86_64_ (2
+/// CPU)`.
 fn linux_heading(text: &str) -> Option<Vec<(String, String)>> {
     let (kernel, rest) = text.strip_prefix("Linux ")?.split_once(" (")?;
     let (host, rest) = rest.split_once(')')?;

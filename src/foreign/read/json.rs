@@ -1,25 +1,23 @@
-//! Documents of JSON inside a text, as flat lists of values with their path and line. `serde_json` says where a document
-//! ends and whether it is whole; one that is not is not read at all.
+//! JSON documents inside a text, as flat lists of values with path and line. `serde_json` decides where a document ends
+//! and if it is complete; an incomplete one is not read at all.
 
 use super::output::{Line, Output};
 use super::table;
 use serde::de::IgnoredAny;
 
-/// A number, string, truth value or null and where it stands.
+/// A scalar value and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Leaf<'p> {
-    /// Keys and positions (from 0) from the outermost inwards.
+    /// Keys and positions (from 0), outermost first.
     pub(super) path: &'p [String],
-    /// As it stands in the text; of a string, what it means.
+    /// As printed; unescaped for a string.
     pub(super) text: String,
-    /// Its value, if it is a number.
     pub(super) number: Option<f64>,
-    /// Line in the file.
     pub(super) line: u32,
 }
 
-/// Walks the document whose first line is the first of these, leaf by leaf, and says how many lines it takes; the lines go
-/// into `output`. Of a damaged one nothing is walked, and what is wrong is listed.
+/// Walks the leaves of the document that starts on the first of these lines, and returns how many lines it spans; the
+/// lines go into `output`. A damaged document is not walked; its error is listed.
 pub(super) fn document(lines: &[Line<'_>], output: &mut Output, mut each: impl FnMut(&mut Output, &Leaf<'_>)) -> usize {
     let text: String = lines.iter().flat_map(|line| [line.text, "\n"]).collect();
     let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
@@ -40,10 +38,10 @@ pub(super) fn document(lines: &[Line<'_>], output: &mut Output, mut each: impl F
     used
 }
 
-/// Goes through a document that is known to be one.
+/// Walks a document known to be valid.
 fn walk(text: &str, lines: &[Line<'_>], mut each: impl FnMut(&Leaf<'_>)) {
     let mut path: Vec<String> = Vec::new();
-    // For each part of the path the position, where it is one of a list.
+    // For each part of the path, its position if it is in a list.
     let mut positions: Vec<Option<usize>> = Vec::new();
     let (mut at, mut line) = (0, 0);
     while let Some(c) = text[at..].chars().next() {
@@ -82,7 +80,7 @@ fn walk(text: &str, lines: &[Line<'_>], mut each: impl FnMut(&Leaf<'_>)) {
     }
 }
 
-/// How long the string, number or word is with which a text begins.
+/// Length of the string, number or word at the start of a text.
 fn token(text: &str) -> usize {
     if !text.starts_with('"') {
         return text.find([',', '}', ']', '\n', ' ', '\t']).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! The one list of the readers of foreign text, and which of them a text's lines belong to.
+//! The one list of readers of foreign text, and the assignment of a text's lines to them.
 
 pub mod fio;
 pub mod iostat;
@@ -18,10 +18,10 @@ use super::guard;
 use crate::foreign::read::output::{Line, Output};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads all outputs of a tool, or of several that look alike, in a text.
+/// Reads all outputs of a tool, or of several similar ones, in a text.
 type Read = fn(&[Line<'_>]) -> Vec<Output>;
 
-/// Every reader, with its name for people. Where two take the same lines and as many numbers from them, the first has them.
+/// Every reader, with a display name. If two take the same lines and as many numbers from them, the first wins.
 pub const KINDS: &[(&str, Read)] = &[
     ("fio --output-format=json", fio::read),
     ("pg_test_fsync", pg_test_fsync::read),
@@ -33,17 +33,16 @@ pub const KINDS: &[(&str, Read)] = &[
     ("mount", mount::read),
 ];
 
-/// An output and which kind took it.
+/// An output and its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Taken {
-    /// Index into [`KINDS`]; one behind it for a form that is not read.
+    /// Index into [`KINDS`], or its length for a form that is not read.
     pub(super) kind: usize,
-    /// It.
     pub(super) output: Output,
 }
 
-/// The outputs of all tools in a text, in the order of their lines; no line gives numbers to two tools, and all numbers stand in the
-/// text. `ends` says whether that ends with a line feed.
+/// Outputs of all tools in a text, in line order. No line gives numbers to two tools, and all numbers stand in the
+/// text. `ends` is true if the text ends with a line feed.
 pub(super) fn outputs(lines: &[Line<'_>], ends: bool) -> Vec<Taken> {
     let mut taken = Vec::new();
     for (kind, (_, read)) in KINDS.iter().enumerate() {
@@ -57,12 +56,12 @@ pub(super) fn outputs(lines: &[Line<'_>], ends: bool) -> Vec<Taken> {
     taken
 }
 
-/// Lines that give something to an output: its rows and their numbers.
+/// Lines that contribute rows or figures to an output.
 fn given(output: &Output) -> BTreeSet<u32> {
     output.rows.iter().flat_map(|row| row.figures.iter().map(|figure| figure.line).chain([row.line])).collect()
 }
 
-/// Gives each line to one kind: to the output that has the most numbers altogether.
+/// Assigns each line to one kind: to that of the output with the most numbers overall.
 fn settle(taken: &mut Vec<Taken>) {
     let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
     let weight = |it: &Taken| it.output.rows.iter().map(|row| row.figures.len()).sum::<usize>();
@@ -76,7 +75,7 @@ fn settle(taken: &mut Vec<Taken>) {
             output.rows.retain(|row| {
                 !lost.contains(&row.line) && !row.figures.iter().any(|figure| lost.contains(&figure.line))
             });
-            // What it was wanted to be was a misunderstanding.
+            // Its interpretation was a misunderstanding.
             if output.rows.is_empty() {
                 output.unread.clear();
             }
@@ -86,10 +85,10 @@ fn settle(taken: &mut Vec<Taken>) {
         }
     }
     for Taken { kind, output } in taken.iter_mut() {
-        // What another tool could read was not left unread.
+        // Lines read by another tool are not unread.
         output.unread.retain(|unread| owners.get(&unread.line).is_none_or(|owner| owner == kind));
     }
-    // One without rows keeps the reason why it has none.
+    // An output without rows keeps the reason why it has none.
     taken.retain(|Taken { output, .. }| {
         !(output.rows.is_empty() && output.facts.is_empty() && output.unread.is_empty())
     });

@@ -8,7 +8,7 @@ use super::output::{Line, Output, Row};
 use super::table;
 use crate::foreign::clean as web;
 
-/// Reads every run of mounts in the text.
+/// Reads every block of mounts in the text.
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs: Vec<Output> = Vec::new();
     let mut joins = false;
@@ -36,11 +36,11 @@ fn row(line: Line<'_>) -> Option<Row> {
     let text = line.text.trim();
     let (filesystem, mount, kind, options) = linux(text).or_else(|| bsd(text)).or_else(|| kernel(text))?;
     let labels = [("filesystem", filesystem), ("mount", mount), ("type", kind), ("options", options)];
-    // The kernel writes a blank so.
+    // The kernel escapes a blank like this.
     Some(table::row(labels.map(|(name, value)| (name, value.replace("\\040", " "))).to_vec(), line.number))
 }
 
-/// `tmpfs on /run type tmpfs (rw,nosuid)`, perhaps with a label in brackets behind.
+/// `tmpfs on /run type tmpfs (rw,nosuid)`, optionally followed by a label in brackets.
 fn linux(text: &str) -> Option<(&str, &str, &str, &str)> {
     let (filesystem, rest) = text.split_once(" on ")?;
     let (mount, rest) = rest.split_once(" type ")?;
@@ -52,7 +52,7 @@ fn linux(text: &str) -> Option<(&str, &str, &str, &str)> {
     plausible.then_some((filesystem.trim(), mount.trim(), kind, &options[..end]))
 }
 
-/// Whether the line begins as Linux' does but does not end so.
+/// True if the line begins like Linux output but does not end like it.
 fn is_begun(text: &str) -> bool {
     let mut parts = text.trim().splitn(2, " on ");
     let (first, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());

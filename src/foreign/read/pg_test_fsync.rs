@@ -1,7 +1,8 @@
-//! What `pg_test_fsync` prints in English, versions 9.1 to 18 (formats: the program's source).
+//! Output of `pg_test_fsync` in English, versions 9.1 to 18 (formats: the program's source).
 //!
-//! Line by line: a heading, then rows of a name and `N ops/sec`, since 9.3 with `N usecs/op`. A row counts only as a whole,
-//! under its whole heading, with a time that fits its rate; anything else with a number in it is listed as not read.
+//! Line by line: a heading, then rows of a name and `N ops/sec`, since 9.3 with `N usecs/op`. A row counts only if
+//! complete, under a complete heading, with a time consistent with its rate; any other line with a number is listed as
+//! not read.
 
 #[cfg(test)]
 mod tests;
@@ -10,14 +11,14 @@ use super::output::{Line, Output, Row};
 use super::table::{self, extend, figure};
 use crate::foreign::clean::{number, prompt};
 
-/// Methods in the order in which each of the first two tests takes them.
+/// Methods in the order used by each of the first two tests.
 const METHODS: [&str; 5] = ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
-/// Rows of the two tests of methods, of the sizes, the descriptor, and without a sync.
+/// Rows of the two method tests, of the size test, the descriptor test, and without sync.
 const ALL_ROWS: usize = 2 * METHODS.len() + 8;
-/// The test of sizes writes so many bytes in all, in as many writes as that takes.
+/// The size test writes this many bytes in total, in as many writes as needed.
 const ALL_WRITES: u64 = 16 * 1024;
 
-/// All outputs in a text, in order.
+/// Reads every output in a text, in order.
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reading = Reading::default();
     for line in lines {
@@ -33,7 +34,7 @@ const SIZES: &str = "open_sync sizes";
 const DESCRIPTOR: &str = "descriptor";
 const NOT_SYNCED: &str = "not synced";
 
-/// A test, and the size of its writes where its heading says it.
+/// A test, and its write size if the heading states it.
 type Heading = (&'static str, Option<u64>);
 
 /// `8kB` in bytes.
@@ -41,7 +42,7 @@ fn kilobytes(word: &str) -> Option<u64> {
     word.strip_suffix("kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The heading of a table.
+/// Parses the heading of a table.
 fn heading(words: &[&str]) -> Option<Heading> {
     let (test, size) = match words {
         ["Compare", "file", "sync", "methods", "using", "one", size, "write:"] => (ONE_WRITE, size),
@@ -56,14 +57,15 @@ fn heading(words: &[&str]) -> Option<Heading> {
     Some((test, Some(kilobytes(size)?)))
 }
 
-/// A row as its words tell it.
+/// A row as printed.
 struct PrintedRow<'a> {
-    /// `None` for a method: its heading tells.
+    /// `None` for a method: the heading determines the test.
     test: Option<&'static str>,
     method: String,
-    /// Of a row of sizes, bytes of one write.
+    /// Bytes per write, in a row of the size test.
     write_bytes: Option<u64>,
-    /// Operations a second and perhaps microseconds an operation, as they stand there; else why there is no figure.
+    /// Operations per second and optionally microseconds per operation, as printed; else the reason why there is no
+    /// figure.
     value: Result<(&'a str, Option<&'a str>), &'static str>,
 }
 
@@ -82,11 +84,11 @@ impl<'a> PrintedRow<'a> {
             [method] if METHODS.contains(method) => (None, (*method).to_owned(), None),
             ["write"] => (Some(NOT_SYNCED), "write".to_owned(), None),
             ["write,", "fsync,", "close"] | ["write,", "close,", "fsync"] => (Some(DESCRIPTOR), name.join(" "), None),
-            // Version 9.1 says no number of writes.
+            // Version 9.1 does not print the number of writes.
             [size, "open_sync", "write" | "writes"] => (Some(SIZES), "open_sync".to_owned(), Some(kilobytes(size)?)),
             [writes, "*", size, "open_sync", "write" | "writes"] => {
                 let bytes = kilobytes(size)?;
-                // A size whose count does not make up the whole has lost a digit.
+                // If size times count is not the whole, a digit is missing.
                 (writes.parse::<u64>().ok()?.checked_mul(bytes)? == ALL_WRITES).then_some(())?;
                 (Some(SIZES), "open_sync".to_owned(), Some(bytes))
             }
@@ -96,12 +98,12 @@ impl<'a> PrintedRow<'a> {
     }
 }
 
-/// Its rate and its time, where both are what the program prints and one is the other's inverse: the rate is rounded to a
-/// thousandth, the time to a whole.
+/// Rate and time, if both have the program's format and are inverses: the rate is rounded to a thousandth, the time to
+/// an integer.
 fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
     const RATE_ROUNDING: f64 = 0.0005;
     const TIME_ROUNDING: f64 = 0.51;
-    // The program prints three decimals and no marks of thousands.
+    // The program prints three decimals and no thousands separators.
     let plain = match rate.split_once(',') {
         Some((whole, decimals)) if !decimals.contains([',', '.']) => format!("{whole}.{decimals}"),
         _ => rate.to_owned(),
@@ -110,7 +112,7 @@ fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let value = plain.parse::<f64>().ok().filter(|_| digits(whole) && digits(decimals) && decimals.len() == 3)?;
     let Some(time) = time else {
-        // Before three digits a lone comma may be one of thousands, and there is no time to tell.
+        // A lone comma before three digits may be a thousands separator, and there is no time to decide.
         return number(rate).map(|_| (value, None));
     };
     let us = time.parse::<f64>().ok().filter(|_| digits(time))?;
@@ -119,21 +121,21 @@ fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
     (value == 0.0 || (expected - us).abs() <= slack).then_some((value, Some(us)))
 }
 
-/// What has been read so far.
+/// State of the reader.
 #[derive(Default)]
 struct Reading {
     outputs: Vec<Output>,
-    /// The one that is being read.
+    /// The output being read.
     output: Option<Output>,
-    /// The last command behind a prompt that calls the program.
+    /// The last shell command that calls the program.
     command: Option<String>,
-    /// The heading over what comes.
+    /// The current heading.
     heading: Option<Heading>,
-    /// Whether rows stand under it already.
+    /// True if the heading already has rows.
     rows_under_it: bool,
-    /// Sizes that headings say: that of WAL blocks, so the same in each.
+    /// Sizes in headings: all are the WAL block size, so they must agree.
     sizes: Vec<u64>,
-    /// What lines tell of version and direct I/O.
+    /// Evidence of version and direct I/O.
     said: Vec<&'static str>,
 }
 
@@ -210,7 +212,7 @@ impl Reading {
         output.rows.push(read);
     }
 
-    /// A line that is no head, heading or row.
+    /// Handles a line that is not a head, heading or row.
     fn other(&mut self, line: Line<'_>, words: &[&str]) {
         let text = line.text;
         if words.is_empty() {
@@ -226,7 +228,7 @@ impl Reading {
             extend(output, line.number);
             return;
         }
-        // Rows behind anything else, and behind a heading that was broken, are of no known test.
+        // The test of rows after other text, or after a broken heading, is unknown.
         if self.rows_under_it || text.contains("Compare file sync") {
             self.heading = self.heading.filter(|_| of_heading && !self.rows_under_it);
         }
@@ -234,14 +236,14 @@ impl Reading {
         if ["write failed", "fsync failed", "open failed"].iter().any(|end| text.contains(end)) {
             table::note(output, "the tool ended early: a write or sync failed");
         }
-        // What explains the test of sizes speaks of 16kB.
+        // The explanation of the size test mentions 16kB.
         let is_number = |word: &&str| number(word.trim_end_matches([',', ';', ':', ')'])).is_some();
         if words.iter().any(is_number) || text.contains("ops/sec") {
             output.unread.push(table::unread(line, "a row of pg_test_fsync: a method and its operations a second"));
         }
     }
 
-    /// The output is whole: its sizes, its version. A head alone is a sentence like any other.
+    /// Finishes the output: sizes, version. A head alone is an ordinary sentence.
     fn close(&mut self) {
         (self.heading, self.rows_under_it) = (None, false);
         let (sizes, said) = (std::mem::take(&mut self.sizes), std::mem::take(&mut self.said));
@@ -263,12 +265,12 @@ impl Reading {
     }
 }
 
-/// The rows of an output that are no figure of its head.
+/// Rows of an output other than those of its head.
 fn rows(output: &Output) -> impl Iterator<Item = &Row> {
     output.rows.iter().filter(|row| !row.labels.is_empty())
 }
 
-/// `5 seconds per test`, `2000 operations per test`: the figure of the head.
+/// Figure of the head: `5 seconds per test`, `2000 operations per test`.
 fn head(words: &[&str]) -> Option<(&'static str, &'static str, f64)> {
     let [count, of, "per", "test"] = words else { return None };
     let value = f64::from(count.parse::<u32>().ok()?);
@@ -279,7 +281,7 @@ fn head(words: &[&str]) -> Option<(&'static str, &'static str, f64)> {
     }
 }
 
-/// The version, as far as the form tells it; none where rows are of two.
+/// The version implied by the format; `None` if rows contradict each other.
 fn version(output: &Output, said: &[&str]) -> Option<&'static str> {
     let count =
         |name: &str| output.rows.iter().filter(|row| row.figures.iter().any(|figure| figure.name == name)).count();

@@ -1,8 +1,8 @@
-//! What pgbench prints for people, versions 8.4 to 18, as they post it: summaries and progress (formats: pgbench.c of each
+//! Human-readable output of pgbench, versions 8.4 to 18, as posted: summaries and progress (formats: pgbench.c of each
 //! version). The strict reader of our own runs is `parse::pgbench_summary`. What `pgbench -i` prints is not read.
 //!
-//! Line by line: an item is a line that fits one of the [`SUMMARY`] or [`SCRIPT`] templates as a whole. A line that begins
-//! like one and does not fit is listed as not read.
+//! Line by line: an item is a line that fits one of the [`SUMMARY`] or [`SCRIPT`] templates as a whole. A line that
+//! begins like one and does not fit is listed as not read.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use super::output::{Figure, Line, Output, Row};
 use super::table::{self, extend, figure, note};
 use crate::foreign::clean::{number, prompt};
 
-/// Lines of a summary. `{name unit}` stands for a number. A shorter form stands behind a longer one.
+/// Lines of a summary. `{name unit}` matches a number. Longer forms precede shorter ones.
 const SUMMARY: &[&str] = &[
     "scaling factor: {scale}",
     "partitions: {partitions count}",
@@ -49,7 +49,7 @@ const SUMMARY: &[&str] = &[
     "tps = {tps tx/s} (without initial connection time)",
 ];
 
-/// Lines about one script of several, behind their dash; those of a summary may stand there too.
+/// Lines about one script of several, after their dash; summary lines may occur there too.
 const SCRIPT: &[&str] = &[
     "weight: {weight} (targets {target_share %}% of total)",
     "{script_transactions count} transactions ({script_share %}% of total, tps = {tps tx/s})",
@@ -57,7 +57,7 @@ const SCRIPT: &[&str] = &[
     "number of transactions actually processed: {transactions count} (tps = {tps tx/s})",
 ];
 
-/// What stands between the commas of a line of progress.
+/// Comma-separated items of a progress line.
 const PROGRESS: &[&str] = &[
     "progress: {at s} s",
     "{tps tx/s} tps",
@@ -73,14 +73,14 @@ const PROGRESS: &[&str] = &[
 
 /// Texts without a number.
 const FACTS: [&str; 3] = ["transaction type", "query mode", "partition method"];
-/// Headings over statements, with the counts between latency and text: failures, then retries.
+/// Headings of statement tables, with the counts between latency and text: failures, then retries.
 const STATEMENTS: [(&str, &[&str]); 3] = [
     ("statement latencies in milliseconds:", &[]),
     ("statement latencies in milliseconds and failures:", &["failures"]),
     ("statement latencies in milliseconds, failures and retries:", &["failures", "retries"]),
 ];
 
-/// All outputs in a text, in order.
+/// Reads every output in a text, in order.
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reading = Reading::default();
     for line in lines {
@@ -89,7 +89,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reading.finish()
 }
 
-/// The figures of a text that fits a template as a whole; runs of blanks count as one.
+/// The figures of a text that matches a template completely; runs of blanks count as one.
 fn fit(template: &str, text: &str, line: u32) -> Option<Vec<Figure>> {
     begins(template, text).then_some(())?;
     let mut figures = Vec::new();
@@ -110,23 +110,23 @@ fn fit(template: &str, text: &str, line: u32) -> Option<Vec<Figure>> {
     rest.is_empty().then_some(figures)
 }
 
-/// Whether a text begins as a line that fits the template does. Most differ from their first letters on.
+/// True if a text begins like a line of the template. Most differ from the first letters on.
 fn begins(template: &str, text: &str) -> bool {
     let mut given = text.bytes();
     template.bytes().take_while(|byte| *byte != b'{').all(|byte| given.next() == Some(byte))
 }
 
-/// What has been read so far.
+/// State of the reader.
 #[derive(Default)]
 struct Reading {
     outputs: Vec<Output>,
-    /// The last command behind a prompt that calls pgbench.
+    /// The last shell command that calls pgbench.
     command: Option<String>,
     /// Row of the summary in the last output.
     summary: Option<usize>,
-    /// The script whose part of the summary is being read, and its row.
+    /// The script whose section is being read, and its row.
     script: Option<(String, Option<usize>)>,
-    /// Under the heading of statements: the counts between, and whether the last row's text is at its end.
+    /// Inside a statement table: its count columns, and true if the last row's text is complete.
     statements: Option<(&'static [&'static str], bool)>,
 }
 
@@ -154,7 +154,7 @@ impl Reading {
         }
     }
 
-    /// A line that was not read: it belongs to the output where it begins as an item does, or stands inside.
+    /// Lists a line as not read, if it begins like an item or stands inside the output.
     fn unread(&mut self, line: Line<'_>, text: &str) {
         let bare = text.strip_prefix("- ").unwrap_or(text);
         let is_begun = SUMMARY.iter().chain([&SCRIPT[0], &PROGRESS[0]]).any(|template| begins(template, bare))
@@ -165,7 +165,7 @@ impl Reading {
             let wanted = "an item that pgbench prints";
             output.unread.push(table::unread(line, wanted));
         }
-        // A line or two of something else may stand between.
+        // A line or two of other text may come between.
         if is_begun && line.number <= output.lines.1 + 2 {
             extend(output, line.number);
         }
@@ -180,7 +180,7 @@ impl Reading {
         &mut self.outputs[last]
     }
 
-    /// The last output, or a new one.
+    /// The current output, or a new one.
     fn output(&mut self, line: u32) -> &mut Output {
         match self.outputs.len() {
             0 => self.begin(line),
@@ -196,7 +196,7 @@ impl Reading {
         let Some((template, figures)) = SUMMARY.iter().find_map(|it| Some((it, fit(it, text, line.number)?))) else {
             return false;
         };
-        // Without its dash, which a page may have lost, it could be of a script or of all of them.
+        // Without its dash, which a page may have lost, it could belong to one script or to all.
         if self.script.is_some() {
             return false;
         }
@@ -276,13 +276,13 @@ impl Reading {
         let output = self.begin(line.number);
         output.version = build.split([' ', ',']).next().map(str::to_owned);
         output.facts.push(("build".to_owned(), build.to_owned()));
-        // Of a server of another version alone it says which.
+        // If only the server has another version, it follows `server`.
         let server = build.split_once("server ").map_or(build, |(_, server)| server).split([' ', ',', ')']).next();
         output.facts.extend(server.map(|server| ("server version".to_owned(), server.to_owned())));
         true
     }
 
-    /// `SQL script 1: NAME`, and the headings over statements.
+    /// Handles `SQL script 1: NAME`, and the headings of statement tables.
     fn heading(&mut self, line: Line<'_>, text: &str) -> bool {
         let bare = text.strip_prefix("- ").unwrap_or(text);
         if let Some(name) = text.strip_prefix("SQL script ").filter(|name| name.contains(": ")) {
@@ -290,7 +290,7 @@ impl Reading {
         } else if let Some((_, counts)) = STATEMENTS.iter().find(|(heading, _)| *heading == bare) {
             self.statements = Some((counts, true));
         } else if let Some(file) = text.strip_prefix("statement latencies in milliseconds, file ") {
-            // Before version 9.6 scripts have numbers only.
+            // Before version 9.6 scripts have only numbers.
             self.script = Some((format!("file {}", file.trim_end_matches(':')), None));
             self.statements = Some((&[], true));
         } else {
@@ -300,11 +300,11 @@ impl Reading {
         true
     }
 
-    /// `0.326 0 BEGIN;` where a statement may stand: behind the heading, or behind one that was ended, so that no number in
-    /// the middle of a statement is taken for the next one's latency.
+    /// Handles `0.326 0 BEGIN;` where a statement may stand: after the heading, or after a complete statement, so that
+    /// a number in the middle of a statement is not taken for the next latency.
     fn statement(&mut self, line: Line<'_>, words: &[&str]) -> bool {
         let Some((counts, true)) = self.statements else { return false };
-        // pgbench prints three decimals, before version 12 six.
+        // pgbench prints three decimals, six before version 12.
         let is_latency = |word: &&&str| word.split(['.', ',']).nth(1).is_some_and(|it| matches!(it.len(), 3 | 6));
         let Some(first) = words.first().filter(is_latency) else { return false };
         let latency = first.replace(',', ".").parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
@@ -326,7 +326,7 @@ impl Reading {
         true
     }
 
-    /// Versions by their form. What has neither a count nor a rate is none.
+    /// Infers versions from the format. Drops outputs with neither a count nor a rate.
     fn finish(mut self) -> Vec<Output> {
         let is_one = |output: &Output| {
             let is_told = |figure: &Figure| figure.name.starts_with("tps") || figure.name == "transactions";
@@ -347,7 +347,7 @@ impl Reading {
     }
 }
 
-/// The version, as far as the form tells it.
+/// The version implied by the format.
 fn version(output: &Output) -> Option<&'static str> {
     let of = |part: &'static str| output.rows.iter().filter(move |row| row.labels[0].1 == part);
     let any = |part, names: &[&str]| {

@@ -1,8 +1,9 @@
 //! pgbench's logs (`-l`) of unknown options and version, one line a transaction (PostgreSQL manuals 8.4 to 18, pgbench,
-//! "Per-Transaction Logging", and pgbench.c). Which optional columns there are is decided from the lines themselves. Logs
-//! of `--aggregate-interval` are read in `foreign::log`.
+//! "Per-Transaction Logging", and pgbench.c). Optional columns are detected from the lines themselves. Logs of
+//! `--aggregate-interval` are read in `foreign::log`.
 //!
-//! Files go through [`Reader`], piece by piece, in constant memory and by the fast path of `parse::pgbench_log`. Old versions on Windows wrote a time of day of 0 everywhere: nothing can be dated then.
+//! Files go through [`Reader`], piece by piece, in constant memory and by the fast path of `parse::pgbench_log`. Old
+//! versions on Windows wrote a time of day of 0 everywhere, so nothing can be dated.
 
 #[cfg(test)]
 mod tests;
@@ -10,16 +11,14 @@ mod tests;
 use super::output::Unread;
 use crate::parse::pgbench_log::{self, Columns, Transaction};
 
-/// The columns behind the six that are always there.
+/// The columns after the six that are always present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Optional {
-    /// None.
     None,
     /// Lag behind the schedule.
     Lag,
-    /// Both.
     LagAndRetries,
-    /// One of which the lines do not tell which it is; it is left out.
+    /// One column that the lines do not identify; it is left out.
     Untold,
 }
 
@@ -30,10 +29,10 @@ impl Optional {
     }
 }
 
-/// The further columns of a log, from a sample of its beginning. None where no line of it is a log's.
+/// Detects the optional columns from a sample of the beginning. `None` if no line is a log's.
 pub fn kind(sample: &[u8]) -> Option<Optional> {
     const MOST_LINES: usize = 20_000;
-    // Lags are microseconds, and some of a hundred are beyond any number of retries.
+    // Lags are microseconds, and some in a hundred exceed any number of retries.
     const NO_RETRIES_ABOVE: u64 = 1000;
     let end = sample.iter().rposition(|byte| *byte == b'\n').map_or(sample.len(), |at| at + 1);
     let mut by_columns = [0usize; 3];
@@ -44,7 +43,7 @@ pub fn kind(sample: &[u8]) -> Option<Optional> {
         if is_transaction(&words) {
             by_columns[words.len() - 6] += 1;
             if words.len() == 7 {
-                // Only with a rate is a transaction skipped.
+                // Transactions are skipped only with a rate.
                 is_lag |= words[2] == "skipped" || words[6].parse::<u64>().is_ok_and(|it| it > NO_RETRIES_ABOVE);
             }
         }
@@ -58,7 +57,7 @@ pub fn kind(sample: &[u8]) -> Option<Optional> {
     })
 }
 
-/// Whether the words are a transaction's. Its date tells it from other tables of whole numbers.
+/// True if the words are a transaction's. Its date distinguishes it from other tables of integers.
 fn is_transaction(words: &[&str]) -> bool {
     const YEAR_2001: u64 = 1_000_000_000;
     const ENDINGS: [&str; 5] = ["skipped", "failed", "serialization", "deadlock", "other"];
@@ -70,30 +69,29 @@ fn is_transaction(words: &[&str]) -> bool {
     let (seconds, us) = (whole(4), whole(5));
     let dated =
         seconds.is_some_and(|s| (YEAR_2001..YEAR_2001 * 10).contains(&s)) && us.is_some_and(|us| us < 1_000_000);
-    // Such a row with a shorter time is one of a table.
+    // Such a row with a shorter time belongs to another table.
     let of_windows = seconds == Some(0) && us == Some(0) && whole(2).is_none_or(|latency| latency >= 100);
     numbers && (dated || of_windows) && whole(0).is_some_and(|client| client < YEAR_2001)
 }
 
-/// Reads a log of transactions piece by piece.
+/// Reads a log of transactions in pieces.
 #[derive(Debug, Default)]
 pub struct Reader {
     kind: Option<Optional>,
-    /// The beginning of a line that has not come whole, or all there is while the kind is not known.
+    /// The beginning of an incomplete line, or everything while the kind is unknown.
     held: Vec<u8>,
-    /// Whether the line that is coming is too long to be one, and its beginning is gone.
+    /// True if the current line is too long for a log, and its beginning was dropped.
     overlong: bool,
     without_returns: Vec<u8>,
     transactions: Vec<Transaction>,
     end: End,
 }
 
-/// What there is to say at the end of a log.
+/// Summary at the end of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct End {
-    /// What it held; none where no line was a log's.
+    /// Detected columns; `None` if no line was a log's.
     pub kind: Option<Optional>,
-    /// Its lines.
     pub lines: u64,
     /// Lines that could not be read.
     pub lines_unread: u64,
@@ -101,22 +99,22 @@ pub struct End {
     pub unread: Vec<Unread>,
 }
 
-/// What a last line lacks that does not end.
+/// What an unterminated last line lacks.
 pub const CUT_OFF: &str = "a line feed: the line may be cut off";
-/// How much is looked at before the columns are decided.
+/// Bytes examined before the columns are decided.
 const SAMPLE: usize = 256 * 1024;
 /// No line of a log is longer.
 const LONGEST_LINE: usize = 4096;
-/// So much is read at a time that its transactions stay in the cache.
+/// Block size at which the transactions of a block stay in the CPU cache.
 const BLOCK: usize = 64 * 1024;
 
 impl Reader {
-    /// A reader that decides about the columns from the first 256 KiB.
+    /// A reader that detects the columns from the first 256 KiB.
     pub fn new() -> Reader {
         Reader::default()
     }
 
-    /// Takes the next piece of the log and hands every whole transaction in it to `each`, in order.
+    /// Takes the next piece of the log and passes every complete transaction in it to `each`, in order.
     pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Transaction)) {
         if self.kind.is_some() {
             return self.pieces(bytes, &mut each);
@@ -127,7 +125,7 @@ impl Reader {
         }
     }
 
-    /// Ends the log. A last line without its line feed may be cut off, so it counts as unread.
+    /// Ends the log. A last line without a line feed may be cut off, so it counts as unread.
     pub fn finish(mut self, mut each: impl FnMut(Transaction)) -> End {
         if self.kind.is_none() {
             self.decide(&mut each);
@@ -140,11 +138,11 @@ impl Reader {
         self.end
     }
 
-    /// Decides about the kind from what is held, and reads it.
+    /// Detects the columns from the held bytes, then reads them.
     fn decide(&mut self, each: &mut impl FnMut(Transaction)) {
         self.kind = kind(&self.held);
         let held = std::mem::take(&mut self.held);
-        // Where nothing in so much is a log's, its lines are named by what they lack.
+        // If nothing in the sample is a log's, its lines are reported by what they lack.
         let unknown = self.kind.is_none();
         self.kind.get_or_insert(Optional::None);
         self.pieces(&held, each);
@@ -170,7 +168,7 @@ impl Reader {
             self.block(&rest[..=end], each);
             rest = &rest[end + 1..];
         }
-        // A line that fills a block is none of a log's; it goes with what follows it.
+        // A line that fills a block is not a log's; it is dropped with its continuation.
         let end = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         self.block(&rest[..end], each);
         self.hold(&rest[end..]);
@@ -183,7 +181,6 @@ impl Reader {
         self.held.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Reads whole lines.
     fn block(&mut self, bytes: &[u8], each: &mut impl FnMut(Transaction)) {
         if !bytes.contains(&b'\r') {
             return self.lines(bytes, each);
@@ -240,7 +237,7 @@ impl Reader {
     }
 }
 
-/// A transaction without the column of which is not known what it is.
+/// Removes the column whose meaning is unknown.
 fn told(transaction: Transaction, optional: Optional) -> Transaction {
     match optional {
         Optional::Untold => Transaction { lag_us: None, ..transaction },
@@ -248,7 +245,7 @@ fn told(transaction: Transaction, optional: Optional) -> Transaction {
     }
 }
 
-/// A line that is not written as pgbench writes: other blanks, or columns of another run in the same file.
+/// Reads a line not in pgbench's exact format: different blanks, or the columns of another run in the same file.
 fn lenient(line: &[u8], optional: Optional) -> Option<Transaction> {
     let words: Vec<&str> = std::str::from_utf8(line).ok()?.split_ascii_whitespace().collect();
     if !is_transaction(&words) {

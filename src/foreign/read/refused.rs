@@ -1,10 +1,10 @@
-//! Forms of outputs that are recognised by a line and not read, so that a file of one is refused by its name; and lines in
-//! which a tool says that it failed.
+//! Recognises forms of output that are not read, so that such a file is refused by name; and lines in which a tool
+//! reports a failure.
 
 use super::output::{Line, Output};
 use super::table;
 
-/// The forms in a text, each as an output that has nothing but the line that it begins with.
+/// The unread forms in a text, each as an output with only its first line.
 pub(super) fn outputs(lines: &[Line<'_>]) -> Vec<Output> {
     let mut found: Vec<Output> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -17,11 +17,11 @@ pub(super) fn outputs(lines: &[Line<'_>]) -> Vec<Output> {
     found
 }
 
-/// The tool whose output begins in a line, and which form of it is read instead.
+/// The tool whose output begins on a line, and the form of it that is read instead.
 fn form(lines: &[Line<'_>], at: usize) -> Option<(&'static str, &'static str)> {
     const FIO: (&str, &str) = ("fio", "fio's JSON: --output-format=json");
     let text = lines[at].text;
-    // Of a document on many lines these stand in the first.
+    // In a multi-line document these are in its first lines.
     let near =
         |names: &[&str]| lines[at..].iter().take(40).any(|line| names.iter().any(|name| line.text.contains(name)));
     let words = table::words(if text.len() < 200 { text } else { "" });
@@ -40,7 +40,7 @@ fn form(lines: &[Line<'_>], at: usize) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Adds to each output the lines in and before it, and behind the last, in which a tool says that it failed.
+/// Adds to each output the failure messages in and before it, and after the last one.
 pub(super) fn failures<'a>(lines: &[Line<'_>], outputs: impl ExactSizeIterator<Item = &'a mut Output>) {
     const MOST_SHOWN: usize = 3;
     let mut rest = lines;

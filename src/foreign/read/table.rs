@@ -1,7 +1,7 @@
-//! What the readers of tables share: numbers with suffixes, time stamps, shell lines, and lines that could not be read.
+//! Helpers for readers of tables: numbers with suffixes, time stamps, shell lines, and lines that could not be read.
 //!
 //! Tools of operating systems print rows of figures under rows of names. Pages collapse the blanks between them, so
-//! figures are matched to names by their order and their number, never by where they stand in the line.
+//! figures are matched to names by order and count, never by position in the line.
 
 use super::output::{Figure, Line, Output, Row, Unread};
 use crate::foreign::clean as web;
@@ -9,7 +9,7 @@ use crate::foreign::clean as web;
 /// One kibibyte; iostat, zpool and df mean this when they print `k`, `kB` or `K`.
 pub(super) const KIB: f64 = 1024.0;
 
-/// A decimal number that may carry a percent sign.
+/// A decimal number with an optional percent sign.
 pub(super) fn percent(text: &str) -> Option<f64> {
     web::number(text.strip_suffix('%').unwrap_or(text))
 }
@@ -25,29 +25,28 @@ pub(super) fn suffixed(text: &str) -> Option<f64> {
 
 /// A size or a bare number of bytes.
 pub(super) fn bytes(text: &str) -> Option<f64> {
-    // macOS prints nothing as `0Bi`.
+    // macOS prints zero as `0Bi`.
     let bare = || text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number);
     web::number(text).or_else(|| suffixed(text)).or_else(bare)
 }
 
-/// A span as ZFS prints it, in microseconds: `30ms`, `1us`, `988ns`, `2s`; a bare number is nanoseconds (`-p`).
+/// A time span as printed by ZFS, in microseconds: `30ms`, `1us`, `988ns`, `2s`; a bare number is nanoseconds (`-p`).
 pub(super) fn span_us(text: &str) -> Option<f64> {
     let units = [("ns", 1e-3), ("us", 1.0), ("ms", 1e3), ("s", 1e6)];
     let named = units.iter().find_map(|(unit, factor)| Some(web::number(text.strip_suffix(unit)?)? * factor));
     named.or_else(|| Some(web::number(text)? / 1e3))
 }
 
-/// A figure from its parts.
 pub(in crate::foreign) fn figure(name: &str, unit: &str, value: f64, text: &str, line: u32) -> Figure {
     Figure { name: name.to_owned(), unit: unit.to_owned(), value, text: text.to_owned(), line }
 }
 
-/// An output that begins with this line.
+/// An output that begins on this line.
 pub(super) fn output(tool: &str, line: u32) -> Output {
     Output { tool: tool.to_owned(), lines: (line, line), ..Output::default() }
 }
 
-/// A line that is there and could not be read.
+/// Marks a line as not read.
 pub(in crate::foreign) fn unread(line: Line<'_>, wanted: impl Into<String>) -> Unread {
     Unread { line: line.number, text: line.text.trim().chars().take(200).collect(), wanted: wanted.into() }
 }
@@ -84,7 +83,7 @@ pub(super) fn owned(named: impl IntoIterator<Item = (&'static str, String)>) -> 
     named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Whether the line holds a time stamp and nothing else, as `-t` and `-T` print them.
+/// True if the line holds a time stamp and nothing else, as `-t` and `-T` print them.
 pub(in crate::foreign) fn is_time(text: &str) -> bool {
     let text = text.trim();
     let text = text.strip_prefix("Time: ").unwrap_or(text);
@@ -118,39 +117,39 @@ pub(in crate::foreign) fn command<'a>(text: &'a str, tool: &str) -> Option<&'a s
     (whole && (prompted.is_some() || (at == 0 && options))).then_some(rest)
 }
 
-/// Whether a shell's prompt stands here, with a command or without.
+/// True for a shell prompt, with or without a command.
 pub(super) fn is_prompt(text: &str) -> bool {
     web::prompt(text).is_some()
 }
 
-/// The words of a line, without the bars of a table.
+/// Words of a line, without table bars.
 pub(in crate::foreign) fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().filter(|word| *word != "|").collect()
 }
 
-/// Whether the short options among the arguments hold this letter.
+/// True if the short options among the arguments include this letter.
 pub(super) fn has_option(arguments: &str, letter: char) -> bool {
     arguments.split_whitespace().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
 }
 
-/// Whether somebody left lines out here: `...`, `[...]`, `<snip>`.
+/// True if the line marks an omission: `...`, `[...]`, `<snip>`.
 pub(super) fn is_omission(text: &str) -> bool {
     let text = text.trim();
     !text.is_empty() && text.len() <= 12 && (text.contains("...") || text.contains('…') || text.contains("snip"))
 }
 
-/// How many of the words are numbers of any kind that tools print.
+/// Counts the words that are numbers in any format that tools print.
 pub(in crate::foreign) fn count_numbers(words: &[&str]) -> usize {
     words.iter().filter(|word| percent(word).or_else(|| bytes(word)).is_some()).count()
 }
 
 #[cfg(test)]
 pub(super) mod checks {
-    //! What every reader must keep to, whatever was done to the text.
+    //! Properties that every reader must keep, whatever was done to the text.
 
     use super::super::output::{Line, Output};
 
-    /// Every number of a text as it stands there: digits with marks between them, not part of a name such as `ext4`.
+    /// Every number of a text as printed: digits with marks between them, not part of a name such as `ext4`.
     pub(in crate::foreign) fn numbers(text: &str) -> Vec<String> {
         let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
         let mut found = Vec::new();
@@ -167,7 +166,7 @@ pub(super) mod checks {
         found
     }
 
-    /// The numbers of `text` for which no figure, label or fact of `outputs` stands: each that does covers one.
+    /// The numbers of `text` without a matching figure, label or fact in `outputs`; each of these matches one number.
     pub(in crate::foreign) fn numbers_not_read(text: &str, outputs: &[Output]) -> Vec<String> {
         let mut left = numbers(text);
         let mut cover = |text: &str| {
@@ -187,7 +186,7 @@ pub(super) mod checks {
         left
     }
 
-    /// What a reader takes from a text. Nothing in it is invented.
+    /// The outputs of a reader, after asserting that nothing in them is invented.
     pub(in crate::foreign) fn outputs_of(text: &str, read: fn(&[Line<'_>]) -> Vec<Output>) -> Vec<Output> {
         let lines = crate::foreign::clean::lines(text);
         let found = read(&lines);
@@ -195,7 +194,7 @@ pub(super) mod checks {
         found
     }
 
-    /// Every figure stands in its line.
+    /// Asserts that every figure stands in its line.
     pub(in crate::foreign) fn nothing_is_invented(lines: &[Line<'_>], outputs: &[Output]) {
         let at = |number: u32| lines.iter().find(|line| line.number == number).map_or("", |line| line.text);
         for output in outputs {

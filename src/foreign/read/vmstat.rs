@@ -1,8 +1,8 @@
 //! `vmstat` of Linux (procps). `/proc/vmstat` is read elsewhere.
 //!
-//! Labels: `report`, `time` (`-t`). Each line is a report; one that has not a figure for each column is listed as not read.
-//! Memory is in KiB. Under `-S`, which no heading tells, its columns and those of swapping are left out. Source: vmstat(8)
-//! of procps-ng.
+//! Labels: `report`, `time` (`-t`). Each line is a report; a line without a figure for each column is listed as not
+//! read. Memory is in KiB. With `-S`, which no heading shows, its columns and those of swapping are left out. Source:
+//! vmstat(8) of procps-ng.
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +43,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reader.outputs
 }
 
-/// The names over the figures, and whether that of a time zone stands over the time stamps of `-t`.
+/// Column names, and true if a time zone stands above the time stamps of `-t`.
 type Header = (Vec<String>, bool);
 
 fn header(text: &str) -> Option<Header> {
@@ -85,7 +85,7 @@ impl Reader {
             return;
         }
         if self.current.is_none() {
-            // What a shell line called begins at once, or its beginning is not here; a warning may come first.
+            // The output of a shell line begins at once, or its beginning is missing; a warning may come first.
             self.called = self.called.take().filter(|_| line.text.starts_with("vmstat:"));
             return;
         }
@@ -126,7 +126,7 @@ impl Reader {
         output.rows.push(row);
     }
 
-    /// Whether a line is a command or says what was called; what ran before it has ended.
+    /// True if a line is a command or shows which was called; earlier output has ended.
     fn is_command(&mut self, text: &str) -> bool {
         let called = table::command(text, "vmstat");
         let arguments = text.split_once("vmstat").map(|(_, arguments)| arguments);
@@ -139,7 +139,7 @@ impl Reader {
         true
     }
 
-    /// Ends the output, and what was said of the command.
+    /// Ends the output, and forgets the command.
     fn close(&mut self) {
         self.end();
         self.called = None;

@@ -19,26 +19,26 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     outputs
 }
 
-/// The columns as they are printed, and their labels.
+/// Printed columns and their labels.
 const ALL: [(&str, &str); 4] = [("NAME", "name"), ("PROPERTY", "property"), ("VALUE", "value"), ("SOURCE", "source")];
 
-/// The columns that a heading of `get` names.
+/// The columns named in a heading of `get`.
 fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
     let columns: Option<Vec<_>> =
         words.iter().map(|word| ALL.iter().find(|(printed, _)| printed == word).map(|(_, name)| *name)).collect();
     columns.filter(|columns| columns.contains(&"property") && columns.contains(&"value"))
 }
 
-/// Whether a line is one of `-H`.
+/// True for a line printed with `-H`.
 fn is_scripted(line: Line<'_>) -> bool {
     line.text.matches('\t').count() == 3 && property(&ALL.map(|(_, name)| name), line).is_some()
 }
 
-/// The output that begins with a line, and how many lines are looked at.
+/// The output that begins on a line, and how many lines were consumed.
 fn properties(lines: &[Line<'_>], at: usize) -> (Option<Output>, usize) {
     let heading_here = heading(&table::words(lines[at].text));
     let scripted = lines[at..].iter().take_while(|line| heading_here.is_none() && is_scripted(**line)).count();
-    // Four columns of other things may end with dashes, too.
+    // Four columns of other data may end with dashes, too.
     let is_sourced = |line: &Line<'_>| !line.text.ends_with("\t-");
     if heading_here.is_none() && !lines[at..at + scripted].iter().any(is_sourced) {
         return (None, scripted.max(1));
@@ -77,9 +77,9 @@ fn properties(lines: &[Line<'_>], at: usize) -> (Option<Output>, usize) {
     (any.then_some(output), used)
 }
 
-/// One property, or none where the words are not such a row.
+/// One property, or `None` if the words are not such a row.
 fn property(columns: &[&'static str], line: Line<'_>) -> Option<Row> {
-    // Tabs or two blanks part columns, so that names and values may have blanks; a page may have made them one.
+    // Tabs or two blanks separate columns, so names and values may contain blanks; a page may have collapsed them.
     let parts = line.text.replace("  ", "\t");
     let parts: Vec<&str> = parts.split('\t').map(str::trim).filter(|part| !part.is_empty()).collect();
     let words = if parts.len() >= columns.len() { parts } else { table::words(line.text) };
@@ -107,7 +107,7 @@ fn property(columns: &[&'static str], line: Line<'_>) -> Option<Row> {
         source = Some(found.join(" "));
     }
     let value = rest.join(" ");
-    // Without a source at its end a sentence looks like a property: only short values count then.
+    // Without a trailing source a sentence looks like a property: accept only short values.
     if value.is_empty() && source.is_none() || source.is_none() && rest.len() > 5 {
         return None;
     }

@@ -1,9 +1,9 @@
 //! `zpool iostat` of OpenZFS and of the ZFS in Solaris, illumos and old FreeBSD: pools and, with `-v`, their devices.
 //!
 //! Suffixes are powers of 1024, those of operations too (`zfs_nicenum` in libzutil). Labels: `report`, `time`, `pool`,
-//! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `group` (`replacing-1` inside a vdev), `device`. The tree
-//! stands in the indentation; where a page lost that, it is rebuilt as far as names and sums tell.
-//! Line by line: a row that has not a value for each column is listed as not read.
+//! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `group` (`replacing-1` inside a vdev), `device`. The
+//! tree is shown by indentation; if a page lost that, it is rebuilt as far as names and sums allow. Line by line: a row
+//! without a value for each column is listed as not read.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reader.outputs
 }
 
-/// The name of a figure, and what it is.
+/// Name and kind of a figure.
 type Column = (String, Kind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ enum Kind {
     Unknown,
 }
 
-/// How many columns a group of the first line of names has.
+/// Number of columns below a group in the first line of names.
 fn group_columns(group: &str) -> usize {
     match group {
         "capacity" | "operations" | "bandwidth" => 2,
@@ -43,7 +43,7 @@ fn group_columns(group: &str) -> usize {
     }
 }
 
-/// Whether it is a line between tables.
+/// True for a line between tables.
 fn is_rule(words: &[&str]) -> bool {
     words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-'))
 }
@@ -53,7 +53,7 @@ fn is_bottom(words: &[&str]) -> bool {
     starts && words.len() >= 7
 }
 
-/// The columns under both lines of names; the first line may be missing.
+/// Columns from both lines of names; the first line may be missing.
 fn columns(top: Option<&[&str]>, bottom: &[&str]) -> Vec<Column> {
     const USUAL: &str = "capacity operations bandwidth total_wait disk_wait syncq_wait asyncq_wait scrub trim rebuild";
     let groups = top.map_or_else(|| USUAL.split(' ').collect(), <[&str]>::to_vec);
@@ -80,7 +80,7 @@ struct Reader<'a> {
     outputs: Vec<Output>,
     current: Option<Current<'a>>,
     called: Option<String>,
-    /// The time stamp over a table that has not begun yet.
+    /// Time stamp above a table that has not begun yet.
     time: Option<String>,
     top: Option<Vec<&'a str>>,
 }
@@ -91,11 +91,11 @@ struct Current<'a> {
     called: Option<String>,
     report: u32,
     time: Option<String>,
-    /// Pools that the present report has shown.
+    /// Pools already seen in the current report.
     pools: Vec<String>,
-    /// Whether somebody left out what stood before the first row.
+    /// True if the lines before the first row are missing.
     cut: bool,
-    /// Rows since the last separator, which are placed in the tree together.
+    /// Rows since the last separator, placed in the tree together.
     block: Vec<Read<'a>>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     fn take(&mut self, line: Line<'a>) {
         let words = table::words(line.text);
         let command = table::command(line.text, TOOL);
-        // Some versions print a rule before the names too.
+        // Some versions also print a rule before the names.
         if words.is_empty() || self.current.is_none() && is_rule(&words) {
             return;
         }
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
     fn inside(&mut self, line: Line<'a>, words: &[&'a str]) {
         let time = table::is_time(line.text).then(|| line.text.to_owned());
         let Some(current) = &mut self.current else {
-            // What a shell line called begins at once, or its beginning is not here.
+            // The output of a shell line begins at once, or its beginning is missing.
             self.called = self.called.take().filter(|_| time.is_some());
             self.time = time;
             return;
@@ -195,9 +195,9 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Reads a row; whether the line is one.
+    /// Reads a row; true if the line is one.
     fn row(&mut self, line: Line<'a>, words: &[&'a str]) -> bool {
-        // A pool's name may have blanks.
+        // A pool's name may contain blanks.
         let named = words.len().saturating_sub(self.columns.len()).max(1);
         let named = if words[..named].iter().any(|word| is_value(word)) { 1 } else { named };
         let (names, values) = words.split_at(named);
@@ -238,7 +238,7 @@ impl<'a> Current<'a> {
         true
     }
 
-    /// Puts the rows since the last separator into the tree.
+    /// Places the rows since the last separator in the tree.
     fn end_block(&mut self) {
         let block = std::mem::take(&mut self.block);
         let shown: Vec<(usize, &str)> = block.iter().map(|read| (read.indent, read.name)).collect();
@@ -265,7 +265,7 @@ impl<'a> Current<'a> {
     }
 }
 
-/// Whether a word is a value of a table: a number of any kind, or a dash.
+/// True if a word is a table value: a number in any format, or a dash.
 fn is_value(word: &str) -> bool {
     word == "-" || table::bytes(word).is_some() || table::span_us(word).is_some()
 }

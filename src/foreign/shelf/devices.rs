@@ -1,4 +1,5 @@
-//! A file of typical devices as cases: one row a device and way to make a write durable. The probe reads the same file.
+//! Turns a file of typical devices into cases: one row per device and way to make a write durable. The probe reads the
+//! same file.
 
 use crate::error::{Error, Result};
 use crate::foreign::manifest::line_of;
@@ -8,7 +9,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
 
-/// What the outputs are said to be of.
+/// Tool name of these outputs.
 const TOOL: &str = "published figures";
 
 #[derive(Debug, Deserialize)]
@@ -30,12 +31,11 @@ struct Device {
     note: String,
     #[serde(default)]
     unverified: bool,
-    /// For the probe.
+    /// Used by the probe.
     #[serde(default, rename = "in_standing")]
     _in_standing: Option<bool>,
 }
 
-/// The devices of a file, in its order.
 pub(super) fn cases(file: &str, text: &str) -> Result<Vec<ImportedCase>> {
     let devices: Devices = toml::from_str(text).map_err(|e| Error::bug(format!("{file}: {e}")))?;
     let stored = ImportedFile {

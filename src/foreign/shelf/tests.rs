@@ -4,7 +4,7 @@ use super::*;
 use crate::record::imported::{ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 use std::collections::BTreeSet;
 
-/// How many numbers each raw file holds as figures; what else is a number in it is a name or a label.
+/// Numbers that each raw file contains as figures; its other numbers are names or labels.
 const COUNTS: &[(&str, &str, usize)] = &[
     ("freebsd10-zfs-fsync-2014", "iostat-x.txt", 91),
     ("freebsd10-zfs-fsync-2014", "pg_test_fsync-zfs-sync-disabled.txt", 25),
@@ -31,13 +31,13 @@ const COUNTS: &[(&str, &str, usize)] = &[
     ("wal-blocksize-2012", "pgbench-open_sync-8k.txt", 8),
 ];
 
-/// Raw files that are kept and not read, with the reason.
+/// Raw files that are kept but not read, with the reason.
 const NO_LONGER_READ: &[(&str, &str, &str)] = &[
     ("freebsd10-zfs-fsync-2014", "gpart-list.txt", "the names of devices; it holds no figure"),
     ("memory-filesystems-2018", "df-h.txt", "44 sizes and shares of filesystems, which no comparison and no rule uses"),
 ];
 
-/// The raw files of a publication with the outputs that were read from each.
+/// Raw files of a publication with the outputs read from each.
 fn outputs(publication: &Publication) -> Vec<(&str, Vec<&ImportedOutput>)> {
     let trials = publication.record.cases.iter().flat_map(|case| &case.trials);
     let of = |trial: &'_ ImportedTrial, index: usize| -> Vec<usize> {
@@ -56,7 +56,7 @@ fn figures<'a>(outputs: &[&'a ImportedOutput]) -> Vec<&'a ImportedFigure> {
     outputs.iter().flat_map(|output| &output.rows).flat_map(|row| &row.figures).collect()
 }
 
-/// The words of a line that are numbers, perhaps with a suffix; found without any reader of the program.
+/// Words of a line that are numbers, optionally with a suffix; found without any reader of the program.
 fn numbers(line: &str) -> Vec<&str> {
     let words = line.split(|c: char| c.is_whitespace() || "=,()".contains(c));
     let is_number = |word: &&str| {
@@ -68,7 +68,7 @@ fn numbers(line: &str) -> Vec<&str> {
     words.filter(is_number).collect()
 }
 
-/// Numbers of a text that are neither figures nor in labels of the row of their line: each figure counts once.
+/// Numbers of a text that are neither figures nor in labels of their line's row; each figure matches one.
 fn missing(text: &str, outputs: &[&ImportedOutput]) -> Vec<String> {
     let mut lost = Vec::new();
     for (at, line) in (1..).zip(text.lines()) {

@@ -1,5 +1,6 @@
-//! Files by names of our own in a folder that may come from somebody else: through no symbolic link, and nothing but regular files.
-//! So none of them leads elsewhere, is waited for, or never ends. The folder itself is the person's: it may be named through links.
+//! Accesses files by names of our own in a folder that may come from someone else: never through a symbolic link, and
+//! only regular files, so that none leads elsewhere, blocks, or never ends. The folder itself is the user's and may be
+//! named through links.
 
 use super::{File, if_there, open_folder, write_beside};
 use crate::error::{Context, Error, Result};
@@ -11,18 +12,18 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
-/// Opens `name`, below `folder`, to be read; `None` where nothing has that name.
+/// Opens `name`, below `folder`, for reading; `None` if nothing has that name.
 ///
 /// # Errors
-/// With the path of what is no regular file, or of a folder on the way to it that is none.
+/// An error that names the path that is not a regular file, or the folder on the way that is not a folder.
 pub(crate) fn open_within(folder: &Path, name: impl AsRef<Path>) -> Result<Option<File>> {
     open(folder, name.as_ref(), OFlags::RDONLY)
 }
 
-/// Same, to be read, and written at its end. A file with further names is refused: they would change with it.
+/// Same, for reading and appending. Refuses a file with more than one name: the others would change with it.
 ///
 /// # Errors
-/// With the path.
+/// An I/O error that names the path.
 pub(crate) fn open_to_append_within(folder: &Path, name: &str) -> Result<Option<File>> {
     let file = open(folder, name.as_ref(), OFlags::RDWR | OFlags::APPEND)?;
     let path = folder.join(name);
@@ -35,10 +36,10 @@ pub(crate) fn open_to_append_within(folder: &Path, name: &str) -> Result<Option<
     }
 }
 
-/// Writes `name`, below `folder`, whole or not at all. What has the name is replaced, and never written to.
+/// Writes `name`, below `folder`, atomically. An existing file is replaced, never written to.
 ///
 /// # Errors
-/// With the path; the folders on the way must be there.
+/// An I/O error that names the path; the folders on the way must exist.
 pub(crate) fn write_within(folder: &Path, name: &Path, bytes: &[u8]) -> Result<()> {
     let written = match parent(folder, name)? {
         Some((at, name)) => write_beside(&at, name, bytes, None),
@@ -51,7 +52,8 @@ fn open(folder: &Path, name: &Path, flags: OFlags) -> Result<Option<File>> {
     let path = folder.join(name);
     let opening = || format!("open {}", path.display());
     let Some((at, last)) = parent(folder, name)? else { return Ok(None) };
-    // Looked at before, since opening a device may already do something; and after, since another may have its name by then.
+    // Checked before, since opening a device may already have an effect; and after, since another file may have the
+    // name by then.
     let found = rustix::fs::statat(&at, last, AtFlags::SYMLINK_NOFOLLOW);
     let Some(found) = if_there(found.map_err(io::Error::from)).or_store(opening)? else { return Ok(None) };
     regular(&found, &path)?;
@@ -61,7 +63,7 @@ fn open(folder: &Path, name: &Path, flags: OFlags) -> Result<Option<File>> {
     Ok(Some(file.into()))
 }
 
-/// The folder of `name`, open, and the last part of it; `None` where there is no such folder.
+/// Opens the folder of `name` and returns it with the last part of the name; `None` if there is no such folder.
 fn parent<'n>(folder: &Path, name: &'n Path) -> Result<Option<(OwnedFd, &'n OsStr)>> {
     let mut path = folder.to_path_buf();
     let mut at = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
@@ -104,7 +106,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::process::Command;
 
-    /// What somebody may have put in the place of a file, by name. False where that takes root.
+    /// Puts something hostile in the place of a file, by kind. False if that takes root.
     fn put(what: &str, place: &Path, victim: &Path) -> bool {
         let run =
             |program: &str, args: &[&str]| Command::new(program).arg(place).args(args).status().unwrap().success();

@@ -1,7 +1,7 @@
-//! What on the machine will disturb a measurement, and what to do about it: for `pgstrata doctor`.
+//! Conditions on the machine that disturb a measurement, with advice: for `pgstrata doctor`.
 //!
-//! Each check looks at what was read and says nothing where the machine does not tell. The limits are rules of thumb,
-//! chosen so that a quiet machine passes; none of them changes a figure.
+//! A check without data reports nothing. The limits are rules of thumb, chosen so that a quiet machine passes; none of
+//! them changes a result.
 
 use super::{clocksource, governors};
 use crate::host::processes::{cpu_times, named};
@@ -14,38 +14,34 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How much a disturbance matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing; figures may wander.
+    /// Worth knowing; results may vary.
     Notice,
-    /// Figures will be worse or less steady than the storage is.
+    /// Results will be worse or less stable than the storage is.
     Warning,
 }
 
-/// One thing that will disturb a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbance {
-    /// What, in two or three words: `clock source`.
+    /// Name in two or three words: `clock source`.
     pub what: String,
-    /// What was found, and what it does to the figures.
+    /// What was found, and its effect on the results.
     pub detail: String,
-    /// How much it matters.
     pub severity: Severity,
-    /// What to do about it.
     pub advice: String,
 }
 
-/// For how long the CPUs are watched.
+/// How long the CPUs are watched.
 const WATCHED: Duration = Duration::from_millis(500);
 
-/// Clock sources that programs read without a system call: TSC, KVM's and Hyper-V's clock
+/// Clock sources that can be read without a system call: TSC, KVM's and Hyper-V's clock
 /// (arch/x86/include/asm/vdso/clocksource.h), and the counters of ARM, RISC-V, POWER and S/390.
 const FAST_CLOCKS: [&str; 7] =
     ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "riscv_clocksource", "timebase", "tod"];
 
-/// Looks for everything that will disturb a measurement, the worst first. Watches the CPUs for half a second.
+/// Finds everything that will disturb a measurement, worst first. Watches the CPUs for half a second.
 pub fn disturbances(host: &Host) -> Vec<Disturbance> {
     let cpus = || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).ok();
     let (before, used_before) = (cpus(), cpu_times(host).unwrap_or_default());
@@ -90,7 +86,7 @@ fn lazy_governor(names: &str) -> Option<Disturbance> {
     (names != "performance").then(|| warning("CPU governor", detail(), "cpupower frequency-set -g performance"))
 }
 
-/// Frequency boost, from the Intel driver's switch or the general one.
+/// Checks frequency boost, by the Intel driver's switch or the general one.
 fn boost(host: &Host) -> Option<Disturbance> {
     let says = |path: &str, value: &str| host.read_optional(path).is_some_and(|text| text == value);
     let on = says("/sys/devices/system/cpu/intel_pstate/no_turbo", "0")
@@ -99,7 +95,7 @@ fn boost(host: &Host) -> Option<Disturbance> {
     on.then(|| notice("CPU boost", detail, "interleaved trials average it out; disable it for the most stable results"))
 }
 
-/// From 10 % of all CPUs on.
+/// Reported from 10 % of all CPUs.
 fn load_of_others(before: &ProcStat, after: &ProcStat, busiest: Option<&(String, u64)>) -> Option<Disturbance> {
     let total = after.all.total().saturating_sub(before.all.total());
     let busy = after.all.busy().saturating_sub(before.all.busy()) as f64 / total as f64;
@@ -111,14 +107,14 @@ fn load_of_others(before: &ProcStat, after: &ProcStat, busiest: Option<&(String,
     (total > 0 && busy >= 0.1).then(|| warning("other load", detail(), "stop other programs; see top"))
 }
 
-/// The process other than this one that took the most CPU time, nanoseconds.
+/// The process, other than this one, that used the most CPU time, with nanoseconds.
 fn busiest(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Option<(u32, u64)> {
     let grown = |(pid, ns): (&u32, &u64)| (*pid, ns.saturating_sub(before.get(pid).copied().unwrap_or(0)));
     let others = after.iter().map(grown).filter(|(pid, ns)| *ns > 0 && *pid != std::process::id());
     others.max_by_key(|(_, ns)| *ns)
 }
 
-/// From 1 % on, just now or since the machine started.
+/// Reported from 1 %, just now or since boot.
 fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
     let share = |steal: u64, total: u64| if total == 0 { 0.0 } else { steal as f64 / total as f64 };
     let (stolen_before, stolen_after) = (before.all.steal?, after.all.steal?);
@@ -132,7 +128,7 @@ fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
     (now >= 0.01 || ever >= 0.01).then(|| warning("steal time", detail(), advice))
 }
 
-/// A quota makes all threads of the group stop together, mostly for tens of milliseconds.
+/// A quota stops all threads of the group together, typically for tens of milliseconds.
 fn cpu_quota() -> Option<Disturbance> {
     let allowed = linux::allowed_cpus()?;
     let usable = std::thread::available_parallelism().ok()?.get();
@@ -146,14 +142,14 @@ fn swap_in_use(memory: &Meminfo) -> Option<Disturbance> {
     Some(warning("swap", detail, "swapoff -a, if there is enough memory"))
 }
 
-/// Below a quarter of the memory.
+/// Reported below a quarter of the memory.
 fn little_memory(memory: &Meminfo) -> Option<Disturbance> {
     let (available, total) = (memory.available_bytes?, memory.total_bytes?);
     let detail = || format!("only {} of {} available: little room for the page cache", Bytes(available), Bytes(total));
     (available < total / 4).then(|| warning("free memory", detail(), "stop programs that use memory"))
 }
 
-/// From 1 % of the memory on.
+/// Reported from 1 % of the memory.
 fn much_to_write(memory: &Meminfo) -> Option<Disturbance> {
     let waiting = memory.dirty_bytes?.saturating_add(memory.writeback_bytes?);
     let detail =
@@ -161,7 +157,7 @@ fn much_to_write(memory: &Meminfo) -> Option<Disturbance> {
     (waiting > memory.total_bytes? / 100).then(|| notice("dirty pages", detail(), "wait, or run sync"))
 }
 
-/// `always` has the kernel collapse pages in the background; PostgreSQL's manual advises against it.
+/// With `always` the kernel collapses pages in the background; PostgreSQL's manual advises against it.
 fn huge_pages(modes: &str) -> Option<Disturbance> {
     let detail = "transparent huge pages are `always`: khugepaged and memory compaction run at unpredictable times";
     let advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
@@ -209,7 +205,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let found = disturbances(&Host::rooted(root.path()));
-        // A quota is this process's own, whatever the tree says.
+        // The quota applies to the test process itself, whatever the fake tree says.
         let found: Vec<Disturbance> = found.into_iter().filter(|one| one.what != "CPU quota").collect();
         let wanted = [
             "clock source",

@@ -1,4 +1,4 @@
-//! A control group (version 2) for the processes of one run: whatever a script forks stays in it, with whatever
+//! A control group (version 2) for the processes of one run: everything a script forks stays in it, whatever its
 //! environment, session and working folder.
 
 use super::{Process, command_line, kill, read, wait_until_gone};
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The group that commands are started in.
+/// The group in which commands are started.
 #[derive(Debug, Clone)]
 pub(in crate::host) struct Cgroup {
-    /// `cgroup.procs`, opened by the user who made the group: the kernel asks for that user's rights (Linux 5.16).
+    /// `cgroup.procs`, opened by the user who created the group: the kernel checks that user's rights (Linux 5.16).
     procs: Arc<File>,
-    /// Its last part.
+    /// Last part of its path.
     name: Arc<str>,
 }
 
@@ -26,8 +26,8 @@ impl Cgroup {
         rustix::io::write(&*self.procs, b"0").map(drop).map_err(std::io::Error::from)
     }
 
-    /// Moves a process into it that could not join by itself: another user's before Linux 5.16. Each move takes the kernel
-    /// some 10 ms, so one that has joined is left alone.
+    /// Moves a process into the group that could not join by itself: another user's before Linux 5.16. Each move takes
+    /// the kernel about 10 ms, so a process that has joined is left alone.
     pub(in crate::host) fn add(&self, pid: u32) {
         let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
         if groups.lines().any(|line| line.starts_with("0::") && line.ends_with(&*self.name)) {
@@ -38,7 +38,7 @@ impl Cgroup {
     }
 }
 
-/// Where the group of a run would lie: below our own. `None` without version 2 of control groups.
+/// Path for the group of a run: below our own. `None` without cgroup version 2.
 pub fn place(host: &Host, run_id: &str) -> Option<PathBuf> {
     let own = host.read_optional("/proc/self/cgroup")?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -49,8 +49,8 @@ pub fn place(host: &Host, run_id: &str) -> Option<PathBuf> {
     Some(Path::new(&mount.target).join(own).join(name(run_id)))
 }
 
-/// Makes the group at its [`place`], which the ledger has by now. `None` where the kernel does not let us: commands then
-/// start where we are.
+/// Creates the group at its [`place`], which must be in the ledger by now. `None` if the kernel does not allow it:
+/// commands then start in our own group.
 #[must_use]
 pub(in crate::host) fn make(path: &Path) -> Option<Cgroup> {
     match fs::create_dir(path) {
@@ -58,7 +58,7 @@ pub(in crate::host) fn make(path: &Path) -> Option<Cgroup> {
         _ => {}
     }
     let procs = File::options().write(true).open(path.join("cgroup.procs"));
-    // Below a group of threads, one takes no processes.
+    // A group below a threaded one takes no processes.
     let takes = fs::read_to_string(path.join("cgroup.type")).is_ok_and(|kind| kind.trim() == "domain");
     match procs {
         Ok(procs) if takes => {
@@ -75,7 +75,7 @@ pub(in crate::host) fn make(path: &Path) -> Option<Cgroup> {
 /// Ends every process in the group of a run.
 ///
 /// # Errors
-/// When `path` is no such group, or with those that do not end.
+/// If `path` is no such group, or with the processes that do not end.
 pub fn end(host: &Host, run_id: &str, path: &Path, limit: Duration) -> Result<()> {
     if !is_group(run_id, path)? {
         return Ok(());
@@ -86,7 +86,7 @@ pub fn end(host: &Host, run_id: &str, path: &Path, limit: Duration) -> Result<()
         if inside.is_empty() {
             return Ok(());
         }
-        // Since Linux 5.14 the kernel ends all of them at once, those that fork meanwhile among them.
+        // Since Linux 5.14 the kernel kills all of them at once, including those that fork meanwhile.
         if fs::write(path.join("cgroup.kill"), "1").is_err() {
             kill(host, &inside, limit)?;
         }
@@ -102,10 +102,10 @@ pub fn end(host: &Host, run_id: &str, path: &Path, limit: Duration) -> Result<()
     }
 }
 
-/// Removes the group, when nothing runs in it any more.
+/// Removes the group once nothing runs in it.
 ///
 /// # Errors
-/// When it is busy.
+/// If it is busy.
 pub fn remove(run_id: &str, path: &Path) -> Result<()> {
     if !is_group(run_id, path)? {
         return Ok(());
@@ -120,7 +120,7 @@ fn name(run_id: &str) -> String {
     format!("pgstrata-{run_id}")
 }
 
-/// Whether the group is there. What has another name, or is no group, is not touched.
+/// True if the group exists. A folder with another name, or that is not a group, is not touched.
 fn is_group(run_id: &str, path: &Path) -> Result<bool> {
     if !paths::exists(path) {
         return Ok(false);
@@ -131,7 +131,7 @@ fn is_group(run_id: &str, path: &Path) -> Result<bool> {
     Err(Error::host(format!("{} is not the control group of run {run_id}", path.display())))
 }
 
-/// The group and those below it, which a script may have made; parents first.
+/// The group and its subgroups, which a script may have created; parents first.
 fn tree(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_path_buf()];
     let mut next = 0;

@@ -1,35 +1,32 @@
 //! CPU time of every process, cheap enough for once a second.
 //!
-//! Reading `/proc/PID/stat` costs some 10 us a process, most of it in the kernel, which is too much for a machine with
-//! hundreds of them. The kernel gives the same figure, in nanoseconds instead of ticks, as the process's CPU clock for
-//! 0.2 us. So the clocks of all are read, and names only of those that turn out to be of interest.
+//! Reading `/proc/PID/stat` costs about 10 us per process, most of it in the kernel, which is too much for a machine
+//! with hundreds of them. The kernel gives the same figure, in nanoseconds instead of ticks, as the process's CPU clock
+//! for 0.2 us. So all clocks are read, but names only of the processes of interest.
 
 use super::{Host, pids_with_ours};
 use crate::error::Result;
 use crate::parse::proc_pid_stat;
 use std::collections::HashMap;
 
-/// What a process is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Name as the kernel has it now; a kernel worker's tells what it works on (`kworker/u8:2-btrfs-endio-write`).
+    /// Current name in the kernel; that of a kernel worker includes its task (`kworker/u8:2-btrfs-endio-write`).
     pub comm: String,
-    /// Whether it is a thread of the kernel.
     pub kernel_thread: bool,
-    /// Pid of its parent.
     pub parent: u32,
 }
 
-/// CPU time of every process so far by pid, all its threads together, in programs and kernel, nanoseconds. pgstrata is
-/// among them. The pids are those of `host`; their clocks are always this machine's.
+/// CPU time of every process so far, by pid, for all its threads, user and kernel mode together, nanoseconds. Includes
+/// pgstrata. The pids are those of `host`; their clocks are always this machine's.
 ///
 /// # Errors
-/// When `/proc` cannot be listed.
+/// If `/proc` cannot be listed.
 pub fn cpu_times(host: &Host) -> Result<HashMap<u32, u64>> {
     Ok(pids_with_ours(host)?.into_iter().filter_map(|pid| Some((pid, cpu_time_ns(pid)?))).collect())
 }
 
-/// What a process is called; `None` when it has ended.
+/// Name of a process; `None` if it has ended.
 pub fn named(host: &Host, pid: u32) -> Option<Named> {
     let mut text = Vec::new();
     host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
@@ -38,7 +35,7 @@ pub fn named(host: &Host, pid: u32) -> Option<Named> {
     Some(Named { comm: stat.comm.to_owned(), kernel_thread: stat.kernel_thread, parent: stat.parent })
 }
 
-/// The CPU clock of a process; `None` when there is none with this pid.
+/// CPU clock of a process; `None` if there is none with this pid.
 #[expect(unsafe_code, reason = "no safe binding takes the clock of another process")]
 fn cpu_time_ns(pid: u32) -> Option<u64> {
     #[repr(C)]
@@ -51,8 +48,8 @@ fn cpu_time_ns(pid: u32) -> Option<u64> {
     unsafe extern "C" {
         fn clock_gettime(clock: i32, time: *mut Timespec) -> i32;
     }
-    // MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of the kernel's include/linux/posix-timers_types.h, as
-    // clock_getcpuclockid(3) makes it.
+    // MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of the kernel's include/linux/posix-timers_types.h, as in
+    // clock_getcpuclockid(3).
     let clock = (!i32::try_from(pid).ok()? << 3) | 2;
     let mut time = Timespec::default();
     // SAFETY: `time` is a live, writable struct timespec of this platform, and the call writes nothing else; a clock
@@ -89,7 +86,7 @@ mod tests {
             stat.user_ticks + stat.system_ticks
         };
         let (low, clock, high) = (ticks(), cpu_time_ns(std::process::id()).unwrap() / 10_000_000, ticks());
-        // The kernel rounds user and system time down to ticks each for itself.
+        // The kernel rounds user and system time down to ticks separately.
         assert!(low <= clock + 1 && clock <= high + 2, "{low} ticks, {clock}, {high}");
     }
 
@@ -105,7 +102,7 @@ mod tests {
     fn names_tell_kernel_threads_from_programs() {
         let ours = named(&Host::this(), std::process::id()).unwrap();
         assert!(!ours.kernel_thread && !ours.comm.is_empty());
-        // In a container, pid 2 may be anybody or nobody.
+        // In a container, pid 2 may be any process or none.
         match named(&Host::this(), 2) {
             Some(two) if two.comm == "kthreadd" => assert!(two.kernel_thread),
             other => println!("skipped: pid 2 is not the kernel's thread daemon here but {other:?}"),

@@ -1,5 +1,5 @@
-//! Processes whose parent has ended, where there is no control group: this process becomes the parent of all that
-//! descend from it (PR_SET_CHILD_SUBREAPER), and so can find and end them.
+//! Orphaned processes, where there is no control group: this process becomes the parent of all its descendants
+//! (PR_SET_CHILD_SUBREAPER), so it can find and end them.
 
 use super::{Process, pids, read, stat_of};
 use crate::error::Result;
@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often orphans that have ended are collected: a script may leave a thousand a second.
+/// How often orphans that have ended are reaped: a script may leave a thousand a second.
 const COLLECT_EVERY: Duration = Duration::from_secs(5);
 
-/// The processes that this one has started itself: their exit codes belong to whoever started them.
+/// Processes that this one started itself: their exit codes belong to the caller that started them.
 static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// Becomes the parent of orphans, from now to the end of this process. False where the kernel refuses.
+/// Becomes the parent of orphans for the lifetime of this process. False if the kernel refuses.
 pub(in crate::host) fn adopt() -> bool {
     if linux::adopt_orphans().is_err() {
         return false;
@@ -31,21 +31,21 @@ pub(in crate::host) fn adopt() -> bool {
                 collect(&Host::this());
             }
         };
-        // Without the thread, they are collected at the end of each trial.
+        // Without the thread, they are reaped at the end of each trial.
         drop(threads::begin_apart("orphans", collect));
     }
     true
 }
 
-/// Held while a process is started: until it is noted, nobody may take it for an orphan.
+/// Locked while a process is being started: until it is recorded, it must not be taken for an orphan.
 pub(in crate::host) fn starting() -> MutexGuard<'static, BTreeSet<u32>> {
     STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The processes below this one that it has not started itself; none unless it adopts.
+/// Descendants that this process did not start itself; none unless it adopts.
 ///
 /// # Errors
-/// When `/proc` cannot be listed.
+/// If `/proc` cannot be listed.
 pub fn adopted(host: &Host) -> Result<Vec<Process>> {
     if !ADOPTS.load(Ordering::SeqCst) {
         return Ok(Vec::new());
@@ -66,7 +66,7 @@ pub fn adopted(host: &Host) -> Result<Vec<Process>> {
     Ok(orphans.filter_map(|pid| read(host, pid)).filter(|process| !process.ended).collect())
 }
 
-/// Collects the orphans that have ended, so that their pids can be used again.
+/// Reaps the orphans that have ended, so that their pids can be reused.
 pub fn collect(host: &Host) {
     if !ADOPTS.load(Ordering::SeqCst) {
         return;
@@ -76,7 +76,7 @@ pub fn collect(host: &Host) {
         let ended = stat_of(host, pid) == Some((std::process::id(), true));
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| ended && !started.contains(&pid))
         {
-            // Nobody else waits for it; where that fails it stays until we end.
+            // Nobody else waits for it; if this fails, it stays until we exit.
             waitpid(Some(pid), WaitOptions::NOHANG).ok();
         }
     }

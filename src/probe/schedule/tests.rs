@@ -1,29 +1,29 @@
-//! The schedule on simulated devices with a clock of their own: two probes of one device must agree.
+//! The schedule on simulated devices with simulated clocks: two probes of one device must agree.
 
 use super::*;
 use rand::Rng;
 
-/// How long operations take, seconds, as a device of some character would have it.
+/// Latency behaviour of a device.
 #[derive(Debug, Clone, Copy)]
 enum Device {
-    /// Every sync the same, but for 5 % of noise.
+    /// Constant, with 5 % noise.
     Constant,
-    /// One in five takes eight times as long.
+    /// One sync in five takes eight times as long.
     Bimodal,
-    /// The speed wanders: 10 % up and down, keeping its direction for about a second.
+    /// The speed drifts by 10 %, keeping its direction for about a second.
     Drifting,
-    /// All stands still for 80 ms once a second.
+    /// Everything stalls for 80 ms once a second.
     Stalling,
 }
 
 const DEVICES: [Device; 4] = [Device::Constant, Device::Bimodal, Device::Drifting, Device::Stalling];
 
-/// Rows of a probe, each with its own mean latency, on one device.
+/// Rows of a probe on one device, each with its own mean latency.
 struct Simulation {
     device: Device,
     noise: ChaCha8Rng,
     now_s: f64,
-    /// Deviation of the wandering speed, and when it was last moved.
+    /// Deviation of the drifting speed, and when it last changed.
     drift: f64,
     drift_at_s: f64,
     next_stall_s: f64,
@@ -42,7 +42,7 @@ impl Simulation {
             drift: noise.random_range(-0.1..0.1),
             drift_at_s: 0.0,
             next_stall_s: noise.random_range(0.0..1.0),
-            // From a protected SSD's 50 us to a slow journal's 4 ms.
+            // From 50 us for a protected SSD to 4 ms for a slow journal.
             latency_s: (0..ROWS).map(|row| 50e-6 * 1.17f64.powi(i32::try_from(row).unwrap())).collect(),
             work: vec![Vec::new(); ROWS],
             noise,
@@ -59,7 +59,7 @@ impl Simulation {
                 if passed > 0.01 {
                     let keep = (-passed / 1.0).exp();
                     let spread = 0.1 * (1.0 - keep * keep).sqrt();
-                    // A sum of uniform numbers is normal enough.
+                    // A sum of uniform numbers is close enough to normal.
                     let normal: f64 = (0..12).map(|_| self.noise.random_range(-0.5..0.5)).sum();
                     self.drift = self.drift * keep + spread * normal;
                     self.drift_at_s = self.now_s;

@@ -1,4 +1,5 @@
-//! The page of a comparison: one file that opens from disk, needs no network and no script, in the report's style sheet.
+//! The page of a comparison: one file that opens from disk, needs no network and no script, in the report's style
+//! sheet.
 
 use super::super::sheet::{self, Sheet};
 use super::tables::{facts_table, grouped, known_of, pair_table, refused_table, sides_table};

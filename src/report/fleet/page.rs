@@ -19,7 +19,7 @@ const NAME: &str = "fleet";
 pub struct Grouping {
     pub text: String,
     pub address: String,
-    /// Whether it is this page.
+    /// True if it is this page.
     pub is_this: bool,
 }
 

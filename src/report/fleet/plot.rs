@@ -1,4 +1,5 @@
-//! Where the marks of a chart without a script stand: places along an axis, in per cent, so that a chart is as wide as its page.
+//! Where the marks of a chart without a script stand: places along an axis, in per cent, so that a chart is as wide as
+//! its page.
 
 use crate::analyse::fleet::{HostFinding, HostGroup, SittingFinding};
 use crate::report::words::moment;
@@ -91,9 +92,9 @@ pub(super) fn dots(group: &HostGroup) -> Value {
 /// Least span of the strip of a host, as a share of the median: noise should not look like a change.
 const SPAN: f64 = 0.1;
 
-/// What the hosts of a group did over time, on one axis of time; `None` where no host has two measurements. Each has an axis of
-/// speed of its own around what it did, with one span for all, so that a change of a slow host is seen, and the same change looks
-/// the same.
+/// What the hosts of a group did over time, on one axis of time; `None` if no host has two measurements. Each has an
+/// axis of speed of its own around what it did, with one span for all, so that a change of a slow host is seen, and the
+/// same change looks the same.
 pub(super) fn history(group: &HostGroup) -> Option<Value> {
     let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
         group.hosts.iter().partition(|host| host.history.len() > 1);

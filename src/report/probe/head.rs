@@ -1,4 +1,5 @@
-//! The answer in six lines: how fast PostgreSQL's own WAL writing is here, what it is worth, what to set, where it stands.
+//! The answer in six lines: how fast PostgreSQL's own WAL writing is here, what it is worth, what to set, where it
+//! stands.
 
 use super::numbers::{half_width, rate, spoken};
 use super::sections::title;

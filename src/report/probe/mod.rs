@@ -1,4 +1,5 @@
-//! A probe's findings as text for a terminal, as CSV, and in the words of pg_test_fsync. JSON is the findings themselves.
+//! A probe's findings as text for a terminal, as CSV, and in the words of pg_test_fsync. JSON is the findings
+//! themselves.
 
 mod csv;
 mod head;

@@ -33,8 +33,8 @@ fn scaled(value: f64) -> String {
     }
 }
 
-/// Half an interval over its rate in at most 5 characters: `±4.2%`. Intervals are laid off on the logarithm: beyond a half
-/// they are so lopsided that one number says nothing.
+/// Half an interval over its rate in at most 5 characters: `±4.2%`. Intervals are laid off on the logarithm: beyond a
+/// half they are so lopsided that one number says nothing.
 pub(super) fn half_width(relative: f64) -> String {
     let percent = relative * 100.0;
     match percent {
@@ -92,8 +92,8 @@ pub(super) fn bytes(value: f64) -> String {
     format!("{}{letter}", short.strip_suffix(".0").unwrap_or(&short))
 }
 
-/// One character for each bin. Their height is the logarithm of their share, a tenth for every two steps or so: a single
-/// stall among thousands is seen.
+/// One character for each bin. Their height is the logarithm of their share, a tenth for every two steps or so: a
+/// single stall among thousands is seen.
 pub(super) fn histogram(bins: &[u64]) -> String {
     let most = bins.iter().copied().max().unwrap_or(0);
     bins.iter().map(|operations| block(*operations, most)).collect()

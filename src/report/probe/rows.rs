@@ -9,8 +9,8 @@ use crate::report::text::columns;
 use crate::report::text::{paragraph, printable, width};
 use crate::units::{Micros, significant};
 
-/// Columns that all of them fill: row, rate, its interval, four latencies, histogram, device work, a blank between them and
-/// two in front. Narrower tables leave out the histogram and p99.9.
+/// Columns that all of them fill: row, rate, its interval, four latencies, histogram, device work, a blank between them
+/// and two in front. Narrower tables leave out the histogram and p99.9.
 const WIDE: usize = 100;
 const LABEL: usize = 26;
 const WORK: usize = 14;

@@ -1,5 +1,5 @@
-//! A probe's findings for a terminal, the answer in its first six lines; plain UTF-8 without colours. Every text from outside goes through
-//! `printable`: a terminal obeys control characters.
+//! A probe's findings for a terminal, the answer in its first six lines; plain UTF-8 without colours. Every text from
+//! outside goes through `printable`: a terminal obeys control characters.
 
 use super::super::words::moment;
 use super::{head, rows, sections};

@@ -1,5 +1,5 @@
-//! Pages of `pgstrata serve`: the list of runs, a run that goes on, a refusal. They have no script and no style of their
-//! own inside, so that the server can forbid both; names are escaped like everywhere.
+//! Pages of `pgstrata serve`: the list of runs, a run that goes on, a refusal. They have no script and no style of
+//! their own inside, so that the server can forbid both; names are escaped like everywhere.
 
 use super::page::STYLE;
 use super::words::{moment, write_visible};

@@ -1,19 +1,18 @@
-//! What the columns of an iostat mean: one name for one thing, whatever the system calls it.
+//! Meanings of iostat columns: one name per quantity, whatever the system calls it.
 //!
 //! Sources: iostat(1) of sysstat 9 to 12, iostat(8) of FreeBSD 8 to 14, iostat(8) of illumos.
 
 use super::super::table::KIB;
 
-/// What a column means: name, unit, and what its number is multiplied with.
+/// Name, unit and factor of a column.
 pub(super) type Known = (&'static str, &'static str, f64);
 
-/// Sectors, as Linux counts them, have 512 bytes whatever the device.
+/// A sector in Linux counts is 512 bytes on every device.
 const SECTOR: f64 = 512.0;
 const MIB: f64 = 1024.0 * 1024.0;
 const MS: f64 = 1000.0;
 
-/// Columns of a device that mean the same, what they mean, unit and factor. Names of the systems do not contradict each
-/// other.
+/// Device columns with the same meaning, then name, unit and factor. Names of different systems do not conflict.
 const COLUMNS: &[(&[&str], &str, &str, f64)] = &[
     (&["r/s"], "read_ops_per_s", "ops/s", 1.0),
     (&["w/s"], "write_ops_per_s", "ops/s", 1.0),
@@ -74,7 +73,7 @@ const COLUMNS: &[(&[&str], &str, &str, f64)] = &[
     (&["tot"], "errors", "count", 1.0),
 ];
 
-/// Columns of the processors and of the terminal, with whose they are.
+/// Columns of the processors and of the terminal, and which of the two they belong to.
 const MACHINE: &[(&str, &[&str], &str, &str)] = &[
     ("cpu", &["us", "%user"], "user_percent", "%"),
     ("cpu", &["ni", "%nice"], "nice_percent", "%"),
@@ -87,19 +86,19 @@ const MACHINE: &[(&str, &[&str], &str, &str)] = &[
     ("tty", &["tout"], "terminal_out_chars_per_s", "chars/s"),
 ];
 
-/// What a column of a device means.
+/// Meaning of a device column.
 pub(super) fn of_device(column: &str) -> Option<Known> {
     let (_, name, unit, factor) = COLUMNS.iter().find(|(columns, ..)| columns.contains(&column))?;
     Some((name, unit, *factor))
 }
 
-/// What a column of the whole machine means, and whose it is: `cpu` or `tty`.
+/// Meaning of a column of the whole machine, and its owner: `cpu` or `tty`.
 pub(super) fn of_machine(column: &str) -> Option<(&'static str, Known)> {
     let (owner, _, name, unit) = MACHINE.iter().find(|(_, columns, ..)| columns.contains(&column))?;
     Some((owner, (name, unit, 1.0)))
 }
 
-/// What a column means, whosever it is.
+/// Meaning of a column of any owner.
 pub(super) fn of_any(column: &str) -> Option<(&'static str, Known)> {
     of_device(column).map(|known| ("device", known)).or_else(|| of_machine(column))
 }

@@ -1,4 +1,4 @@
-//! Tests of the reader of iostat: published outputs, outputs of this machine, forms from manuals.
+//! Published outputs, outputs of this machine, and forms from manuals.
 
 use super::super::output::Output;
 use super::super::table::checks::{numbers_not_read, outputs_of};
@@ -15,7 +15,7 @@ fn one(text: &str) -> Output {
     found.remove(0)
 }
 
-/// Value and unit of a figure in the row with this label, of the first report that has it.
+/// Value and unit of a figure in the row with this label, from the first report that has it.
 fn value<'a>(output: &'a Output, label: &str, name: &str) -> Option<(f64, &'a str)> {
     let row = output.rows.iter().find(|row| row.labels.iter().any(|(_, value)| value == label))?;
     row.figures.iter().find(|figure| figure.name == name).map(|figure| (figure.value, figure.unit.as_str()))
@@ -110,7 +110,7 @@ fn every_number_of_this_sysstat_is_read() {
     assert_eq!(found.tool, "iostat -x");
     let reports: Vec<&str> = found.rows.iter().map(|row| row.labels[0].1.as_str()).collect();
     assert_eq!((reports.first(), reports.last()), (Some(&"1"), Some(&"2")));
-    // `-y` leaves out the report since boot, and no line tells it.
+    // `-y` leaves out the report since boot, and no line says so.
     let since_boot = |text: &str| one(text).rows.into_iter().map(|row| row.since_boot).collect::<Vec<_>>();
     let expected: Vec<Option<bool>> = reports.iter().map(|report| Some(false).filter(|_| *report != "1")).collect();
     assert_eq!(since_boot(LINUX[0]), expected);

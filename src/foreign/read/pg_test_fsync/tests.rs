@@ -1,4 +1,4 @@
-//! Real outputs of every version and language at hand, and made ones.
+//! Real outputs of every available version and language, and synthetic ones.
 
 use super::read;
 use crate::foreign::clean as web;
@@ -39,7 +39,7 @@ fn figures(row: &Row) -> Vec<(&str, &str, f64)> {
     row.figures.iter().map(|figure| (figure.name.as_str(), figure.unit.as_str(), figure.value)).collect()
 }
 
-/// Every number is read but the sizes and counts of the rows' names and headings, which are labels.
+/// Asserts that every number is read, except the sizes and counts in row names and headings, which are labels.
 fn assert_complete(name: &str, text: &str, outputs: &[Output]) {
     let mut sizes = vec!["16", "8", "4", "2", "1", "1", "16"];
     sizes.extend(["16", "8", "8", "8"]);
@@ -151,7 +151,7 @@ fn several_outputs_with_prose_between_are_told_apart() {
 const ONE: &str = "Compare file sync methods using one 8kB write:\n(in wal_sync_method preference order, except fdatasync\nis Linux's default)\n";
 const TWO: &str = "Compare file sync methods using two 8kB writes:\n";
 
-/// Test and method of each row that is read, and the lines that are not.
+/// Test and method of each row read, and the lines not read.
 fn told(text: &str) -> (Vec<(String, String)>, Vec<u32>) {
     let outputs = read(&web::lines(text));
     let rows = outputs.iter().flat_map(|output| &output.rows).filter(|row| !row.labels.is_empty());
@@ -224,7 +224,7 @@ fn rows_of_two_versions_tell_none() {
     assert_eq!(one(&text).version.as_deref(), Some("9.2"));
 }
 
-/// The forms in which versions print.
+/// Output formats of the versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     V91,
@@ -235,7 +235,8 @@ enum Form {
     V17,
 }
 
-/// Rates of the seventeen rows and of the writethrough ones; none is `n/a`, or `n/a*` for methods that open.
+/// Prints rates of the seventeen rows and of the writethrough ones; `None` becomes `n/a`, or `n/a*` for methods that
+/// open.
 fn print(form: Form, comma: bool, kilobytes: u32, rates: &[Option<f64>]) -> String {
     let mut rates = rates.iter().copied().cycle();
     let mut row = |name: &str| {
@@ -305,7 +306,7 @@ fn any_output() -> impl Strategy<Value = (Form, bool, u32, Vec<Option<f64>>)> {
 proptest! {
     #[test]
     fn what_any_version_prints_reads_back_whole((form, comma, kilobytes, rates) in any_output()) {
-        // Without a time beside it a comma before three digits may be one of thousands.
+        // Without a time beside it, a comma before three digits may be a thousands separator.
         let comma = comma && form >= Form::V93;
         let output = one(&print(form, comma, kilobytes, &rates));
         prop_assert_eq!((output.rows.len(), output.unread.len()), (19, 0));

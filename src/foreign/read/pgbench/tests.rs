@@ -1,4 +1,4 @@
-//! Real outputs of versions 9.1, 15 and 18, made ones of the versions between.
+//! Real outputs of versions 9.1, 15 and 18, and synthetic ones of the versions between.
 
 use super::read;
 use crate::foreign::clean as web;
@@ -19,7 +19,7 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// The one output of a text, of which every number must have been read.
+/// The only output of a text; asserts that every number was read.
 fn one(text: &str) -> Output {
     let mut outputs = read(&web::lines(text));
     assert_eq!(outputs.len(), 1, "{text}\n{outputs:#?}");
@@ -194,7 +194,7 @@ fn a_number_that_is_none_and_a_line_that_is_unknown_are_told() {
     assert_eq!((outputs[0].unread[0].line, outputs[0].unread[0].text.as_str()), (3, "latency median = 7 ms"));
 }
 
-/// What versions differ in.
+/// Differences between versions.
 #[derive(Debug, Clone)]
 struct Form {
     version: u32,
@@ -217,7 +217,7 @@ fn any_form() -> impl Strategy<Value = Form> {
     })
 }
 
-/// A run as its version prints it, all numbers made of `seed`.
+/// Prints a run in the format of its version, with all numbers derived from `seed`.
 fn print(form: &Form, seed: u32) -> String {
     let Form { version, .. } = *form;
     let mut count = seed;
@@ -277,7 +277,7 @@ fn print(form: &Form, seed: u32) -> String {
     if form.comma { text.replace(".5", ",5").replace(".25 ", ",25 ").replace(".125 ", ",125 ") } else { text }
 }
 
-/// The part about each script, as far as `form` has one.
+/// Prints the section of each script, as far as `form` has one.
 fn print_scripts(form: &Form, whole: &mut impl FnMut() -> u32) -> String {
     let mut text = String::new();
     for script in 1..=if form.scripts { 2 } else { 1 } {

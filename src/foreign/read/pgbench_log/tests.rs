@@ -1,4 +1,4 @@
-//! Real logs of versions 15 and 18, made ones of every column layout, in pieces.
+//! Real logs of versions 15 and 18, and synthetic ones of every column layout, in pieces.
 
 use super::{End, Optional, Reader, kind};
 use crate::parse::pgbench_log::{self, Columns, Ended, Transaction};

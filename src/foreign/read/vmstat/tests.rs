@@ -1,4 +1,4 @@
-//! Tests of the reader of `vmstat_output`: published outputs, outputs of this machine's tools, forms from manuals.
+//! Published outputs, outputs of this machine's tools, and forms from manuals.
 
 use super::super::output::Output;
 use super::super::table::checks::{numbers_not_read, outputs_of};

@@ -1,4 +1,4 @@
-//! Tests of the reader of `zpool_iostat`: published outputs, outputs of this machine's tools, forms from manuals.
+//! Published outputs, outputs of this machine's tools, and forms from manuals.
 
 use super::super::output::{Output, Row};
 use super::super::table::checks::{numbers_not_read, outputs_of};
@@ -48,7 +48,7 @@ fn one(text: &str) -> Output {
     found.remove(0)
 }
 
-/// Labels behind that of the report, joined by slashes.
+/// Labels after that of the report, joined by slashes.
 fn place(row: &Row) -> String {
     let labels = row.labels.iter().filter(|(name, _)| *name != "report" && *name != "time");
     labels.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join("/")
@@ -159,7 +159,7 @@ fn indentation_tells_what_names_cannot() {
     assert_eq!(one(text).notes.len(), 1, "{:?}", one(text).notes);
     let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
     assert_eq!(places(&quoted), expected);
-    // One blank for each run of blanks is no indentation, nor is what is left of it where the front is missing.
+    // Neither collapsed blanks nor the remains of a cut-off margin are indentation.
     let collapsed: String = text.lines().map(|line| format!(" {}\n", line.trim_start())).collect();
     assert_eq!(places(&collapsed)[5], "tank/raidz1-0/sdc");
     let cut = text.replace("tank 3G 3G 1 2 3K 4K\n", "");

@@ -1,9 +1,9 @@
-//! Where a row of `zpool iostat -v` stands in the tree of its pool: from the indentation, or from names and capacities,
-//! since pages lose the indentation.
+//! Places a row of `zpool iostat -v` in the tree of its pool: by indentation, or, since pages lose it, by names and
+//! capacities.
 
 use super::Read;
 
-/// Where a row stands, outermost first.
+/// Place of a row, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) pool: String,
@@ -15,7 +15,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Its labels; none where it names a section alone.
+    /// Its labels; `None` if it only names a section.
     pub(super) fn labels(self) -> Option<Vec<(&'static str, String)>> {
         let Place { pool, section, vdev, group, device } = self;
         let only = section.is_some() && vdev.is_none() && device.is_none();
@@ -26,8 +26,8 @@ impl Place {
     }
 }
 
-/// The places of rows, given as indentation and name, where the indentation is what these tools print: two columns a
-/// level, and deeper behind each group. `None` where it was lost.
+/// Places of rows, given as indentation and name, if the indentation is as these tools print it: two columns per level,
+/// and deeper after each group. `None` if it was lost.
 pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
     const STEP: usize = 2;
     let base = rows.first().filter(|(_, name)| !is_group(name) && !is_section(name))?.0;
@@ -76,12 +76,12 @@ pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
     rows.iter().any(|(indent, _)| *indent > base).then_some(found)
 }
 
-/// Whether the name is that of a part of a pool: logs, cache and their like.
+/// True if the name is a section of a pool: logs, cache and the like.
 pub(super) fn is_section(name: &str) -> bool {
     matches!(name, "logs" | "log" | "cache" | "special" | "dedup" | "spares")
 }
 
-/// Whether the name is that of several devices together: `mirror-0`, `raidz2-1`, `draid2:4d:9c:1s-0`, `mirror`.
+/// True if the name is a group of devices: `mirror-0`, `raidz2-1`, `draid2:4d:9c:1s-0`, `mirror`.
 pub(super) fn is_group(name: &str) -> bool {
     let bare = name.rsplit_once('-').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let bare = bare.map_or(name, |(bare, _)| bare);
@@ -90,16 +90,16 @@ pub(super) fn is_group(name: &str) -> bool {
     draid || matches!(bare, "mirror" | "raidz" | "raidz1" | "raidz2" | "raidz3" | "anyraid") || is_passing(name)
 }
 
-/// Whether the name is that of a group inside a group, which lasts only while a device is replaced.
+/// True if the name is a group inside a group, which exists only while a device is being replaced.
 fn is_passing(name: &str) -> bool {
     ["replacing", "spare"]
         .iter()
         .any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
 }
 
-/// The places of rows without indentation, and what is not certain about them. The first row is a pool; the others are its
-/// devices where `-v` asked for them, where some are groups or have no capacity, or where they add up to it. Which devices
-/// are in which group is known of those without a capacity of their own.
+/// Places of rows without indentation, and what is uncertain about them. The first row is a pool; the others are its
+/// devices if `-v` was given, if some are groups or have no capacity, or if they add up to it. Group membership is
+/// known only for devices without a capacity of their own.
 pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>, Option<&'static str>) {
     let has_capacity = |read: &Read<'_>| read.row.figures.iter().any(|figure| figure.name == "allocated_bytes");
     let is_inner = |read: &Read<'_>| is_section(read.name) || is_group(read.name) || !has_capacity(read);
@@ -114,7 +114,8 @@ pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>,
         } else if is_section(read.name) {
             at = Place { pool: at.pool, section: owned(), ..Place::default() };
         } else if is_passing(read.name) && at.vdev.is_some() && !has_capacity(read) {
-            // It lasts while a device is replaced; how many of those behind it are in it, names do not tell.
+            // It exists while a device is being replaced; names do not show how many of the following devices are in
+            // it.
             places.push(Place { group: owned(), ..at.clone() });
             continue;
         } else if is_group(read.name) {
@@ -137,7 +138,7 @@ pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>,
     (places, note)
 }
 
-/// Whether the rows behind the first add up to it, within what rounding to three digits allows.
+/// True if the other rows add up to the first, within rounding to three digits.
 fn adds_up(block: &[Read<'_>]) -> bool {
     let Some((first, rest)) = block.split_first() else { return false };
     if rest.iter().any(|read| read.name == first.name) {
