@@ -14,8 +14,9 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
             ["", "_low", "_high", "_ratio", "_ratio_low", "_ratio_high", "_outcome"].map(|end| format!("{key}{end}"));
         TableColumn::number(title(counter), "").csv(&csv.each_ref().map(String::as_str))
     }));
-    let note = "Per operation; CPU time is that of server, kernel and clients. Ratios are to the baseline, or the first case that has the counter; all pairs of a \
-                counter are tested together, with at most 5 % risk of any false difference among them.";
+    let note = "Per operation; CPU time is that of server, kernel and clients. Ratios are to the baseline, or to the first \
+                case that has the counter. All pairs of a counter are tested together, with a risk of at most 5 % of any false \
+                difference among them.";
     let mut table =
         Table::new("counters", "One operation at each layer, compared", columns).lead(&["ranking"]).note(note);
     for ranking in rankings.iter().filter(|ranking| !ranking.counters.is_empty()) {
@@ -28,7 +29,7 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     table
 }
 
-/// "Per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16).", of what differs;
+/// "per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16).", of what differs;
 /// `None` where nothing does.
 pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
     let label_of = |compared: &CounterComparison| {
@@ -45,7 +46,7 @@ pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
         (!rows.is_empty()).then(|| format!("{}{other}: {}", title(compared.counter), rows.join(", ")))
     });
     let differing: Vec<String> = differing.collect();
-    (!differing.is_empty()).then(|| format!("Per operation against {against}: {}.", differing.join("; ")))
+    (!differing.is_empty()).then(|| format!("per operation against {against}: {}.", differing.join("; ")))
 }
 
 fn row_of<'a>(compared: &'a [CounterComparison], counter: Counter, case: &str) -> Option<&'a CounterRow> {

@@ -73,7 +73,7 @@ fn head(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
 
 /// Counters per operation that differ between the cases of a ranking, for each that has any.
 fn counters(rankings: &[Ranking]) -> impl Iterator<Item = String> + '_ {
-    let titled = |ranking: &Ranking| Some(format!("{}: {}", ranking.title, differing_counters(ranking)?));
+    let titled = |ranking: &Ranking| Some(format!("{}, {}", ranking.title, differing_counters(ranking)?));
     rankings.iter().filter_map(titled).map(|found| format!("\n{}", paragraph("", &found)))
 }
 

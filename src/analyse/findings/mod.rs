@@ -245,7 +245,8 @@ pub struct MeasureFinding {
     pub name: String,
     /// `tps`, `ops/s`.
     pub unit: String,
-    /// Geometric mean over all trials, with the interval from this case's trials alone; `None` if unavailable.
+    /// Geometric mean over the trials, with the interval from this case's trials alone; in a ranking by rate, over those
+    /// of the blocks that all its cases have. `None` if unavailable.
     pub rate: Option<Estimate>,
     /// Why there is no rate.
     pub unavailable: Option<String>,
