@@ -39,12 +39,7 @@ pub enum RatioMethod {
         /// Trials of the case and of the one it is compared with.
         trials: (usize, usize),
     },
-    /// One of the two has a single trial: the spread of the other one's trials is taken for both.
-    BorrowedSpread {
-        /// Trials of the case and of the one it is compared with.
-        trials: (usize, usize),
-    },
-    /// A single trial each, or a rate of zero: no interval.
+    /// One of the two has a single trial, or a rate of zero: no interval.
     NoInterval,
 }
 
@@ -102,10 +97,10 @@ pub(super) struct Contrast {
 }
 
 impl Contrast {
-    /// Of two cases; `None` where a trial had no operations or both have but a single one.
+    /// Of two cases; `None` where a trial had no operations or a case has fewer than two.
     pub(super) fn of(case: &[BlockMean], other: &[BlockMean]) -> Option<Contrast> {
         let nothing_done = case.iter().chain(other).any(|t| t.trial.mean <= 0.0);
-        if nothing_done || case.is_empty() || other.is_empty() || (case.len() < 2 && other.len() < 2) {
+        if nothing_done || case.len() < 2 || other.len() < 2 {
             return None;
         }
         let in_block = |a: &BlockMean| other.iter().find(|b| b.block == a.block);
@@ -143,22 +138,13 @@ fn paired(pairs: &[(TrialMean, TrialMean)]) -> Option<Contrast> {
     Some(Contrast { log, between: between(&logs)?, inside: inside(&errors), range, method })
 }
 
-/// From two sets of trials of which at least one has two.
+/// From two sets of two or more trials.
 fn unpaired(case: &[BlockMean], other: &[BlockMean]) -> Option<Contrast> {
     let logs = |trials: &[BlockMean]| trials.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>();
     let (a, b) = (logs(case), logs(other));
-    let trials = (a.len(), b.len());
-    let (na, nb) = (a.len() as f64, b.len() as f64);
+    let method = RatioMethod::Unpaired { trials: (a.len(), b.len()) };
     let log = moments::mean(&a)? - moments::mean(&b)?;
-    let (spread, method) = match (between(&a), between(&b)) {
-        (Some(a), Some(b)) => (Component::sum(&[a, b]), RatioMethod::Unpaired { trials }),
-        _ => {
-            let variance = moments::variance(&a).or_else(|| moments::variance(&b))?;
-            let degrees = na.max(nb) - 1.0;
-            let pooled = Component { variance: variance * (1.0 / na + 1.0 / nb), degrees };
-            (pooled, RatioMethod::BorrowedSpread { trials })
-        }
-    };
+    let spread = Component::sum(&[between(&a)?, between(&b)?]);
     let side = |trials: &[BlockMean]| inside(&trials.iter().map(|t| t.trial.log_error()).collect::<Vec<_>>());
     let inside = side(case).zip(side(other)).map(|(a, b)| Component::sum(&[a, b]));
     Some(Contrast { log, between: spread, inside, range: None, method })
@@ -201,11 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn a_single_trial_borrows_the_spread_of_the_other_case() {
-        let found = ratio(&blocks(&[100.0]), &blocks(&[98.0, 100.0, 102.0])).unwrap();
-        assert_eq!(found.method, RatioMethod::BorrowedSpread { trials: (1, 3) });
-        let (low, high) = found.interval.unwrap();
-        assert!(low < 0.95 && high > 1.05, "one trial more must not look like four: {low} {high}");
+    fn a_single_trial_has_no_interval_whatever_the_other_case_has() {
+        let found = ratio(&blocks(&[150.0]), &blocks(&[99.0, 100.0, 101.0])).unwrap();
+        assert_eq!((found.value, found.interval, found.method), (1.5, None, RatioMethod::NoInterval));
     }
 
     #[test]

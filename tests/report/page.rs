@@ -14,14 +14,19 @@ pub struct Opened {
 }
 
 pub fn open(findings: &Findings, width: u32, scheme: &str) -> Option<Opened> {
-    let mut browser = Chromium::start()?;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("report.html");
     std::fs::write(&path, rendered("html", findings)).unwrap();
-    browser.prefer(scheme);
-    browser.size(width, 900);
-    browser.open(&path);
-    Some(Opened { browser, path, _folder: folder })
+    for _ in 0..3 {
+        let mut browser = Chromium::start()?;
+        browser.prefer(scheme);
+        browser.size(width, 900);
+        browser.open(&path);
+        if browser.draws() {
+            return Some(Opened { browser, path, _folder: folder });
+        }
+    }
+    panic!("three browsers drew nothing of {}", path.display());
 }
 
 /// Opens everything folded, so that every chart is drawn, and scrolls through the whole page.
@@ -29,7 +34,10 @@ pub const SCROLL_THROUGH: &str = "(async () => {
     document.querySelectorAll('main details').forEach(one => { one.open = true; });
     for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
         window.scrollTo({top: y, behavior: 'instant'});
-        await new Promise(done => requestAnimationFrame(() => setTimeout(done, 10)));
+        await new Promise((done, fail) => {
+            requestAnimationFrame(() => setTimeout(done, 10));
+            setTimeout(() => fail(new Error(`no frame at ${y} px`)), 60000);
+        });
     }
 })()";
 

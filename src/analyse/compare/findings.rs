@@ -111,8 +111,6 @@ pub enum Method {
     Paired,
     /// From trials of both, without common blocks.
     Trials,
-    /// From trials of one, and a single trial of the other in the same run.
-    BorrowedSpread,
     /// At least one side was measured once, and its only spread is that of its slices, which covers just those minutes.
     Slices,
     /// No interval: at least one side was measured once and has no spread at all.

@@ -4,7 +4,7 @@
 //! logarithms' half widths add up (G. Y. Zou, A. Donner, Statistics in Medicine 27 (2008) 1693: an interval of a
 //! difference from those of its parts); variation between runs is not covered, so no winner is named. A figure
 //! published without its spread gives a ratio without an interval: the spread of one machine says nothing about
-//! another, so spreads are borrowed only between the cases of one run.
+//! another.
 
 use super::findings::{Comparison, Method, Outcome};
 use super::side::{Measure, Spread};
@@ -24,12 +24,9 @@ pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
     }
     let found = match (&a.spread, &b.spread) {
         (Spread::Trials { run: one, means, .. }, Spread::Trials { run: other, means: others, .. })
-            if one == other && means.len().max(others.len()) > 1 =>
+            if means.len().min(others.len()) > 1 =>
         {
-            from_trials(means, others)
-        }
-        (Spread::Trials { means, .. }, Spread::Trials { means: others, .. }) if means.len().min(others.len()) > 1 => {
-            from_trials(means, &shifted(others))
+            from_trials(means, &if one == other { others.clone() } else { shifted(others) })
         }
         (Spread::Together { .. }, _) | (_, Spread::Together { .. }) => {
             Err(none(Method::PercentilesTogether, &together(a, b)))
@@ -72,10 +69,6 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
         RatioMethod::Paired { blocks } => (Method::Paired, format!("paired over {blocks} blocks")),
         RatioMethod::Unpaired { trials: (a, b) } => {
             (Method::Trials, format!("from {a} and {b} trials without common blocks"))
-        }
-        RatioMethod::BorrowedSpread { trials: (a, b) } => {
-            let words = format!("from {a} and {b} trials: variance of the {} used for both", a.max(b));
-            (Method::BorrowedSpread, words)
         }
         RatioMethod::NoInterval => return Err(nothing()),
     };

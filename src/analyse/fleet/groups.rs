@@ -173,8 +173,7 @@ fn comparison(
     let method = match found.method {
         RatioMethod::Paired { blocks } => format!("paired over {blocks} hosts"),
         RatioMethod::Unpaired { .. } => "unpaired".to_owned(),
-        RatioMethod::BorrowedSpread { .. } => "unpaired; one host has the spread of the other group".to_owned(),
-        RatioMethod::NoInterval => "no interval: one host each".to_owned(),
+        RatioMethod::NoInterval => "no interval: a group of one host".to_owned(),
     };
     let hosts = (members.len(), others.len());
     Some(GroupComparison { group: group.to_owned(), reference: reference.to_owned(), ratio, hosts, method })

@@ -328,7 +328,7 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
     let found = decided.tested(id, base_id, ratio(&entry.used, &base.used)?);
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
-        RatioMethod::Unpaired { trials } | RatioMethod::BorrowedSpread { trials } => trials.0.min(trials.1),
+        RatioMethod::Unpaired { trials } => trials.0.min(trials.1),
         RatioMethod::NoInterval => entry.used.len().min(base.used.len()),
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
@@ -348,13 +348,12 @@ fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>
     match found.method {
         RatioMethod::Paired { blocks } => format!("paired over {blocks} blocks"),
         RatioMethod::Unpaired { trials: (a, b) } => format!("from {a} and {b} trials without common blocks"),
-        RatioMethod::BorrowedSpread { trials: (a, b) } => {
-            format!("from {a} and {b} trials: variance of the {} used for both", a.max(b))
-        }
         RatioMethod::NoInterval if entry.ranked.figure.value <= 0.0 || base.ranked.figure.value <= 0.0 => {
             "no interval: one of the two had no operations".to_owned()
         }
-        RatioMethod::NoInterval if entry.ranked.figure.trials < 2 => "no interval: a single trial each".to_owned(),
+        RatioMethod::NoInterval if entry.used.len().min(base.used.len()) < 2 => {
+            "no interval: one of the two has a single trial".to_owned()
+        }
         RatioMethod::NoInterval => "no interval: a trial had no operations".to_owned(),
     }
 }

@@ -110,7 +110,7 @@ fn single_trials_prove_nothing_and_the_headline_says_so() {
     assert!(found.headline.contains("one trial per case has no interval"), "{}", found.headline);
     let comparison = found.rankings[0].classes[0].rows[0].comparison.clone().unwrap();
     assert!(comparison.ratio.low.is_none() && !comparison.outcome.differs());
-    assert_eq!(comparison.method, "no interval: a single trial each");
+    assert_eq!(comparison.method, "no interval: one of the two has a single trial");
     assert!(found.cautions.iter().any(|caution| caution.text.contains("one trial per case cannot separate cases")));
     assert!(found.cases[0].cautions.iter().any(|caution| caution.starts_with("a single trial")));
     assert_eq!(found.cases[0].measures[0].rate.unwrap().low, None);
