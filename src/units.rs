@@ -1,7 +1,7 @@
-//! Quantities with their unit: how they print and how a person writes them.
+//! Quantities with units: printing and parsing.
 //!
-//! Knows nothing of the domain. Sizes are powers of 1024 when written `KiB`, `MiB`, `GiB`, `TiB` (or `kB`, `MB`, `GB`,
-//! `TB`, which PostgreSQL reads as powers of 1024 too, so that a plan has one meaning for both).
+//! Independent of the domain. Sizes are powers of 1024 when written `KiB`, `MiB`, `GiB`, `TiB` (or `kB`, `MB`, `GB`,
+//! `TB`, which PostgreSQL also reads as powers of 1024, so that a plan has one meaning for both).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,7 +24,7 @@ impl Bytes {
     /// Reads `6GiB`, `512 MB`, `8kB`, `4096B`.
     ///
     /// # Errors
-    /// A sentence for the person: an unknown unit, a missing number, more than 2^64 bytes.
+    /// A sentence for the user: an unknown unit, a missing number, more than 2^64 bytes.
     pub fn parse(text: &str) -> Result<Bytes, String> {
         let (number, unit) = split_number(text)?;
         let factor = match unit {
@@ -52,7 +52,7 @@ impl Micros {
     /// Reads `60s`, `5min`, `1h`, `250ms`, `100us`.
     ///
     /// # Errors
-    /// A sentence for the person: an unknown unit or a missing number.
+    /// A sentence for the user: an unknown unit or a missing number.
     pub fn parse(text: &str) -> Result<Micros, String> {
         let (number, unit) = split_number(text)?;
         let factor = match unit {
@@ -97,7 +97,7 @@ impl fmt::Display for Micros {
     }
 }
 
-/// A number with three significant digits and no more than it needs: `0.0123`, `1.5`, `42`, `12 300`.
+/// A number with at most three significant digits: `0.0123`, `1.5`, `42`, `12 300`.
 #[must_use]
 pub(crate) fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -115,7 +115,7 @@ pub(crate) fn significant(value: f64) -> String {
     group_thousands(&text)
 }
 
-/// A ratio above 1 as a difference: `5.8 %`, `20 %`, from twice on `a factor of 2.4`.
+/// A ratio above 1 as a difference: `5.8 %`, `20 %`, from 2 on `a factor of 2.4`.
 #[must_use]
 pub(crate) fn beyond(ratio: f64) -> String {
     let per_cent = (ratio - 1.0) * 100.0;
@@ -126,7 +126,7 @@ pub(crate) fn beyond(ratio: f64) -> String {
     }
 }
 
-/// A whole number with a thin gap every three digits: `12 345`.
+/// A whole number with thin spaces between groups of three digits: `12 345`.
 #[must_use]
 pub(crate) fn grouped(value: u64) -> String {
     group_thousands(&value.to_string())

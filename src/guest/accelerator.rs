@@ -1,4 +1,4 @@
-//! Finds QEMU's accelerator on this machine. The existence of `/dev/kvm` proves nothing: it is tried by booting.
+//! Determines QEMU's accelerator on this machine. The existence of `/dev/kvm` proves nothing: it is tested by booting.
 
 use super::cache::Cache;
 use super::death;
@@ -34,7 +34,7 @@ pub fn known(host: &Host, cache: &Cache) -> Option<Probed> {
     (stored.qemu == qemu && stored.kernel == kernel).then_some(stored)
 }
 
-/// The accelerator of this machine: from an earlier probe, else by booting.
+/// The accelerator of this machine: from an earlier probe, or by booting.
 ///
 /// # Errors
 /// If none works.
@@ -68,7 +68,7 @@ fn machine(host: &Host) -> Result<(String, String)> {
     Ok((version, host.read("/proc/sys/kernel/osrelease")?.trim().to_owned()))
 }
 
-/// Boots the tiny kernel; the inner error says why that did not work.
+/// Boots the tiny kernel; the inner error is the reason why that failed.
 fn boots(
     host: &Host,
     cache: &Cache,

@@ -1,6 +1,6 @@
-//! The guest's side: runs one command at a time for the host, with its streams, its limit and its signals.
+//! The guest's side: runs one command at a time for the host, with its streams, time limit and signals.
 //!
-//! The commands come from the host, so nothing is refused. When the host is gone the agent ends, and the guest with it.
+//! The commands come from the host, so none is refused. When the host is gone the agent ends, and the guest with it.
 
 use super::wire::{ALIVE_EVERY, Ended, Frame, Hello, Order, PORT};
 use crate::error::{Context, Error, Result};
@@ -20,9 +20,9 @@ use std::time::Duration;
 /// from the measurement.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 const THEN_EVERY: Duration = Duration::from_millis(50);
-/// How long to wait for output that a left-over child of the command may still hold open.
+/// Time to wait for output streams that a left-over child of the command may still hold open.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How long a command may hang in the kernel after it was killed.
+/// Time for which a killed command may hang in the kernel.
 const DEATH: Duration = Duration::from_secs(10);
 
 const KILL: i32 = rustix::process::Signal::KILL.as_raw();
@@ -40,7 +40,7 @@ impl Line {
 /// Serves the host until it is gone or asks to power off.
 ///
 /// # Errors
-/// If there is no port to a host, or it breaks.
+/// If there is no port to the host, or it breaks.
 pub fn serve(host: &Host) -> Result<()> {
     let path = host.path(format!("/dev/virtio-ports/{PORT}"));
     let missing = || Error::host("there is no port to a host").hint("this command is for inside of a guest");
@@ -132,7 +132,7 @@ impl Running {
 
 fn feed(mut pipe: ChildStdin, fed: &Receiver<Vec<u8>>, line: &Line) {
     for bytes in fed {
-        // Input that a command does not read is dropped, as by a shell's pipe.
+        // Input that a command does not read is dropped, as in a shell's pipe.
         drop(pipe.write_all(&bytes));
         if line.send(&Frame::Took(u32::try_from(bytes.len()).unwrap_or(u32::MAX))).is_err() {
             return;
@@ -153,7 +153,7 @@ struct Watch {
     child: Child,
     begun: Instant,
     limit: Option<Duration>,
-    /// Streams that have not reached their end.
+    /// Number of streams not yet at their end.
     open: Arc<AtomicUsize>,
     over: Arc<AtomicBool>,
 }
@@ -183,7 +183,7 @@ impl Watch {
             sleep(LOOK_EVERY);
         }
         self.over.store(true, Ordering::SeqCst);
-        // If the host is gone there is nobody to tell.
+        // If the host is gone, nobody receives it.
         drop(line.send(&Frame::Ended(ended)));
     }
 }

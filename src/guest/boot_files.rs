@@ -1,4 +1,4 @@
-//! What QEMU loads: the unpacked kernel, and archives of busybox, modules and a first program.
+//! The files that QEMU loads: the unpacked kernel, and archives of busybox, modules and a first program.
 
 use super::cpio::Archive;
 use super::kernel;
@@ -8,7 +8,7 @@ use crate::host::files;
 use crate::parse::modules_dep::Modules;
 use std::path::Path;
 
-/// Makes `vmlinux`, `initramfs` and `probe` in `work` from what the step `modules` left.
+/// Makes `vmlinux`, `initramfs` and `probe` in `work` from the result of the step `modules`.
 pub(super) fn make(modules: &Path, work: &Path) -> Result<()> {
     let read = |name: &str| files::read(&modules.join(name));
     let write = |name: &str, bytes: &[u8]| {
@@ -25,7 +25,7 @@ pub(super) fn make(modules: &Path, work: &Path) -> Result<()> {
     write("probe", &probe.finish())
 }
 
-/// busybox, the console, and folders to mount on.
+/// An archive with busybox, the console, and mount points.
 fn base(busybox: &[u8]) -> Archive {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "proc", "sys", "root", "modules"] {

@@ -1,4 +1,4 @@
-//! mmdebstrap: a Debian of packages in a folder, with hooks, while its progress is shown and interrupts are heard.
+//! Runs mmdebstrap, which makes a Debian root from packages, with hooks; reports progress and responds to interrupts.
 
 use super::mirror::Mirror;
 use super::recipe::PREFERENCES;
@@ -11,22 +11,22 @@ use crate::host::{Host, files, folders, users};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A machine of two slow cores that other programs use needs half an hour.
+/// Time limit; a machine with two slow, busy cores needs half an hour.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
 
-/// What one call makes.
+/// Inputs of mmdebstrap that are common to the steps of a suite.
 pub(super) struct Bootstrap<'a> {
     pub(super) host: &'a Host,
     pub(super) suite: &'a Suite,
     pub(super) mirror: Mirror,
-    /// Folder of the suite: packages are kept there from call to call.
+    /// Folder of the suite, which keeps packages from call to call.
     pub(super) folder: &'a Path,
     pub(super) interrupt: &'a Interrupt,
 }
 
 impl Bootstrap<'_> {
-    /// Installs `packages`, then runs `hooks`; what mmdebstrap says goes to `told`, line by line. The hooks get the
-    /// root as `$1`, and may write to `work`.
+    /// Installs `packages`, then runs `hooks`; passes mmdebstrap's progress to `told`, line by line. Hooks get the root
+    /// as `$1`, and may write to `work`.
     pub(super) fn run(
         &self,
         variant: &str,
@@ -53,7 +53,7 @@ impl Bootstrap<'_> {
             .arg(format!("--include={}", packages.join(",")))
             .arg(format!("--setup-hook=mkdir -p \"$1\"{archives}"))
             .arg(format!("--setup-hook=sync-in {kept} {archives}"))
-            // A first filesystem of the suite's own would take a minute, and is not used.
+            // The initramfs that the suite would build is never used, and takes a minute.
             .arg("--essential-hook=chroot \"$1\" dpkg-divert --local --quiet --rename --add /usr/sbin/update-initramfs")
             .arg("--essential-hook=ln -s /bin/true \"$1\"/usr/sbin/update-initramfs")
             .arg("--essential-hook=mkdir -p \"$1\"/etc/postgresql-common/createcluster.d")
@@ -68,7 +68,7 @@ impl Bootstrap<'_> {
         }
         let command =
             command.args([self.suite.base(), "/dev/null"]).args(self.mirror.lines(self.suite)).env("TMPDIR", work);
-        // Its chroot lies there, which another user owns where namespaces are used.
+        // mmdebstrap makes its chroot there, which another user owns if namespaces are used.
         files::set_mode(work, 0o1777)?;
         self.follow(&command, told)
     }
@@ -79,7 +79,7 @@ impl Bootstrap<'_> {
 
     fn follow(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.log();
-        // It removes its chroot at SIGTERM.
+        // It removes its chroot on SIGTERM.
         let followed = Followed { host: self.host, log: &log, limit: LIMIT, interrupt: self.interrupt };
         let mut step = |line: &str| {
             let step = line.strip_prefix("I: ").filter(|line| !DETAILS.iter().any(|detail| line.starts_with(detail)));
@@ -88,7 +88,7 @@ impl Bootstrap<'_> {
         if followed.run(command, &mut step)? { Ok(()) } else { Err(self.diagnosis(&files::read(&log)?)) }
     }
 
-    /// What is the matter, from what was printed.
+    /// Finds the cause of a failure in mmdebstrap's output.
     fn diagnosis(&self, log: &[u8]) -> Error {
         let log = String::from_utf8_lossy(log);
         let suite = self.suite;
@@ -130,8 +130,8 @@ impl Bootstrap<'_> {
     }
 }
 
-/// mmdebstrap. As root in a namespace of processes: all that it starts goes with it, also when we or it are killed.
-/// None of mounts: a copy of the table would keep filesystems alive that others unmount meanwhile.
+/// mmdebstrap; as root in a PID namespace, so that everything it starts ends with it, even if we or it are killed.
+/// Without a mount namespace: a copy of the mount table would keep filesystems alive that others unmount meanwhile.
 fn outermost() -> Command {
     if users::is_root() {
         let own = ["--pid", "--fork", "--kill-child", "mmdebstrap", "--mode=root"];
@@ -141,7 +141,7 @@ fn outermost() -> Command {
     }
 }
 
-/// Lines of progress that tell nobody anything.
+/// Lines of progress without useful information.
 const DETAILS: [&str; 7] =
     ["automatically ", "chroot architecture ", "finding ", "main() ", "running --", "skipping ", "using "];
 

@@ -1,4 +1,4 @@
-//! Builds a guest, or finds that it is there.
+//! Builds a guest, or finds an existing one.
 
 use super::bootstrap::Bootstrap;
 use super::cache::{Cache, bytes_below};
@@ -16,18 +16,18 @@ use crate::host::{Host, files, folders, paths};
 use std::path::Path;
 use std::time::Duration;
 
-/// What a build tells while it goes on.
+/// Progress of a build.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// A step begins, and what it does.
+    /// A step begins.
     Begins { step: &'a str, what: &'a str },
-    /// What it is at.
+    /// The current activity.
     At(&'a str),
-    /// It is done, or was.
+    /// The step is done; `took` is `None` if it was done before.
     Done { step: &'a str, took: Option<Duration>, bytes: u64 },
 }
 
-/// The guest of a suite, where this version of the program has built it.
+/// The guest of a suite, if this version of the program has built it.
 ///
 /// # Errors
 /// If its files cannot be read.
@@ -51,7 +51,7 @@ pub fn find(cache: &Cache, suite: &Suite) -> Result<Option<Image>> {
     }))
 }
 
-/// The guest of a suite.
+/// The guest of a suite, which must exist.
 ///
 /// # Errors
 /// If it is not built.
@@ -62,10 +62,10 @@ pub fn require(cache: &Cache, suite: &Suite) -> Result<Image> {
     })
 }
 
-/// Builds what is missing of a guest, and finds out which accelerator works.
+/// Builds the missing parts of a guest, and determines the accelerator.
 ///
 /// # Errors
-/// If a program is missing, the mirror does not have it, the disk is full, or somebody interrupts.
+/// If a program is missing, the mirror lacks the suite or a package, the disk is full, or the user interrupts.
 pub fn build(
     host: &Host,
     cache: &Cache,
@@ -90,7 +90,7 @@ pub fn build(
         bootstrap()?.modules(work, told)
     });
     if modules.as_ref().is_err_and(|e| e.kind() == Kind::User) {
-        // A suite that there is not.
+        // The suite does not exist.
         folders::remove_all(&folder)?;
     }
     modules?;
@@ -143,7 +143,7 @@ impl Bootstrap<'_> {
 
     fn root(&self, modules: &Path, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
         let modules = modules.join("modules");
-        // Bound without what is mounted below it: /proc is, while hooks run.
+        // A bind mount leaves out what is mounted below it, such as /proc, which is mounted while hooks run.
         let (plain, image) = (work.join("plain"), work.join("root.ext4"));
         let (plain, image) = (quoted(plain.as_os_str()), quoted(image.as_os_str()));
         let image = format!(
@@ -165,7 +165,7 @@ impl Bootstrap<'_> {
         files::set_mode(work, 0o755)
     }
 
-    /// The hook that brings a script into the chroot.
+    /// The hook that copies a script into the chroot.
     fn script(&self, name: &str, text: &str) -> Result<String> {
         let path = self.folder.join(name);
         files::write_whole(&path, text.as_bytes())?;

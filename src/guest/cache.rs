@@ -1,4 +1,4 @@
-//! The folders of the cache that guests lie in: `guest/SUITE/STEP-KEY`, and `guest/running/ID` of each that runs.
+//! Cache folders of guests: `guest/SUITE/STEP-KEY`, and `guest/running/ID` for each running guest.
 
 use super::suite::Suite;
 use crate::error::{Error, Result};
@@ -6,13 +6,12 @@ use crate::host::files::{self, File};
 use crate::host::{folders, paths, users};
 use std::path::{Path, PathBuf};
 
-/// Where guests lie.
 #[derive(Debug, Clone)]
 pub struct Cache(PathBuf);
 
 impl Cache {
-    /// Below `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `$XDG_CACHE_HOME/pgstrata` or `~/.cache/pgstrata`
-    /// for others.
+    /// In `$PGSTRATA_CACHE`; else in `/var/cache/pgstrata` for root, in `$XDG_CACHE_HOME/pgstrata` or
+    /// `~/.cache/pgstrata` for other users.
     ///
     /// # Errors
     /// If none of these is known.
@@ -28,57 +27,57 @@ impl Cache {
         folder.map(|folder| Cache(folder.join("guest"))).ok_or_else(missing)
     }
 
-    /// Below another folder.
+    /// In another folder.
     #[cfg(test)]
     pub(super) fn at(folder: &Path) -> Cache {
         Cache(folder.join("guest"))
     }
 
-    /// Everything of one suite.
+    /// Folder of one suite.
     pub fn suite(&self, suite: &Suite) -> PathBuf {
         self.0.join(suite.name())
     }
 
-    /// The cache itself, with what `scripts/setup` puts into it.
+    /// The cache itself, which also holds the downloads of `scripts/setup`.
     pub fn parent(&self) -> &Path {
         self.0.parent().unwrap_or(&self.0)
     }
 
-    /// Where it is noted which accelerator works.
+    /// File that records the working accelerator.
     pub(super) fn accelerator(&self) -> PathBuf {
         self.0.join("accelerator.json")
     }
 
-    /// Suites of which something is there.
+    /// Suites with a folder in the cache.
     pub fn suites(&self) -> Vec<Suite> {
         let names = folders::list(&self.0).unwrap_or_default();
         let names = names.iter().filter(|path| paths::is_folder(path)).filter_map(|path| path.file_name()?.to_str());
         names.filter(|name| *name != RUNNING).filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// Makes a folder of guests, passable for the user that QEMU runs as.
+    /// Makes a folder that the user that QEMU runs as can pass through.
     pub(super) fn make(&self, folder: &Path) -> Result<()> {
         folders::make_all(folder, 0o755)?;
-        // A umask of 077 would hide them from that user.
+        // A umask of 077 would hide the folders from that user.
         for folder in folder.ancestors().take_while(|folder| folder.starts_with(&self.0)) {
             files::set_mode(folder, 0o755)?;
         }
         Ok(())
     }
 
-    /// Makes the folder that guests which run have theirs in.
+    /// Makes the parent of the folders of running guests.
     pub(super) fn running_folder(&self) -> Result<PathBuf> {
         let all = self.0.join(RUNNING);
         self.make(&all)?;
         Ok(all)
     }
 
-    /// Makes the folder of a guest that is about to run, and removes those whose guest is gone. It is kept by its lock.
+    /// Makes the folder of a guest about to run, and removes those of dead guests. Its lock keeps it.
     pub(super) fn running(&self) -> Result<Running> {
         let all = self.running_folder()?;
         for folder in folders::list(&all)? {
             let Ok(lock) = files::open(&folder.join(LOCK)) else { continue };
-            // Held until the folder is gone, so that no other program takes it meanwhile or removes it as well.
+            // Held until the folder is gone, so that no other program removes it too or takes it over.
             if files::lock(&lock).is_ok() && paths::exists(&folder) {
                 folders::remove_all(&folder)?;
             }
@@ -87,17 +86,17 @@ impl Cache {
             let folder = all.join(files::random_id()?);
             self.make(&folder)?;
             let lock = files::create(&folder.join(LOCK))?;
-            // Another program that is about to run a guest takes a folder for left between its making and its lock.
+            // Between folder and lock, another program that starts a guest may have taken this one for abandoned.
             if files::lock(&lock).is_ok() && paths::exists(&folder.join(LOCK)) {
                 return Ok(Running { folder, _lock: lock });
             }
         }
     }
 
-    /// Removes everything of a suite; gives the bytes that were freed.
+    /// Removes everything of a suite; returns the number of bytes freed.
     ///
     /// # Errors
-    /// If a build of it goes on, or a file cannot be removed.
+    /// If a build of it is running, or a file cannot be removed.
     pub fn remove(&self, suite: &Suite) -> Result<u64> {
         let folder = self.suite(suite);
         if !paths::exists(&folder) {
@@ -109,7 +108,7 @@ impl Cache {
         Ok(bytes)
     }
 
-    /// Keeps others from building the suite.
+    /// Locks the suite against other builds.
     pub(super) fn lock(&self, suite: &Suite) -> Result<File> {
         self.make(&self.suite(suite))?;
         let lock = files::append_to(&self.suite(suite).join(LOCK))?;
@@ -123,7 +122,7 @@ impl Cache {
 const RUNNING: &str = "running";
 const LOCK: &str = "lock";
 
-/// The folder of a guest that runs; removed at its end.
+/// The folder of a running guest; removed at its end.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) folder: PathBuf,
@@ -132,12 +131,12 @@ pub(super) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What stays is removed by the next guest.
+        // The next guest removes what is left.
         drop(folders::remove_all(&self.folder));
     }
 }
 
-/// Bytes that the files of a folder take.
+/// Size of the files in a folder, bytes.
 pub fn bytes_below(folder: &Path) -> u64 {
     let entries = folders::list(folder).unwrap_or_default();
     let bytes = |path: &PathBuf| match paths::look_for(path) {

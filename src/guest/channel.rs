@@ -1,4 +1,4 @@
-//! The host's side of the port: starts a command in the guest and sees it to its end. Every wait has a limit.
+//! The host's side of the port: runs a command in the guest and waits for its end. Every wait has a limit.
 
 use super::wire::{Ended, Frame, Hello, Order, WINDOW};
 use crate::error::{Context, Error, Result};
@@ -12,11 +12,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A guest silent for this long hangs: it sends a keep-alive every 2 s.
+/// A guest that is silent for this long hangs: it sends a keep-alive every 2 s.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How far the guest may exceed a command's limit.
+/// Time by which the guest may exceed a command's limit.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long a command may take to end after it was interrupted.
+/// Time in which a command must end after it was interrupted.
 const INTERRUPTED: Duration = Duration::from_secs(120);
 /// Polling interval for interrupts.
 const TURN: Duration = Duration::from_millis(50);
@@ -30,13 +30,13 @@ pub enum Stream {
     Errors,
 }
 
-/// Why a guest cannot be used any more.
+/// Failure of the channel, or refusal of a command.
 #[derive(Debug)]
 pub(super) enum Broken {
-    /// The port is closed: QEMU has ended.
+    /// The port is closed because QEMU has ended.
     Gone,
     Silent(Duration),
-    /// The command could not be started, the order could not be sent: the guest is fine.
+    /// The command could not be started or the order not sent; the guest is fine.
     Refused(Error),
 }
 
@@ -57,7 +57,7 @@ impl Channel {
         let mut from = stream.try_clone().or_host(doing)?;
         let (to, frames) = channel();
         let reader = move || {
-            // An error is the end as well.
+            // An error counts as the end, too.
             while let Ok(Some(frame)) = Frame::read(&mut from) {
                 if to.send(frame).is_err() {
                     return;
@@ -68,7 +68,7 @@ impl Channel {
         Ok(Channel { stream: Arc::new(Mutex::new(stream)), frames })
     }
 
-    /// The agent's first word; `None` if it did not come within the time.
+    /// The agent's greeting; `None` if it did not arrive in time.
     pub(super) fn hello(&self, within: Duration) -> Result<Option<Hello>, Broken> {
         match self.frames.recv_timeout(within) {
             Ok(Frame::Hello(hello)) => Ok(Some(hello)),
@@ -78,12 +78,12 @@ impl Channel {
     }
 
     pub(super) fn power_off(&self) {
-        // A guest that is gone is off.
+        // A guest that is gone is off, so errors do not matter.
         drop(send(&self.stream, &Frame::PowerOff));
     }
 
-    /// Runs a command to its end, its output handed on as it comes; `None` if `left`, which is asked many
-    /// times a second, said that it is to be left.
+    /// Runs a command to its end and passes on its output as it arrives; `None` if `left`, which is polled many times a
+    /// second, returned true: the command then continues.
     pub(super) fn run(
         &self,
         order: &Order,
@@ -111,7 +111,7 @@ impl Channel {
         let limit = order.limit_ms.map(|limit| Duration::from_millis(limit) + GRACE);
         let mut heard = now();
         let mut interrupted: Option<Instant> = None;
-        // If nobody reads the output any more, the command still runs to its end.
+        // If its output cannot be passed on any more, the command still runs to its end.
         let mut unread = None;
         loop {
             match self.frames.recv_timeout(TURN) {
@@ -161,7 +161,7 @@ fn send(stream: &Mutex<UnixStream>, frame: &Frame) -> Result<(), Broken> {
     sent.map_err(|_| Broken::Gone)
 }
 
-/// Standard input on its way: no more than the window is unread in the guest.
+/// Sends standard input; at most a window of it is unread in the guest.
 struct Feeding {
     credit: Arc<(Mutex<usize>, Condvar)>,
     over: Arc<AtomicBool>,
@@ -199,7 +199,7 @@ impl Feeding {
     }
 }
 
-/// Waits until so many bytes may be sent, or the command is over.
+/// Waits until this many bytes may be sent, or the command is over.
 fn take(credit: &(Mutex<usize>, Condvar), bytes: usize, over: &AtomicBool) {
     let mut left = credit.0.lock().unwrap_or_else(PoisonError::into_inner);
     while *left < bytes && !over.load(Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! An archive as the kernel takes it for its first filesystem: cpio in the `newc` form (initramfs buffer format).
+//! An archive for the kernel's initramfs: cpio in the `newc` format (initramfs buffer format).
 
 /// The archive under construction.
 #[derive(Debug, Default)]
@@ -16,12 +16,12 @@ impl Archive {
         self.entry(name, FOLDER, (0, 0), b"");
     }
 
-    /// A file that can be executed.
+    /// An executable file.
     pub(super) fn file(&mut self, name: &str, bytes: &[u8]) {
         self.entry(name, PROGRAM, (0, 0), bytes);
     }
 
-    /// A character device by major and minor number.
+    /// A character device with these major and minor numbers.
     pub(super) fn device(&mut self, name: &str, numbers: (u32, u32)) {
         self.entry(name, DEVICE, numbers, b"");
     }
@@ -35,7 +35,7 @@ impl Archive {
         self.entries += 1;
         let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let name_size = u32::try_from(name.len() + 1).unwrap_or(u32::MAX);
-        // Inode, mode, uid, gid, links, time, size, major and minor of the filesystem and of the device, name,
+        // Inode, mode, uid, gid, links, time, size, major and minor of filesystem and device, length of the name,
         // checksum.
         let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, device.0, device.1, name_size, 0];
         self.bytes.extend_from_slice(b"070701");

@@ -1,4 +1,4 @@
-//! Why a guest ended, from what QEMU and the guest's console said last.
+//! Reasons why a guest ended, from the last output of QEMU and of the guest's console.
 
 use crate::error::Error;
 use crate::host::command::last_lines;
@@ -6,7 +6,7 @@ use crate::units::Bytes;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// Lines of the console that an error shows.
+/// Lines of the console shown in an error.
 const LINES: usize = 12;
 
 /// The error for a guest that ended by itself.
@@ -31,7 +31,7 @@ pub(super) fn told(status: Option<ExitStatus>, console: &str, qemu: &str, memory
     Error::tool(with_lines(cause, &console, qemu))
 }
 
-/// The error for a guest that does not answer.
+/// The error for a guest that does not respond.
 pub(super) fn silent(what: &str, console: &str, qemu: &str) -> Error {
     Error::tool(with_lines(what.to_owned(), &readable(console), qemu))
 }
@@ -46,17 +46,17 @@ fn with_lines(mut text: String, console: &str, qemu: &str) -> String {
     text
 }
 
-/// The console without carriage returns and the escapes that firmware sends.
+/// The console's text without carriage returns and the firmware's escape sequences.
 fn readable(console: &str) -> String {
     console.chars().filter(|c| *c == '\n' || *c == '\t' || !c.is_control()).collect()
 }
 
-/// A line of the kernel without `[    1.234567] ` in front.
+/// A line of the kernel without its leading `[    1.234567] `.
 fn after_time(line: &str) -> &str {
     line.split_once("] ").filter(|(time, _)| time.trim_start().starts_with('[')).map_or(line, |(_, rest)| rest)
 }
 
-/// What QEMU said first, without its own name.
+/// First line of QEMU's errors, without the program's name.
 pub(super) fn first_line(qemu: &str) -> String {
     let line = readable(qemu).lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
     line.strip_prefix("qemu-system-x86_64: ").unwrap_or(&line).to_owned()

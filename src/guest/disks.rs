@@ -1,8 +1,7 @@
-//! The disks of a plan's stacks in its guests: a file of the host without a name behind each, open for as long as the
-//! run goes on.
+//! The disks of a plan's stacks in its guests, each a nameless file of the host that stays open during the run.
 //!
-//! QEMU gets the open file, so that nothing is left of it however the run ends. One set of them serves boot after boot:
-//! what a guest that was killed had written is there in the next one.
+//! QEMU gets the open file, so nothing is left of it however the run ends. One set of disks serves all boots: data
+//! written by a killed guest is there in the next one.
 
 use super::cache::Cache;
 use crate::error::{Context, Error, Result};
@@ -16,31 +15,30 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most disks of a guest: each takes a place on its PCI bus, and other devices are there.
+/// Maximum disks of a guest: each takes a slot of its PCI bus, which other devices share.
 const MOST: usize = 16;
 
-/// As direct I/O wants it in memory.
+/// Aligned for direct I/O.
 #[repr(align(4096))]
 struct Block([u8; 4096]);
 
-/// Writes the first block of a disk's sparse file. QEMU finds out how direct I/O must be aligned by reading it; from a
-/// hole every read succeeds, and QEMU then pads each write that is not aligned to 4 KiB (raw_probe_alignment,
-/// block/file-posix.c). With padding, a request of virtio-blk that was merged from 1024 pieces has more than writev(2)
-/// takes, and fails (qemu_iovec_init_extended, before 8.1): the guest sees EIO.
+/// Writes the first block of a disk's sparse file. QEMU probes the alignment of direct I/O by reading it; in a hole
+/// every read succeeds, and QEMU then pads each write that is not aligned to 4 KiB (raw_probe_alignment,
+/// block/file-posix.c). With padding, a virtio-blk request merged from 1024 pieces exceeds the limit of writev(2) and
+/// fails (qemu_iovec_init_extended, before 8.1): the guest sees EIO.
 pub(super) fn write_first_block(file: &File) -> io::Result<()> {
     files::write_all_at(file, &Block([0; 4096]).0, 0)?;
     file.sync_data()
 }
 
-/// Disks, each with its file.
 #[derive(Debug, Clone, Default)]
 pub struct PlanDisks(Vec<(GuestDisk, Arc<File>)>);
 
 impl PlanDisks {
-    /// Makes their files, sparse, on the filesystem of the cache.
+    /// Makes sparse files on the cache's filesystem.
     ///
     /// # Errors
-    /// If they are too many, their sizes exceed the free space, or the filesystem has no direct I/O.
+    /// If there are too many, their sizes exceed the free space, or the filesystem has no direct I/O.
     pub fn make(cache: &Cache, disks: Vec<GuestDisk>) -> Result<PlanDisks> {
         if disks.is_empty() {
             return Ok(PlanDisks::default());
@@ -74,8 +72,7 @@ impl PlanDisks {
         disks.into_iter().map(file).collect::<Result<_>>().map(PlanDisks)
     }
 
-    /// Writes the first block of each disk where it holds nothing: since the boot before, a stack may have discarded
-    /// it.
+    /// Rewrites the first block of each disk if it is empty: a stack may have discarded it since the previous boot.
     ///
     /// # Errors
     /// If a file cannot be read or written.
@@ -89,10 +86,10 @@ impl PlanDisks {
         Ok(())
     }
 
-    /// What the filesystem below may yet have to give them.
+    /// Bytes that the disks may still allocate on the filesystem below.
     ///
     /// # Errors
-    /// If a file cannot be looked at.
+    /// If a file cannot be examined.
     pub fn unallocated(&self) -> Result<Bytes> {
         self.0.iter().try_fold(Bytes(0), |sum, (disk, file)| {
             let allocated = paths::look_at_open(file, Path::new(&disk.serial))?.allocated_bytes;
@@ -100,13 +97,13 @@ impl PlanDisks {
         })
     }
 
-    /// The list for the guest.
+    /// The list of disks that the guest reads.
     pub(super) fn list(&self) -> String {
         let disks: Vec<GuestDisk> = self.0.iter().map(|(disk, _)| disk.clone()).collect();
         guest_disk::list(&disks)
     }
 
-    /// QEMU with these disks.
+    /// The QEMU command with these disks attached.
     pub(super) fn attached(&self, mut command: Command) -> Command {
         if self.0.iter().any(|(disk, _)| disk.kind.bus == Bus::Scsi) {
             command = command.args(["-device", "virtio-scsi-pci,id=scsi"]);
@@ -120,7 +117,7 @@ impl PlanDisks {
             let kind = match disk.kind.bus {
                 Bus::Virtio => "virtio-blk-pci",
                 Bus::Nvme => "nvme",
-                // By default it takes a write with FUA for an error.
+                // By default it rejects writes with FUA.
                 Bus::Scsi => "scsi-hd,bus=scsi.0,dpofua=on",
             };
             let device = format!("{kind},drive=plan{number},serial={}", disk.serial);
@@ -171,9 +168,9 @@ mod tests {
         let facts = made.0[1].1.metadata().unwrap();
         assert_eq!(facts.len(), 2 << 20);
         assert_eq!(std::os::unix::fs::MetadataExt::blocks(&facts), 8, "the first block alone is allocated");
-        // As a guest's discard leaves it.
+        // As after a guest's discard.
         files::punch_hole(&made.0[1].1, 0, 2 << 20).unwrap();
-        // As its stack left it.
+        // As a stack left it.
         let (mut data, mut read) = (Block([0; 4096]), Block([0; 4096]));
         data.0[512] = 7;
         files::write_all_at(&made.0[0].1, &data.0, 0).unwrap();

@@ -1,13 +1,13 @@
-//! The image of a guest: the files that it boots from.
+//! Image of a guest: the files that it boots from.
 
 use super::suite::Suite;
 use std::path::PathBuf;
 
-/// What to do where programs are missing.
+/// Remedy for missing programs.
 pub(crate) const INSTALL: &str = "apt-get install --no-install-recommends mmdebstrap qemu-system-x86 e2fsprogs \
                                   (without root also uidmap); or scripts/setup guest";
 
-/// A guest that is built.
+/// A guest that has been built.
 #[derive(Debug, Clone)]
 pub struct Image {
     pub suite: Suite,
@@ -15,11 +15,10 @@ pub struct Image {
     pub(super) initramfs: PathBuf,
     pub(super) probe: PathBuf,
     pub(super) root: PathBuf,
-    /// Release of its kernel, and version of its ZFS.
+    /// Kernel release, and ZFS version.
     pub kernel: String,
     pub zfs: String,
-    /// Version of its PostgreSQL.
     pub postgresql: String,
-    /// What the root image takes.
+    /// Space taken by the root image.
     pub root_bytes: u64,
 }

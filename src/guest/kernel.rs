@@ -1,4 +1,4 @@
-//! The kernel and its modules as QEMU and insmod want them: unpacked.
+//! Unpacks the kernel and its modules, for QEMU and insmod.
 
 use crate::error::{Error, Result};
 use std::io::Read;
@@ -7,11 +7,11 @@ const XZ: &[u8] = b"\xfd7zXZ\0";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const ELF: &[u8] = b"\x7fELF";
 
-/// The uncompressed kernel (ELF, entered by PVH) that a `vmlinuz` carries. TCG needs 1 to 2 s less for it than for the
-/// packed one, which unpacks itself inside.
+/// The uncompressed kernel (ELF, entered by PVH) inside a `vmlinuz`. TCG boots it 1 to 2 s faster than the packed one,
+/// which unpacks itself in the guest.
 ///
 /// # Errors
-/// If none is found in it.
+/// If there is none.
 pub(super) fn unpacked(vmlinuz: &[u8]) -> Result<Vec<u8>> {
     let starts = |magic: &'static [u8]| (0..vmlinuz.len()).filter(move |at| vmlinuz[*at..].starts_with(magic));
     let xz = starts(XZ).find_map(|at| whole(lzma_rust2::XzReader::new(&vmlinuz[at..], false)));
@@ -19,14 +19,15 @@ pub(super) fn unpacked(vmlinuz: &[u8]) -> Result<Vec<u8>> {
     xz.or_else(zstd).ok_or_else(|| Error::tool("no xz or zstd stream with a kernel in vmlinuz"))
 }
 
-/// What a reader gives, when that is a program. Bytes after the stream, where the length is kept, end it with an error.
+/// The reader's data, if they are an ELF file. Errors are ignored: bytes after the stream, such as the stored length,
+/// cause one.
 fn whole(mut reader: impl Read) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     drop(reader.read_to_end(&mut bytes));
     bytes.starts_with(ELF).then_some(bytes)
 }
 
-/// A module, whatever it is packed with.
+/// An unpacked module, whatever its compression.
 ///
 /// # Errors
 /// If it cannot be unpacked.

@@ -1,23 +1,22 @@
-//! Where packages come from: the mirror that the machine's own apt uses.
+//! Source of packages: the mirror that the machine's own apt uses.
 
 use super::suite::Suite;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::apt_sources::{Source, deb822, one_line};
 
-/// Addresses of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mirror {
     main: String,
-    /// Security updates, where the machine knows such a place.
+    /// URI of security updates, if the machine has one.
     security: Option<String>,
 }
 
 impl Mirror {
-    /// The named one, else the machine's own.
+    /// The given mirror, else the machine's own.
     ///
     /// # Errors
-    /// If the machine has none of Debian.
+    /// If the machine has no Debian mirror.
     pub(crate) fn of(host: &Host, named: Option<&str>) -> Result<Mirror> {
         if let Some(main) = named {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+".contains(c);
@@ -33,7 +32,8 @@ impl Mirror {
         })
     }
 
-    /// Debian's own places carry `main`, a suite beside its `-updates` or `-security`, and Debian's keys or none.
+    /// A source counts as Debian's if it has the component `main`, a suite with `-updates` or `-security`, and Debian's
+    /// keys or none.
     fn among(sources: &[Source]) -> Option<Mirror> {
         let debian = |source: &&Source| {
             let keys = source.signed_by.as_ref().is_none_or(|file| file.contains("debian-archive"));
@@ -45,12 +45,12 @@ impl Mirror {
         Some(Mirror { main: plain(&updates.uri), security: named("-security").map(|source| plain(&source.uri)) })
     }
 
-    /// The lines of sources.list for a suite.
+    /// Lines of sources.list for a suite.
     pub(crate) fn lines(&self, suite: &Suite) -> Vec<String> {
         self.all_lines("deb", suite, "main contrib")
     }
 
-    /// The lines for its source packages.
+    /// Lines of sources.list for its source packages.
     pub(crate) fn source_lines(&self, suite: &Suite) -> Vec<String> {
         self.all_lines("deb-src", suite, "main")
     }
@@ -59,7 +59,7 @@ impl Mirror {
         let base = suite.base();
         let line = |uri: &str, ending: &str| format!("{kind} {uri} {base}{ending} {components}");
         let mut lines = vec![line(&self.main, "")];
-        // What is not released yet has neither.
+        // Unreleased suites have neither.
         if super::suite::TRIED.contains(&base) {
             lines.push(line(&self.main, "-updates"));
             lines.extend(self.security.as_ref().map(|uri| line(uri, "-security")));

@@ -1,9 +1,8 @@
-//! The guest: a throw-away virtual machine for kernels and filesystems that the host lacks.
+//! Guests: throw-away virtual machines for kernels and filesystems that the host lacks.
 //!
-//! [`build`] makes kernel, modules and root image of a Debian suite out of the packages of the machine's own mirror, in
-//! the user's cache. [`vm`] boots them with QEMU, without a network, and [`channel`] talks to [`agent`], the same
-//! program inside. What a guest writes is gone with it, but for folders that it shares. Absent on purpose: what runs in
-//! the guest.
+//! [`build`] makes kernel, modules and root image of a Debian suite from packages of the machine's own mirror, in the
+//! user's cache. [`vm`] boots them with QEMU, without a network, and [`channel`] talks to [`agent`], the same program
+//! inside. A guest's writes are lost with it, except in shared folders. Absent on purpose: what runs in the guest.
 
 pub mod accelerator;
 pub mod agent;

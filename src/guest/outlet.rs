@@ -1,6 +1,6 @@
-//! The folder through which a run in a guest comes out: its run folder grows there, trial by trial, below the host's
-//! folder of results. QEMU writes it as its own user; at the end the run folder is copied to its place, so that it is
-//! the person's.
+//! Shared folder through which a run in a guest delivers its results: the run folder grows in it, trial by trial, below
+//! the host's folder of results. QEMU writes it as its own user; at the end the run folder is copied to its place, so
+//! that it belongs to our user.
 
 use super::share::Shared;
 use crate::error::{Error, Result};
@@ -11,12 +11,12 @@ use crate::host::{Host, folders, paths};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Where the guest sees it.
+/// Mount point in the guest.
 pub const INSIDE: &str = "/run/pgstrata/results";
 
-/// The file of a run folder that its writer locks.
+/// File of a run folder that its writer locks.
 const EVENTS: &str = "events.jsonl";
-/// How names of outlets begin.
+/// Prefix of outlet names.
 const PREFIX: &str = ".guest-";
 
 fn is_outlet(folder: &Path) -> bool {
@@ -27,7 +27,7 @@ fn is_link(path: &Path) -> Result<bool> {
     Ok(paths::look_for(path)?.is_some_and(|found| found.kind == paths::Kind::Symlink))
 }
 
-/// The path, without what a program that was killed has left there: a copy that is not needed any more.
+/// The path, after removing the obsolete copy that a killed program may have left there.
 fn free(path: PathBuf) -> Result<PathBuf> {
     if paths::exists(&path) {
         folders::remove_all(&path)?;
@@ -35,22 +35,22 @@ fn free(path: PathBuf) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The folder; removed at the end, with what was not copied.
+/// The folder; removed at the end, unless it contains something not copied.
 #[derive(Debug)]
 pub struct Outlet {
     results: PathBuf,
     folder: PathBuf,
-    /// The events of the run, locked as by a program that writes them: the guest's own lock is not seen here.
+    /// The run's events, locked as by their writer: the guest's own lock is not visible on the host.
     live: OnceLock<File>,
-    /// True if something is in it that is nowhere else.
+    /// True if the folder contains something that exists nowhere else.
     keeps: bool,
 }
 
 impl Outlet {
-    /// Makes it in a folder of results, with the plan in it under its own name.
+    /// Makes an outlet in a folder of results, with the plan in it under its own name.
     ///
     /// # Errors
-    /// If it cannot be made, or the user that QEMU runs as may not reach it.
+    /// If it cannot be made, or is inaccessible to the user that QEMU runs as.
     pub fn make(host: &Host, results: &Path, plan: (&str, &[u8])) -> Result<Outlet> {
         folders::make_all(results, 0o755)?;
         let user = users::server_user(host)?;
@@ -60,12 +60,12 @@ impl Outlet {
         Ok(outlet)
     }
 
-    /// Makes it beside the folder of a run that stopped, given by its absolute path, with a copy of that folder in it.
-    /// A link to the copy takes the folder's place, as it did when the run began; so a run goes on whose program was
-    /// killed, too.
+    /// Makes an outlet beside the folder of a stopped run, given by its absolute path, with a copy of that folder in
+    /// it. A link to the copy takes the folder's place, as at the beginning of a run; this way a run whose program was
+    /// killed can be resumed too.
     ///
     /// # Errors
-    /// If another pgstrata writes to the folder, it cannot be copied, or the user that QEMU runs as may not reach it.
+    /// If another pgstrata writes to the folder, it cannot be copied, or is inaccessible to the user that QEMU runs as.
     pub fn around(host: &Host, place: &Path) -> Result<Outlet> {
         let user = users::server_user(host)?;
         let name = place.file_name().ok_or_else(|| Error::user(format!("{} has no name", place.display())))?;
@@ -85,7 +85,7 @@ impl Outlet {
         if is_link(place)? {
             files::remove(place)?;
             outlet.show()?;
-            // A killed program has left the folder in an outlet of its own.
+            // The killed program left the folder in an outlet of its own.
             if let Some(old) = own.parent().filter(|old| is_outlet(old)) {
                 folders::remove_all(old)?;
             }
@@ -98,10 +98,10 @@ impl Outlet {
         Ok(outlet)
     }
 
-    /// Copies the folders whose names begin with `prefix` to their place, as ours; their paths there.
+    /// Copies the folders whose names begin with `prefix` to their place, owned by our user; returns their paths there.
     ///
     /// # Errors
-    /// If one cannot be copied; all then stay where they are.
+    /// If one cannot be copied; all then stay in the outlet.
     pub fn take_folders(mut self, host: &Host, prefix: &str) -> Result<Vec<PathBuf>> {
         self.keeps = true;
         let mut places = Vec::new();
@@ -138,7 +138,7 @@ impl Outlet {
         Shared { tag: "results".to_owned(), folder: self.folder.clone(), inside: INSIDE.to_owned(), writable: true }
     }
 
-    /// The run folder that has appeared in it, and its name; `None` before the run begins.
+    /// The run folder in the outlet, and its name; `None` before the run begins.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -148,8 +148,7 @@ impl Outlet {
         Ok(found.and_then(|path| Some((path.clone(), path.file_name()?.to_str()?.to_owned()))))
     }
 
-    /// Shows the growing run folder under its final name, by a link; gives that name. Nothing is done where it is
-    /// there.
+    /// Links the growing run folder under its final name, unless that exists; returns the path.
     ///
     /// # Errors
     /// If the link cannot be made.
@@ -162,7 +161,7 @@ impl Outlet {
         }
         if self.live.get().is_none() {
             let events = files::open(&inside.join(EVENTS))?;
-            // Whoever asks for the state of the run holds it for a moment.
+            // A reader that checks the state of the run holds the lock for a moment.
             if files::lock(&events).is_ok() {
                 self.live.get_or_init(|| events);
             }
@@ -170,10 +169,10 @@ impl Outlet {
         Ok(Some(place))
     }
 
-    /// Copies the run folder to its place, as ours. `None` if the run made none.
+    /// Copies the run folder to its place, owned by our user; `None` if the run made none.
     ///
     /// # Errors
-    /// If it cannot be copied; it then stays where it is.
+    /// If it cannot be copied; it then stays in the outlet.
     pub fn take_out(self, host: &Host) -> Result<Option<PathBuf>> {
         let Some((inside, name)) = self.run_folder()? else { return Ok(None) };
         let place = self.results.join(&name);
@@ -189,7 +188,7 @@ impl Outlet {
 
 impl Drop for Outlet {
     fn drop(&mut self) {
-        // With no run folder in place of the link there is something to keep.
+        // Unless the run folder has replaced the link, its data exist only here.
         let name = self.run_folder().ok().flatten().map(|(_, name)| name);
         let kept = name.is_some_and(|name| {
             !matches!(paths::look_for(&self.results.join(name)), Ok(Some(found)) if found.kind == paths::Kind::Directory)
@@ -223,7 +222,7 @@ mod tests {
         assert_eq!(folders::list(&results).unwrap(), [shown]);
     }
 
-    /// The folder of a run in `results`, as another program has left it.
+    /// The folder of a run in `results`, as another program left it.
     fn run_folder(results: &Path) -> PathBuf {
         let folder = results.join("2026-p");
         std::fs::create_dir_all(folder.join("trials/a")).unwrap();

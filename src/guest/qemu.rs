@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
-/// How the guest's processor is made.
+/// Execution of the guest's CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accelerator {
-    /// By the host's processor, near its speed.
+    /// On the host's CPU, near its speed.
     Kvm,
     /// Emulated (QEMU's TCG), ten to twenty times slower.
     Tcg,
 }
 
 impl Accelerator {
-    /// How long a tiny kernel may take to say its line. One that hangs under KVM is not waited for; under TCG it takes
-    /// 4 s, and on a machine that is very busy half a minute.
+    /// Time limit for a tiny kernel to print its line. One that hangs under KVM is abandoned soon; under TCG it takes
+    /// 4 s, and on a very busy machine half a minute.
     pub(super) fn limit(self) -> Duration {
         match self {
             Accelerator::Kvm => Duration::from_secs(20),
@@ -44,7 +44,7 @@ pub(crate) fn qemu(host: &Host, accelerator: Accelerator, user: &User, folder: &
         Accelerator::Tcg => ("tcg,thread=multi,tb-size=512", "max"),
     };
     if accelerator == Accelerator::Kvm {
-        // Only its group may open it, as a rule.
+        // Usually only its group may open it.
         let kvm = paths::stat(&host.path("/dev/kvm")).ok().filter(|kvm| kvm.mode & 0o060 == 0o060 && kvm.gid != 0);
         user.gid = kvm.map_or(user.gid, |kvm| kvm.gid);
     }
@@ -53,7 +53,7 @@ pub(crate) fn qemu(host: &Host, accelerator: Accelerator, user: &User, folder: &
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"])
         .args(["-chardev", "file,id=console,path=console.log", "-serial", "chardev:console"])
         .user(&user)
-        // Where the changes to the root image go.
+        // For changes to the root image.
         .env("TMPDIR", folder)
         .cwd(folder)
         .dying_with_us()

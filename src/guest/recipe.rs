@@ -1,16 +1,16 @@
-//! What goes into a guest: packages and scripts. Everything here is part of the keys of the steps.
+//! Content of a guest: packages and scripts. All of it is part of the steps' keys.
 
 use super::steps::{Step, key};
 use super::suite::Suite;
 use std::path::Path;
 
-/// Raised when a step makes something else from the same inputs.
+/// To be increased when a step makes something else from the same inputs.
 const EDITION: &str = "1";
 
-/// The kernel, and what builds ZFS for it, beside what a package manager needs.
+/// Packages for the first step: the kernel, busybox, and tools to build ZFS.
 pub(super) const COMPILING: &[&str] = &["busybox-static", "linux-headers-amd64", "linux-image-amd64", "zfs-dkms"];
 
-/// Packages of the root image, beside the essential ones. A pattern stands for a package that some suites lack.
+/// Packages of the root image, besides the essential ones. Patterns are for packages that some suites lack.
 pub(super) const ROOT: &[&str] = &[
     "bash",
     "bcache-tools",
@@ -40,14 +40,14 @@ pub(super) const ROOT: &[&str] = &[
     "?exact-name(reiserfsprogs)",
 ];
 
-/// What apt prefers where the suite is one of backports: kernel and ZFS. All else stays that of the stable suite.
+/// apt preferences for backports: kernel and ZFS; everything else is from the stable suite.
 pub(super) const PREFERENCES: &str = "\
 Package: linux-* zfs-* zfsutils-linux libzfs* libzpool* libnvpair* libuutil*
 Pin: release n=*-backports
 Pin-Priority: 990
 ";
 
-/// Modules that are loaded before the root image can be mounted; those of the second list where the kernel has them.
+/// Modules loaded before the root image is mounted; those of the second list only if the kernel has them.
 pub(super) const EARLY_MODULES: &[&str] = &["virtio_pci", "virtio_blk", "virtio_console", "ext4", "9p", "9pnet_virtio"];
 pub(super) const EARLY_MODULES_IF_THERE: &[&str] = &["crc32c_generic", "virtio_rng"];
 
@@ -57,7 +57,7 @@ pub(super) const INITRAMFS_SCRIPT: &str = include_str!("scripts/initramfs.sh");
 pub(super) const PROBE_SCRIPT: &str = include_str!("scripts/probe.sh");
 pub(super) const INIT_SCRIPT: &str = include_str!("scripts/init.sh");
 
-/// Size of the root image; what nothing was written to takes no space on the host.
+/// Size of the root image; unwritten parts take no space on the host.
 pub(super) const ROOT_SIZE: &str = "8G";
 
 /// The steps of a suite, in order.
@@ -65,9 +65,8 @@ pub(super) const ROOT_SIZE: &str = "8G";
 pub(super) struct Steps {
     /// Kernel, its modules and ZFS, busybox.
     pub(super) modules: Step,
-    /// What QEMU loads: the kernel unpacked, the first filesystem.
+    /// Files that QEMU loads: the unpacked kernel, the initramfs.
     pub(super) boot: Step,
-    /// The root image.
     pub(super) root: Step,
 }
 

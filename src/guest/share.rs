@@ -1,5 +1,5 @@
-//! What a guest gets of the host: its first script, and this program with the libraries that it is loaded with, so that
-//! it runs whatever the suite's own libraries are.
+//! Files that a guest gets from the host: its first script, and this program with the libraries that it is loaded with,
+//! so that it runs with any suite's own libraries.
 
 use super::recipe::INIT_SCRIPT;
 use crate::error::{Context, Error, Result};
@@ -10,19 +10,18 @@ use crate::record::guest_disk;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Where the folder is seen in the guest.
+/// Mount point in the guest.
 pub const INSIDE: &str = "/run/pgstrata/host";
 
 /// The running program.
 ///
 /// # Errors
-/// If the kernel does not tell.
+/// If the kernel does not report it.
 pub fn this_program() -> Result<PathBuf> {
     std::env::current_exe().or_host(|| "find this program".to_owned())
 }
 
-/// Fills the folder that a guest starts from. `program` is what it knows as `pgstrata`, `disks` the list of those that
-/// its plan has.
+/// Fills the folder that a guest starts from. `program` becomes its `pgstrata`; `disks` lists those of its plan.
 pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared], disks: &str) -> Result<()> {
     files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;
     files::set_mode(&folder.join("init"), 0o755)?;
@@ -39,10 +38,10 @@ pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared]
     add_program(host, folder, program, "pgstrata")
 }
 
-/// Adds a program of the host under a name of the guest's PATH.
+/// Adds a program of the host under a name on the guest's PATH.
 ///
 /// # Errors
-/// If it cannot be read, or its libraries are not known.
+/// If it cannot be read, or its libraries cannot be determined.
 pub fn add_program(host: &Host, folder: &Path, program: &Path, name: &str) -> Result<()> {
     let libraries = host.run(&Command::new("ldd").arg(program)).map(|printed| ldd::libraries(&printed.stdout));
     // ldd fails on a static program.
@@ -72,12 +71,12 @@ pub fn add_program(host: &Host, folder: &Path, program: &Path, name: &str) -> Re
     files::set_mode(&script, 0o755)
 }
 
-/// A folder of the host, seen in the guest.
+/// A folder of the host that the guest mounts.
 #[derive(Debug, Clone)]
 pub struct Shared {
     pub tag: String,
     pub folder: PathBuf,
-    /// Where it is mounted.
+    /// Mount point in the guest.
     pub inside: String,
     pub writable: bool,
 }

@@ -1,5 +1,5 @@
-//! A step of a build: a folder named after the hash of all that went into it. It is there whole or not at all, so that
-//! a build that stopped goes on where it was, and one whose inputs are the same has nothing to do.
+//! A step of a build: a folder named after the hash of its inputs. It appears whole or not at all, so that a stopped
+//! build continues where it was, and one with unchanged inputs does nothing.
 
 use crate::error::{Context, Result};
 use crate::host::{files, folders, mounts, paths};
@@ -16,7 +16,7 @@ pub(super) struct Step {
     pub(super) key: String,
 }
 
-/// The hash of inputs, each of which counts with its bounds.
+/// Hash of inputs, including their boundaries.
 pub(crate) fn key(inputs: &[&str]) -> String {
     let mut hash = Sha256::new();
     for input in inputs {
@@ -27,7 +27,7 @@ pub(crate) fn key(inputs: &[&str]) -> String {
 }
 
 impl Step {
-    /// Where its result lies, or will.
+    /// Path of its result, whether or not it exists.
     pub(super) fn place(&self) -> PathBuf {
         self.folder.join(format!("{}-{}", self.name, self.key))
     }
@@ -36,10 +36,10 @@ impl Step {
         paths::is_folder(&self.place())
     }
 
-    /// Has `make` fill a folder beside the place, and renames it. Results of other inputs are removed.
+    /// Lets `make` fill a folder beside the place, and renames it. Removes results of other inputs.
     ///
     /// # Errors
-    /// Those of `make`; what it left stays until the next try.
+    /// Those of `make`; its unfinished result stays until the next attempt.
     pub(super) fn make(&self, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let work = self.folder.join(format!(".{}.part", self.name));
         if paths::exists(&work) {
@@ -55,7 +55,7 @@ impl Step {
         Ok(self.place())
     }
 
-    /// Results of the same step from other inputs.
+    /// Results of the same step with other inputs.
     pub(super) fn others(&self) -> Vec<PathBuf> {
         let prefix = format!("{}-", self.name);
         let other = |path: &PathBuf| {
@@ -66,7 +66,7 @@ impl Step {
     }
 }
 
-/// Unmounts what a build that was killed left below its folder.
+/// Unmounts what a killed build left mounted below its folder.
 fn unmount_below(folder: &Path) -> Result<()> {
     let folder = paths::resolve(folder)?;
     let table = mountinfo::parse(&files::read_text(Path::new("/proc/self/mountinfo"))?)?;

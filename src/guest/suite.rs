@@ -1,4 +1,4 @@
-//! Which Debian a guest is.
+//! Debian suite of a guest.
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -8,10 +8,10 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suite(String);
 
-/// The suites that are tried in the tests; others may work.
+/// The suites tried in tests; others may work.
 pub const TRIED: [&str; 2] = ["bookworm", "trixie"];
 
-/// How the name of a suite's backports ends.
+/// Suffix of a suite's backports.
 const BACKPORTS: &str = "-backports";
 
 impl Suite {
@@ -19,7 +19,7 @@ impl Suite {
         &self.0
     }
 
-    /// The suite that everything else comes from.
+    /// The suite without its backports, from which all other packages come.
     pub(super) fn base(&self) -> &str {
         self.0.strip_suffix(BACKPORTS).unwrap_or(&self.0)
     }
@@ -30,7 +30,7 @@ impl Suite {
 }
 
 impl Default for Suite {
-    /// The newest that is tried.
+    /// The newest suite tried.
     fn default() -> Suite {
         Suite("trixie".to_owned())
     }
@@ -40,7 +40,7 @@ impl FromStr for Suite {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Suite> {
-        // It becomes a part of paths, of addresses and of commands.
+        // The name becomes part of paths, addresses and commands.
         let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
         if text.len() <= 40 && text.split('-').all(is_word) {
             return Ok(Suite(text.to_owned()));

@@ -1,4 +1,4 @@
-//! A running guest: QEMU, the console, the channel to its agent. It ends when this value is dropped.
+//! A running guest: QEMU, the console, the channel to its agent. It ends when the value is dropped.
 
 use super::cache::{Cache, Running};
 use super::channel::{Broken, Channel, Input, Stream};
@@ -21,17 +21,17 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A guest answers 3 to 8 s after QEMU's start; on a machine that is very busy it took a minute.
+/// Time limit for booting: usually 3 to 8 s after QEMU's start; on a very busy machine it took a minute.
 const BOOT: Duration = Duration::from_secs(300);
-/// How long a guest may take to power off before it is killed.
+/// Time limit for powering off, before the guest is killed.
 const POWER_OFF: Duration = Duration::from_secs(20);
-/// How long QEMU may take to end when its port is closed.
+/// Time limit for QEMU to end after its port was closed.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 const TURN: Duration = Duration::from_millis(20);
 /// Longest path of a Unix socket (unix(7)).
 const SOCKET_PATH: usize = 107;
 
-/// A disk of the guest: a raw file or device of the host, known inside by its serial number.
+/// A disk of the guest: a raw file or device of the host, identified in the guest by its serial number.
 #[derive(Debug, Clone)]
 pub struct Disk {
     pub file: PathBuf,
@@ -41,17 +41,17 @@ pub struct Disk {
 /// A scratch disk.
 #[derive(Debug, Clone)]
 pub enum Scratch {
-    /// An empty one of this size.
+    /// A new, empty disk of this size.
     Empty(Bytes),
     /// The disk of a guest that was killed.
     Left(LeftDisk),
 }
 
-/// The scratch disk of a guest; removed with the last value that knows it.
+/// Scratch disk of a guest; removed with the last reference to it.
 #[derive(Debug, Clone)]
 pub struct LeftDisk {
     file: PathBuf,
-    /// Of the guest that it was made for.
+    /// The guest that it was made for.
     _folder: Arc<Running>,
 }
 
@@ -64,14 +64,14 @@ pub struct Shape {
     /// Disks of the plan that runs in it.
     pub plan_disks: PlanDisks,
     pub shares: Vec<Shared>,
-    /// A disk for what needs no keeping: a raw file, sparse, mounted at [`SCRATCH`]; none without.
+    /// A sparse raw disk for temporary data, mounted at [`SCRATCH`].
     pub scratch: Option<Scratch>,
-    /// The program that serves it: this one, but in tests.
+    /// The program that serves the guest: this one, except in tests.
     pub program: PathBuf,
 }
 
 impl Shape {
-    /// 2 GiB, as many processors as the host, and the PostgreSQLs that `scripts/setup` has fetched.
+    /// 2 GiB, as many CPUs as the host (at most 8), and the PostgreSQL versions fetched by `scripts/setup`.
     ///
     /// # Errors
     /// If this program cannot be found.
@@ -94,10 +94,10 @@ impl Shape {
     }
 }
 
-/// Where the scratch disk is mounted: where pgstrata keeps its state, and with it the images of loop devices.
+/// Mount point of the scratch disk: pgstrata's state, including the images of loop devices.
 pub const SCRATCH: &str = "/var/lib/pgstrata";
 
-/// A guest that answers.
+/// A guest that responds.
 #[derive(Debug)]
 pub struct Vm {
     child: Child,
@@ -107,15 +107,15 @@ pub struct Vm {
     memory: Bytes,
     pub hello: Hello,
     pub accelerator: Accelerator,
-    /// From QEMU's start to the agent's first word.
+    /// Time from QEMU's start to the agent's greeting.
     pub took: Duration,
 }
 
 impl Vm {
-    /// Boots a guest and waits until it answers.
+    /// Boots a guest and waits until it responds.
     ///
     /// # Errors
-    /// If it does not come up, with the last lines of its console; when interrupted.
+    /// If it does not start, with the last lines of its console; if the user interrupts.
     pub fn boot(host: &Host, cache: &Cache, image: &Image, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
         let accelerator = accelerator::of(host, cache, image, interrupt)?;
         let running = Arc::new(cache.running()?);
@@ -162,10 +162,11 @@ impl Vm {
         }
     }
 
-    /// Runs a command in the guest to its end; what it prints is told as it comes. An interrupt becomes its SIGINT.
+    /// Runs a command in the guest to its end, and passes its output to `told` as it arrives. An interrupt is sent to
+    /// it as SIGINT.
     ///
     /// # Errors
-    /// If it cannot be started; when the guest ends or does not answer, with the last lines of its console.
+    /// If it cannot be started; if the guest ends or does not respond, with the last lines of its console.
     pub fn run(
         &mut self,
         order: &Order,
@@ -177,7 +178,8 @@ impl Vm {
         ended.ok_or_else(|| Error::bug("a command was left that nobody wanted to leave"))
     }
 
-    /// The same until `left`, asked many times a second, says that the command is to be left as it is: `None`.
+    /// The same, but returns `None` once `left`, which is polled many times a second, returns true; the command
+    /// continues.
     ///
     /// # Errors
     /// As [`Vm::run`].
@@ -210,11 +212,11 @@ impl Vm {
         wait(&mut self.child, POWER_OFF);
     }
 
-    /// Kills the guest as a power cut would: QEMU ends without a further write. What its kernel had handed to the
-    /// scratch disk is there.
+    /// Kills the guest as a power cut would: QEMU ends without another write. Whatever the guest's kernel had submitted
+    /// to the scratch disk is kept.
     ///
     /// # Errors
-    /// If it has no such disk.
+    /// If it has no scratch disk.
     pub fn kill(mut self) -> Result<LeftDisk> {
         end(&mut self.child);
         self.scratch.take().ok_or_else(|| Error::bug("a guest without a scratch disk was to crash"))
@@ -233,7 +235,7 @@ impl Drop for Vm {
 }
 
 impl Scratch {
-    /// The disk, made in the guest's folder where there is none yet.
+    /// The scratch disk, created in the guest's folder unless it exists.
     fn disk(&self, running: &Arc<Running>, user: &User) -> Result<LeftDisk> {
         match self {
             Scratch::Empty(size) => {
@@ -255,7 +257,7 @@ impl Shape {
         image: &Image,
         scratch: Option<&LeftDisk>,
     ) -> Result<Command> {
-        // On a busy host the emulated timer is late, and its check at boot would take it for broken.
+        // On a busy host the emulated timer is late, and the kernel's check at boot would report it as broken.
         let emulated = if accelerator == Accelerator::Tcg { " mitigations=off no_timer_check" } else { "" };
         let kernel = format!("console=ttyS0 loglevel=4 panic=-1 sysctl.vm.panic_on_oom=1{emulated}");
         let mut command = qemu
@@ -279,7 +281,7 @@ impl Shape {
         for (number, disk) in std::iter::once(&root).chain(&scratch).chain(&self.disks).enumerate() {
             let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
             let file = comma_safe(&disk.file)?;
-            // A host without space gives the guest an error; by default QEMU would stop it.
+            // If the host runs out of space, the guest gets an error; by default QEMU would pause it.
             let drive = format!("file={file},if=none,id=disk{number},format=raw,werror=report,rerror=report,{kind}");
             let device = format!("virtio-blk-pci,drive=disk{number},serial={}", disk.serial);
             command = command.args(["-drive", &drive, "-device", &device]);
@@ -297,7 +299,7 @@ impl Shape {
     }
 }
 
-/// QEMU under way, ended when it is not handed on.
+/// A QEMU process that is starting; killed unless it is handed on.
 struct Starting {
     child: Option<Child>,
 }
@@ -319,7 +321,7 @@ impl Drop for Starting {
     }
 }
 
-/// Kills QEMU if it still runs, and reaps it.
+/// Kills QEMU if it is still running, and reaps it.
 fn end(child: &mut Child) {
     drop(child.kill());
     drop(child.wait());
@@ -364,7 +366,7 @@ fn may_pass(folder: &Path, user: &User) -> Result<()> {
     }
 }
 
-/// A path as QEMU's options take it: a comma is doubled.
+/// A path for QEMU's options, with commas doubled.
 fn comma_safe(path: &Path) -> Result<String> {
     let text = path.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))?;
     Ok(text.replace(',', ",,"))

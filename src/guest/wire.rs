@@ -1,4 +1,5 @@
-//! Messages between host and guest: frames of one byte of kind, four bytes of length (little-endian) and content.
+//! Messages between host and guest: frames of one byte for the kind, four bytes for the length (little-endian), and the
+//! content.
 
 use crate::error::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ pub(super) const PORT: &str = "pgstrata.agent";
 /// Largest frame.
 const MOST: usize = 1 << 20;
 
-/// How much standard input may be in flight to a command that has not read it.
+/// Maximum standard input in flight to a command that has not read it.
 pub(super) const WINDOW: usize = 256 << 10;
 
 /// Interval of the agent's keep-alive.
@@ -23,43 +24,43 @@ pub struct Order {
     pub argv: Vec<String>,
     pub env: Vec<(String, String)>,
     pub cwd: String,
-    /// Time limit after which it is killed in the guest, milliseconds.
+    /// Time limit, milliseconds; the command is then killed in the guest.
     pub limit_ms: Option<u64>,
 }
 
-/// How a command ended.
+/// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     Exited(i32),
     Killed {
         signal: i32,
     },
-    /// It was killed at its limit.
+    /// Killed at its time limit.
     TimedOut,
 }
 
 /// The agent's greeting when it is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Version of pgstrata inside.
+    /// pgstrata version in the guest.
     pub version: String,
-    /// Release of the kernel.
+    /// Kernel release.
     pub kernel: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// To the guest.
+    /// Host to guest.
     Start(Order),
     Input(Vec<u8>),
     InputEnd,
     Signal(i32),
     PowerOff,
-    /// From the guest.
+    /// Guest to host.
     Hello(Hello),
     Output(Vec<u8>),
     Errors(Vec<u8>),
-    /// The command has read so many bytes of its input.
+    /// Number of input bytes that the command has read.
     Took(u32),
     Ended(Ended),
     NotStarted(String),
@@ -67,7 +68,7 @@ pub(super) enum Frame {
 }
 
 impl Frame {
-    /// Writes it in one call.
+    /// Writes the frame in one call.
     pub(super) fn write(&self, to: &mut impl Write) -> Result<()> {
         let (kind, content) = self.packed()?;
         let mut bytes = Vec::with_capacity(content.len() + 5);
@@ -94,10 +95,10 @@ impl Frame {
         })
     }
 
-    /// Reads the next; `None` at the end of the stream.
+    /// Reads the next frame; `None` at the end of the stream.
     ///
     /// # Errors
-    /// If it ends within a frame, or holds something else.
+    /// If the stream ends within a frame, or has invalid content.
     pub(super) fn read(from: &mut impl Read) -> Result<Option<Frame>> {
         let mut head = [0; 5];
         match from.read(&mut head[..1]) {

@@ -1,16 +1,16 @@
-//! The sources of apt: one-line files (`sources.list`) and deb822 files (`*.sources`), sources.list(5).
+//! apt's package sources: one-line files (`sources.list`) and deb822 files (`*.sources`), sources.list(5).
 
-/// Packages of one suite at one place.
+/// Packages of one suite at one URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     pub uri: String,
     pub suite: String,
     pub components: Vec<String>,
-    /// File of the keys that sign it, where the source names one.
+    /// Keyring file, if the source names one.
     pub signed_by: Option<String>,
 }
 
-/// The binary sources of a one-line file; lines that are none are skipped, as comments are.
+/// The binary sources of a one-line file; skips other lines.
 #[must_use]
 pub(crate) fn one_line(text: &str) -> Vec<Source> {
     text.lines().filter_map(line).collect()
@@ -29,7 +29,7 @@ fn line(line: &str) -> Option<Source> {
     Some(Source { uri, suite, components: words.collect(), signed_by: signed_by.map(str::to_owned) })
 }
 
-/// The binary sources of a deb822 file: each stanza gives one for every URI and suite that it names.
+/// The binary sources of a deb822 file: one for each URI and suite of a stanza.
 #[must_use]
 pub(crate) fn deb822(text: &str) -> Vec<Source> {
     let plain: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

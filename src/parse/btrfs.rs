@@ -3,11 +3,11 @@
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Reads the `key  value` lines of `dump-super`. Names of flags, which follow their number on lines of their own,
-/// become the value: `incompat_flags` -> `MIXED_BACKREF NO_HOLES`.
+/// Reads the `key  value` lines of `dump-super`. Names of flags, which follow their number on separate lines, become
+/// the value: `incompat_flags` -> `MIXED_BACKREF NO_HOLES`.
 ///
 /// # Errors
-/// Names a line that is none, and `sectorsize` or `nodesize` when it is missing.
+/// Names a malformed line, and `sectorsize` or `nodesize` if it is missing.
 pub fn parse_super(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
     let mut last_key: Option<String> = None;
@@ -38,11 +38,11 @@ pub fn parse_super(text: &str) -> Result<BTreeMap<String, String>> {
     missing.map_or(Ok(fields), |key| Err(Error::tool(format!("btrfs dump-super printed no `{key}`"))))
 }
 
-/// Reads the profile of each kind of block group: `Data` -> `single`, `Metadata` -> `DUP`. A kind with several profiles
-/// (a conversion half done) has them all, separated by blanks.
+/// Reads the profile of each kind of block group: `Data` -> `single`, `Metadata` -> `DUP`. The profiles of a kind with
+/// several (an unfinished conversion) are separated by blanks.
 ///
 /// # Errors
-/// Names a line that is not `Kind, profile: total=..., used=...`, and `Data` when it is missing.
+/// Names a line that is not `Kind, profile: total=..., used=...`, and `Data` if it is missing.
 pub fn parse_profiles(text: &str) -> Result<BTreeMap<String, String>> {
     let mut profiles: BTreeMap<String, String> = BTreeMap::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, proptest};
 
-    /// btrfs-progs 6.2, shortened.
+    /// From btrfs-progs 6.2, shortened.
     const SUPER: &str = "\
 superblock: bytenr=65536, device=/dev/loop0
 ---------------------------------------------------------

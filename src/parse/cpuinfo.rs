@@ -1,15 +1,14 @@
-//! `/proc/cpuinfo`: what the CPU says of itself. Its layout differs by architecture, so that nothing in it is required.
+//! `/proc/cpuinfo`: the CPUs. Its layout differs by architecture, so no field is required.
 
-/// What is read of `/proc/cpuinfo`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cpuinfo {
-    /// `model name` of the first CPU; other architectures than x86 mostly have none.
+    /// `model name` of the first CPU; mostly missing on architectures other than x86.
     pub model: Option<String>,
-    /// True if the CPU says that it runs under a hypervisor (x86 flag `hypervisor`); `None` if it has no flags.
+    /// True if the CPU reports that it runs under a hypervisor (x86 flag `hypervisor`); `None` if it has no flags.
     pub hypervisor: Option<bool>,
 }
 
-/// Reads the text of `/proc/cpuinfo`; the first CPU stands for all.
+/// Reads the first CPU, which stands for all.
 #[must_use]
 pub fn parse(text: &str) -> Cpuinfo {
     let value = |wanted: &str| {

@@ -1,17 +1,18 @@
-//! `/proc/diskstats`: what each block device did since it appeared.
+//! `/proc/diskstats`: counters of each block device since it appeared.
 //!
-//! Layout by kernel: 14 fields since Linux 2.6.25, 18 with discards since 4.18, 20 with flushes since 5.5
-//! (Documentation/admin-guide/iostats.rst). Later kernels may append fields; those are not read.
+//! Fields by kernel: 14 since Linux 2.6.25, 18 with discards since 4.18, 20 with flushes since 5.5
+//! (Documentation/admin-guide/iostats.rst). Later kernels may append fields, which are ignored.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
 
 const SOURCE: &str = "/proc/diskstats";
 
-/// The kernel counts sectors of 512 bytes whatever the device's own sector is (iostats.rst, "UNIX 512-byte sectors").
+/// The kernel counts sectors of 512 bytes regardless of the device's sector size (iostats.rst, "UNIX 512-byte
+/// sectors").
 const SECTOR_BYTES: u64 = 512;
 
-/// One line: one device or partition. Counters start at zero when the device appears; 32-bit kernels wrap them.
+/// Counters of one device or partition. They start at zero when the device appears, and wrap on 32-bit kernels.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskStats {
     pub major: u32,
@@ -27,24 +28,24 @@ pub struct DiskStats {
     pub write_bytes: u64,
     /// Time summed over all writes, milliseconds.
     pub write_ms: u64,
-    /// Requests in flight now.
+    /// Requests in flight.
     pub in_flight: u64,
     /// Time in which at least one request was in flight, milliseconds.
     pub busy_ms: u64,
     /// Time weighted with the number of requests in flight, milliseconds.
     pub queue_ms: u64,
-    /// Discards completed; none before Linux 4.18.
+    /// Discards completed; `None` before Linux 4.18.
     pub discards: Option<u64>,
-    /// Flush requests completed; none before Linux 5.5. Counted for whole devices only, not for partitions.
+    /// Flush requests completed; `None` before Linux 5.5. Counted for whole devices only, not for partitions.
     pub flushes: Option<u64>,
-    /// Time summed over all flushes, milliseconds; none before Linux 5.5.
+    /// Time summed over all flushes, milliseconds; `None` before Linux 5.5.
     pub flush_ms: Option<u64>,
 }
 
 /// Reads the text of `/proc/diskstats`.
 ///
 /// # Errors
-/// With line and item when a field is not a number, or a line has a number of fields that no kernel writes.
+/// With line and item if a field is not a number, or a line has a number of fields that no kernel writes.
 pub fn parse(text: &str) -> Result<Vec<DiskStats>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines.map(|(index, line)| device(index + 1, line)).collect()
@@ -68,7 +69,7 @@ fn device(line: usize, text: &str) -> Result<DiskStats> {
     Ok(DiskStats { major, minor, name, ..counters(SOURCE, line, count, &mut fields)? })
 }
 
-/// What follows number and name; `count` is how many fields there are with those.
+/// The fields after number and name; `count` is the number of all fields.
 fn counters(source: &str, line: usize, count: usize, fields: &mut Fields<'_>) -> Result<DiskStats> {
     if !matches!(count, 14 | 18 | 20..) {
         return Err(Error::host(format!("{source} line {line}: {count} fields, expected 14, 18 or at least 20")));
@@ -90,7 +91,8 @@ fn counters(source: &str, line: usize, count: usize, fields: &mut Fields<'_>) ->
     Ok(stats)
 }
 
-/// Four fields of one direction: completed, merged, sectors, milliseconds. Gives completed, bytes, milliseconds.
+/// Reads the four fields of one direction: completed, merged, sectors, milliseconds. Returns completed, bytes,
+/// milliseconds.
 fn transfer(fields: &mut Fields<'_>, names: [&str; 4]) -> Result<(u64, u64, u64)> {
     let completed = fields.count(names[0])?;
     let _merged: u64 = fields.count(names[1])?;

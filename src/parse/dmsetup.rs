@@ -1,13 +1,13 @@
-//! `dmsetup table NAME`: the targets of a mapped device, one a line.
+//! `dmsetup table NAME`: the targets of a mapped device, one per line.
 
 use crate::error::{Error, Result};
 
-/// One target: a range of the device and what serves it.
+/// One target: a range of the device and its mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its first sector of 512 bytes.
+    /// First sector, in units of 512 bytes.
     pub start: u64,
-    /// How many sectors it has.
+    /// Number of sectors.
     pub sectors: u64,
     /// `crypt`, `delay`, `linear`.
     pub kind: String,
@@ -17,7 +17,7 @@ pub struct Target {
 /// Reads the table of one device.
 ///
 /// # Errors
-/// Names the line that is not `START SECTORS KIND ARGUMENTS`; and where there is none.
+/// Names a line that is not `START SECTORS KIND ARGUMENTS`; also if there is no line.
 pub fn parse_table(text: &str) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -3,10 +3,10 @@
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Reads the `Key:   value` lines, keys and values as printed.
+/// Reads the `Key:   value` lines; keys and values as printed.
 ///
 /// # Errors
-/// Names a line that is none, a key that is there twice, or a superblock without `Block size`.
+/// Names a malformed line, a duplicate key, or a superblock without `Block size`.
 pub fn parse(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, proptest};
 
-    /// e2fsprogs 1.47.0, shortened.
+    /// From e2fsprogs 1.47.0, shortened.
     const EXT4: &str = "\
 Filesystem volume name:   pgstrata-0123456
 Filesystem UUID:          11111111-2222-3333-4444-555555555555

@@ -1,8 +1,8 @@
-//! The fields of one line of a kernel file, taken one by one; an error names file, line, item and wanted type.
+//! The fields of one line of a kernel file, read one by one; an error names file, line, item and wanted type.
 
 use crate::error::{Error, Result};
 
-/// The fields of a line that are left to take.
+/// The unread fields of a line.
 pub(super) struct Fields<'a> {
     source: &'a str,
     line: usize,
@@ -33,15 +33,15 @@ impl<'a> Fields<'a> {
         self.number(item, text)
     }
 
-    /// The next field as a whole number, or none where the line has ended.
+    /// The next field as a whole number; `None` if the line has ended.
     ///
     /// # Errors
-    /// If the field is there but is not a whole number that fits.
+    /// If the field exists but is not a whole number that fits.
     pub(super) fn count_if_there<T: std::str::FromStr>(&mut self, item: &str) -> Result<Option<T>> {
         self.rest.next().map(|text| self.number(item, text)).transpose()
     }
 
-    /// A piece of text of this line as a whole number.
+    /// Part of this line as a whole number.
     ///
     /// # Errors
     /// If it is not a whole number that fits.
@@ -54,10 +54,10 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The number of kilobytes behind `Key:`, as `MemTotal:  24684084 kB`, in bytes.
+/// The kilobytes after `Key:`, as in `MemTotal:  24684084 kB`, converted to bytes.
 ///
 /// # Errors
-/// If the number or the unit is not what the kernel writes.
+/// If number or unit are not in the kernel's format.
 pub(super) fn kilobytes(source: &str, line: usize, item: &str, text: &str) -> Result<u64> {
     let mut fields = Fields::new(source, line, text);
     let number: u64 = fields.count(item)?;

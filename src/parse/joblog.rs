@@ -1,6 +1,6 @@
-//! The log of jobs that GNU parallel writes (`--joblog`): a line for each job that has ended, columns between tabs.
+//! GNU parallel's job log (`--joblog`): one line per finished job, tab-separated.
 
-/// A job that has ended.
+/// A finished job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Task {
     pub(crate) host: String,
@@ -9,7 +9,7 @@ pub(crate) struct Task {
     pub(crate) command: String,
 }
 
-/// The jobs of a log; a line that is none is passed over, as the last one may be half written.
+/// The jobs of a log; skips malformed lines, because the last one may be incomplete.
 pub(crate) fn tasks(text: &str) -> Vec<Task> {
     let task = |line: &str| {
         let columns: Vec<&str> = line.splitn(9, '\t').collect();
@@ -24,7 +24,7 @@ pub(crate) fn tasks(text: &str) -> Vec<Task> {
 mod tests {
     use super::*;
 
-    /// As GNU parallel 20221122 writes it.
+    /// From GNU parallel 20221122.
     const LOG: &str = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n\
                        1\t:\t1700000000.123\t     0.002\t0\t0\t3\t0\tsh -c 'exit 3' a\n\
                        2\tdb1\t1700000000.125\t     0.002\t0\t2\t0\t0\techo b\n3\tdb2\t17000";

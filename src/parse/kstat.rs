@@ -1,18 +1,18 @@
 //! Statistics of the Solaris porting layer below `/proc/spl/kstat/zfs`: named counters (`arcstats`, `zil`), and the
-//! recent transaction groups of a pool (`txgs`). Below a heading; before that of named counters stands a line of the
-//! statistic's own.
+//! recent transaction groups of a pool (`txgs`). A heading precedes the values; in files of named counters, one more
+//! line precedes the heading.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Type of a named value: an unsigned number of 64 bits (`KSTAT_DATA_UINT64`).
+/// Type of a value: unsigned 64 bits (`KSTAT_DATA_UINT64`).
 const UINT64: &str = "4";
 
-/// Reads named counters. Values of other types (signed numbers, texts) are left out: what we ask for is none of them.
+/// Reads named counters, skipping values of other types (signed numbers, texts), none of which is used.
 ///
 /// # Errors
-/// Names file and line that are not as expected.
+/// Names file and line that are malformed.
 pub fn named(source: &str, text: &str) -> Result<BTreeMap<String, u64>> {
     let mut counters = BTreeMap::new();
     for (number, line) in body(source, text, "name")? {
@@ -28,20 +28,19 @@ pub fn named(source: &str, text: &str) -> Result<BTreeMap<String, u64>> {
 /// One transaction group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Txg {
-    /// Its number.
     pub number: u64,
-    /// True if it is written and committed: its figures are final.
+    /// True if it is written and committed; its figures are then final.
     pub committed: bool,
-    /// Bytes that it wrote to the pool's devices.
+    /// Bytes written to the pool's devices.
     pub written_bytes: u64,
-    /// How long its sync took, nanoseconds.
+    /// Duration of its sync, nanoseconds.
     pub sync_ns: u64,
 }
 
-/// Reads the transaction groups, the oldest first.
+/// Reads the transaction groups, oldest first.
 ///
 /// # Errors
-/// Names file and line that are not as expected.
+/// Names file and line that are malformed.
 pub fn txgs(source: &str, text: &str) -> Result<Vec<Txg>> {
     let heading = text.lines().find(|line| is_heading(line, "txg")).unwrap_or_default();
     let heading: Vec<&str> = heading.split_whitespace().collect();
@@ -63,7 +62,7 @@ pub fn txgs(source: &str, text: &str) -> Result<Vec<Txg>> {
     body(source, text, "txg")?.into_iter().map(line).collect()
 }
 
-/// The lines below the heading, numbered from 1 in the file; nothing of a statistic that has none yet.
+/// The lines after the heading, with their line numbers from 1; empty for a statistic that has no data yet.
 fn body<'a>(source: &str, text: &'a str, first: &str) -> Result<Vec<(usize, &'a str)>> {
     let heading = text.lines().take(2).position(|line| is_heading(line, first));
     match heading {

@@ -1,6 +1,6 @@
-//! What ldd(1) prints: the libraries that a program is loaded with.
+//! Output of ldd(1): the libraries that a program is loaded with.
 
-/// Paths of the libraries, the loader among them; empty for a program that needs none.
+/// Paths of the libraries, including the loader; empty for a program that needs none.
 #[must_use]
 pub(crate) fn libraries(text: &str) -> Vec<String> {
     let path = |line: &str| {

@@ -9,10 +9,10 @@ struct ReportDocument {
     report: Vec<BTreeMap<String, Vec<BTreeMap<String, String>>>>,
 }
 
-/// The rows of a table: `lv`, `vg` or `pv`. Each is its columns by name.
+/// The rows of the table `lv`, `vg` or `pv`, each as its columns by name.
 ///
 /// # Errors
-/// If the text is not the JSON that LVM prints, or has no such table.
+/// If the text is not LVM's JSON, or has no such table.
 pub fn parse_report(text: &str, table: &str) -> Result<Vec<BTreeMap<String, String>>> {
     let document: ReportDocument =
         serde_json::from_str(text).map_err(|e| Error::tool(format!("the output of LVM is not a report: {e}")))?;

@@ -1,12 +1,12 @@
-//! `mdadm --detail --export DEVICE`: what an array is, as `KEY=VALUE` lines (mdadm 3.3 and later).
+//! `mdadm --detail --export DEVICE`: properties of an array, as `KEY=VALUE` lines (mdadm 3.3 and later).
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Reads the lines; each must have a key that starts with `MD_`.
+/// Reads the lines; each key must begin with `MD_`.
 ///
 /// # Errors
-/// Names the line that has none, or that no `MD_UUID` was printed.
+/// Names a malformed line; also if there is no `MD_UUID`.
 pub fn parse_export(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -1,21 +1,21 @@
-//! `/proc/meminfo`: where the memory is now.
+//! `/proc/meminfo`: use of memory.
 
 use super::fields::kilobytes;
 use crate::error::{Error, Result};
 
 const SOURCE: &str = "/proc/meminfo";
 
-/// What is read of `/proc/meminfo`, in bytes; what the kernel does not say is absent.
+/// Bytes; `None` if the kernel does not report the figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Meminfo {
-    /// Memory that the kernel manages.
+    /// Memory managed by the kernel.
     pub total_bytes: Option<u64>,
     pub free_bytes: Option<u64>,
-    /// Estimate of what programs could still get without swapping (Linux 3.14).
+    /// Estimate of the memory available to programs without swapping (Linux 3.14).
     pub available_bytes: Option<u64>,
     /// Page cache, without swap cache and without block device buffers.
     pub cached_bytes: Option<u64>,
-    /// Page cache that waits to be written.
+    /// Page cache not yet written.
     pub dirty_bytes: Option<u64>,
     /// Page cache being written now.
     pub writeback_bytes: Option<u64>,
@@ -31,10 +31,10 @@ impl Meminfo {
     }
 }
 
-/// Reads the text of `/proc/meminfo`. Lines that are not asked for are not looked into.
+/// Reads the figures of [`Meminfo`], ignoring other lines.
 ///
 /// # Errors
-/// With line and item when a line has no `:` or a figure asked for is not a number of `kB`.
+/// With line and item if a line has no `:`, or one of these figures is not a number of `kB`.
 pub fn parse(text: &str) -> Result<Meminfo> {
     let mut found = Meminfo::default();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

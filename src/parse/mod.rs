@@ -1,10 +1,10 @@
-//! Texts of foreign tools and kernel files to typed values: pure functions from `&str`, one file a tool.
+//! Parses output of tools and kernel files into typed values: pure functions from `&str`, one file per tool.
 //!
-//! A new one asks the tool for its machine format, refuses what it does not know, and converts units. One fixture for
-//! each version of the tool in `tests/fixtures/<tool>/`, made by a script in `scripts/`. An error names source, line,
-//! item and wanted type.
+//! A new parser uses the tool's machine-readable format, rejects unknown input, and converts units. One fixture per
+//! version of the tool in `tests/fixtures/<tool>/`, made by a script in `scripts/`. An error names source, line, item
+//! and wanted type.
 //!
-//! Of the stored types it knows those of `record::window`: what a server logs of a checkpoint is stored as it is read.
+//! Of the stored types it knows those of `record::window`: the server's log entry of a checkpoint is stored as parsed.
 
 pub(crate) mod apt_sources;
 pub(crate) mod btrfs;

@@ -1,9 +1,10 @@
-//! `modules.dep` and `modules.builtin` of depmod(8): which kernel modules there are, and which each needs.
+//! `modules.dep` and `modules.builtin` of depmod(8): the kernel modules, and the modules that each needs.
 
 /// The modules of one kernel.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
-    /// Path of each module below the folder of the kernel, and what it needs, in the file's order: the nearest first.
+    /// Path of each module below the kernel's folder, and the modules that it needs, in the file's order: nearest
+    /// first.
     loadable: Vec<(String, Vec<String>)>,
     built_in: Vec<String>,
 }
@@ -19,8 +20,8 @@ impl Modules {
         Modules { loadable: dep.lines().filter_map(line).collect(), built_in }
     }
 
-    /// Paths of a module and of all that it needs, in the order in which they can be loaded. Empty when it is built in;
-    /// `None` if there is no such module.
+    /// Paths of a module and of all modules that it needs, in loading order. Empty if it is built in; `None` if it does
+    /// not exist.
     #[must_use]
     pub(crate) fn closure(&self, module: &str) -> Option<Vec<String>> {
         let wanted = module.replace('-', "_");
@@ -31,7 +32,7 @@ impl Modules {
     }
 }
 
-/// `ext4` of `kernel/fs/ext4/ext4.ko.xz`.
+/// `ext4` from `kernel/fs/ext4/ext4.ko.xz`.
 fn name(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     file.split(".ko").next().unwrap_or(file)

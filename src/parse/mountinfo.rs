@@ -5,25 +5,25 @@ use crate::error::{Error, Result};
 /// One mount, with the kernel's octal escapes undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Number of the mount.
+    /// Mount id.
     pub id: u32,
-    /// Number of the mount that it lies on.
+    /// Id of the parent mount.
     pub parent: u32,
-    /// Device number of the filesystem: major. 0 for filesystems without a device of their own (tmpfs, btrfs, overlay).
+    /// Major device number of the filesystem; 0 for filesystems without a device of their own (tmpfs, btrfs, overlay).
     pub major: u32,
-    /// Device number of the filesystem: minor.
+    /// Minor device number of the filesystem.
     pub minor: u32,
-    /// Path within the filesystem that is mounted; `/` for the whole.
+    /// Mounted path within the filesystem; `/` for all of it.
     pub root: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub target: String,
     /// Options of the mount point.
     pub options: Vec<String>,
     /// Optional fields: `shared:1`, `master:2`.
     pub tags: Vec<String>,
-    /// Type of the filesystem.
+    /// Filesystem type.
     pub fstype: String,
-    /// Device, or the name given.
+    /// Device, or the name that was given to mount.
     pub source: String,
     /// Options of the filesystem.
     pub super_options: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Mount {
 /// Reads the whole table, in the kernel's order (a later mount on the same target hides an earlier one).
 ///
 /// # Errors
-/// Names the line, the item and what it should have been.
+/// Names the line, the item and its expected form.
 pub fn parse(text: &str) -> Result<Vec<Mount>> {
     text.lines().enumerate().map(|(index, line)| parse_line(line).map_err(|what| wrong(index, &what))).collect()
 }
@@ -77,7 +77,7 @@ fn split_options(text: &str) -> Result<Vec<String>, String> {
     text.split(',').filter(|option| !option.is_empty()).map(unescape).collect()
 }
 
-/// Undoes `\040` and its like (the kernel's mangle(): space, tab, newline, backslash, and `#` in some fields).
+/// Undoes escapes such as `\040` (the kernel's mangle(): space, tab, newline, backslash, and `#` in some fields).
 fn unescape(text: &str) -> Result<String, String> {
     if !text.contains('\\') {
         return Ok(text.to_owned());
@@ -89,7 +89,7 @@ fn unescape(text: &str) -> Result<String, String> {
             bytes.push(byte);
             rest = &after[3..];
         } else {
-            // Filesystems that escape by themselves (overlay: `\,` and `\:`) keep their own marks.
+            // Filesystems with escapes of their own (overlay: `\,` and `\:`) keep them.
             bytes.push(*first);
             rest = after;
         }

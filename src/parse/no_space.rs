@@ -1,10 +1,9 @@
-//! Words that say that a filesystem, a pool or a quota has no room left: the kernel's, as programs and servers pass
-//! them on.
+//! Messages about a filesystem, pool or quota without free space, from the kernel, as programs and servers print them.
 
 use super::server_log;
 
-/// ENOSPC and EDQUOT as glibc says them in English, PostgreSQL's own words of a write that was cut short (md.c), and
-/// what zfs and zpool say of both errors (libzfs_util.c, `EZFS_NOSPC`), and lvcreate of a thin pool
+/// ENOSPC and EDQUOT in glibc's English, PostgreSQL's own message about a truncated write (md.c), the messages of zfs
+/// and zpool for both errors (libzfs_util.c, `EZFS_NOSPC`), and that of lvcreate for a thin pool
 /// (`pool_below_threshold`).
 const FULL: &[&str] = &[
     "No space left on device",
@@ -14,16 +13,16 @@ const FULL: &[&str] = &[
     "free space in thin pool",
 ];
 
-/// EIO and EROFS as glibc says them: what a filesystem makes of a device that refuses writes, be it broken or full.
+/// EIO and EROFS in glibc's English: the filesystem's error if a device, broken or full, refuses writes.
 const REFUSED: &[&str] = &["Input/output error", "Read-only file system"];
 
-/// The first line that says so.
+/// The first line with such a message.
 #[must_use]
 pub fn line(text: &str) -> Option<&str> {
     line_with(text, FULL)
 }
 
-/// The first line that says that writes were refused, which a full device may be the reason for.
+/// The first line about refused writes, of which a full device may be the cause.
 #[must_use]
 pub fn refused_line(text: &str) -> Option<&str> {
     line_with(text, REFUSED)
@@ -33,14 +32,13 @@ fn line_with<'t>(text: &'t str, words: &[&str]) -> Option<&'t str> {
     text.lines().find(|line| says_one(line, words)).map(str::trim)
 }
 
-/// The first message of a server's log that says so: wall clock, microseconds since 1970, and the message with its
-/// level.
+/// The first such message in a server's log: wall clock, microseconds since 1970, and the message with its level.
 #[must_use]
 pub fn logged(log: &str) -> Option<(u64, &str)> {
     logged_with(log, FULL)
 }
 
-/// The first that says that writes were refused.
+/// The first message about refused writes in a server's log.
 #[must_use]
 pub fn refused_logged(log: &str) -> Option<(u64, &str)> {
     logged_with(log, REFUSED)
@@ -49,7 +47,7 @@ pub fn refused_logged(log: &str) -> Option<(u64, &str)> {
 fn logged_with<'t>(log: &'t str, words: &[&str]) -> Option<(u64, &'t str)> {
     let mut last = None;
     for line in log.lines() {
-        // A hint follows the message that it belongs to, and has a stamp, too.
+        // A hint follows its message, and has a time stamp too.
         let of_hint = server_log::stamped(line).is_some_and(|(_, message)| message.starts_with("HINT:"));
         if !of_hint {
             last = server_log::stamped(line).or(last);

@@ -1,6 +1,6 @@
 //! `/etc/os-release`: the name of the distribution (os-release(5)).
 
-/// The distribution as it calls itself: `PRETTY_NAME`, else `NAME`, unquoted.
+/// Name of the distribution: `PRETTY_NAME`, else `NAME`, unquoted.
 #[must_use]
 pub fn pretty_name(text: &str) -> Option<String> {
     let value = |wanted: &str| {

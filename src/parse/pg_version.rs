@@ -9,14 +9,14 @@ pub struct PgVersion {
     pub major: u32,
     /// Minor version; `None` for beta and development versions (`19devel`).
     pub minor: Option<u32>,
-    /// Everything after `(PostgreSQL) `, the packager's remark included.
+    /// Everything after `(PostgreSQL) `, including the packager's remark.
     pub text: String,
 }
 
-/// Reads the first line of `PROGRAM --version`, as the server programs print it since PostgreSQL 10.
+/// Reads the first line of `PROGRAM --version`, in the server programs' format since PostgreSQL 10.
 ///
 /// # Errors
-/// With the line, when it is of another form.
+/// With the line, if its format differs.
 pub fn parse(text: &str) -> Result<PgVersion> {
     let line = text.lines().next().unwrap_or_default().trim();
     let wrong = |wanted: &str| {

@@ -2,14 +2,14 @@
 //!
 //! `client_id transaction_no time script_no time_epoch time_us [schedule_lag] [retries]`
 //!
-//! `time` is the latency in microseconds, from the transaction's start, or with `-R` from the moment it was due, to its
-//! end; in its place stands `skipped`, or `failed`, `serialization`, `deadlock`, `other` for a transaction that gave
-//! none (PostgreSQL manual, pgbench, "Per-Transaction Logging"). Works on bytes: a log can grow by a million lines a
-//! second (the parser takes some tens of millions on one core).
+//! `time` is the latency in microseconds from the transaction's start, or with `-R` from its scheduled start, to its
+//! end. It is replaced by `skipped`, `failed`, `serialization`, `deadlock` or `other` for a transaction without one
+//! (PostgreSQL manual, pgbench, "Per-Transaction Logging"). Works on bytes, because a log can grow by a million lines a
+//! second (the parser reads tens of millions on one core).
 
 use crate::error::{Error, Result};
 
-/// Which optional columns a log has; follows from pgbench's own options.
+/// Optional columns of a log; they follow from pgbench's options.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Columns {
     /// `schedule_lag`: with `-R`.
@@ -18,49 +18,48 @@ pub struct Columns {
     pub retries: bool,
 }
 
-/// How a transaction ended.
+/// Outcome of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It was done; latency in microseconds.
+    /// Completed; latency in microseconds.
     Done(u64),
-    /// It was already later than the limit (`-R` with `-L`) and never begun.
+    /// Never begun, because it was already later than the limit (`-R` with `-L`).
     Skipped,
-    /// It failed, and every retry of it too.
+    /// Failed, including all retries.
     Failed(FailureKind),
 }
 
-/// Why a transaction failed, as far as its log tells.
+/// Cause of a failure, if logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The log has `failed` for all of them.
+    /// The log has only `failed`.
     Untold,
-    /// It could not be put in a serial order with others.
+    /// Serialization failure.
     Serialization,
-    /// A deadlock.
     Deadlock,
     Other,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction {
-    /// Which client, from 0.
+    /// Number of the client, from 0.
     pub client: u32,
     pub ended: Ended,
-    /// Which script, from 0.
+    /// Number of the script, from 0.
     pub script: u32,
     /// Wall clock at its end, microseconds since 1970.
     pub at_us: u64,
-    /// By how much it began later than it was due, microseconds.
+    /// Delay of its start against the schedule, microseconds.
     pub lag_us: Option<u64>,
-    /// Retries, where the log has them.
+    /// Number of retries, if the log has them.
     pub retries: Option<u64>,
 }
 
-/// Reads every whole line of `bytes`, in order, into `into` and returns how many bytes they take; what follows the last
-/// line feed is the beginning of a line that has not come yet.
+/// Appends every whole line of `bytes`, in order, to `into` and returns the number of bytes read; bytes after the last
+/// line feed belong to an incomplete line.
 ///
 /// # Errors
-/// With the line, the item and what was wanted. Lines before it have been read.
+/// With the line, the item and its expected form. Lines before it have been read.
 pub fn parse(bytes: &[u8], columns: Columns, into: &mut Vec<Transaction>) -> Result<usize> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut rest = &bytes[..end];
@@ -71,16 +70,16 @@ pub fn parse(bytes: &[u8], columns: Columns, into: &mut Vec<Transaction>) -> Res
     Ok(end)
 }
 
-/// That the first line of `lines` is none of a log.
+/// Error for the first line of `lines`.
 fn bad_line(lines: &[u8], wanted: &'static str) -> Error {
     let line = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
     Error::tool(format!("pgbench's transaction log, line `{}`: expected {wanted}", String::from_utf8_lossy(line)))
 }
 
-/// Takes one line with its line feed; there is one. The error says what was wanted.
+/// Parses one line, which must end with a line feed. The error names the expected form.
 ///
-/// What it calls is made part of it by force: as calls of their own, which hand `rest` over in memory, they take half
-/// of the speed (`benches/import.rs`).
+/// Its callees are inlined by force: as calls, which pass `rest` through memory, they take half of the speed
+/// (`benches/import.rs`).
 #[inline]
 fn transaction(rest: &mut &[u8], columns: Columns) -> std::result::Result<Transaction, &'static str> {
     let client = number(rest).and_then(|client| u32::try_from(client).ok());
@@ -110,17 +109,17 @@ fn take(rest: &mut &[u8], byte: u8) -> Option<()> {
     (*first == byte).then_some(())
 }
 
-/// Takes the single space that parts items, and the whole number behind it.
+/// Takes a single space and the whole number after it.
 #[inline(always)]
 fn next_number(rest: &mut &[u8]) -> Option<u64> {
     take(rest, b' ')?;
     number(rest)
 }
 
-/// Takes a whole number of at most 16 digits, so microseconds since 1970 for 300 years.
+/// Takes a whole number of at most 16 digits: microseconds since 1970 for 300 years.
 ///
-/// Eight bytes at a time without a look at each: how many digits an item has changes from line to line, and a branch
-/// that is guessed wrong costs more than the arithmetic.
+/// Reads eight bytes at a time without a branch per byte: the number of digits changes from line to line, and a
+/// mispredicted branch costs more than the arithmetic.
 #[inline(always)]
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let (high, digits) = up_to_eight(rest);
@@ -137,10 +136,9 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
     (!is_longer).then(|| high * TENS[further] + low)
 }
 
-/// Powers of ten.
 const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// The value of the first digits of `bytes`, eight at most, and how many they are.
+/// Value and number of the leading digits of `bytes`, eight at most.
 #[inline(always)]
 fn up_to_eight(bytes: &[u8]) -> (u64, usize) {
     let Some(eight) = bytes.first_chunk::<8>() else {
@@ -151,28 +149,28 @@ fn up_to_eight(bytes: &[u8]) -> (u64, usize) {
     first_digits(*eight)
 }
 
-/// As [`up_to_eight`], of exactly eight bytes. The first is the lowest byte of a word.
+/// As [`up_to_eight`], for exactly eight bytes. The first is the lowest byte of a word.
 #[inline(always)]
 fn first_digits(eight: [u8; 8]) -> (u64, usize) {
     const ALL: u64 = 0x0101_0101_0101_0101;
     let bytes = u64::from_le_bytes(eight) ^ (ALL * u64::from(b'0'));
-    // Digits are 0 to 9 now. Ten and more reach the highest bit of their byte by adding 0x76, or have it; what a sum
-    // carries on spoils only the bytes behind the first that is no digit.
+    // Digits are now 0 to 9. Larger bytes set their highest bit when 0x76 is added, or have it set already; the carry
+    // of a sum affects only bytes after the first non-digit.
     let others = (bytes.wrapping_add(ALL * 0x76) | bytes) & (ALL * 0x80);
     let digits = others.trailing_zeros() / 8;
     if digits == 0 {
         return (0, 0);
     }
-    // Leading zeros in place of what is behind the digits.
+    // Shifts out the bytes after the digits, so that zeros lead.
     let ones = bytes << (64 - 8 * digits);
-    // Neighbours together: two digits in each second byte, then four, then eight.
+    // Adds neighbours: two digits in each second byte, then four, then eight.
     let twos = (ones.wrapping_mul(10) + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (twos.wrapping_mul(100) + (twos >> 16)) & 0x0000_ffff_0000_ffff;
     let eights = (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff;
     (eights, digits as usize)
 }
 
-/// Takes the space and the word that stands in place of a latency.
+/// Takes the space and the word in place of a latency.
 fn next_word(rest: &mut &[u8]) -> Option<Ended> {
     take(rest, b' ')?;
     let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\n'))?;

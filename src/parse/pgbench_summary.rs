@@ -1,7 +1,6 @@
-//! What pgbench prints on standard output at its end, versions 12 to 18 (`printResults` in pgbench.c).
+//! pgbench's final output, versions 12 to 18 (`printResults` in pgbench.c).
 //!
-//! A line that is not known is an error: a figure that a newer version prints under another name must not go missing
-//! silently.
+//! An unknown line is an error: a figure that a newer version prints under another name must not be lost silently.
 
 use crate::error::{Error, Result};
 
@@ -10,30 +9,30 @@ pub struct Summary {
     pub transactions: u64,
     /// Transactions failed; `None` before PostgreSQL 15.
     pub failed: Option<u64>,
-    /// Transactions skipped, being already late; with `-R` and `-L`.
+    /// Transactions skipped because they were already late; with `-R` and `-L`.
     pub skipped: Option<u64>,
     /// Transactions slower than the limit; with `-L`.
     pub late: Option<u64>,
     /// Mean latency, milliseconds with three decimals.
     pub latency_ms_mean: Option<f64>,
-    /// Standard deviation of the latency, milliseconds. Printed only where latencies were measured one by one: without
+    /// Standard deviation of the latency, milliseconds. Printed only if latencies were measured individually: without
     /// it, `latency_ms_mean` is duration x clients / transactions.
     pub latency_ms_stddev: Option<f64>,
     /// Mean lag behind the schedule, milliseconds; with `-R`.
     pub lag_ms_mean: Option<f64>,
     /// Time to set up the connections, milliseconds; since PostgreSQL 14.
     pub connection_ms: Option<f64>,
-    /// Transactions a second without the set-up of connections.
+    /// Transactions per second, excluding the time to set up connections.
     pub tps: Option<f64>,
-    /// The scripts in order; one without a name where there is a single script.
+    /// The scripts in order; a single script has no name.
     pub scripts: Vec<ScriptSummary>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptSummary {
-    /// As pgbench names it: `<builtin: select only>`, or a path; empty where it is the only script.
+    /// pgbench's name for it: `<builtin: select only>`, or a path; empty for a single script.
     pub name: String,
-    /// Transactions done, roughly: pgbench's threads add to it without a lock. `None` if it is the only script.
+    /// Transactions done, approximately: pgbench's threads count without a lock. `None` for a single script.
     pub transactions: Option<u64>,
     /// Mean latency, milliseconds.
     pub latency_ms_mean: Option<f64>,
@@ -48,11 +47,11 @@ pub struct Statement {
     pub latency_ms_mean: f64,
     /// Failures; `None` before PostgreSQL 15.
     pub failures: Option<u64>,
-    /// Its first line.
+    /// First line of the statement.
     pub text: String,
 }
 
-/// Columns of the statements that follow a heading.
+/// Columns of the statements after a heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Heading {
     LatenciesOnly,
@@ -63,7 +62,7 @@ enum Heading {
 /// Reads a summary.
 ///
 /// # Errors
-/// With line number, line and what was wanted; without a number of transactions.
+/// With line number, line and expected form; also if the number of transactions is missing.
 pub fn parse(text: &str) -> Result<Summary> {
     let mut reading = SummaryReader::default();
     for (index, line) in text.lines().enumerate() {
@@ -112,7 +111,7 @@ impl SummaryReader {
         self.item(line)
     }
 
-    /// One line about all scripts together.
+    /// Reads one line about all scripts together.
     fn item(&mut self, line: &str) -> Wanted {
         const IGNORED: [&str; 17] = [
             "pgbench (",
@@ -153,7 +152,7 @@ impl SummaryReader {
         } else if let Some(rest) = line.strip_prefix("initial connection time = ") {
             summary.connection_ms = Some(millis(rest)?);
         } else if let Some(rest) = line.strip_prefix("tps = ") {
-            // Two lines before PostgreSQL 14; the later one leaves the connections' set-up out.
+            // Two lines before PostgreSQL 14; the later one excludes the set-up of connections.
             summary.tps = Some(real(before_bracket(rest))?);
         } else if !(line.is_empty() || IGNORED.iter().any(|known| line.starts_with(known))) {
             return Err("a line that pgbench 12 to 18 prints");
@@ -161,7 +160,7 @@ impl SummaryReader {
         Ok(())
     }
 
-    /// One line ` - ...` about a script.
+    /// Reads one line ` - ...` about a script.
     fn script_item(&mut self, item: &str) -> Wanted {
         const IGNORED: [&str; 8] = [
             "weight: ",
@@ -175,7 +174,7 @@ impl SummaryReader {
         ];
         let script = self.summary.scripts.last_mut().ok_or("a line `SQL script N: NAME` before it")?;
         if let Some(rest) = item.strip_prefix("number of transactions actually processed: ") {
-            // Since PostgreSQL 18 beside a total that counts failed and skipped ones too.
+            // Printed since PostgreSQL 18 beside a total that includes failed and skipped ones.
             script.transactions = Some(whole(before_bracket(rest))?);
         } else if let Some((count, _)) = item.split_once(" transactions (") {
             script.transactions = Some(whole(count)?);
@@ -199,7 +198,7 @@ fn heading(line: &str) -> Option<Heading> {
     }
 }
 
-/// `   0.055           0  BEGIN;`: as many numbers as the heading says, then the statement.
+/// `   0.055           0  BEGIN;`: the numbers of the heading's columns, then the statement.
 fn statement(line: &str, heading: Heading) -> std::result::Result<Statement, &'static str> {
     const WANTED: &str = "a statement's latency in milliseconds, its failures and its text";
     let (latency, mut rest) = line.trim_start().split_once(' ').ok_or(WANTED)?;
@@ -247,7 +246,7 @@ mod tests {
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
-    /// PostgreSQL 13, in the form that its manual shows.
+    /// From PostgreSQL 13, in the form shown in its manual.
     const THIRTEEN: &str = "transaction type: multiple scripts
 scaling factor: 1
 query mode: simple
@@ -317,7 +316,7 @@ SQL script 2: my.sql
             let names: Vec<&str> = mixed.scripts.iter().map(|script| script.name.as_str()).collect();
             assert_eq!(names[..2], ["<builtin: TPC-B (sort of)>", "<builtin: select only>"]);
             let sum: u64 = mixed.scripts.iter().filter_map(|script| script.transactions).sum();
-            // pgbench's threads count into the scripts' statistics without a lock, so that some counts get lost.
+            // pgbench's threads update the scripts' statistics without a lock, so that some counts are lost.
             assert!(sum.abs_diff(mixed.transactions) <= mixed.transactions / 100, "{sum} {}", mixed.transactions);
 
             let failing = parse(&fixture(&format!("{version}-failures"))).unwrap();

@@ -1,9 +1,8 @@
-//! What `kubectl get pods` lists with [`TEMPLATE`]: how the pods of an Indexed Job are, one a line, columns between
-//! tabs.
+//! Output of `kubectl get pods` with [`TEMPLATE`]: the pods of an Indexed Job, one per line, tab-separated.
 
 use std::collections::BTreeMap;
 
-/// For `--output`. The index stands in an annotation of each pod; what a pod lacks is an empty column.
+/// Value for `--output`. The index is in an annotation of each pod; missing values are empty columns.
 pub(crate) const TEMPLATE: &str = concat!(
     r#"jsonpath={range .items[*]}{.metadata.annotations.batch\.kubernetes\.io/job-completion-index}{"\t"}{.status.phase}{"\t"}"#,
     r#"{.metadata.creationTimestamp}{"\t"}{.status.reason}{"\t"}{.status.containerStatuses[*].state.terminated.reason}{"\t"}"#,
@@ -15,20 +14,20 @@ pub(crate) const TEMPLATE: &str = concat!(
 pub(crate) struct Pod {
     /// Index of its share, from 0.
     pub(crate) index: u32,
-    /// Why the pod was ended: `Evicted`, `NodeLost`, `DeadlineExceeded`.
+    /// Reason why the pod ended: `Evicted`, `NodeLost`, `DeadlineExceeded`.
     pub(crate) reason: Option<String>,
-    /// Why its container ended: `OOMKilled`, `Error`.
+    /// Reason why its container ended: `OOMKilled`, `Error`.
     pub(crate) container_reason: Option<String>,
     pub(crate) exit_code: Option<i32>,
     pub(crate) node: Option<String>,
 }
 
-/// The indices of pods that wait or run, each once, in order.
+/// Indices of waiting or running pods, unique and sorted.
 pub(crate) fn open(text: &str) -> Vec<u32> {
     let index = |line: &str| {
         let mut columns = line.split('\t');
         let (index, phase) = (columns.next()?, columns.next()?);
-        // A pod of which nothing is heard may still run.
+        // A pod in an unknown state may still run.
         matches!(phase, "Pending" | "Running" | "Unknown").then(|| index.parse().ok())?
     };
     let mut open: Vec<u32> = text.lines().filter_map(index).collect();
@@ -37,14 +36,14 @@ pub(crate) fn open(text: &str) -> Vec<u32> {
     open
 }
 
-/// The pods that failed, by their index, where no newer pod of the index did otherwise.
+/// Failed pods by index, except where a newer pod of the index has not failed.
 pub(crate) fn failed(text: &str) -> Vec<Pod> {
     let mut newest: BTreeMap<u32, (&str, Option<Pod>)> = BTreeMap::new();
     for line in text.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let [index, phase, made, reason, container_reason, exit_code, node] = columns.as_slice() else { continue };
         let Ok(index) = index.parse() else { continue };
-        // RFC 3339 in UTC: the later one is the greater text.
+        // RFC 3339 in UTC sorts as text.
         if newest.get(&index).is_some_and(|(known, _)| known > made) {
             continue;
         }

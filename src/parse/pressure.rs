@@ -1,21 +1,21 @@
-//! `/proc/pressure/{cpu,io,memory}`: time in which tasks stalled for a resource (PSI, Linux 4.20).
+//! `/proc/pressure/{cpu,io,memory}`: time in which tasks stalled on a resource (PSI, Linux 4.20).
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
 
-/// Stall time since the machine started. The averages beside it in the file are rates and are not kept.
+/// Stall time since boot. The file's averages are rates and are ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pressure {
     /// Time in which at least one task waited for the resource, microseconds.
     pub some_us: u64,
-    /// Time in which all tasks that were not idle waited for it, microseconds; `cpu` has none before Linux 5.13.
+    /// Time in which all non-idle tasks waited for it, microseconds; `cpu` has none before Linux 5.13.
     pub full_us: Option<u64>,
 }
 
-/// Reads the text of the file `source`.
+/// Reads the file's text; `source` is its path, for errors.
 ///
 /// # Errors
-/// If the line `some` is missing, or a line is neither `some` nor `full` or has no number behind `total=`.
+/// If the line `some` is missing, or a line is neither `some` nor `full` or has no number after `total=`.
 pub fn parse(source: &str, text: &str) -> Result<Pressure> {
     let (mut some_us, mut full_us) = (None, None);
     for (index, line) in text.lines().enumerate() {

@@ -7,7 +7,7 @@ pub(crate) enum SoftLimit {
     Bytes(u64),
 }
 
-/// How much memory a process may lock; `None` if no such line is there.
+/// Memory that a process may lock; `None` if the line is missing.
 pub(crate) fn max_locked_memory(text: &str) -> Option<SoftLimit> {
     let line = text.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
     match line.split_whitespace().next()? {
@@ -20,7 +20,7 @@ pub(crate) fn max_locked_memory(text: &str) -> Option<SoftLimit> {
 mod tests {
     use super::*;
 
-    /// The kernel's own columns.
+    /// In the kernel's columns.
     const LIMITS: &str = "\
 Limit                     Soft Limit           Hard Limit           Units     
 Max open files            1024                 1048576              files     

@@ -1,4 +1,4 @@
-//! `/proc/PID/stat`: one process (all its threads together).
+//! `/proc/PID/stat`: one process, including all its threads.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
@@ -6,33 +6,33 @@ use crate::error::{Error, Result};
 /// `PF_KTHREAD` of the kernel's task flags (include/linux/sched.h).
 const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
 
-/// What is read of `/proc/PID/stat`; the name borrows from the text.
+/// Fields of `/proc/PID/stat`; the name borrows from the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStat<'a> {
     pub pid: u32,
-    /// Name as the kernel has it: 15 bytes of a program's name, or a kernel thread's name in full, to which a
-    /// workqueue's worker adds what it works on (`kworker/u8:2-btrfs-endio-write`).
+    /// Name in the kernel: 15 bytes of a program's name, or the full name of a kernel thread, to which a workqueue's
+    /// worker adds its work (`kworker/u8:2-btrfs-endio-write`).
     pub comm: &'a str,
-    /// State: `R`, `S`, `D`, `Z` (ended, not yet collected by its parent), `X` (gone), ...
+    /// State: `R`, `S`, `D`, `Z` (ended, not yet reaped by its parent), `X` (gone), ...
     pub state: char,
     pub parent: u32,
-    /// True if it is a thread of the kernel.
+    /// True for a kernel thread.
     pub kernel_thread: bool,
-    /// CPU time in programs, ticks of 1/USER_HZ second.
+    /// CPU time in user mode, ticks of 1/USER_HZ second.
     pub user_ticks: u64,
-    /// CPU time in the kernel, ticks of 1/USER_HZ second.
+    /// CPU time in kernel mode, ticks of 1/USER_HZ second.
     pub system_ticks: u64,
-    /// When it started, ticks since the machine started: with the pid, this names a process for ever.
+    /// Start time, ticks since boot: together with the pid, this identifies a process for ever.
     pub started_ticks: u64,
 }
 
-/// Reads the text of `/proc/PID/stat`. `source` is the file's path, for the error.
+/// `source` is the file's path, for errors.
 ///
 /// # Errors
-/// With the item when the name is not in brackets, or a field is missing or not a number.
+/// With the item if the name is not in brackets, or a field is missing or not a number.
 pub fn parse<'a>(source: &'a str, text: &'a str) -> Result<ProcessStat<'a>> {
     let unbracketed = || Error::host(format!("{source} line 1: `comm` is not in brackets"));
-    // A name may itself hold blanks, brackets and line ends: it reaches to the last bracket.
+    // A name may contain blanks, brackets and line ends: it extends to the last bracket.
     let (pid, rest) = text.split_once('(').ok_or_else(unbracketed)?;
     let (comm, rest) = rest.rsplit_once(')').ok_or_else(unbracketed)?;
     let pid = Fields::new(source, 1, pid).count("pid")?;

@@ -1,4 +1,4 @@
-//! `/proc/PID/status`: as whom a process runs, which signals it catches.
+//! `/proc/PID/status`: user and signal handlers of a process.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
@@ -15,8 +15,8 @@ pub fn effective_uid(source: &str, text: &str) -> Result<u32> {
     fields.count("effective Uid")
 }
 
-/// True if a process has a handler for the signal of this number, from the text of its `/proc/PID/status`. A process
-/// that tells nothing has none.
+/// True if a process has a handler for the signal of this number, according to the text of its `/proc/PID/status`;
+/// false if the line is missing.
 #[must_use]
 pub fn catches(text: &str, signal: u32) -> bool {
     let mask = text.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_signal_is_caught_where_its_bit_is_set() {
-        // pgbench with `-T`: SIGINT, SIGPIPE is ignored, SIGALRM.
+        // pgbench with `-T`: catches SIGINT and SIGALRM, ignores SIGPIPE.
         let text = "Name:\tpgbench\nSigIgn:\t0000000000001000\nSigCgt:\t0000000000002002\n";
         assert_eq!([2, 13, 14].map(|signal| catches(text, signal)), [true, false, true]);
         assert!(!catches("Name:\tsh\n", 14) && !catches(text, 0));

@@ -1,4 +1,4 @@
-//! `/proc/stat`: what the CPUs did since the machine started.
+//! `/proc/stat`: CPU time since boot.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
@@ -9,12 +9,12 @@ const SOURCE: &str = "/proc/stat";
 /// (include/uapi/asm-generic/param.h).
 const NS_PER_TICK: u64 = 10_000_000;
 
-/// Time that the CPUs spent in each state, nanoseconds, summed over all CPUs. `guest` time is part of `user` (proc(5)),
-/// so it is not kept apart.
+/// Time that the CPUs spent in each state, nanoseconds, summed over all CPUs. `guest` time is included in `user`
+/// (proc(5)), so it is not kept separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     pub user: u64,
-    /// Programs with a lowered priority.
+    /// Programs with lowered priority.
     pub nice: u64,
     pub system: u64,
     pub idle: u64,
@@ -29,14 +29,14 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Time in which the CPUs had work here.
+    /// Time in which the CPUs worked for programs and the kernel of this machine.
     #[must_use]
     pub fn busy(&self) -> u64 {
         let parts = [self.user, self.nice, self.system, self.irq.unwrap_or(0), self.softirq.unwrap_or(0)];
         parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
     }
 
-    /// All time, idle and stolen too.
+    /// All time, including idle and stolen time.
     #[must_use]
     pub fn total(&self) -> u64 {
         let parts = [self.idle, self.iowait.unwrap_or(0), self.steal.unwrap_or(0)];
@@ -44,11 +44,10 @@ impl CpuTimes {
     }
 }
 
-/// What is read of `/proc/stat`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcStat {
     pub all: CpuTimes,
-    /// Each CPU that is online, by its number.
+    /// Online CPUs by number.
     pub each: BTreeMap<u32, CpuTimes>,
 }
 
@@ -61,7 +60,7 @@ pub fn parse(text: &str) -> Result<ProcStat> {
     let mut each = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
         let Some(rest) = line.strip_prefix("cpu") else {
-            // The CPU lines come first; the interrupt lines after them can be thousands of numbers long.
+            // The CPU lines come first; later interrupt lines can have thousands of numbers.
             break;
         };
         if rest.starts_with(' ') {

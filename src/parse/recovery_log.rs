@@ -1,28 +1,28 @@
-//! What a server logs when it starts after a crash, versions 12 to 18, under the settings that [`super::server_log`]
-//! needs (`StartupXLOG` and `SyncDataDirectory`, `PerformWalRecovery` in the sources).
+//! Log of a server's start after a crash, versions 12 to 18, with the settings that [`super::server_log`] needs
+//! (`StartupXLOG` and `SyncDataDirectory`, `PerformWalRecovery` in the sources).
 //!
-//! Absent on purpose: lengths; whoever knows when the outage began subtracts.
+//! Absent on purpose: durations; the caller knows when the outage began.
 
 use super::server_log::{LogEntry, LogReader, message};
 use crate::error::{Error, Result};
 use crate::record::window::CheckpointDone;
 
-/// When the parts of one start were logged: wall clock, microseconds since 1970, to the millisecond. What the log does
-/// not have is absent: a server that was stopped in good order recovers nothing.
+/// Times of the phases of one start: wall clock, microseconds since 1970, to the millisecond. `None` if not logged: a
+/// server that was shut down cleanly does not recover.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryLog {
-    /// The startup process found that the server was interrupted; syncing the data directory follows.
+    /// The startup process found that the server was interrupted; it syncs the data directory next.
     pub interrupted_us: Option<u64>,
-    /// The data directory is synced, and the last checkpoint was read.
+    /// The data directory has been synced and the last checkpoint read.
     pub recovering_us: Option<u64>,
     pub redo_began: Option<RedoMark>,
     pub redo_ended: Option<RedoMark>,
-    /// The checkpoint at the end of recovery: its start, and what it did.
+    /// The checkpoint at the end of recovery: its start, and its figures.
     pub checkpoint: Option<(u64, CheckpointDone)>,
     pub ready_us: Option<u64>,
 }
 
-/// Where redo was at a moment.
+/// Redo position at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RedoMark {
     pub at_us: u64,
@@ -33,7 +33,7 @@ pub struct RedoMark {
 /// Reads the log of one start.
 ///
 /// # Errors
-/// A line about redo or a checkpoint that cannot be understood: with the line.
+/// With the line, if a line about redo or a checkpoint cannot be parsed.
 pub fn parse(text: &str) -> Result<RecoveryLog> {
     let mut log = RecoveryLog::default();
     let mut reader = LogReader::default();
@@ -67,14 +67,14 @@ pub fn parse(text: &str) -> Result<RecoveryLog> {
             log.redo_ended = mark(rest)?;
         } else if said.starts_with("database system is ready to accept connections") {
             log.ready_us = Some(at_us);
-            // What follows is no longer the start.
+            // Later lines do not belong to the start.
             break;
         }
     }
     Ok(log)
 }
 
-/// A position in the WAL as the server writes it: `1/9A3F`.
+/// A WAL position in the server's notation: `1/9A3F`.
 #[must_use]
 pub fn position(text: &str) -> Option<u64> {
     let (high, low) = text.split_once('/')?;

@@ -1,26 +1,26 @@
-//! What Slurm's `scontrol --oneliner show job` lists: a job, or a task of an array, a line.
+//! Output of Slurm's `scontrol --oneliner show job`: a job, or a task of an array, per line.
 
 /// A task of an array, or several that Slurm keeps as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Task {
-    /// Number of the job that the array is.
+    /// Job number of the array.
     pub(crate) array: u32,
     /// Indices in the array.
     pub(crate) indices: Vec<u32>,
     /// `NODE_FAIL`, `TIMEOUT`, `COMPLETED`.
     pub(crate) state: String,
-    /// Why it waits, or ended.
+    /// Reason for waiting or ending.
     pub(crate) reason: Option<String>,
     /// Exit code and signal.
     pub(crate) exit_code: Option<(u32, u32)>,
-    /// The nodes that it had.
+    /// Nodes that it ran on.
     pub(crate) nodes: Option<String>,
 }
 
-/// The tasks of arrays with this name. It must have no space; those of other people's jobs may have any.
+/// Tasks of arrays with this name, which must not contain a space; names of other people's jobs may.
 pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
     let task = |line: &str| {
-        // The name stands before everything that a person can write: what follows it may look like a field.
+        // The name precedes all user-defined text, which may look like a field.
         let field = |key: &str| {
             let mut words = line.split(' ').filter_map(|word| word.split_once('='));
             words.find(|(known, _)| *known == key).map(|(_, value)| value)
@@ -42,7 +42,7 @@ pub(crate) fn tasks(text: &str, name: &str) -> Vec<Task> {
     text.lines().filter_map(task).collect()
 }
 
-/// `3`, `0-2,5`, `0-9:3%2`: ranges with a step, and how many may run at once.
+/// `3`, `0-2,5`, `0-9:3%2`: ranges with a step, and the maximum running at once.
 fn indices(text: &str) -> Option<Vec<u32>> {
     let (ranges, _) = text.split_once('%').unwrap_or((text, ""));
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn indices(text: &str) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    /// Of Slurm 22.05; the second line is somebody's job whose name looks like fields of ours.
+    /// From Slurm 22.05; the second line is somebody's job whose name looks like fields of ours.
     const LISTED: &str = include_str!("../../tests/fixtures/scontrol/22.05.txt");
 
     #[test]

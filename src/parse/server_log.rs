@@ -1,38 +1,37 @@
-//! What a server logs of its checkpoints and of autovacuum, versions 12 to 18, under `log_line_prefix = '%m [%p] '`,
+//! A server's log of checkpoints and autovacuum, versions 12 to 18, with `log_line_prefix = '%m [%p] '`,
 //! `log_timezone = 'GMT'` and messages in English (`LogCheckpointStart`, `LogCheckpointEnd` in xlog.c, vacuumlazy.c).
 //!
-//! All other lines are passed over: a log holds whatever the server had to say.
+//! Skips all other lines.
 
 use crate::error::{Error, Result};
 use crate::record::window::{CheckpointDone, VacuumRecord};
 use crate::units::Micros;
 
-/// Something that a log tells.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogEntry {
     CheckpointStarted {
         /// Wall clock, microseconds since 1970.
         at_us: u64,
-        /// The server's own words: `time`, `wal`, `immediate force wait`.
+        /// As logged: `time`, `wal`, `immediate force wait`.
         cause: String,
     },
     CheckpointEnded(CheckpointDone),
-    /// Autovacuum ended its work on a table.
+    /// Autovacuum finished a table.
     Vacuumed(VacuumRecord),
 }
 
-/// Reads a log line by line. Some messages go over several lines.
+/// Reads a log line by line. Some messages span several lines.
 #[derive(Debug, Clone, Default)]
 pub struct LogReader {
-    /// An autovacuum whose elapsed time is still to come.
+    /// An autovacuum whose elapsed time has not been read yet.
     vacuum: Option<(u64, String)>,
 }
 
 impl LogReader {
-    /// The next line, without its line end.
+    /// Takes the next line, without its line end.
     ///
     /// # Errors
-    /// A line about a checkpoint that cannot be understood: with the line.
+    /// With the line, if a line about a checkpoint cannot be parsed.
     pub fn line(&mut self, line: &str) -> Result<Option<LogEntry>> {
         let Some((at_us, message)) = message(line) else { return Ok(self.continued(line)) };
         self.vacuum = None;
@@ -54,7 +53,7 @@ impl LogReader {
         Ok(None)
     }
 
-    /// A further line of a message.
+    /// Takes a continuation line of a message.
     fn continued(&mut self, line: &str) -> Option<LogEntry> {
         let (_, elapsed) = line.rsplit_once("elapsed: ")?;
         let elapsed_us = Micros::parse(elapsed.trim()).ok()?.0;
@@ -63,13 +62,13 @@ impl LogReader {
     }
 }
 
-/// When a line was written, and what it says with the level LOG; `None` for all others.
+/// Time and text of a line of level LOG; `None` for all others.
 pub(super) fn message(line: &str) -> Option<(u64, &str)> {
     let (at_us, message) = stamped(line)?;
     Some((at_us, message.strip_prefix("LOG:  ")?))
 }
 
-/// When a line was written (wall clock, microseconds since 1970), and what it says, its level in front.
+/// Time of a line (wall clock, microseconds since 1970), and its text with the level in front.
 pub(super) fn stamped(line: &str) -> Option<(u64, &str)> {
     let (stamp, rest) = line.split_once(" GMT [")?;
     let (_, message) = rest.split_once("] ")?;
@@ -77,7 +76,7 @@ pub(super) fn stamped(line: &str) -> Option<(u64, &str)> {
     Some((u64::try_from(at.as_microsecond()).ok()?, message))
 }
 
-/// The figures behind `checkpoint complete:`; the name of the first that is missing otherwise.
+/// The figures after `checkpoint complete:`, or the name of the first missing one.
 fn done(ended_us: u64, text: &str) -> std::result::Result<CheckpointDone, &'static str> {
     let before = |word: &'static str| {
         let (head, _) = text.split_once(word).ok_or(word)?;

@@ -1,6 +1,6 @@
-//! What Slurm's `squeue --noheader --array --format=%K` lists: the index of each task of an array, one a line.
+//! Output of Slurm's `squeue --noheader --array --format=%K`: the index of each task of an array, one per line.
 
-/// The indices, each once, in order; a job that is no array has none.
+/// The indices, unique and sorted; skips jobs that are not arrays.
 pub(crate) fn tasks(text: &str) -> Vec<u32> {
     let mut tasks: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
     tasks.sort_unstable();

@@ -1,15 +1,14 @@
-//! Superblocks as `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`, `nilfs-tune -l DEVICE` and `bcachefs show-super DEVICE`
-//! print them: a line for each field, under headings.
+//! Superblocks as printed by `debugreiserfs DEVICE`, `jfs_tune -l DEVICE`, `nilfs-tune -l DEVICE` and
+//! `bcachefs show-super DEVICE`: a line per field, under headings.
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Reads the `key: value` lines, values without quotes. Indented lines without a colon belong to the key above them;
-/// other lines without one are headings.
+/// Reads the `key: value` lines, removing quotes from values. Indented lines without a colon belong to the key above
+/// them; other lines without one are headings.
 ///
 /// # Errors
-/// Names an indented line before any key, a key that is there twice with different values, and `needed` when it is
-/// missing.
+/// Names an indented line before any key, a duplicate key with different values, and `needed` if it is missing.
 pub fn parse(tool: &str, needed: &str, text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
     let mut last: Option<String> = None;
@@ -41,7 +40,7 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, proptest};
 
-    /// reiserfsprogs 3.6.27, shortened.
+    /// From reiserfsprogs 3.6.27, shortened.
     const REISERFS: &str = "\
 debugreiserfs 3.6.27
 
@@ -61,7 +60,7 @@ Set flags in SB:
 \tATTRIBUTES CLEAN
 Last fsck run: Sun Nov 22 11:27:29 2026
 ";
-    /// jfsutils 1.1.15, shortened.
+    /// From jfsutils 1.1.15, shortened.
     const JFS: &str = "\
 jfs_tune version 1.1.15, 04-Mar-2011
 
@@ -71,7 +70,7 @@ JFS magic number:\t'JFS1'
 JFS flags:\t\tJFS_LINUX  JFS_COMMIT  JFS_GROUPCOMMIT  JFS_INLINELOG  
 Aggregate block size:\t4096 bytes
 ";
-    /// nilfs-tools 2.2.11, shortened.
+    /// From nilfs-tools 2.2.11, shortened.
     const NILFS2: &str = "\
 Filesystem volume name:\t  pgstrata-1a2b3c4d-1
 Filesystem features:      (none)

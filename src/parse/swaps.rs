@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 /// The files and devices that the kernel swaps to.
 ///
 /// # Errors
-/// Names the line that is not one of the table, or the missing header.
+/// Names a malformed line, or the missing header.
 pub fn parse(text: &str) -> Result<Vec<String>> {
     let mut lines = text.lines();
     if !lines.next().is_some_and(|header| header.starts_with("Filename")) {
@@ -14,7 +14,7 @@ pub fn parse(text: &str) -> Result<Vec<String>> {
     let entries = lines.enumerate().filter(|(_, line)| !line.trim().is_empty()).map(|(index, line)| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields.as_slice() {
-            // The kernel escapes blanks in a file's name, and marks one that is deleted.
+            // The kernel escapes blanks in a file's name, and marks deleted files.
             [name, _, _, _, _] => Ok((*name).to_owned()),
             _ => Err(Error::host(format!("/proc/swaps, line {}: {} fields, expected 5", index + 2, fields.len()))),
         }

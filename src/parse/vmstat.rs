@@ -1,16 +1,16 @@
-//! `/proc/vmstat`: what the memory management moved since the machine started.
+//! `/proc/vmstat`: memory management counters since boot.
 
 use super::fields::Fields;
 use crate::error::Result;
 
 const SOURCE: &str = "/proc/vmstat";
 
-/// What is read of `/proc/vmstat`; what the kernel does not say is absent.
+/// `None` if the kernel does not report the figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Vmstat {
-    /// Bytes that all block devices together read. The kernel prints KiB (`vmstat_start` in mm/vmstat.c).
+    /// Bytes read by all block devices. The kernel prints KiB (`vmstat_start` in mm/vmstat.c).
     pub page_in_bytes: Option<u64>,
-    /// Bytes that all block devices together wrote.
+    /// Bytes written by all block devices.
     pub page_out_bytes: Option<u64>,
     /// Pages read back from swap.
     pub swap_in_pages: Option<u64>,
@@ -18,10 +18,10 @@ pub struct Vmstat {
     pub swap_out_pages: Option<u64>,
 }
 
-/// Reads the text of `/proc/vmstat`. Lines that are not asked for are not looked into.
+/// Reads the figures of [`Vmstat`], ignoring other lines.
 ///
 /// # Errors
-/// With line and item when a figure asked for is not a whole number.
+/// With line and item if one of these figures is not a whole number.
 pub fn parse(text: &str) -> Result<Vmstat> {
     let mut found = Vmstat::default();
     for (index, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! `wipefs --no-act --json DEVICE`: the signatures that a block device carries (util-linux 2.33 and later).
+//! `wipefs --no-act --json DEVICE`: the signatures on a block device (util-linux 2.33 and later).
 
 use crate::error::{Error, Result};
 use serde::Deserialize;
@@ -6,14 +6,12 @@ use serde::Deserialize;
 /// One signature: filesystem, RAID member, LVM volume, partition table.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Signature {
-    /// Where it lies, as wipefs prints it: `0x438`.
+    /// Offset on the device, as wipefs prints it: `0x438`.
     pub offset: String,
-    /// What it is: `ext4`, `LVM2_member`, `linux_raid_member`, `gpt`.
+    /// `ext4`, `LVM2_member`, `linux_raid_member`, `gpt`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// UUID, where it has one.
     pub uuid: Option<String>,
-    /// Label, where it has one.
     pub label: Option<String>,
 }
 
@@ -22,10 +20,10 @@ struct WipefsOutput {
     signatures: Vec<Signature>,
 }
 
-/// Reads the list; nothing at all counts as none, as some versions print it for a blank device.
+/// Reads the list; an empty text, which some versions print for a blank device, is an empty list.
 ///
 /// # Errors
-/// Names line and column where it is not the JSON that wipefs prints.
+/// Names line and column if the text is not wipefs's JSON.
 pub fn parse(text: &str) -> Result<Vec<Signature>> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -40,7 +38,7 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, proptest};
 
-    /// util-linux 2.38.1.
+    /// From util-linux 2.38.1.
     const EXT4: &str = r#"{
    "signatures": [
       {

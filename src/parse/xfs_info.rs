@@ -3,11 +3,11 @@
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Reads `section  =word key=value, key=value` lines to `section key` -> value. Words without `=` are joined to the
+/// Reads `section  =word key=value, key=value` lines to `section key` -> value. Words without `=` are added to the
 /// section's own value: `log` -> `internal log`, `naming` -> `version 2`.
 ///
 /// # Errors
-/// Names a line without `=`, a key that is there twice, and the section `data` or `log` when it is missing.
+/// Names a line without `=`, a duplicate key, and the section `data` or `log` if it is missing.
 pub fn parse(text: &str) -> Result<BTreeMap<String, String>> {
     let mut fields = BTreeMap::new();
     let mut section = String::new();
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, proptest};
 
-    /// xfsprogs 6.1.0.
+    /// From xfsprogs 6.1.0.
     const INFO: &str = "\
 meta-data=/dev/loop0             isize=512    agcount=4, agsize=65536 blks
          =                       sectsz=512   attr=2, projid32bit=1

@@ -1,41 +1,40 @@
-//! `zdb -ddddd DATASET OBJECT`: where the blocks of a file lie (zdb(8); the lines of `print_indirect` in its source).
+//! `zdb -ddddd DATASET OBJECT`: locations of a file's blocks (zdb(8); the lines of `print_indirect` in its source).
 //!
-//! A line of the part `Indirect blocks:` has the offset in the file, the level, the copies as `VDEV:OFFSET:SIZE`, and
-//! the block's logical and stored size as `2000L/1000P`, all but the vdev hexadecimal. Level 0 is data.
+//! A line below `Indirect blocks:` has the offset in the file, the level, the copies as `VDEV:OFFSET:SIZE`, and the
+//! block's logical and stored size as `2000L/1000P`; all but the vdev are hexadecimal. Level 0 is data.
 
 use crate::error::{Error, Result};
 
-/// A block of data of a file.
+/// A data block of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileBlock {
-    /// Where it lies in the file, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// What it holds of the file, bytes.
+    /// Logical size, bytes.
     pub bytes: u64,
-    /// Of that, stored after compression, bytes.
+    /// Size after compression, bytes.
     pub stored_bytes: u64,
-    /// Its first copy; `None` if the block is inside its pointer.
+    /// Its first copy; `None` if the block is embedded in its pointer.
     pub place: Option<BlockPlace>,
 }
 
-/// Where a copy of a block lies.
+/// Location of a copy of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockPlace {
     /// Number of the top-level vdev.
     pub vdev: u64,
     /// Offset on it, bytes.
     pub offset: u64,
-    /// Room that it takes there, parity and padding of raidz included, bytes.
+    /// Allocated size, including parity and padding of raidz, bytes.
     pub bytes: u64,
-    /// True if it is in several parts in other places: there was no free space in one piece for it. Before OpenZFS
-    /// 2.3.4 zdb does not tell.
+    /// True if it is split over several places, for lack of contiguous free space. Not printed before OpenZFS 2.3.4.
     pub is_gang: bool,
 }
 
-/// Reads the blocks of one file in the order of the file; holes have none.
+/// Reads the blocks of one file in file order; holes have none.
 ///
 /// # Errors
-/// Names the line; also where no block pointers were printed.
+/// Names a malformed line; also if no block pointers were printed.
 pub fn file_blocks(text: &str) -> Result<Vec<FileBlock>> {
     let mut lines = text.lines().enumerate().skip_while(|(_, line)| *line != "Indirect blocks:");
     if lines.next().is_none() {
@@ -77,7 +76,7 @@ fn block<'a>(
             return Ok(Some(FileBlock { offset, bytes: logical, stored_bytes: stored, place }));
         }
     }
-    // A hole that is not named so has its logical size alone.
+    // An unnamed hole has only a logical size.
     if place.is_none() && !embedded { Ok(None) } else { Err("no sizes") }
 }
 
@@ -97,8 +96,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A file of 17 records of 8 KiB, made by `scripts/make-zfs-fixtures`: twelve written in order, the fourth
-    /// of them again, two holes, two of zeros, which are holes, and one that fits into its pointer.
+    /// A file of 17 records of 8 KiB, made by `scripts/make-zfs-fixtures`: twelve written in order, the fourth of them
+    /// again, two holes, two of zeros, which are holes, and one that fits into its pointer.
     const TEXT: &str = include_str!("../../tests/fixtures/zfs/2.3.9-zdb-file.txt");
 
     #[test]

@@ -1,4 +1,4 @@
-//! `zfs get -Hp all` and `zpool get -Hp all`: properties, one a line, four columns parted by tabs, exact numbers
+//! `zfs get -Hp all` and `zpool get -Hp all`: properties, one per line, four tab-separated columns, exact numbers
 //! (zfs-get(8), zpool-get(8)).
 
 use crate::error::{Error, Result};
@@ -6,24 +6,24 @@ use crate::error::{Error, Result};
 /// One property of a dataset or a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
-    /// Its name: `recordsize`, `feature@zstd_compress`, `pgstrata:mark`.
+    /// `recordsize`, `feature@zstd_compress`, `pgstrata:mark`.
     pub name: String,
-    /// Sizes in bytes, words as they are.
+    /// Sizes in bytes; words unchanged.
     pub value: String,
-    /// Where it comes from: `local`, `default`, `inherited from POOL`, `temporary`; `-` for what cannot be set.
+    /// Source of the value: `local`, `default`, `inherited from POOL`, `temporary`; `-` if it cannot be set.
     pub source: String,
 }
 
 /// Reads the properties of one dataset or pool.
 ///
 /// # Errors
-/// Names the line that has not four columns.
+/// Names a line that does not have four columns.
 pub fn parse(text: &str) -> Result<Vec<Property>> {
     let line = |(number, line): (usize, &str)| {
         let bad = || Error::tool(format!("zfs get line {}: `{line}` is not NAME, PROPERTY, VALUE, SOURCE", number + 1));
         let (_, rest) = line.split_once('\t').ok_or_else(bad)?;
         let (name, rest) = rest.split_once('\t').ok_or_else(bad)?;
-        // A value of a user's own may hold a tab.
+        // The value of a user property may contain a tab.
         let (value, source) = rest.rsplit_once('\t').ok_or_else(bad)?;
         Ok(Property { name: name.to_owned(), value: value.to_owned(), source: source.to_owned() })
     };

@@ -1,11 +1,11 @@
-//! `zpool list`: devices and room of a pool.
+//! `zpool list`: devices and space of a pool.
 //!
-//! `zpool list -vHP POOL`: the devices of a pool. The pool's own line comes first; what it is made of follows, each
-//! behind a tab; what is not for data stands below a line with the name of its class (zpool-list(8)).
+//! `zpool list -vHP POOL`: the devices of a pool. The pool's own line comes first; its devices follow, each after a
+//! tab; devices not for data follow a line with the name of their class (zpool-list(8)).
 
 use crate::error::{Error, Result};
 
-/// What a pool uses a device for.
+/// Use of a device by its pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VdevClass {
     Data,
@@ -20,14 +20,13 @@ pub enum VdevClass {
 pub struct PoolDevice {
     /// Path of the device, partition or file.
     pub path: String,
-    /// What the pool uses it for.
     pub class: VdevClass,
 }
 
-/// Reads the devices of one pool; spares, which hold nothing, are left out.
+/// Reads the devices of one pool, except spares, which hold no data.
 ///
 /// # Errors
-/// Names the line of a class that is not known.
+/// Names the line of an unknown class.
 pub fn parse(text: &str) -> Result<Vec<PoolDevice>> {
     let mut class = Some(VdevClass::Data);
     let mut devices = Vec::new();
@@ -55,16 +54,16 @@ pub fn parse(text: &str) -> Result<Vec<PoolDevice>> {
     Ok(devices)
 }
 
-/// What [`room`] reads, in its order.
+/// The columns that [`room`] reads, in order.
 pub const ROOM_COLUMNS: &str = "size,allocated,free,fragmentation,capacity";
 
-/// A pool's room, bytes and percent.
+/// Space of a pool, bytes and percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolRoom {
     pub size: u64,
     pub allocated: u64,
     pub free: u64,
-    /// `None` if the pool does not tell (`-`).
+    /// `None` if the pool does not report it (`-`).
     pub fragmentation: Option<u64>,
     pub capacity: u64,
 }
@@ -72,7 +71,7 @@ pub struct PoolRoom {
 /// Reads `zpool list -Hp -o` [`ROOM_COLUMNS`] `POOL`.
 ///
 /// # Errors
-/// Names the column that is no number.
+/// Names a column that is not a number.
 pub fn room(text: &str) -> Result<PoolRoom> {
     let values: Vec<&str> = text.trim_end_matches('\n').split('\t').collect();
     let names: Vec<&str> = ROOM_COLUMNS.split(',').collect();
@@ -84,7 +83,7 @@ pub fn room(text: &str) -> Result<PoolRoom> {
         )));
     };
     let number = |place: usize, text: &str| {
-        // Versions before 2.0 print the sign with -p, too.
+        // Versions before 2.0 print the percent sign even with -p.
         let digits = text.strip_suffix('%').unwrap_or(text);
         digits
             .parse::<u64>()

@@ -4,17 +4,17 @@ use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Pair, Value, get};
 use super::{DEFAULT_BLOCKS, MAX_BLOCKS, read_whole};
 
-/// Fewest blocks before the first look: durability, stalls and the noise need as many trials of each case.
+/// Fewest blocks before the first look: durability, stalls and noise need as many trials of each case.
 pub(super) const FIRST_LOOK: u32 = 3;
 
-/// Most blocks with a look after each.
+/// Maximum blocks if there is a look after each.
 pub(super) const LOOKS_MAX: u32 = 100;
 
 /// Keys of the adaptive form.
 pub(super) const AT_LEAST: &str = "at_least";
 pub(super) const AT_MOST: &str = "at_most";
 
-/// The number of blocks, and for adaptive ones how many come before the first look.
+/// Number of blocks, and for adaptive ones the number before the first look.
 pub(super) fn read(root: &[Pair], problems: &mut Problems) -> (u32, Option<u32>) {
     let narrow = |n: i64| u32::try_from(n).unwrap_or(MAX_BLOCKS);
     let Some((_, node)) = get(root, "blocks") else { return (DEFAULT_BLOCKS, None) };

@@ -1,4 +1,4 @@
-//! `build` of `[postgres]`: a PostgreSQL that is built from source. Each of its keys is an axis.
+//! `build` of `[postgres]`: a PostgreSQL built from source. Each of its keys is an axis.
 
 use super::limits::Key;
 use super::options::{Axis, read_choices};
@@ -9,7 +9,7 @@ use crate::record::build::BuildSpec;
 use crate::record::options::{OptionKind, OptionValue};
 use std::path::Path;
 
-/// The key, and the beginning of the names of its axes.
+/// The key, and the prefix of its axes' names.
 pub(super) const BUILD: &str = "build";
 
 const VERSION: &str = "version";
@@ -18,7 +18,7 @@ const SOURCE: &str = "source";
 const CONFIGURE: &str = "configure";
 const PATCHES: &str = "patches";
 
-/// What a value must be.
+/// Type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Version,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Texts,
 }
 
-/// Each key with its values and its sentence for the manual, in the manual's order.
+/// Each key with its type and its sentence for the manual, in the manual's order.
 pub(super) const KEYS: [(&str, Kind, &str); 8] = [
     (VERSION, Kind::Version, "Version of Debian's source package: \"15\", or an exact one such as \"15.18\"."),
     (SUITE, Kind::Suite, "Debian suite of the package; default: the one that has the version."),
@@ -42,7 +42,7 @@ pub(super) const KEYS: [(&str, Kind, &str); 8] = [
     (PATCHES, Kind::Texts, "Patch files, applied in this order (patch -p1)."),
 ];
 
-/// Arguments of `configure` that have keys of their own, or that say where the build goes.
+/// Arguments of `configure` that are set by keys of their own, or that place the build.
 const RESERVED: [(&str, &str); 4] = [
     ("--with-wal-blocksize", "write wal_blocksize = 16"),
     ("--with-blocksize", "write blocksize = 16"),
@@ -96,7 +96,7 @@ fn read_one(key: &str, kind: Kind, node: &Node) -> Result<Choice, ValueRefusal> 
         Kind::Version => match &node.value {
             Value::Integer(major) if *major > 0 => Ok(text(node, major.to_string())),
             Value::Text(version) if is_version(version) => Ok(text(node, version.clone())),
-            // 15.10 would be read as 15.1.
+            // TOML reads 15.10 as 15.1.
             Value::Number(_) => {
                 refuse("must be text: a number loses its last 0".to_owned(), Some("put quotes around it"))
             }
@@ -149,7 +149,7 @@ fn is_version(text: &str) -> bool {
     text.split_once('.').map_or_else(|| whole(text), |(major, minor)| whole(major) && whole(minor))
 }
 
-/// Enters the value of an axis; relative paths start at `folder`.
+/// Sets the value of an axis; relative paths are relative to `folder`.
 pub(super) fn enter(spec: &mut BuildSpec, axis: &Axis, value: &OptionValue, folder: &Path) {
     let path = |text: &str| folder.join(text).to_string_lossy().into_owned();
     let texts = || match value {

@@ -32,7 +32,7 @@ pub fn drawing(stack: &StackSpec) -> Vec<String> {
 
 struct Canvas<'a> {
     stack: &'a StackSpec,
-    /// Nodes that have their place.
+    /// Nodes drawn so far.
     drawn: Vec<&'a str>,
     lines: Vec<String>,
 }
@@ -44,7 +44,7 @@ struct Branch<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// Draws a ground with all that is below it. `first` leads its own line, `rest` those below it.
+    /// Draws a ground and everything below it. `first` prefixes its own line, `rest` those below it.
     fn place(&mut self, first: &str, rest: &str, ground: &GroundName) {
         let Some(node) = self.stack.node(ground.node()) else { return };
         let shown = label(node, ground, first.trim());
@@ -81,7 +81,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// The inputs of a node: plain ones first, then groups and roles in the order in which they come.
+/// Inputs of a node: plain ones first, then groups and roles in order of appearance.
 fn branches(node: &NodeSpec) -> Vec<Branch<'_>> {
     let mut branches: Vec<Branch<'_>> = Vec::new();
     for input in &node.inputs {
@@ -98,8 +98,8 @@ fn branches(node: &NodeSpec) -> Vec<Branch<'_>> {
     branches
 }
 
-/// `d1: loop 4GiB`, `ext4 mount=noatime`: name, layer and options of a node; the name is left out where it is the layer's,
-/// or stands before it already (`end`).
+/// `d1: loop 4GiB`, `ext4 mount=noatime`: name, layer and options of a node. The name is left out if it is the layer's,
+/// or if the line already shows it (`end`).
 fn label(node: &NodeSpec, ground: &GroundName, end: &str) -> String {
     let mut text = if ground.0 == node.layer || ground.0 == end { String::new() } else { format!("{ground}: ") };
     text.push_str(&node.layer);

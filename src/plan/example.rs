@@ -1,7 +1,7 @@
-//! A commented plan that shows every layer and workload with its options: what `pgstrata plan --example` prints.
+//! A commented plan that shows every layer and workload with its options: the output of `pgstrata plan --example`.
 //!
-//! Made from the catalogue, so that it cannot lag behind it. A part that the catalogue's own checks refuse with made-up
-//! values (a real disk has a real serial number) stands there as a comment.
+//! Generated from the catalogue, so that it cannot become outdated. A part that the catalogue's own checks reject with
+//! made-up values (a real disk has a real serial number) is shown as a comment.
 
 use super::problem::Problems;
 use super::stacks::{self, Slot, stands_alone};
@@ -14,7 +14,7 @@ use std::path::Path;
 /// Width of comments, columns.
 const WIDTH: usize = 100;
 
-/// The page around what the catalogue fills in.
+/// Template around the generated parts.
 const PAGE: &str = include_str!("example.toml");
 
 /// A plan that parses, with every layer and workload of the catalogue and the meaning of each option.
@@ -42,7 +42,7 @@ pub fn example(catalogue: &Catalogue) -> String {
     page
 }
 
-/// Every layer, and the names of the stacks that are no comments.
+/// Every layer, and the names of the stacks that are not commented out.
 fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
     let mut out: String =
         Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)).map(entry_shown).collect();
@@ -101,12 +101,12 @@ fn workload_reads(text: &str, catalogue: &Catalogue) -> bool {
     })
 }
 
-/// How much of a layer is written.
+/// Amount of a layer's options to write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blank {
-    /// What it must have.
+    /// Required options.
     Least,
-    /// Every text and path as well, for a person to fill in.
+    /// Every text and path as well, for the user to fill in.
     Texts,
 }
 
@@ -138,7 +138,7 @@ fn layer(entry: &CatalogueEntry, fill: Blank) -> String {
     }
 }
 
-/// A workload with what it must have, its spans, and one axis where `with_axis`.
+/// A workload with its required options, its spans, and one axis if `with_axis`.
 fn workload(entry: &CatalogueEntry, with_axis: bool) -> String {
     let is_count = |spec: &&OptionSpec| matches!(spec.kind, OptionKind::Integer { min } if min <= 1);
     let axis = entry.options.iter().filter(|_| with_axis).find(is_count).map(|spec| spec.key);
@@ -156,7 +156,7 @@ fn workload(entry: &CatalogueEntry, with_axis: bool) -> String {
     format!("[workload.{0}]\n{0} = {inside}\n", entry.name)
 }
 
-/// A value that could stand there: the default where that is a value, else one of the right kind.
+/// A plausible value: the default if that is a value, else one of the right kind.
 fn sample(spec: &OptionSpec) -> String {
     if let Some(literal) = literal_default(spec) {
         return literal;
@@ -182,7 +182,7 @@ fn sample(spec: &OptionSpec) -> String {
     }
 }
 
-/// The default as TOML, where it is a value and not words.
+/// The default as TOML, if it is a value and not a description.
 fn literal_default(spec: &OptionSpec) -> Option<String> {
     let text = spec.default?;
     let quoted = || format!("\"{text}\"");
@@ -212,7 +212,7 @@ fn entry_shown(entry: &CatalogueEntry) -> String {
     format!("\n{title}{}{}", takes.collect::<String>(), options_shown(entry.options, "   "))
 }
 
-/// Each option with its kind and default; those of a table below it, further in.
+/// Each option with its kind and default; those of a table are indented below it.
 fn options_shown(options: &[OptionSpec], indent: &str) -> String {
     let width = options.iter().map(|spec| spec.key.len()).max().unwrap_or(0);
     let shown = |spec: &OptionSpec| {
@@ -235,7 +235,7 @@ fn commented(text: &str) -> String {
     text.lines().map(|line| format!("# {line}\n")).collect()
 }
 
-/// The text as a comment, wrapped, with `lead` before its first line and as much space before the others.
+/// The text as a wrapped comment, with `lead` before its first line and the others indented as far.
 fn comment(lead: &str, text: &str) -> String {
     let mut out = String::new();
     let mut line = format!("# {lead}");

@@ -61,12 +61,12 @@ pub struct DriveLine {
 }
 
 impl DriveLine {
-    /// What it takes with as few rounds as there can be, microseconds; as [`DriveLine::most_us`].
+    /// Duration with the minimum of rounds, microseconds; see [`DriveLine::most_us`].
     pub fn least_us(&self) -> u64 {
         self.fill_us.unwrap_or(0).saturating_add(self.round_us.saturating_mul(self.least_rounds as u64))
     }
 
-    /// What it takes with all rounds, microseconds, the fill included at the assumed speed where the size is known.
+    /// Duration with all rounds, microseconds; includes the fill at the assumed speed if the size is known.
     pub fn most_us(&self) -> u64 {
         self.fill_us.unwrap_or(0).saturating_add(self.round_us.saturating_mul(self.most_rounds as u64))
     }
@@ -75,7 +75,7 @@ impl DriveLine {
 /// Space on something that can run out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SpaceLine {
-    /// What has the space: `/var/lib/pgstrata (ext4 on /dev/vda1)`, `memory`.
+    /// Owner of the space: `/var/lib/pgstrata (ext4 on /dev/vda1)`, `memory`.
     pub what: String,
     /// Peak need during the run.
     pub needs: Bytes,
@@ -91,6 +91,6 @@ pub struct CaseUnmet {
     pub case: String,
     /// Missing item: `the program mkfs.xfs`.
     pub what: String,
-    /// How to get it: `apt-get install xfsprogs`.
+    /// Remedy: `apt-get install xfsprogs`.
     pub hint: String,
 }

@@ -1,6 +1,6 @@
-//! `guest`: in which guests the cases run, a suite or a list of them, which is an axis.
+//! `guest`: the guests in which cases run, a suite or a list of suites, which is an axis.
 //!
-//! Absent on purpose: which suites there are; only a mirror can say that.
+//! Absent on purpose: the suites that exist; only a mirror knows them.
 
 use super::options::{Axis, read_choices};
 use super::problem::Problems;
@@ -11,7 +11,7 @@ use crate::record::options::OptionValue;
 /// The key, and the name of its axis.
 pub(super) const GUEST: &str = "guest";
 
-/// The axis; `None` for a plan that runs where pgstrata does.
+/// `None` if the plan runs on the host.
 pub(super) fn read_guest(root: &[Pair], problems: &mut Problems) -> Option<Axis> {
     let (key, node) = get(root, GUEST)?;
     let items = node.items();

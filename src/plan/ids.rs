@@ -1,6 +1,6 @@
-//! Ids of cases: short, unique, fit for a folder, and readable.
+//! Ids of cases: short, unique, readable, and valid as folder names.
 //!
-//! Made of the stack, the workload and the axes that vary: `ext4.tpcb.clients-4.wal_sync_method-fdatasync`.
+//! Built from the stack, the workload and the axes that vary: `ext4.tpcb.clients-4.wal_sync_method-fdatasync`.
 
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -8,14 +8,14 @@ use std::collections::HashMap;
 /// Longest id, characters: leaves room for suffixes within the 255 bytes of a file name.
 pub(super) const MAX_LENGTH: usize = 100;
 
-/// Hex digits of the hash that makes a shortened or ambiguous id unique.
+/// Hex digits of the hash in a shortened or ambiguous id.
 const HASH_LENGTH: usize = 12;
 
-/// The stem of a case's id and the same in full, which tells it from every other case.
+/// Parts of a case's id, also in full, to distinguish it from every other case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IdParts {
     pub head: [String; 2],
-    /// Axes that vary, with the value to show and the value in full.
+    /// Axes that vary: name, short value, full value.
     pub axes: Vec<(String, String, String)>,
 }
 
@@ -37,7 +37,7 @@ impl IdParts {
     }
 }
 
-/// One id for each, in order. An id depends on others only where two would be the same without a hash.
+/// One id per case, in order. An id depends on others only if two would be equal without a hash.
 pub(super) fn ids(all: &[IdParts]) -> Vec<String> {
     let readable: Vec<String> = all.iter().map(IdParts::readable).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
@@ -48,7 +48,7 @@ pub(super) fn ids(all: &[IdParts]) -> Vec<String> {
         if readable.len() <= MAX_LENGTH && uses[readable.as_str()] == 1 {
             return readable.clone();
         }
-        // Ids are ASCII, so any byte is a border.
+        // Ids are ASCII, so any byte is a character boundary.
         let room = MAX_LENGTH - HASH_LENGTH - 1;
         let stem = readable[..readable.len().min(room)].trim_end_matches(['.', '-']);
         format!("{stem}-{}", parts.hash())
@@ -70,7 +70,8 @@ fn plain(text: &str) -> String {
     if kept.is_empty() { "none".to_owned() } else { kept.to_owned() }
 }
 
-/// What tells paths apart: each without the parts at its beginning and end that all have. One path stays whole.
+/// Distinguishing parts of paths: each without the leading and trailing components that all share. A single path stays
+/// whole.
 pub(super) fn distinct_parts(paths: &[String]) -> Vec<String> {
     let split: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
     let Some((first, rest)) = split.split_first().filter(|(_, rest)| !rest.is_empty()) else { return paths.to_vec() };

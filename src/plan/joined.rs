@@ -1,8 +1,8 @@
-//! Two stored runs as one plan, whose blocks have the cases of both: `pgstrata check --rerun-baseline`.
+//! Joins two stored runs into one plan, whose blocks have the cases of both: `pgstrata check --rerun-baseline`.
 //!
-//! Made from the cases as they were resolved, not from the plans' text: names of stacks and seeds may clash, paths beside a
-//! plan file may mean something else by now, and a resumed run does not read its plan again either. The order is drawn as for
-//! any plan, so it balances which case precedes which across both.
+//! Built from the resolved cases, not from the text of the plans: names of stacks and seeds may clash, paths relative
+//! to a plan file may mean something else by now, and a resumed run does not read its plan again either. The order is
+//! drawn as for any plan, so it balances which case precedes which across both.
 
 use super::{Plan, extended_order, names, sha256};
 use crate::error::{Error, Result};
@@ -10,28 +10,28 @@ use crate::record::case::CaseSpec;
 use crate::record::run::RunRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The axis that says which of the two runs a case comes from.
+/// The axis that distinguishes the two runs.
 pub const AXIS: &str = "side";
-/// Its values, which are also the first part of a case's id.
+/// Its values, which are also the prefixes of case ids.
 pub const BASELINE: &str = "baseline";
 pub const RUN: &str = "run";
-/// Fewest blocks of such a plan: those that an interval needs.
+/// Fewest blocks of such a plan, for its ratios to have an interval.
 const LEAST_BLOCKS: u32 = 3;
-/// The end of the name of such a plan.
+/// Suffix of such a plan's name.
 const SUFFIX: &str = "-rerun";
 
-/// Which cases of the same name in two runs are to be measured again.
+/// Cases of two runs, matched for a rerun.
 #[derive(Debug, Default, PartialEq)]
 pub struct Matched<'a> {
-    /// A case of the baseline and one of the run with the same workload.
+    /// Cases of the baseline and of the run that have the same workload and differ otherwise.
     pub pairs: Vec<(&'a CaseSpec, &'a CaseSpec)>,
-    /// Cases of the baseline that the run has with nothing changed, and those cases of the run.
+    /// Cases of the baseline and of the run that do not differ.
     pub equal: Vec<(&'a CaseSpec, &'a CaseSpec)>,
     /// Ids of cases whose workload the other run lacks.
     pub alone: Vec<&'a str>,
 }
 
-/// Matches cases by the workload's name, and by the axes of workloads that either run has.
+/// Matches cases by the workload's name, and by every workload axis of either run.
 pub fn matched<'a>(baseline: &[&'a CaseSpec], run: &[&'a CaseSpec]) -> Matched<'a> {
     let mut axes: BTreeSet<&str> = BTreeSet::new();
     for case in baseline.iter().chain(run) {
@@ -58,13 +58,13 @@ pub fn matched<'a>(baseline: &[&'a CaseSpec], run: &[&'a CaseSpec]) -> Matched<'
     found
 }
 
-/// Whether two cases ask for the same in everything but their names.
+/// True if two cases are equal except for their names.
 fn same(case: &CaseSpec, other: &CaseSpec) -> bool {
     let named = CaseSpec { id: case.id.clone(), axes: case.axes.clone(), ..other.clone() };
     named == *case
 }
 
-/// The id of a case in the joined plan.
+/// Id of a case in the joined plan.
 pub fn id(side: &str, case: &str) -> String {
     format!("{side}.{case}")
 }
@@ -72,10 +72,10 @@ pub fn id(side: &str, case: &str) -> String {
 /// One of two runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Half<'a> {
-    /// What it is called: `results/x`.
+    /// Its name in messages: `results/x`.
     pub label: &'a str,
     pub record: &'a RunRecord,
-    /// The plan in its folder.
+    /// Text of the plan in its folder.
     pub plan: &'a str,
 }
 
@@ -112,7 +112,7 @@ impl Half<'_> {
         Ok(CaseSpec { id: id(side, &case.id), axes, ..case.clone() })
     }
 
-    /// What a reader of the run folder needs, as comments.
+    /// Origin of this half for readers of the run folder, as comments.
     fn text(&self, side: &str) -> String {
         let RunRecord { id, started, tool_version, .. } = self.record;
         let lines = self.plan.lines().map(|line| format!("#   {line}\n")).collect::<String>();
@@ -120,10 +120,10 @@ impl Half<'_> {
     }
 }
 
-/// The plan of both, with as many blocks as the run that has more, and no fewer than an interval needs.
+/// Joins both plans, with the larger number of blocks, but no fewer than an interval needs.
 ///
 /// # Errors
-/// With what makes a rerun impossible, and what to do instead.
+/// If a rerun is impossible, with the reason and the remedy.
 pub fn join(baseline: Half<'_>, run: Half<'_>, pairs: &[(&CaseSpec, &CaseSpec)]) -> Result<Plan> {
     baseline.refuse()?;
     run.refuse()?;
@@ -173,7 +173,7 @@ pub fn join(baseline: Half<'_>, run: Half<'_>, pairs: &[(&CaseSpec, &CaseSpec)])
     })
 }
 
-/// The run's name, with what it is.
+/// Name of the rerun of a run.
 fn name(run: &str) -> String {
     let room = names::MAX_LENGTH - SUFFIX.len();
     format!("{}{SUFFIX}", run.chars().take(room).collect::<String>().trim_end_matches(['-', '_']))
@@ -188,7 +188,7 @@ mod tests {
     const PLAN: &str =
         "name = \"x\"\nblocks = 3\n[stack.d]\ndirectory = \"/srv\"\n[workload.w]\npgbench = { clients = 4 }\n";
 
-    /// A run of this plan, with these further lines of its workload.
+    /// A run of this plan, with these extra lines in its workload.
     fn run(id: &str, text: &str) -> RunRecord {
         let plan = parse(text, "plan.toml", &catalogue()).unwrap();
         RunRecord {

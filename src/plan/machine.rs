@@ -1,7 +1,7 @@
-//! The table `[machine]`: knobs of the kernel that hold for every case, and, under `queue`, those of every device.
+//! The table `[machine]`: kernel knobs for every case, and, under `queue`, those for every device.
 //!
-//! Those of devices go into the options of the stacks' nodes (see [`super::stacks`]), so that a case has them in one
-//! place. Absent on purpose: what any knob does.
+//! Knobs of devices are copied to the options of the stacks' nodes (see [`super::stacks`]), so that a case has them in
+//! one place. Absent on purpose: the meaning of any knob.
 
 use super::options::{Axis, Entered, options, read_options};
 use super::postgres::flatten;
@@ -12,24 +12,22 @@ use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionKind, Options};
 use std::path::Path;
 
-/// Name of the table.
 pub(super) const MACHINE: &str = "machine";
 
-/// The option of layers, and of the table, that holds the knobs of a device.
+/// Option of layers, and key of the table, with the knobs of a device.
 pub(super) const QUEUE: &str = "queue";
 
-/// The table as read.
 #[derive(Default)]
 pub(super) struct MachineDraft<'c> {
     entry: Option<&'c CatalogueEntry>,
     /// Knobs of the machine, in the order of the plan.
     pub knobs: Vec<Axis>,
-    /// Knobs of every device, their axes named `queue.scheduler`.
+    /// Knobs of every device; their axes are named `queue.scheduler`.
     pub queue: Vec<Axis>,
 }
 
 impl MachineDraft<'_> {
-    /// The knobs of the machine for one choice for each.
+    /// Knobs of the machine, given one choice per axis.
     pub fn options(&self, chosen: &[&Choice]) -> Options {
         self.entry.map(|entry| options(entry, Path::new("/"), &self.knobs, chosen)).unwrap_or_default()
     }
@@ -67,7 +65,7 @@ pub(super) fn read_machine<'c>(root: &[Pair], catalogue: &'c Catalogue, problems
     MachineDraft { entry: Some(entry), knobs, queue }
 }
 
-/// `[machine.vm] swappiness = 1` and `"vm.swappiness" = 1` are the same; a table that is one option stays one.
+/// Treats `[machine.vm] swappiness = 1` and `"vm.swappiness" = 1` alike; a table that is one option is not split.
 fn flat(pairs: &[Pair], entry: &CatalogueEntry) -> Vec<Pair> {
     let is_table =
         |name: &str| entry.options.iter().any(|spec| spec.key == name && matches!(spec.kind, OptionKind::Table(_)));

@@ -1,4 +1,5 @@
-//! Stacks x knobs of the machine x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
+//! Stacks x knobs of the machine x workloads x their options x servers x settings: every case of the plan, before
+//! exclusions.
 
 use super::build::{self, BUILD};
 use super::ids::{IdParts, distinct_parts};
@@ -16,25 +17,23 @@ use crate::record::options::Options;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// Everything that is crossed.
+/// Inputs of the matrix.
 pub(super) struct Draft<'c> {
-    /// Guests; `None` where the plan names none.
+    /// `None` if the plan names no guests.
     pub guest: Option<Axis>,
-    /// Knobs of the machine.
     pub machine: MachineDraft<'c>,
-    /// Stacks, in the order of the plan.
+    /// In the order of the plan.
     pub stacks: Vec<StackDraft<'c>>,
     /// Options of `age` that only workloads with a server have.
     pub age_of_clusters: &'c [&'c str],
-    /// The servers and settings.
     pub postgres: PostgresDraft,
-    /// Where relative paths of builds start.
+    /// Base of relative paths in builds.
     pub folder: &'c Path,
-    /// Workloads, in the order of the plan.
+    /// In the order of the plan.
     pub workloads: Vec<WorkloadDraft<'c>>,
 }
 
-/// A value of a case, as shown and as compared.
+/// Value of a case: as shown and as compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
     pub text: String,
@@ -44,19 +43,18 @@ pub(super) struct Known {
 /// A case that may still be excluded.
 #[derive(Debug, Clone)]
 pub(super) struct CaseCandidate {
-    /// The case, its id still empty.
+    /// The case; its id is still empty.
     pub case: CaseSpec,
-    /// Every value by which `[[exclude]]` can match it.
+    /// Every value that `[[exclude]]` can match.
     pub values: BTreeMap<String, Known>,
-    /// What its id is made of.
     pub parts: IdParts,
-    /// What it does, without the workload's name: two cases alike in this are duplicates.
+    /// Everything the case does, except the workload's name: cases equal in this are duplicates.
     sameness: String,
-    /// Where its workload is named.
+    /// Span of its workload's name.
     place: Span,
 }
 
-/// Crosses everything; stacks turn slowest, then workloads, the stacks' options, guests, knobs of the machine, the
+/// Crosses all axes; stacks vary slowest, then workloads, the stacks' options, guests, knobs of the machine, the
 /// workloads' options, servers, settings.
 pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandidate> {
     refuse_clashing_names(draft, problems);
@@ -98,7 +96,7 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
     candidates
 }
 
-/// Two axes of one name could not be told apart in `[[exclude]]` and in the cases.
+/// Axes with equal names would be ambiguous in `[[exclude]]` and in the cases.
 fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
     let of_stacks: Vec<Axis> = draft.stacks.iter().flat_map(StackDraft::axes).collect();
     for knob in draft.machine.knobs.iter().chain(&draft.machine.queue) {
@@ -129,7 +127,7 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
     }
 }
 
-/// Whether the plan has at most so many cases as it may.
+/// True if the plan stays within the maximum number of cases.
 fn is_few(draft: &Draft<'_>, server: &[Axis]) -> bool {
     let product = |axes: &[Axis]| axes.iter().fold(1usize, |n, axis| n.saturating_mul(axis.choices.len()));
     let servers = product(server);
@@ -179,7 +177,7 @@ fn start(
         candidate.case.axes.insert(axis.to_owned(), name.clone());
         candidate.values.insert(axis.to_owned(), Known { text: name.clone(), identity: name.clone() });
     }
-    // Options are compared by name, so that their order in the plan doesn't matter.
+    // Options are compared sorted by name, because their order in the plan does not matter.
     let mut same: Vec<String> = Vec::new();
     for (axis, choice) in axes.iter().zip(of_stack).chain(workload.axes.iter().zip(chosen)) {
         candidate.add(axis, choice, &choice.value.plain());
@@ -242,13 +240,13 @@ fn add_server(
 }
 
 impl CaseCandidate {
-    /// Enters where it runs: guest, knobs of the machine.
+    /// Sets a value of the environment: guest, knob of the machine.
     fn place(&mut self, axis: &Axis, choice: &Choice) {
         self.add(axis, choice, &choice.value.plain());
         self.sameness.push_str(&format!(" {:?}={:?}", axis.name, choice.identity));
     }
 
-    /// Enters the value of an axis; `shown` is its form in the id.
+    /// Sets the value of an axis; `shown` is its form in the id.
     fn add(&mut self, axis: &Axis, choice: &Choice, shown: &str) {
         let text = choice.value.plain();
         if axis.varies() {
@@ -259,7 +257,7 @@ impl CaseCandidate {
     }
 }
 
-/// Cases that do the same under two names of a workload. Stacks that are alike are meant: an A/A comparison.
+/// Rejects cases that are equal but for the workload's name. Equal stacks are allowed: an A/A comparison.
 pub(super) fn refuse_duplicates(candidates: &[CaseCandidate], problems: &mut Problems) {
     let mut seen: HashMap<&str, &CaseCandidate> = HashMap::new();
     for candidate in candidates {

@@ -1,10 +1,10 @@
-//! A plan file to a checked, seeded, ordered list of cases.
+//! Turns a plan file into a checked, seeded, ordered list of cases.
 //!
-//! Knows no layer and no workload: it is handed a [`Catalogue`] of their names and option checks. Pure but for reading
-//! the plan file itself. All mistakes of a plan are reported at once, each where it stands in the file ([`Problems`]).
+//! Knows no layer and no workload: the caller passes a [`Catalogue`] of their names and option checks. Pure except for
+//! reading the plan file. All mistakes of a plan are reported at once, each at its line ([`Problems`]).
 //!
-//! The way of a plan: text -> `tree` (spanned values) -> `machine`, `stacks`, `postgres`, `workloads` (one table each, against the
-//! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
+//! Pipeline: text -> `tree` (spanned values) -> `machine`, `stacks`, `postgres`, `workloads` (one table each, checked
+//! against the catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
 mod blocks;
 mod build;
@@ -76,8 +76,8 @@ const KEYS: [&str; 12] = [
 /// Default seed.
 const DEFAULT_SEED: u64 = 1;
 
-/// Blocks of a plan that says nothing. Three leave two degrees of freedom to a ratio, whose interval is then nearly twice as
-/// wide as with five; `docs/adr/0017-ranks-are-decided-together.md`.
+/// Default number of blocks. Three leave two degrees of freedom to a ratio, whose interval is then nearly twice as wide
+/// as with five; `docs/adr/0017-ranks-are-decided-together.md`.
 const DEFAULT_BLOCKS: u32 = 5;
 
 const MAX_BLOCKS: u32 = 10_000;
@@ -97,15 +97,14 @@ pub type Check = Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync
 /// See [`CatalogueEntry::grounds`].
 pub type GroundNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
 
-/// An entry that a plan can name.
+/// A layer, a workload, or a table of options that a plan can name.
 pub struct CatalogueEntry {
-    /// Its name in plans.
     pub name: &'static str,
     pub doc: &'static str,
     /// Its options; for layers, the first may be the value of the layer's own key.
     pub options: &'static [OptionSpec],
-    /// Makes what the plan writes relative to its own folder independent of any: called with the options of one case
-    /// and that folder, before `check`.
+    /// Makes values independent of the plan's folder (paths, for example): called with the options of one case and that
+    /// folder, before `check`.
     pub resolve: Resolve,
     /// Checks constraints that the specs cannot express.
     pub check: Check,
@@ -120,7 +119,7 @@ pub struct CatalogueEntry {
 }
 
 impl CatalogueEntry {
-    /// Takes nothing and is checked by its specs alone.
+    /// An entry without inputs, checked by its specs alone.
     pub fn new(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
         CatalogueEntry {
             name,
@@ -136,7 +135,7 @@ impl CatalogueEntry {
     }
 }
 
-/// Names that a plan can use: filled from the lists of layers and workloads by the caller.
+/// Names that a plan can use; the caller fills it from the lists of layers and workloads.
 #[derive(Default)]
 pub struct Catalogue {
     /// For the tables `[stack.NAME]`.
@@ -163,7 +162,7 @@ pub struct Plan {
     pub at_least: Option<u32>,
     /// Axes of the baseline: `{stack: ext4}`; empty = no comparison.
     pub baseline: BTreeMap<String, String>,
-    /// How a run determines the cost of a power cut for the cases; `None`: not at all.
+    /// Method by which a run determines the cost of a power cut; `None` if it does not.
     pub durability: Option<DurabilityCheck>,
     /// The cases, in the plan's order.
     pub cases: Vec<CaseSpec>,
@@ -183,7 +182,7 @@ pub struct Plan {
 /// Reads and checks the plan at `path`.
 ///
 /// # Errors
-/// Of kind `User`: the file cannot be read, or the plan has mistakes; then the message shows each where it stands.
+/// Of kind `User`: if the file cannot be read, or the plan has mistakes; the message shows each at its line.
 pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     let what = || format!("read the plan {}", clean(&path.display().to_string()));
     let bytes = files::read_given(path, MAX_FILE + 1, what)?;
@@ -199,7 +198,7 @@ pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     check(&text, folder, catalogue).map_err(|problems| problems.into_error(&text, &path.display().to_string(), paint))
 }
 
-/// Checks the text of a plan that lies in no folder: relative paths in it start at `/`. `file_name` is for the messages.
+/// Checks the text of a plan without a folder: relative paths start at `/`. `file_name` is for messages.
 ///
 /// # Errors
 /// As [`read`].
@@ -207,10 +206,10 @@ pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan>
     check(text, Path::new("/"), catalogue).map_err(|problems| problems.into_error(text, file_name, Paint::Plain))
 }
 
-/// Checks the text of a plan; relative paths in it start at `folder`, which is absolute.
+/// Checks the text of a plan; relative paths start at `folder`, which is absolute.
 ///
 /// # Errors
-/// Every mistake. Names of stacks and axes are looked up only once all tables are read without one.
+/// Every mistake found. Names of stacks and axes are looked up only once all tables are free of mistakes.
 pub fn check(text: &str, folder: &Path, catalogue: &Catalogue) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
     let plan = assemble(text, folder, catalogue, &mut problems);
@@ -277,7 +276,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
 }
 
 impl Plan {
-    /// Has the cases that name no guest run in this one.
+    /// Assigns this guest to the cases that name none.
     pub fn run_in(&mut self, guest: &str) {
         let in_quick = self.in_quick.iter_mut().flat_map(|part| &mut part.cases);
         for case in self.cases.iter_mut().chain(in_quick).filter(|case| case.guest.is_none()) {
@@ -285,7 +284,7 @@ impl Plan {
         }
     }
 
-    /// The plan with only the cases that run in this guest; `None`: outside of any.
+    /// The plan with only the cases of this guest; `None` selects those outside any guest.
     pub fn part_in(&self, guest: Option<&str>) -> Plan {
         let mut part = self.clone();
         part.cases.retain(|case| case.guest.as_deref() == guest);
@@ -307,10 +306,10 @@ impl Plan {
         (self.blocks, self.at_least, self.cases) = (part.blocks, None, part.cases);
     }
 
-    /// Leaves the trials of one share of the blocks.
+    /// Keeps only the trials of one share of the blocks.
     ///
     /// # Errors
-    /// Where the share would have no block, and where looks at all blocks decide how many there are.
+    /// If the share would have no block, or blocks are adaptive, because looks need all blocks.
     pub fn keep_share(&mut self, share: Share) -> Result<()> {
         if self.at_least.is_some() {
             return Err(Error::user("the plan's blocks are adaptive: each look needs the trials of all machines")
@@ -325,17 +324,17 @@ impl Plan {
         Ok(())
     }
 
-    /// Number of blocks in its order; the maximum if they are adaptive.
+    /// Number of blocks in `order`; the maximum if they are adaptive.
     pub fn blocks_here(&self) -> u32 {
         let here = (1..=self.blocks).filter(|block| self.share.is_none_or(|share| share.has(*block)));
         u32::try_from(here.count()).unwrap_or(u32::MAX)
     }
 }
 
-/// The trials of a run with more blocks than it was planned with; those of the earlier ones stay as they were.
+/// The trials of a run with more blocks than planned; the order of the earlier ones is unchanged.
 ///
 /// # Errors
-/// When they would be too many.
+/// If there would be too many.
 pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<TrialKey>> {
     if blocks > MAX_BLOCKS || cases.len().saturating_mul(blocks as usize) > MAX_TRIALS {
         let message = format!("{} cases x {blocks} blocks exceed the limit of {MAX_TRIALS} trials", cases.len());
@@ -344,7 +343,7 @@ pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<
     Ok(order::of_cases(cases, blocks, seed))
 }
 
-/// SHA-256 of a plan's bytes, hex: a run identifies its plan by it.
+/// SHA-256 of a plan's bytes, hex, by which a run identifies its plan.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,6 @@
-//! Names that a plan gives: of itself, its stacks and its workloads.
+//! Names given in a plan: of the plan itself, its stacks and its workloads.
 //!
-//! They become parts of folder names and labels, so they are few and plain characters.
+//! They become parts of folder names and labels, so they are short and of plain characters.
 
 use super::limits::Key;
 use super::problem::{Problem, Problems};
@@ -9,16 +9,16 @@ use super::tree::{Pair, Value, get};
 /// Longest name of a stack or workload, characters.
 pub(super) const MAX_LENGTH: usize = 40;
 
-/// What a name may look like, as a regular expression for the schema.
+/// Pattern of a name, a regular expression for the schema.
 pub(super) const PATTERN: &str = "^[a-z0-9][a-z0-9_-]{0,39}$";
 
-/// Whether it can be a name.
+/// True if `text` is a valid name.
 pub(super) fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= MAX_LENGTH && text.starts_with(plain) && text.chars().all(|c| plain(c) || c == '-' || c == '_')
 }
 
-/// Adds a problem when `key` can't be the name of a `what`.
+/// Adds a problem if `key` is not a valid name for a `what`.
 pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
     if !is_name(&key.text) {
         let plain: String = key
@@ -37,7 +37,7 @@ pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
     }
 }
 
-/// The tables `[kind.NAME]`; at least one must be there.
+/// The tables `[kind.NAME]`; at least one is required.
 pub(super) fn named_tables<'t>(root: &'t [Pair], kind: &str, example: &str, problems: &mut Problems) -> Vec<&'t Pair> {
     let problem = match get(root, kind).map(|(key, node)| (key, &node.value, node)) {
         Some((_, Value::Table(pairs), _)) if !pairs.is_empty() => return pairs.iter().collect(),

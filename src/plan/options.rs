@@ -1,7 +1,7 @@
-//! The options of one layer or workload against its [`OptionSpec`]s, and lists of values as axes.
+//! Reads the options of one layer or workload according to its [`OptionSpec`]s; lists of values become axes.
 //!
 //! Owns: unknown keys, values of the wrong kind, missing required options, the entry's own check. Absent on purpose:
-//! where in a plan an entry may stand.
+//! where in a plan an entry is allowed.
 
 use super::CatalogueEntry;
 use super::limits::{Key, Span};
@@ -12,51 +12,51 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue,
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Most combinations of one entry's options: far above any plan that somebody can wait for.
+/// Most combinations of one entry's options: far more than anybody would wait for.
 pub(super) const MAX_COMBINATIONS: usize = 10_000;
 
-/// Something with a name and one or more values to choose from. It varies where there are several.
+/// A name with one or more values to choose from. It varies if there are several.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
-    /// Name of the axis: that of the option or setting; `NODE.OPTION` for a layer's.
+    /// Name of the option or setting; `NODE.OPTION` for a layer's.
     pub name: String,
-    /// The option's key, and the key within it where it is a table.
+    /// The option's key, and the key within it if it is a table.
     pub option: (String, Option<String>),
-    /// Where the name is entered.
+    /// Span of the name in the plan.
     pub span: Span,
-    /// At least one.
+    /// Never empty.
     pub choices: Vec<Choice>,
 }
 
 impl Axis {
-    /// Of something that is no option of a layer or workload.
+    /// An axis that is not an option of a layer or workload.
     pub fn of(name: &str, span: Span, choices: Vec<Choice>) -> Axis {
         Axis { name: name.to_owned(), option: (name.to_owned(), None), span, choices }
     }
 
-    /// Whether it makes several cases.
+    /// True if it has several choices.
     pub fn varies(&self) -> bool {
         self.choices.len() > 1
     }
 }
 
-/// The options of an entry as they are written in the plan.
+/// The options of an entry as written in the plan.
 pub(super) struct Entered<'a> {
     pub entry: &'a CatalogueEntry,
-    /// What it is, for messages: "layer `ext4`".
+    /// Description for messages: "layer `ext4`".
     pub what: String,
-    /// What stands before the names of its axes: the node's name.
+    /// Prefix of its axes' names: the node's name.
     pub prefix: Option<&'a str>,
-    /// Where its name is entered.
+    /// Span of its name in the plan.
     pub place: Span,
-    /// The value of its own key, which is its first option.
+    /// The value of the entry's own key, which is its first option.
     pub main: Option<&'a Node>,
     pub pairs: Vec<&'a Pair>,
-    /// Where relative paths among them start.
+    /// Base of relative paths.
     pub folder: &'a Path,
 }
 
-/// Reads and checks the options; `None` when anything is wrong with them, and then `problems` says what.
+/// Reads and checks the options; `None` if any is wrong, with the reasons in `problems`.
 pub(super) fn read_options(entered: &Entered<'_>, problems: &mut Problems) -> Option<Vec<Axis>> {
     let before = problems.len();
     let specs = entered.entry.options;
@@ -89,7 +89,7 @@ pub(super) fn read_options(entered: &Entered<'_>, problems: &mut Problems) -> Op
     (problems.len() == before).then_some(axes)
 }
 
-/// The options with the main one under its own key.
+/// The options, including the main one under its own key.
 fn with_main<'a>(entered: &Entered<'a>, problems: &mut Problems) -> Vec<(Key, &'a Node)> {
     let mut all = Vec::new();
     if let Some(node) = entered.main {
@@ -108,7 +108,7 @@ fn with_main<'a>(entered: &Entered<'a>, problems: &mut Problems) -> Vec<(Key, &'
     all
 }
 
-/// The axes of one option: one, or as many as its table has lines.
+/// The axes of one option: one, or one per line of its table.
 fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>, problems: &mut Problems) -> Vec<Axis> {
     let name = format!("`{}` of {}", spec.key, entered.what);
     let of_table: &[OptionSpec] = match spec.kind {
@@ -143,7 +143,7 @@ fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>,
     axes
 }
 
-/// One axis: a list of values, or, where the value is itself a list, a list of lists.
+/// One axis: a list of values or, if the value is itself a list, a list of lists.
 fn read_axis(
     (option, inner): (&str, Option<&str>),
     kind: OptionKind,
@@ -160,7 +160,7 @@ fn read_axis(
     let choices = read_choices(name, node, items, problems, |item| read(kind, item))?;
     let plain = inner.unwrap_or(option);
     let name = match entered.prefix {
-        // The size of the node `loop` is the axis `loop`.
+        // The size of a node named `loop` is the axis `loop`, not `loop.loop`.
         Some(prefix) if prefix == plain => plain.to_owned(),
         Some(prefix) => format!("{prefix}.{plain}"),
         None => plain.to_owned(),
@@ -169,7 +169,7 @@ fn read_axis(
     Some(Axis { name, option, span: key.span.clone(), choices })
 }
 
-/// Reads the values of an axis: none may be wrong, missing or there twice.
+/// Reads the values of an axis; each must be valid and unique, and at least one is required.
 pub(super) fn read_choices(
     name: &str,
     node: &Node,
@@ -204,7 +204,7 @@ pub(super) fn read_choices(
     (problems.len() == before).then_some(choices)
 }
 
-/// Hands every combination to the entry's own check.
+/// Runs the entry's own check on every combination.
 fn check(entered: &Entered<'_>, axes: &[Axis], problems: &mut Problems) {
     let Some(combinations) = combinations(axes, MAX_COMBINATIONS) else {
         let message = format!("{} has more than {MAX_COMBINATIONS} combinations of options", entered.what);
@@ -239,8 +239,8 @@ fn report(
     problems.add(problem.help.into_iter().fold(shown, Problem::help));
 }
 
-/// Every way to choose one value of each axis, the last axis turning fastest; `None` when there are more than `most`.
-/// No axes give one empty combination.
+/// All combinations of one value per axis, the last axis varying fastest; `None` if there are more than `most`. No axes
+/// give one empty combination.
 pub(super) fn combinations(axes: &[Axis], most: usize) -> Option<Vec<Vec<&Choice>>> {
     let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.choices.len()))?;
     if count > most {
@@ -256,7 +256,7 @@ pub(super) fn combinations(axes: &[Axis], most: usize) -> Option<Vec<Vec<&Choice
     Some(all)
 }
 
-/// The options of an entry that a combination stands for, relative paths among them made to start at `folder`.
+/// The options of a combination, with relative paths resolved against `folder`.
 pub(super) fn options(entry: &CatalogueEntry, folder: &Path, axes: &[Axis], combination: &[&Choice]) -> Options {
     let mut options = Options::default();
     for (axis, choice) in axes.iter().zip(combination) {

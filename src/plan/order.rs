@@ -1,35 +1,35 @@
-//! The order of the trials: one round through all cases a block, balanced for place and predecessor, drawn by the
+//! The order of the trials: a block is one round through all cases, balanced for place and predecessor, drawn from the
 //! plan's seed.
 //!
-//! A trial may leave something behind for the next one (a device that still collects garbage, warm caches), so each case
-//! should follow each other one equally often, and stand at each place of a block equally often. A Williams design does
-//! both (E. J. Williams, Australian Journal of Scientific Research A 2, 1949, 149): its rows are the cyclic shifts of a
-//! zigzag, `n` of them for an even number of cases, and for an odd one these and their mirror images. Cases get their
-//! numbers in it at random. Each block takes one row that is left; of some drawn at random the one with the least
-//! [`Tally::score`]. So a plan of fewer blocks than rows is as balanced as such rows can be, and further blocks leave the
-//! order of the earlier ones as it was. When all rows are used up, the cases are numbered anew.
+//! A trial may affect the next one (a device that still collects garbage, warm caches), so each case should follow each
+//! other one equally often, and stand at each place of a block equally often. A Williams design does both (E. J.
+//! Williams, Australian Journal of Scientific Research A 2, 1949, 149): its rows are the cyclic shifts of a zigzag, `n`
+//! of them for an even number of cases, and for an odd one these and their mirror images. Cases are numbered at random.
+//! Each block takes one unused row: among some drawn at random, the one with the least [`Tally::score`]. A plan with
+//! fewer blocks than rows is then as balanced as such rows can be, and further blocks do not change the order of
+//! earlier ones. When all rows are used, the cases are renumbered.
 //!
-//! Cases of several guests are grouped by guest inside each block, so that a block boots each guest once: the guests have an
-//! order of their own, drawn in the same way, and inside its guest each group is ordered as a plan of these cases alone
-//! would be. Guests with the same cases so have them in the same order.
+//! Cases of several guests are grouped by guest inside each block, so that a block boots each guest once. The guests
+//! have an order of their own, drawn in the same way, and inside its guest each group is ordered like a plan of only
+//! these cases. Guests with the same cases therefore have them in the same order.
 //!
 //! The order belongs to the plan format: the same seed and cases must give the same order in every version, or a
-//! resumed run would not find its trials. So nothing here leans on what a random library may change: ChaCha8 is a fixed
-//! cipher (RFC 8439's function with 8 rounds), its key is the seed in little-endian bytes followed by zeros, and the
-//! shuffle is written out. A test pins one order.
+//! resumed run would not find its trials. So nothing here depends on behaviour that a random library may change:
+//! ChaCha8 is a fixed cipher (RFC 8439's function with 8 rounds), its key is the seed in little-endian bytes followed
+//! by zeros, and the shuffle is written out. A test pins one order.
 
 use crate::record::case::{CaseSpec, TrialKey};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
 
-/// Rows among which the next block is chosen: all of them for up to 32 cases.
+/// Number of rows among which the next block is chosen; with up to 32 cases, all rows.
 const CANDIDATES: usize = 64;
 
-/// The trials of `blocks` rounds through `cases`, grouped by guest. More blocks leave the order of the earlier ones as it
-/// was.
+/// The trials of `blocks` rounds through `cases`, grouped by guest. More blocks do not change the order of earlier
+/// ones.
 pub(super) fn of_cases(cases: &[CaseSpec], blocks: u32, seed: u64) -> Vec<TrialKey> {
-    // A guest's name stands for the trials of its group; there is one group where no case names a guest.
+    // A guest's name stands for the trials of its group; cases without a guest form one group.
     let name = |case: &CaseSpec| case.guest.clone().unwrap_or_default();
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut guests: Vec<String> = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn of_cases(cases: &[CaseSpec], blocks: u32, seed: u64) -> Vec<TrialK
     order(&guests, blocks, seed).iter().flat_map(group).collect()
 }
 
-/// The trials of `blocks` rounds through `cases`. More blocks leave the order of the earlier ones as it was.
+/// The trials of `blocks` rounds through `cases`. More blocks do not change the order of earlier ones.
 fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
     let mut key = [0u8; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -68,15 +68,15 @@ fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
     trials
 }
 
-/// The rows of a Williams design that no block has used yet.
+/// A Williams design with the rows that no block has used yet.
 #[derive(Default)]
 struct Design {
-    /// The case of each number.
+    /// Case index by number in the design.
     cases: Vec<usize>,
     left: Vec<Row>,
 }
 
-/// A row: the zigzag shifted by so much, maybe backwards.
+/// The zigzag shifted by `shift`, optionally reversed.
 #[derive(Clone, Copy)]
 struct Row {
     shift: usize,
@@ -94,13 +94,13 @@ impl Design {
         Design { cases, left }
     }
 
-    /// The row with the least score among those at the end of what is left, which lie in random order.
+    /// Removes the row with the least score among the last [`CANDIDATES`], which are in random order.
     fn take(&mut self, tally: &Tally, rng: &mut ChaCha8Rng) -> Vec<usize> {
         let first = self.left.len().saturating_sub(CANDIDATES);
         let scored = (first..self.left.len()).map(|at| (tally.score(&self.round(self.left[at])), at));
         let Some((_, best)) = scored.min() else { return Vec::new() };
         let row = self.left.remove(best);
-        // Large plans see other candidates each time.
+        // Gives large plans different candidates each time.
         if self.left.len() > CANDIDATES {
             shuffle(&mut self.left, rng);
         }
@@ -109,7 +109,7 @@ impl Design {
 
     fn round(&self, row: Row) -> Vec<usize> {
         let n = self.cases.len();
-        // 0, 1, n-1, 2, n-2, ...: neighbours differ by each number once.
+        // 0, 1, n-1, 2, n-2, ...: each difference between neighbours occurs once.
         let zigzag = (0..n).map(|place| if place % 2 == 0 { (n - place / 2) % n } else { place.div_ceil(2) });
         let mut round: Vec<usize> = zigzag.map(|number| self.cases[(number + row.shift) % n]).collect();
         if row.mirrored {
@@ -119,10 +119,10 @@ impl Design {
     }
 }
 
-/// How often each case has followed each, and stood at each place of a block.
+/// Counts of each case following another one, and of each case at each place of a block.
 #[derive(Default)]
 struct Tally {
-    /// By predecessor and case, over the whole run: also from the last of a block to the first of the next.
+    /// By predecessor and case, over the whole run, block borders included.
     followed: BTreeMap<(usize, usize), u64>,
     /// By place and case.
     stood: BTreeMap<(usize, usize), u64>,
@@ -130,8 +130,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// What a round would add to the sum of the squares of both counts, the less the more even they become: adding one
-    /// to a count `c` adds `2 c + 1`. A case that follows itself counts like any other pair.
+    /// Increase of the sum of squares of both counts if this round is added; the smaller, the more even they become.
+    /// Adding one to a count `c` adds `2 c + 1`. A case that follows itself counts like any other pair.
     fn score(&self, round: &[usize]) -> u64 {
         let count = |counts: &BTreeMap<(usize, usize), u64>, key| 2 * counts.get(&key).copied().unwrap_or(0) + 1;
         let pairs: u64 = self.pairs(round).map(|pair| count(&self.followed, pair)).sum();
@@ -155,8 +155,8 @@ impl Tally {
     }
 }
 
-/// Durstenfeld's form of the Fisher-Yates shuffle (Knuth, TAOCP 2, algorithm 3.4.2P): from the last item down, each
-/// changes places with one at or before it.
+/// Durstenfeld's form of the Fisher-Yates shuffle (Knuth, TAOCP 2, algorithm 3.4.2P): from the last item down, each is
+/// swapped with one at or before it.
 fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     for last in (1..items.len()).rev() {
         let chosen = below(last as u64 + 1, rng);
@@ -164,7 +164,7 @@ fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     }
 }
 
-/// A number in `0..n`, each equally likely: draws at or above the largest multiple of `n` are thrown away.
+/// A uniform number in `0..n`: draws at or above the largest multiple of `n` are rejected.
 fn below(n: u64, rng: &mut ChaCha8Rng) -> u64 {
     let usable = u64::MAX - u64::MAX % n;
     loop {
@@ -192,14 +192,14 @@ mod tests {
         trials.iter().map(|t| format!("{}/{}", t.case, t.trial)).collect::<Vec<_>>().join(" ")
     }
 
-    /// If this fails, every run folder made with an earlier version can no longer be resumed.
+    /// If this fails, run folders made by earlier versions can no longer be resumed.
     #[test]
     fn the_order_of_a_seed_never_changes() {
         insta::assert_snapshot!(shown(5, 3, 42), @"c0/1 c1/1 c2/1 c4/1 c3/1 c1/2 c4/2 c0/2 c3/2 c2/2 c0/3 c2/3 c1/3 c3/3 c4/3");
         insta::assert_snapshot!(shown(8, 1, 0), @"c0/1 c4/1 c7/1 c5/1 c3/1 c6/1 c1/1 c2/1");
     }
 
-    /// How often each of `n` cases follows each other one within blocks.
+    /// Number of times that each of `n` cases follows each other one within blocks.
     fn followed_within_blocks(n: usize, blocks: u32, seed: u64) -> Vec<u32> {
         let names = names(n);
         let mut counts = vec![0; n * n];
@@ -212,7 +212,7 @@ mod tests {
         (0..n * n).filter(|at| at / n != at % n).map(|at| counts[at]).collect()
     }
 
-    /// The sums of squares that [`Tally::score`] adds up to, over a whole order.
+    /// Sum of squares of [`Tally::score`]'s counts over a whole order.
     fn unevenness(trials: &[TrialKey], n: usize) -> usize {
         let (mut pairs, mut places) = (BTreeMap::new(), BTreeMap::new());
         for pair in trials.windows(2) {
@@ -255,7 +255,7 @@ mod tests {
                 workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
                 axes: BTreeMap::new(),
             };
-            // Not sorted by guest, as an excluded case may leave them.
+            // Not sorted by guest, as may result from exclusions.
             let all: Vec<CaseSpec> =
                 names(cases).iter().flat_map(|name| (0..guests).map(move |guest| case(guest, name))).collect();
             let trials = of_cases(&all, blocks, seed);
@@ -337,7 +337,7 @@ mod tests {
             let first = &order(&names(4), 1, seed)[0].case;
             firsts[names(4).iter().position(|name| name == first).unwrap()] += 1;
         }
-        // 1000 expected in each, standard deviation 27: six of them.
+        // 1000 expected in each, standard deviation 27; the bounds are six of them.
         assert!(firsts.iter().all(|n| (835..1165).contains(n)), "{firsts:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the machine refuses of a plan that is sound in itself, shown where it stands in the file.
+//! Shows, at the line of the plan, what the machine rejects in an otherwise valid plan.
 
 use super::Plan;
 use super::limits::Span;
@@ -10,10 +10,10 @@ use super::values::on_off;
 use crate::error::Error;
 use std::path::Path;
 
-/// What of a plan is refused.
+/// Part of the plan that is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spot {
-    /// A setting by its name.
+    /// A setting, by its name.
     Setting(String),
     /// One value of a setting.
     SettingValue(String, String),
@@ -27,11 +27,11 @@ pub enum Spot {
     Workload { name: String, key: String },
 }
 
-/// A refusal, and what to do about it.
+/// A rejected part, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub spot: Spot,
-    /// A lower-case fragment that names the thing.
+    /// A lower-case fragment that names the subject.
     pub message: String,
     pub help: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct Refusal {
 /// The error that shows each refusal at its line of the plan's text.
 pub fn refused(plan: &Plan, file: &Path, refusals: &[Refusal], paint: Paint) -> Error {
     let mut problems = Problems::default();
-    // It was read before, so it reads now.
+    // The text was parsed before, so this succeeds.
     let root = tree::parse(&plan.text, &mut Problems::default()).unwrap_or_default();
     for refusal in refusals {
         let mut spans = spans(&root, &refusal.spot);
@@ -88,7 +88,7 @@ fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
     }
 }
 
-/// Where the node or, in lists, its items are what is meant; the key's place where none is.
+/// Spans of the matching items in a node; the span of its key if none matches.
 fn places(node: &Node, key: Option<Span>, is_it: impl Fn(&Node) -> bool) -> Vec<Span> {
     fn leaves(node: &Node) -> Vec<&Node> {
         match &node.value {
@@ -120,13 +120,13 @@ fn table<'t>(root: &'t [Pair], name: &str) -> Option<&'t [Pair]> {
     }
 }
 
-/// Where a setting's name stands, and its value or values.
+/// Span of a setting's name, and its value or values.
 fn setting<'t>(root: &'t [Pair], name: &str) -> Option<(Span, &'t Node)> {
     let settings = table(table(root, "postgres")?, "settings")?;
     flatten(settings).into_iter().find(|(key, _)| key.text == name).map(|(key, node)| (key.span, node))
 }
 
-/// A value as the server gets it.
+/// A value as passed to the server.
 fn written(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(text) => Some(text.clone()),

@@ -1,7 +1,7 @@
-//! The table `[postgres]`: which server or what it is built from, its settings, the arguments of initdb.
+//! The table `[postgres]`: the server or the build it comes from, its settings, the arguments of initdb.
 //!
-//! A list of servers or of values of a setting is an axis. Absent on purpose: which settings PostgreSQL knows; only the
-//! server itself can say that.
+//! A list of servers or of values of a setting is an axis. Absent on purpose: the settings that PostgreSQL knows; only
+//! the server itself knows them.
 
 use super::build::{BUILD, read_build};
 use super::limits::Key;
@@ -12,39 +12,37 @@ use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text};
 use crate::record::build::UNBUILT;
 use crate::record::options::{OptionKind, OptionValue};
 
-/// Keys of `[postgres]`.
 pub(super) const KEYS: [&str; 4] = ["bin", BUILD, "settings", "initdb"];
 
 /// Name of the axis of servers.
 pub(super) const BIN_AXIS: &str = "postgres";
 
-/// The key of initdb's arguments, and the beginning of the names of their axes.
+/// The key of initdb's arguments, and the prefix of their axes' names.
 pub(super) const INITDB: &str = "initdb";
 
-/// What `bin` is when the plan doesn't say.
+/// Default of `bin`.
 pub(super) const AUTO: &str = "auto";
 
-/// `[postgres]` as read.
 #[derive(Debug, Clone)]
 pub(super) struct PostgresDraft {
-    /// Folders of programs, major versions, or `auto`; [`UNBUILT`] alone where they are built.
+    /// Folders of programs, major versions, or `auto`; only [`UNBUILT`] for builds.
     pub bin: Axis,
-    /// What they are built from; empty where they are installed.
+    /// Sources and options of builds; empty for installed servers.
     pub build: Vec<Axis>,
-    /// Arguments of initdb: all in one axis, or one axis for each.
+    /// Arguments of initdb: one axis for all, or one for each.
     pub initdb: Vec<Axis>,
-    /// Settings, in the order of the plan.
+    /// In the order of the plan.
     pub settings: Vec<Axis>,
 }
 
 impl PostgresDraft {
-    /// Everything that is crossed: servers, builds, arguments of initdb, settings.
+    /// All axes: servers, builds, arguments of initdb, settings.
     pub fn axes(&self) -> Vec<Axis> {
         std::iter::once(&self.bin).chain(&self.build).chain(&self.initdb).chain(&self.settings).cloned().collect()
     }
 }
 
-/// Reads the table; a plan without one takes the server that is found, with its own defaults.
+/// Reads the table; a plan without one uses the server found, with its defaults.
 pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresDraft {
     let only = |bin: &str| {
         let choice = Choice { value: OptionValue::Text(bin.to_owned()), identity: bin.to_owned(), span: 0..0 };
@@ -96,7 +94,7 @@ fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
     Ok(Choice { value: OptionValue::Text(identity.clone()), identity, span: node.span.clone() })
 }
 
-/// Whether it is a major version: `17`.
+/// True for a major version: `17`.
 fn is_major(text: &str) -> bool {
     (1..=3).contains(&text.len()) && text.chars().all(|c| c.is_ascii_digit())
 }
@@ -123,7 +121,7 @@ fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
     axes
 }
 
-/// `auto_explain.log_analyze = true` is a table in TOML and one setting in PostgreSQL.
+/// Flattens `auto_explain.log_analyze = true`, a table in TOML and one setting in PostgreSQL.
 pub(super) fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
     let mut flat = Vec::new();
     for (key, node) in pairs {
@@ -139,7 +137,7 @@ pub(super) fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
     flat
 }
 
-/// Whether PostgreSQL can have a setting of that name, and whether it can be told from the other axes.
+/// True if PostgreSQL can have a setting of this name that clashes with no other axis.
 fn is_setting_name(name: &str) -> bool {
     let reserved = ["stack", "workload", BIN_AXIS, BUILD, INITDB];
     name.len() <= 63
@@ -154,7 +152,7 @@ fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
         Value::Integer(n) => n.to_string(),
         Value::Number(n) => n.to_string(),
         Value::Boolean(flag) => on_off(*flag).to_owned(),
-        // Empty text is a value for PostgreSQL: `synchronous_standby_names = ""`.
+        // An empty text is valid in PostgreSQL: `synchronous_standby_names = ""`.
         Value::Text(text) if text.is_empty() => String::new(),
         Value::Text(_) => proper_text(node)?,
         Value::Moment | Value::List(_) | Value::Table(_) => {
@@ -198,7 +196,7 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
     }
 }
 
-/// The arguments that a value of an axis of initdb stands for.
+/// Arguments for a value of one of initdb's axes.
 pub(super) fn initdb_arguments(axis: &Axis, value: &OptionValue) -> Vec<String> {
     match (&axis.option.1, value) {
         (None, OptionValue::List(arguments)) => arguments.iter().map(OptionValue::plain).collect(),

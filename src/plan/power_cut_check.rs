@@ -1,4 +1,4 @@
-//! `durability = "quick"`: the run also finds out what a power cut would cost.
+//! `durability = "quick"`: the run also determines what a power cut would cost.
 
 use super::problem::{Problem, Problems, did_you_mean};
 use super::tree::{Pair, Value, get};
@@ -6,7 +6,7 @@ use crate::record::verdict::DurabilityCheck;
 
 pub(super) const KEY: &str = "durability";
 
-/// What it takes, for schema and messages.
+/// Valid values, for schema and messages.
 pub(super) fn words() -> Vec<&'static str> {
     DurabilityCheck::ALL.map(DurabilityCheck::word).to_vec()
 }

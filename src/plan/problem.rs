@@ -1,19 +1,19 @@
-//! What is wrong with a plan: where, what, and the nearest word that would be right.
+//! Problems of a plan: where, what, and the nearest valid word.
 //!
-//! Owns the rendering of problems as snippets of the file. All of a plan's problems are collected and shown at once.
+//! Renders problems as snippets of the file. All problems of a plan are collected and shown at once.
 
 use super::limits::{Key, MAX_COMBINATIONS, Span};
 use crate::error::Error;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::collections::HashSet;
 
-/// Problems shown in full; a file with more is hardly a plan.
+/// Problems shown in full; a file with more is probably not a plan.
 const MAX_SHOWN: usize = 20;
 
 /// Width of rendered snippets, columns.
 const WIDTH: usize = 100;
 
-/// Whether rendered problems carry terminal colours.
+/// Use of terminal colours in rendered problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
     Plain,
@@ -21,7 +21,6 @@ pub enum Paint {
     Coloured,
 }
 
-/// One thing wrong with the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Problem {
     span: Span,
@@ -32,24 +31,24 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// A problem with what stands at `span`; the message is a lower-case fragment that names the thing.
+    /// A problem at `span`; the message is a lower-case fragment that names the subject.
     pub fn at(span: &Span, message: impl Into<String>) -> Self {
         Problem { span: span.clone(), message: message.into(), label: None, also: None, help: None }
     }
 
-    /// Says something right at the place.
+    /// Adds a text at the span.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Shows another place that has to do with it.
+    /// Adds another span that is involved.
     pub fn also(mut self, span: &Span, label: impl Into<String>) -> Self {
         self.also = Some((span.clone(), label.into()));
         self
     }
 
-    /// Says what to do about it.
+    /// Adds the remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -70,24 +69,24 @@ impl Problem {
     }
 }
 
-/// All that is wrong with a plan.
+/// All problems of a plan.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Problems {
     all: Vec<Problem>,
     known: HashSet<Problem>,
-    /// Combinations of options that were handed to a check.
+    /// Number of combinations of options checked so far.
     combinations: usize,
 }
 
 impl Problems {
-    /// Adds one, unless the same is there already.
+    /// Adds a problem, unless it is already there.
     pub(super) fn add(&mut self, problem: Problem) {
         if self.known.insert(problem.clone()) {
             self.all.push(problem);
         }
     }
 
-    /// Counts combinations of options that are to be checked; false, with a problem, where they are too many in all.
+    /// Counts combinations about to be checked; false, with a problem, if there are too many in total.
     pub(super) fn may_check(&mut self, combinations: usize, place: &Span) -> bool {
         self.combinations = self.combinations.saturating_add(combinations);
         let is_few = self.combinations <= MAX_COMBINATIONS;
@@ -98,17 +97,15 @@ impl Problems {
         is_few
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Every problem as a snippet of the file with line and column, in the order of the file.
+    /// Every problem as a snippet with line and column, in the order of the file.
     pub fn render(&self, text: &str, file_name: &str, paint: Paint) -> String {
         let renderer = match paint {
             Paint::Plain => Renderer::plain(),
@@ -125,7 +122,7 @@ impl Problems {
         parts.join("\n\n")
     }
 
-    /// The error for the person: how many problems, then each as a snippet.
+    /// The error for the user: the number of problems, then each as a snippet.
     #[must_use]
     pub fn into_error(self, text: &str, file_name: &str, paint: Paint) -> Error {
         let count = match self.len() {
@@ -136,10 +133,10 @@ impl Problems {
     }
 }
 
-/// Letters of a word that is still so short that another letter makes another word: `zfs` is not a slip for `xfs`.
+/// In words up to this length, a replaced letter is not taken for a typo: `zfs` is not meant as `xfs`.
 const SHORT: usize = 4;
 
-/// The known words that `word` may be a slip for, the nearest alone: none that is merely a little like it.
+/// The known words that `word` may be a typo of: only the nearest ones, and none that is too different.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
     let lower: String = word.chars().take(64).collect::<String>().to_lowercase();
     let length = lower.chars().count();
@@ -159,7 +156,7 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// "did you mean `x`?" and the words that are known, as far as they are few.
+/// "did you mean `x`?", or the known words if they are few.
 pub(super) fn suggestion<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let list = || known.iter().take(12).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
@@ -171,7 +168,7 @@ pub(super) fn suggestion<'k>(word: &str, known: impl IntoIterator<Item = &'k str
     }
 }
 
-/// "did you mean `x`?", where a known word is close enough for the question.
+/// "did you mean `x`?", if a known word is close enough.
 pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     let near = nearest(word, known);
     let (last, before) = near.split_last()?;
@@ -182,7 +179,7 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
     })
 }
 
-/// Adds a problem for every key that is not among `known`; `place` completes "unknown key `x` in ...".
+/// Adds a problem for every key not among `known`; `place` completes "unknown key `x` in ...".
 pub(super) fn refuse_unknown<'a>(
     keys: impl IntoIterator<Item = &'a Key>,
     known: &[&str],
@@ -199,7 +196,7 @@ pub(super) fn refuse_unknown<'a>(
     }
 }
 
-/// The span, moved into the text and onto the borders of characters.
+/// The span, clamped to the text and moved to character boundaries.
 fn inside(text: &str, span: &Span) -> Span {
     let mut start = span.start.min(text.len());
     while !text.is_char_boundary(start) {
@@ -212,8 +209,8 @@ fn inside(text: &str, span: &Span) -> Span {
     start..end
 }
 
-/// The source with those control characters replaced that the renderer lets through: C1 (0x80 to 0x9f) and the marks that
-/// reverse the direction of text. What stands for them is as many bytes long, so that places stay what they are.
+/// The source without the control characters that the renderer lets through: C1 (0x80 to 0x9f) and marks that reverse
+/// the direction of text. Replacements have as many bytes, so that spans stay valid.
 fn harmless(source: &str) -> String {
     let replace = |c: char| match c {
         '\u{80}'..='\u{9f}' => '\u{b7}',
@@ -223,7 +220,7 @@ fn harmless(source: &str) -> String {
     source.chars().map(replace).collect()
 }
 
-/// The text with control characters written out, so that a file can't drive the terminal.
+/// The text with control characters escaped, so that a file cannot control the terminal.
 pub(super) fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

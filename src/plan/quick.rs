@@ -1,4 +1,4 @@
-//! `[quick]`: what of a plan `--quick` measures, beside making windows short.
+//! `[quick]`: the part of a plan that `--quick` measures, with short windows.
 
 use super::matrix::CaseCandidate;
 use super::problem::{Problem, Problems, refuse_unknown};
@@ -10,30 +10,29 @@ use crate::record::case::CaseSpec;
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Its keys.
 pub(super) const KEYS: [&str; 3] = ["blocks", "only", "set"];
 
-/// A quick run of a plan.
+/// The quick part of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuickPart {
     pub blocks: u32,
-    /// The cases that are left, with the options that are set.
+    /// The remaining cases, with the options that are set.
     pub cases: Vec<CaseSpec>,
-    /// These options, as a person writes them.
+    /// These options, as written by a user.
     pub set: BTreeMap<String, String>,
 }
 
-/// What `[quick]` asks for, before the cases have their names.
+/// `[quick]` as read, before the cases have names.
 pub(super) struct Draft {
     blocks: Option<u32>,
     only: Vec<Condition>,
     /// Options of layers and workloads, by key.
     set: BTreeMap<String, OptionValue>,
-    /// Kinds of workloads that have an option which no layer of the plan is given, by key: each of them gets it.
+    /// Option keys that no layer of the plan has, with the kinds of workload that take them and get the value.
     added: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Reads the table; `None` where there is none or it has mistakes.
+/// Reads the table; `None` if there is none or it has mistakes.
 pub(super) fn read_quick(
     root: &[Pair],
     left: &[CaseCandidate],
@@ -70,10 +69,10 @@ pub(super) fn read_quick(
     None
 }
 
-/// Options to set, and the kinds of workloads that get each.
+/// Options to set, and by key the kinds of workload that get them.
 type Set = (BTreeMap<String, OptionValue>, BTreeMap<String, BTreeSet<String>>);
 
-/// The options to set: each of the layers that the plan gives it to; where it gives it to none, of all workloads that have it.
+/// The options to set: on the layers to which the plan gives them; if on none, on all workloads that have them.
 fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problems: &mut Problems) -> Set {
     let (mut set, mut added) = Set::default();
     let Value::Table(pairs) = &table.value else {
@@ -89,7 +88,7 @@ fn read_set(table: &Node, left: &[CaseCandidate], catalogue: &Catalogue, problem
         let of_workloads = catalogue.workloads.iter().filter(|workload| kinds.contains(workload.name));
         let having: Vec<_> = of_workloads.filter_map(|entry| Some((entry.name, spec_of(entry, &key.text)?))).collect();
         let of_layer = entry.and_then(|entry| spec_of(entry, &key.text));
-        // What a layer is given is a layer's: a workload's option of that name may be something else.
+        // An option that a layer has applies to layers only: a workload's option of that name may mean something else.
         if of_layer.is_none() {
             added.insert(key.text.clone(), having.iter().map(|(kind, _)| (*kind).to_owned()).collect());
         }
@@ -115,12 +114,12 @@ fn spec_of(entry: &CatalogueEntry, key: &str) -> Option<&'static OptionSpec> {
 }
 
 impl Draft {
-    /// A case without an axis of `only` is not asked for its value.
+    /// A condition on an axis that the case lacks does not exclude it.
     fn keeps(&self, candidate: &CaseCandidate) -> bool {
         self.only.iter().all(|condition| condition.matches(candidate) || condition.is_of_another(candidate))
     }
 
-    /// A case with the options of `set`.
+    /// The case with the options of `set`.
     fn changed(&self, case: &CaseSpec) -> CaseSpec {
         let mut case = case.clone();
         let of_nodes = case.stack.nodes.iter_mut().map(|node| &mut node.options);
@@ -135,14 +134,14 @@ impl Draft {
         case
     }
 
-    /// What a workload that gets options of `set` says against them.
+    /// Objection of the workload's own check to the options of `set`.
     fn objection(&self, case: &CaseSpec, catalogue: &Catalogue) -> Option<OptionProblem> {
         let workload = self.changed(case).workload;
         let entry = catalogue.workloads.iter().find(|entry| entry.name == workload.kind)?;
         (entry.check)(&workload.options).err()
     }
 
-    /// The cases with their names, which are those of the whole plan.
+    /// The quick part's cases, with their ids in the whole plan.
     pub fn part(&self, left: &[CaseCandidate], ids: &[String], blocks: u32) -> QuickPart {
         let kept = left.iter().zip(ids).filter(|(candidate, _)| self.keeps(candidate));
         let cases = kept.map(|(candidate, id)| CaseSpec { id: id.clone(), ..self.changed(&candidate.case) });

@@ -1,7 +1,7 @@
-//! The JSON schema of a plan, for editors that complete and check TOML: what `pgstrata plan --schema` prints.
+//! The JSON schema of a plan, for editors that complete and check TOML: the output of `pgstrata plan --schema`.
 //!
-//! Made from the catalogue. It says what one table may look like; what needs several (a baseline that is there, names
-//! of other stacks) only [`super::check`] can say.
+//! Generated from the catalogue. It describes single tables; conditions across tables (an existing baseline, names of
+//! other stacks) are left to [`super::check`].
 
 use super::stacks::{AGE, MODULE, Slot, stands_alone};
 use super::values::{describe, is_scalar};
@@ -10,10 +10,10 @@ use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::record::stack::Take;
 use serde_json::{Map, Value, json};
 
-/// What no catalogue changes; `null` where the catalogue's part belongs.
+/// The fixed part; `null` where the catalogue's part belongs.
 const SKELETON: &str = include_str!("schema.json");
 
-/// The schema (draft 2020-12) of plans that may name what the catalogue has.
+/// The schema (draft 2020-12) of plans for this catalogue.
 pub fn schema(catalogue: &Catalogue) -> Value {
     let mut schema: Value = serde_json::from_str(SKELETON).unwrap_or_default();
     let keys = &mut schema["properties"];
@@ -24,13 +24,13 @@ pub fn schema(catalogue: &Catalogue) -> Value {
     schema
 }
 
-/// Tables by names of the plan's own.
+/// Tables with user-defined names.
 fn named(description: &str, item: &Value) -> Value {
     json!({ "description": description, "type": "object", "minProperties": 1,
         "patternProperties": { names::PATTERN: item }, "additionalProperties": false })
 }
 
-/// A table of these keys and no other.
+/// A table with only these keys.
 fn table(description: impl Into<Value>, properties: impl Into<Value>, required: &[&str]) -> Value {
     let (description, properties) = (description.into(), properties.into());
     let mut table = json!({ "description": description, "type": "object", "properties": properties,
@@ -41,7 +41,7 @@ fn table(description: impl Into<Value>, properties: impl Into<Value>, required: 
     table
 }
 
-/// A list of what is there at least once.
+/// A list with at least one item.
 fn list_of(item: &Value) -> Value {
     json!({ "type": "array", "items": item, "minItems": 1 })
 }
@@ -54,7 +54,7 @@ fn axis_of(value: &Value) -> Value {
     json!({ "anyOf": [value, { "type": "array", "items": value, "minItems": 1, "uniqueItems": true }] })
 }
 
-/// A server that is built from source.
+/// A server built from source.
 fn build() -> Value {
     let value = |kind: build::Kind| match kind {
         build::Kind::Version => json!({ "anyOf": [
@@ -169,7 +169,7 @@ fn layer(entry: &CatalogueEntry) -> Vec<Value> {
     spellings
 }
 
-/// The keys by which a layer names what it stands on.
+/// The keys by which a layer names its inputs.
 fn wiring(entry: &CatalogueEntry) -> Map<String, Value> {
     let name = json!({ "type": "string", "minLength": 1 });
     let names = json!({ "anyOf": [&name, list_of(&name)] });
@@ -186,7 +186,7 @@ fn wiring(entry: &CatalogueEntry) -> Map<String, Value> {
     entry.takes.iter().map(take).collect()
 }
 
-/// The keys that a layer has by its place in the stack.
+/// The keys that a layer has because of its place in the stack.
 fn own_keys(entry: &CatalogueEntry) -> Map<String, Value> {
     let key = match Slot::of(entry) {
         Slot::Device => json!({ "count": { "description": "Number of devices, named d1, d2, ...",
@@ -271,9 +271,9 @@ fn text_list() -> Value {
     list_of(&json!({ "type": "string", "minLength": 1 }))
 }
 
-/// What `Bytes::parse` reads.
+/// Texts that `Bytes::parse` accepts.
 pub(super) const SIZE: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*(B|[kKMGT]|[kKMGT]B|[KMGT]iB)\s*$";
-/// What `Micros::parse` reads.
+/// Texts that `Micros::parse` accepts.
 pub(super) const SPAN: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*(us|µs|ms|s|sec|m|min|h|d)\s*$";
 /// A share of memory.
 pub(super) const SHARE: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*%\s*[oO][fF]\s+[rR][aA][mM]\s*$";

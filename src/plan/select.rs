@@ -1,4 +1,4 @@
-//! `[[exclude]]` and `baseline`: cases named by their values.
+//! `[[exclude]]` and `baseline`: select cases by their values.
 
 use super::guest::GUEST;
 use super::limits::Key;
@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most tables `[[exclude]]`.
 const MAX_EXCLUDES: usize = 1000;
 
-/// The values that cases have, by axis: identity and text.
+/// Values of all cases, by axis: identity and text.
 pub(super) type KnownValues<'c> = BTreeMap<&'c str, Values<'c>>;
 
-/// The values of one axis: identity and text.
+/// Values of one axis: identity and text.
 type Values<'c> = BTreeMap<&'c str, &'c str>;
 
 /// Axes of the baseline with their values.
@@ -29,8 +29,8 @@ pub(super) fn known_values(candidates: &[CaseCandidate]) -> KnownValues<'_> {
     known
 }
 
-/// Leaves out the cases that any `[[exclude]]` matches. Each is compared with the whole matrix, so their order and
-/// overlaps don't matter.
+/// Drops the cases that any `[[exclude]]` matches. Each is compared with the whole matrix, so that order and overlaps
+/// do not matter.
 pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &mut Problems) -> Vec<CaseCandidate> {
     let Some((key, node)) = get(root, "exclude") else { return candidates };
     let Value::List(tables) = &node.value else {
@@ -64,7 +64,7 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
     candidates.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(candidate, _)| candidate).collect()
 }
 
-/// One line of an exclude: the axis and the values, any of which matches.
+/// One line of an exclude: an axis and values, any of which matches.
 pub(super) struct Condition {
     axis: String,
     identities: BTreeSet<String>,
@@ -75,13 +75,13 @@ impl Condition {
         candidate.values.get(&self.axis).is_some_and(|known| self.identities.contains(&known.identity))
     }
 
-    /// Whether the case has no such axis.
+    /// True if the case has no such axis.
     pub fn is_of_another(&self, candidate: &CaseCandidate) -> bool {
         !candidate.values.contains_key(&self.axis)
     }
 }
 
-/// Reads the lines of a table in `place`.
+/// Reads the lines of a table; `place` names it in messages.
 pub(super) fn read_conditions(
     table: &Node,
     known: &KnownValues<'_>,
@@ -112,7 +112,7 @@ pub(super) fn read_conditions(
     (problems.len() == before).then_some(conditions)
 }
 
-/// The values that the cases have on an axis. An axis that none has is a problem.
+/// Values of the cases on an axis. Adds a problem if no case has that axis.
 fn values_of<'k>(
     key: &Key,
     known: &'k KnownValues<'k>,
@@ -145,7 +145,7 @@ fn find_value(key: &Key, node: &Node, values: &Values<'_>, problems: &mut Proble
     None
 }
 
-/// Reads `baseline`: a stack, or a table of axes. `all` is the whole matrix, `left` what exclusion left.
+/// Reads `baseline`: a stack, or a table of axes. `all` is the whole matrix, `left` what remains after exclusion.
 pub(super) fn baseline(
     root: &[Pair],
     all: &[CaseCandidate],
@@ -186,8 +186,8 @@ pub(super) fn baseline(
     wanted
 }
 
-/// Inside a block the trials of one guest follow each other. Two guests can be compared by blocks; ranked together with cases of one
-/// guest, which share its boot, their differences would look surer than they are.
+/// Inside a block the trials of one guest follow each other. Two guests can be compared by blocks; if they were ranked
+/// together with cases of one guest, which share its boot, their differences would look more certain than they are.
 fn refuse_guest_among_others(node: &Node, wanted: &Baseline, problems: &mut Problems) {
     if let (Some(guest), 2..) = (wanted.get(GUEST), wanted.len()) {
         let problem = Problem::at(&node.span, "the baseline names `guest` beside other axes");
@@ -198,7 +198,7 @@ fn refuse_guest_among_others(node: &Node, wanted: &Baseline, problems: &mut Prob
     }
 }
 
-/// Several options of the baseline's stack would leave open which of its cases is the baseline.
+/// If the baseline's stack varied in several options, the baseline would be ambiguous.
 fn refuse_two_baselines(node: &Node, left: &[CaseCandidate], wanted: &Baseline, problems: &mut Problems) {
     let is_baseline = |candidate: &&CaseCandidate| is_of(wanted, candidate);
     let open: BTreeSet<&String> = left

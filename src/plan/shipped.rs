@@ -1,21 +1,20 @@
-//! Plans that the program carries in itself: a file each in `plans/`, a page each in `docs/plans/`.
+//! Plans embedded in the program: a file each in `plans/`, a page each in `docs/plans/`.
 //!
-//! Adding one is adding these two files; `build.rs` makes the index.
+//! To add one, add these two files; `build.rs` makes the index.
 
-/// Every file: name without its ending, text, page; sorted.
+/// All plans: name without extension, text, page; sorted.
 const FILES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/plans.rs"));
 
-/// A plan that is carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shipped {
     pub name: &'static str,
     pub text: &'static str,
-    /// Markdown: question, cases, how long, what to read.
+    /// Markdown: question, cases, duration, how to read the report.
     pub page: &'static str,
 }
 
 impl Shipped {
-    /// The question that it answers: the first sentence of the comment at its top.
+    /// The question that it answers: the first sentence of its leading comment.
     pub fn question(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
         let comment = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
@@ -24,12 +23,11 @@ impl Shipped {
     }
 }
 
-/// Every plan, by name.
+/// All plans, by name.
 pub fn all() -> impl Iterator<Item = Shipped> {
     FILES.iter().map(|(name, text, page)| Shipped { name, text, page })
 }
 
-/// The plan of this name.
 pub fn find(name: &str) -> Option<Shipped> {
     all().find(|plan| plan.name == name)
 }
@@ -45,7 +43,7 @@ mod tests {
             for part in ["**Question.**", "**Cases.**", "**Needs.**", "**What to read.**"] {
                 assert!(plan.page.contains(part), "{}: {part}", plan.name);
             }
-            // What the field has, and how this compares, or that there is nothing.
+            // Published results and how this compares, or a statement that there are none.
             assert!(
                 ["**What is published.**", "**Published.**"].iter().any(|part| plan.page.contains(part)),
                 "{}",

@@ -1,25 +1,24 @@
-//! The TOML text as a tree whose every key and value knows where it stands.
+//! The TOML text as a tree in which every key and value has its span.
 //!
-//! Owns the step from the `toml` crate's tables to ours: in the order of the document, with integers and fractions read.
-//! Absent on purpose: what any key means.
+//! Converts the `toml` crate's tables to ours: in the order of the document, with integers and fractions parsed. Absent
+//! on purpose: the meaning of any key.
 
 use super::limits::{Key, MAX_DEPTH, MAX_ITEMS, MAX_KEY_PARTS, MAX_KEYS, MAX_TEXT, Span};
 use super::problem::{Problem, Problems};
 use std::fmt::Display;
 use toml::de::{DeTable, DeValue};
 
-/// A value with its place.
+/// A value with its span.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Where it stands; for a table with a header, the header.
+    /// Span of the value; for a table with a header, of the header.
     pub span: Span,
     pub value: Value,
 }
 
-/// One key of a table with its value.
+/// A key of a table with its value.
 pub(super) type Pair = (Key, Node);
 
-/// A TOML value.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     Text(String),
@@ -28,7 +27,7 @@ pub(super) enum Value {
     Number(f64),
     /// `true` or `false`.
     Boolean(bool),
-    /// A date or time; nothing in a plan is one.
+    /// A date or time, which no plan contains.
     Moment,
     List(Vec<Node>),
     /// A table, in the order of the document.
@@ -36,7 +35,7 @@ pub(super) enum Value {
 }
 
 impl Node {
-    /// What it is, as a person would call it.
+    /// The kind of value, for messages.
     pub fn noun(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "text",
@@ -49,7 +48,7 @@ impl Node {
         }
     }
 
-    /// The pairs of a table; for anything else there is a problem, which says what to write.
+    /// The pairs of a table; for anything else, adds a problem that says what to write.
     pub fn table(&self, what: impl Display, help: &str, problems: &mut Problems) -> Option<&[Pair]> {
         let Value::Table(pairs) = &self.value else {
             problems.add(Problem::at(&self.span, format!("{what} must be a table, found {}", self.noun())).help(help));
@@ -75,12 +74,12 @@ impl Node {
     }
 }
 
-/// The value of `key` in a table.
+/// The pair with this key.
 pub(super) fn get<'t>(pairs: &'t [Pair], key: &str) -> Option<&'t Pair> {
     pairs.iter().find(|(k, _)| k.text == key)
 }
 
-/// Parses the text; `None` after a syntax error, all of which are added to `problems`.
+/// Parses the text; `None` if there are syntax errors, all of which are added to `problems`.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
     if longest_key(text) > MAX_KEY_PARTS {
         problems.add(Problem::at(&(0..0), format!("a key has more than {MAX_KEY_PARTS} parts; this is not a plan")));
@@ -99,8 +98,8 @@ pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
     (problems.len() == before).then_some(pairs)
 }
 
-/// Upper bound of the number of parts of any dotted key: one of tens of thousands would make nested tables that nobody
-/// can walk without overflowing the stack. A scan, not a parse: it may count the dots of a multi-line string as well.
+/// Upper bound of the parts of any dotted key: a key with tens of thousands would make nested tables that overflow the
+/// stack when walked. A scan, not a parse: it may also count dots in a multi-line string.
 fn longest_key(text: &str) -> usize {
     let (mut longest, mut parts, mut quote, mut comment) = (0, 1, None, false);
     for c in text.chars() {
@@ -118,7 +117,7 @@ fn longest_key(text: &str) -> usize {
     longest
 }
 
-/// Whether so many are too many to be read.
+/// True, with a problem, if `count` exceeds the limit.
 fn exceeds(limit: usize, count: usize, what: &str, span: &Span, problems: &mut Problems) -> bool {
     if count > limit {
         problems.add(Problem::at(span, format!("{count} {what}, the limit is {limit}")));

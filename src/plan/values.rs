@@ -1,7 +1,7 @@
-//! One written value against the kind of its option.
+//! Checks one written value against the kind of its option.
 //!
-//! Owns what each [`OptionKind`] accepts, how it is described to a person, and when two written values are the same
-//! (`1GiB` and `1024MiB`). Absent on purpose: which options there are.
+//! Owns the values that each [`OptionKind`] accepts, their description for users, and equality of written values
+//! (`1GiB` and `1024MiB`). Absent on purpose: the options that exist.
 
 use super::limits::Span;
 use super::problem::suggestion;
@@ -9,24 +9,24 @@ use super::tree::{Node, Value};
 use crate::record::options::{LEAVE, OptionKind, OptionValue};
 use crate::units::{Bytes, Micros};
 
-/// One value that an option, a setting or any other axis can take.
+/// One value of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Choice {
-    /// The value as it goes into the case.
+    /// The value as stored in the case.
     pub value: OptionValue,
-    /// What makes it equal to another: unit-free where the kind has units.
+    /// Key for comparing values: unit-free for kinds with units.
     pub identity: String,
-    /// Where it is written.
+    /// Span of the value in the plan.
     pub span: Span,
 }
 
-/// What is wrong with one value.
+/// Reason for rejecting one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueRefusal {
     pub span: Span,
-    /// What, to follow the option's name: "must be ..., found ...".
+    /// Continues the option's name: "must be ..., found ...".
     pub message: String,
-    /// What to do about it.
+    /// Remedy.
     pub help: Option<String>,
 }
 
@@ -67,7 +67,7 @@ pub fn describe(kind: OptionKind) -> String {
     }
 }
 
-/// Whether a list of values of this kind can be an axis: lists that are one value cannot.
+/// True if a list of values of this kind can be an axis: kinds that are lists themselves cannot.
 pub(super) fn is_scalar(kind: OptionKind) -> bool {
     match kind {
         OptionKind::OrDefault(kind) => is_scalar(*kind),
@@ -108,7 +108,7 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal
     Ok(Choice { value, identity, span: node.span.clone() })
 }
 
-/// Says what was wanted and what was found, and how to write it where the intent is plain.
+/// Names what was wanted and what was found, and the right spelling if the intent is plain.
 fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
     let found = match (kind, &node.value) {
         (OptionKind::OneOf(_) | OptionKind::IntegerOrShare, Value::Text(text)) => format!("\"{text}\""),
@@ -158,7 +158,7 @@ fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, ValueRefu
     Ok(OptionValue::Integer(n))
 }
 
-/// What a scalar can be compared as where its kind is not known: in `[[exclude]]` and `baseline`.
+/// Keys by which a scalar of unknown kind is compared, in `[[exclude]]` and `baseline`.
 pub(super) fn identities(node: &Node) -> Option<Vec<String>> {
     Some(match &node.value {
         Value::Text(text) => {
@@ -175,12 +175,12 @@ pub(super) fn identities(node: &Node) -> Option<Vec<String>> {
     })
 }
 
-/// A flag as PostgreSQL shows it.
+/// A flag in PostgreSQL's spelling.
 pub(super) fn on_off(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
 }
 
-/// `50% of RAM` in its one spelling: `50 %of ram` becomes the same. `None` where it is no share above zero.
+/// Normalises `50 %of ram` to `50% of RAM`; `None` if it is not a share above zero.
 fn share_of_memory(text: &str) -> Option<String> {
     let (number, rest) = text.split_once('%')?;
     let share: f64 = number.trim().parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0)?;
@@ -188,7 +188,7 @@ fn share_of_memory(text: &str) -> Option<String> {
     (words == ["of", "ram"]).then(|| format!("{share}% of RAM"))
 }
 
-/// The text of the node: not empty, on one line, without control characters.
+/// The text of the node; it must be one non-empty line without control characters.
 pub(super) fn proper_text(node: &Node) -> Result<String, ValueRefusal> {
     let text = node.text().unwrap_or_default();
     if text.trim().is_empty() {

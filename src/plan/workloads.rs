@@ -1,4 +1,4 @@
-//! The tables `[workload.NAME]`: exactly one key, the kind, with its options.
+//! The tables `[workload.NAME]`: exactly one key, the kind of workload, with its options.
 
 use super::limits::Key;
 use super::names::{self, named_tables};
@@ -8,14 +8,13 @@ use super::tree::{Node, Pair, Value};
 use super::{Catalogue, CatalogueEntry};
 use std::path::Path;
 
-/// A workload that has been read.
 pub(super) struct WorkloadDraft<'c> {
-    /// Its name, where it is written.
+    /// Its name, with its span.
     pub name: Key,
     pub entry: &'c CatalogueEntry,
-    /// Its options, in the order of the plan.
+    /// In the order of the plan.
     pub axes: Vec<Axis>,
-    /// Where relative paths among them start.
+    /// Base of relative paths.
     pub folder: &'c Path,
 }
 

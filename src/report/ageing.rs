@@ -1,18 +1,18 @@
-//! Figures over an amount of ageing: a sentence for each, and every point.
+//! Figures over an amount of ageing: one sentence per figure, and every point.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::estimate_text;
 use crate::analyse::findings::{Ageing, Estimate};
 use crate::units::significant;
 
-/// How to read the tables.
+/// Explanation of the tables.
 pub(super) const NOTE: &str = "Aged: measured on the filesystem that was aged. Fresh: the same cluster, copied to a fresh \
                                filesystem on the same devices. The ratio is taken block by block; each block ages a \
                                filesystem of its own. Steady: over the last points, at least three, the range is at most \
                                20 % of the mean and the fitted line moves by at most 10 % (SNIA's rule). Nothing is said \
                                beyond the last point. One slope in twenty lies outside its interval by chance.";
 
-/// What each figure does, in a sentence.
+/// One sentence per figure.
 pub(super) fn courses(all: &[Ageing]) -> Table {
     let columns = vec![TableColumn::text("Cases"), TableColumn::text("Figure"), TableColumn::text("Course")];
     let mut table = Table::new("ageing-courses", "What ageing changes", columns).note(NOTE);

@@ -1,4 +1,4 @@
-//! Where the backends' time went and what the CPUs did, as tables.
+//! Backend time and CPU use, as tables.
 
 use super::cases::Cases;
 use super::table::{Cell, Table, TableColumn};
@@ -7,7 +7,7 @@ use crate::analyse::findings::{BackendTime, CaseFinding, Estimate};
 use crate::units::Bytes;
 
 impl Cases<'_> {
-    /// Storage's share of the time of each case, and the CPUs.
+    /// Storage's share of backend time per case, and CPU use.
     pub fn backend_time(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
@@ -51,7 +51,7 @@ impl Cases<'_> {
         table
     }
 
-    /// Every wait of every case: the figures behind the chart of waits.
+    /// Every wait of every case: the figures of the chart of waits.
     pub fn waits(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),

@@ -1,4 +1,4 @@
-//! The highest rate within a latency limit: the two figures of each case, and every step.
+//! The highest rate within a latency limit: both figures of each case, and every step.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{estimate_text, millis, percent};
@@ -6,7 +6,7 @@ use crate::analyse::findings::{Capacity, CapacityStep, CaseFinding};
 use crate::units::{Micros, grouped, significant};
 use std::collections::BTreeMap;
 
-/// How to read the two figures.
+/// Explanation of the two figures.
 pub(super) const NOTE: &str = "Holds: the highest rate that passed three consecutive steps in every trial: use it for \
                                capacity planning. About: the rate at which half of the steps pass, with its 95 % CI: use \
                                it to compare stacks. A step passes when at most 1 % of the transactions due were late, \
@@ -14,7 +14,7 @@ pub(super) const NOTE: &str = "Holds: the highest rate that passed three consecu
                                while some were due, and pgbench itself was not late. Without a limit: the rate of the \
                                warm-up, at full speed.";
 
-/// Cases that were searched for their capacity, with what to call each.
+/// Cases with a capacity search, with their labels.
 pub(super) struct Capacities<'a> {
     pub cases: &'a [CaseFinding],
     /// Label of a case by id.
@@ -30,7 +30,6 @@ impl Capacities<'_> {
         self.cases.iter().filter_map(|case| Some((case, case.capacity.as_ref()?)))
     }
 
-    /// Both figures of each case.
     pub fn figures(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),

@@ -1,6 +1,6 @@
-//! What was found of each case, as tables: strata, steadiness, synced writes, statements.
+//! Findings of each case, as tables: strata, steadiness, synced writes, statements.
 //!
-//! Latencies and where the time went stand in files of their own (`latencies`, `backend_time`).
+//! Latencies and backend time have files of their own (`latencies`, `backend_time`).
 
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
@@ -9,7 +9,7 @@ use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, Im
 use crate::units::{Bytes, grouped};
 use std::collections::BTreeMap;
 
-/// The cases with what to call each.
+/// Cases, with their labels.
 pub(super) struct Cases<'a> {
     /// In the plan's order.
     pub cases: &'a [CaseFinding],
@@ -21,7 +21,7 @@ impl Cases<'_> {
         Cell::case(self.labels.get(&case.id).unwrap_or(&case.id), &case.id)
     }
 
-    /// What one operation was at each layer.
+    /// Cost of one operation at each layer.
     pub fn strata(&self) -> Table {
         let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per commit)")]);
         let mut columns = vec![
@@ -93,7 +93,7 @@ impl Cases<'_> {
         table
     }
 
-    /// Rate stability by second.
+    /// Steadiness of the rate, by seconds.
     pub fn steadiness(&self) -> Table {
         let s = |title: &str, csv: &str| TableColumn::number(title, "s").csv(&[csv]);
         let columns = vec![
@@ -135,7 +135,7 @@ impl Cases<'_> {
         table
     }
 
-    /// Every row of the probes behind the cases of synced writes.
+    /// Every probe row of the cases that measure synced writes.
     pub fn synced(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
@@ -197,7 +197,7 @@ impl Cases<'_> {
     }
 }
 
-/// Heading of a part of the probe's table.
+/// Heading of a group of the probe's table.
 pub(super) fn section_title(family: Family) -> &'static str {
     match family {
         Family::OneWrite => "One write",
@@ -232,7 +232,7 @@ fn image_cost(case: &CaseFinding) -> Option<&ImageCost> {
     case.strata.as_ref()?.image.as_ref()
 }
 
-/// What a case's commits are of the synced writes that its stack does alone.
+/// Commit rate of a case as a share of its stack's own sync rate.
 pub(super) fn flush_share(case: &CaseFinding) -> Option<&FlushShare> {
     case.strata.as_ref()?.flush_share.as_ref()
 }
@@ -274,8 +274,8 @@ fn number(value: Option<f64>) -> Cell {
     Cell::figure(value)
 }
 
-/// Longest time without a commit, an alarm from one second on. Where only whole seconds are known, each second of the
-/// ones beside those without a commit may have lacked one for nearly all of it.
+/// Longest time without a commit, an alarm from one second on. If only whole seconds are known, the seconds next to
+/// those without a commit may also have lacked one nearly throughout, so a range is shown.
 fn idle(found: &Steadiness) -> Cell {
     let seconds = found.longest_zero_s;
     let (text, csv, is_long) = match (found.longest_idle_us, seconds) {
@@ -287,7 +287,7 @@ fn idle(found: &Steadiness) -> Cell {
     Cell::text(text).csv(vec![csv]).style(if is_long { "alarm" } else { "" })
 }
 
-/// A count; in the given style when it is not zero.
+/// A count, styled unless it is zero.
 fn count(value: u64, style: &'static str) -> Cell {
     Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
 }

@@ -1,11 +1,11 @@
-//! What one operation cost at each layer, compared between the cases of a ranking.
+//! Cost of one operation at each layer, compared between the cases of a ranking.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::estimate_text;
 use crate::analyse::findings::{Counter, CounterComparison, CounterRow, Estimate, PairOutcome, Ranking};
 use crate::units::{Bytes, significant};
 
-/// A row for each case of each ranking, a column for each counter.
+/// A row per case of each ranking, a column per counter.
 pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     let mut columns = vec![TableColumn::text("Case").csv(&["case"])];
     columns.extend(Counter::ALL.map(|counter| {
@@ -29,8 +29,8 @@ pub(super) fn counters_table(rankings: &[Ranking]) -> Table {
     table
 }
 
-/// "per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1× (1.05–1.16).", of what differs;
-/// `None` where nothing does.
+/// Counters that differ: "per operation against ext4: WAL: btrfs 1.27× (1.22–1.32); device writes: xfs 1.1×
+/// (1.05–1.16)."; `None` if none does.
 pub(super) fn differing_counters(ranking: &Ranking) -> Option<String> {
     let label_of = |compared: &CounterComparison| {
         compared.rows.iter().find(|row| row.case == compared.reference).map(|row| row.label.clone())

@@ -1,4 +1,4 @@
-//! One row for each case and measure, full precision, for spreadsheets and data frames.
+//! A row per case and measure, in full precision, for spreadsheets and data frames.
 
 use super::Renderer;
 use super::table::{Cell, Table, TableColumn};
@@ -138,7 +138,7 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     fields
 }
 
-/// Where a measure of a case is ranked: the first ranking and the row.
+/// The first ranking of a measure of a case, and the row in it.
 fn ranked<'a>(
     findings: &'a Findings,
     case: &CaseFinding,
@@ -150,7 +150,7 @@ fn ranked<'a>(
         .find(|(_, row)| row.case == case.id)
 }
 
-/// What is compared in the columns of ratios.
+/// Name of the figure compared in the columns of ratios.
 fn by_word(by: RankedBy) -> &'static str {
     match by {
         RankedBy::Rate => "rate",

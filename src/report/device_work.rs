@@ -1,5 +1,4 @@
-//! What one operation was at the devices of each stack, by durability class: what a report leads with where nothing is
-//! ranked.
+//! Device work of one operation on each stack, by durability class: shown first in a report without a ranking.
 
 use super::cases::Cases;
 use super::table::{Cell, Table, TableColumn};
@@ -8,7 +7,7 @@ use crate::analyse::findings::{CaseFinding, DurabilityClass, Family, Findings, S
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 
-/// A row for each case; empty where a ranking says more, or no device was counted.
+/// A row per case; empty if a ranking shows more, or no device was counted.
 pub(super) fn device_work(findings: &Findings, labels: &BTreeMap<String, String>) -> Table {
     let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per operation)")]);
     let columns = vec![
@@ -50,7 +49,7 @@ pub(super) fn device_work(findings: &Findings, labels: &BTreeMap<String, String>
     table
 }
 
-/// What one synced write is at the devices, for a case that measures these: by its main method.
+/// Device work of one synced write, for a case that measures synced writes: by its main method.
 fn synced_words(case: &CaseFinding, labels: &BTreeMap<String, String>) -> Option<String> {
     let method = &case.measures.first()?.name;
     let rows = || case.synced.iter().flat_map(|synced| &synced.rows);
@@ -59,7 +58,7 @@ fn synced_words(case: &CaseFinding, labels: &BTreeMap<String, String>) -> Option
     Some(format!("{label}: one write of 8 KiB by {method} = {}", row.device_work.as_ref()?))
 }
 
-/// Why the cases are of their class, each reason once with its cases.
+/// Reasons for the class of the cases, each once with its cases.
 fn reasons(found: &[&CaseFinding], labels: &BTreeMap<String, String>) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for case in found {

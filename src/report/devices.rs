@@ -1,11 +1,11 @@
-//! What each device did a second, as iostat has it.
+//! Work of each device per second, with iostat's figures.
 
 use super::cases::Cases;
 use super::table::{Cell, Table, TableColumn};
 use super::words::percent;
 
 impl Cases<'_> {
-    /// A row for each device of each case, from the filesystem down.
+    /// A row per device of each case, from the filesystem down.
     pub fn devices(&self) -> Table {
         let number = |title: &str, unit: &str| {
             let name = title.to_lowercase();

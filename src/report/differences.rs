@@ -1,14 +1,14 @@
-//! What differs between the cases, as the first table of the environment.
+//! Differences between the cases, the first table of the environment.
 
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::compare::differences::{Difference, between_cases, from_defaults, named};
 use crate::analyse::findings::Findings;
 use std::collections::BTreeMap;
 
-/// Most cases that are listed by name beside a value.
+/// Most cases listed by name beside a value.
 const CASES_NAMED: usize = 8;
 
-/// Facts that differ between the cases, then the settings that all share and that are not PostgreSQL's defaults.
+/// Facts that differ between cases, then the settings common to all that are not PostgreSQL's defaults.
 pub(super) fn differences_table(findings: &Findings, labels: &BTreeMap<String, String>) -> Table {
     let columns = vec![
         TableColumn::text("Fact").csv(&["fact"]),

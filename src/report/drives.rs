@@ -1,16 +1,16 @@
-//! Drives that were brought to their steady state: one sentence each, and their rounds.
+//! Drives brought to their steady state: one sentence each, and their rounds.
 
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::{DriveFinding, DriveRoundFinding};
 use crate::units::{Bytes, grouped};
 
-/// How to read the tables.
+/// Explanation of the tables.
 pub(super) const NOTE: &str = "Before stacks were built on it, each drive was purged where the column Purge says so, written over in sequence and then written \
                                at random in rounds. Steady by SNIA's rule (PTS 2.0.2): over five rounds, the range is at \
                                most 20 % of the mean and the fitted line moves by at most 10 %. While a stack stood on it, the \
                                kernel was told to send it no discards: the fact `discards` of its layer says what the kernel showed.";
 
-/// What became of each.
+/// Result for each drive.
 pub(super) fn drives(all: &[DriveFinding]) -> Table {
     let columns = vec![
         TableColumn::text("Drive"),

@@ -1,7 +1,7 @@
-//! The findings as JSON inside a page: small enough to send by mail, and safe inside a `<script>` element.
+//! Findings as JSON embedded in a page: small enough for mail, and safe inside a `<script>` element.
 //!
-//! Series are rounded to four significant digits, which is more than a chart can show. Where all of them together would
-//! be too large, neighbouring buckets are merged, least of the least and most of the most, so that every stall stays.
+//! Series are rounded to four significant digits, more than a chart can show. If all series are too large together,
+//! neighbouring buckets are merged, keeping the least and the most, so that every stall stays visible.
 
 use super::table::ROWS_MAX;
 use super::words::{comparison_text, estimate_text, visible_json};
@@ -13,12 +13,12 @@ use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most numbers that all series of a page may hold, beside heatmaps and waits; at some six bytes each about 7 MB.
+/// Most numbers in all series of a page, besides heatmaps and waits; at about six bytes each, 7 MB.
 const NUMBERS_MAX: usize = 1_150_000;
-/// Fewest buckets that a series is merged down to: a chart as wide as a page still shows them apart.
+/// Fewest buckets that a series is merged to: few enough to be distinct in a chart of the page's width.
 const BUCKETS_MIN: usize = 120;
 
-/// The text for the page's `<script type="application/json">`: `{"findings": ..., "figures": [{case: text}], "ratios":
+/// Content of the page's `<script type="application/json">`: `{"findings": ..., "figures": [{case: text}], "ratios":
 /// [{case: text}], "labels": {case: label}}`.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
     Ok(script_safe(&visible_json(&data).map_err(bug)?))
 }
 
-/// A text of each row as the tables of the rankings have it, by case.
+/// A text for each row of each ranking, as in their tables, by case.
 fn texts(findings: &Findings, text: fn(&RankRow) -> Option<String>) -> Value {
     let of = |ranking: &Ranking| -> Map<String, Value> {
         let rows = ranking.classes.iter().flat_map(|class| &class.rows);
@@ -65,12 +65,12 @@ fn texts(findings: &Findings, text: fn(&RankRow) -> Option<String>) -> Value {
     findings.rankings.iter().map(of).collect()
 }
 
-/// True if the charts need a trial: in a large run, one whose series were kept.
+/// True if the charts need the trial: in a large run, only some trials have kept their series.
 fn is_charted(trial: &TrialFinding, findings: &Findings) -> bool {
     findings.trials.len() <= MOST_CHARTED || trial.throughput.is_some() || !trial.telemetry.is_empty()
 }
 
-/// The rankings with as many rows as their tables have.
+/// The rankings, cut to the rows of their tables.
 fn first_rows(rankings: &[Ranking]) -> Vec<Ranking> {
     let mut rankings = rankings.to_vec();
     for ranking in &mut rankings {
@@ -87,14 +87,14 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
     TrialFinding { throughput: None, latency_ms_max: None, telemetry: Vec::new(), waits: None, ..trial.clone() }
 }
 
-/// Most buckets a series may keep so that all series together fit.
+/// Maximum buckets per series such that all series fit.
 fn buckets_allowed(trials: &[&TrialFinding]) -> usize {
     let lengths: Vec<usize> = trials
         .iter()
         .flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry))
         .map(|series| series.min.len())
         .collect();
-    // A merged series has both a least and a most for each bucket.
+    // A merged series has a least and a most per bucket.
     let total = |allowed: usize| lengths.iter().map(|&length| 2 * length.min(allowed)).sum::<usize>();
     let mut allowed = lengths.iter().copied().max().unwrap_or(0);
     while allowed > BUCKETS_MIN && total(allowed) > NUMBERS_MAX {
@@ -119,7 +119,7 @@ fn compact(series: &Series, allowed: usize) -> Value {
     })
 }
 
-/// Waits as JSON with the digits that a chart can show.
+/// Waits as JSON, rounded to what a chart can show.
 fn compact_waits(waits: &WaitsOverTime) -> Value {
     let all = |values: &[Option<f32>]| values.iter().map(|v| short(*v)).collect::<Value>();
     let one = |wait: &WaitOverTime| json!({"class": wait.class, "event": wait.event, "backends": all(&wait.backends)});
@@ -130,7 +130,7 @@ fn compact_waits(waits: &WaitsOverTime) -> Value {
     })
 }
 
-/// `factor` buckets become one. A bucket without any reading stays a gap.
+/// Merges each `factor` buckets into one. A bucket without any reading remains a gap.
 fn merge(series: &Series, factor: usize) -> Series {
     let most = if series.max.is_empty() { &series.min } else { &series.max };
     let fold = |values: &[Option<f32>], pick: fn(f32, f32) -> f32| -> Vec<Option<f32>> {
@@ -161,8 +161,8 @@ fn short(value: Option<f32>) -> Value {
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 { (rounded as i64).into() } else { rounded.into() }
 }
 
-/// JSON that cannot end the `<script>` it stands in, open a comment there, or break a line of JavaScript. All of these
-/// characters occur in strings only, where `\u` escapes mean the same.
+/// Escapes JSON so that it cannot end its `<script>`, open a comment there, or break a JavaScript line. The escaped
+/// characters occur only in strings, where `\u` escapes mean the same.
 fn script_safe(json: &str) -> String {
     let mut safe = String::with_capacity(json.len() + json.len() / 50);
     for c in json.chars() {

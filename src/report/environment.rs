@@ -1,7 +1,7 @@
-//! The machine, the stacks and the servers as they were read back.
+//! Machine, stacks and servers, as read back.
 //!
-//! Trials of one stack mostly look alike. Each stack is therefore shown once: a fact on which all trials agree in one
-//! line, one on which they don't with each value and the trials that had it.
+//! Trials of one stack are mostly alike, so each stack is shown once: a fact that all trials share in one line, any
+//! other with each value and its trials.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::moment;
@@ -12,16 +12,16 @@ use crate::analyse::findings::{
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names with their values.
+/// Names and values.
 type NamedFacts = Vec<(String, String)>;
-/// A value with the trials that had it.
+/// A value and the trials that had it.
 type SharedFact<'s, 'a> = (&'s str, Vec<&'a TrialFinding>);
-/// Most values of one fact that are listed, each with its trials.
+/// Most values listed for one fact.
 const VALUES_SHOWN: usize = 4;
-/// Most trials that are listed by name beside a value.
+/// Most trials listed by name for a value.
 const TRIALS_NAMED: usize = 3;
 
-/// What each machine is called: its name, and what it says it is.
+/// Name and description of each machine.
 pub(super) fn machine_names(machines: &[MachineFinding]) -> String {
     each_machine(machines, |host| match &host.machine {
         Some(machine) => format!("{} ({machine})", host.hostname),
@@ -29,7 +29,7 @@ pub(super) fn machine_names(machines: &[MachineFinding]) -> String {
     })
 }
 
-/// Something of every machine, what several have in common once.
+/// A text about every machine; equal texts appear once.
 pub(super) fn each_machine(machines: &[MachineFinding], text: impl Fn(&HostFacts) -> String) -> String {
     let mut texts: Vec<String> = Vec::new();
     for text in machines.iter().map(|machine| text(&machine.host)) {
@@ -40,7 +40,7 @@ pub(super) fn each_machine(machines: &[MachineFinding], text: impl Fn(&HostFacts
     texts.join("; ")
 }
 
-/// The machine, with the kernel's knobs as its trials had them; where there are several, each under its name.
+/// The machine, with its trials' kernel knobs; several machines are grouped by name.
 pub(super) fn machines_table(machines: &[MachineFinding], trials: &[TrialFinding]) -> Table {
     let several = machines.len() > 1;
     let mut table = pairs("machine", if several { "Machines" } else { "Machine" });
@@ -86,7 +86,7 @@ fn add_machine<'a>(table: &mut Table, host: &HostFacts, trials: impl Iterator<It
     }
 }
 
-/// The value of a knob with its unit, where its name tells one.
+/// Value of a knob, with its unit if the name implies one.
 fn knob_text(name: &str, value: &str) -> String {
     match (value.parse().ok(), name) {
         (Some(bytes), _) if name.ends_with("_bytes") => Bytes(bytes).to_string(),
@@ -95,7 +95,7 @@ fn knob_text(name: &str, value: &str) -> String {
     }
 }
 
-/// How the run was made.
+/// Procedure of the run.
 pub(super) fn method_table(findings: &Findings) -> Table {
     let run = &findings.run;
     let mut table = pairs("method", "How it was measured");
@@ -125,7 +125,7 @@ fn blocks(run: &RunSummary) -> String {
     run.blocks_held.clone().unwrap_or_else(|| run.blocks.to_string())
 }
 
-/// The stacks: those of the data and those of pg_wal.
+/// Stacks of the data and of pg_wal.
 pub(super) fn stacks_table(trials: &[TrialFinding], labels: &BTreeMap<String, String>) -> Table {
     let found = trials
         .iter()
@@ -135,7 +135,7 @@ pub(super) fn stacks_table(trials: &[TrialFinding], labels: &BTreeMap<String, St
     table
 }
 
-/// The servers: what decides a commit first, then every setting that is not the built-in default.
+/// The servers: settings that affect commits first, then every setting that differs from the built-in default.
 pub(super) fn servers_table(trials: &[TrialFinding], labels: &BTreeMap<String, String>) -> Table {
     let found = trials.iter().filter_map(|trial| {
         let server = trial.server.as_ref()?;
@@ -160,14 +160,14 @@ fn grouped_facts(id: &str, caption: &str, lead: &str) -> Table {
     Table::new(id, caption, columns).lead(&[lead])
 }
 
-/// One thing (a stack, a server) as all trials that had it saw it.
+/// Facts about one thing (a stack, a server), from each trial that had it.
 struct Sight<'a> {
     name: String,
     seen: Vec<(&'a TrialFinding, NamedFacts)>,
 }
 
 impl<'a> Sight<'a> {
-    /// Every fact with its values, each with the trials that had it; facts in the order of their first appearance.
+    /// Every fact with its values and their trials, in order of first appearance.
     fn facts(&self) -> Vec<(&str, Vec<SharedFact<'_, 'a>>)> {
         let mut facts: Vec<(&str, Vec<SharedFact<'_, 'a>>)> = Vec::new();
         for (trial, seen) in &self.seen {
@@ -222,7 +222,7 @@ fn fact_row(name: &str, value: &str, found_in: String) -> Vec<Cell> {
     vec![Cell::text(name).style("name"), Cell::text(value).style("code"), Cell::text(found_in).style("quiet")]
 }
 
-/// Which trials had a value: each by name where they are few, else how many.
+/// Trials that had a value: by name if they are few, else their number.
 fn found_in(trials: &[&TrialFinding], all: usize, labels: &BTreeMap<String, String>) -> String {
     if trials.len() > TRIALS_NAMED {
         return format!("{} of {all} trials", trials.len());
@@ -271,7 +271,7 @@ fn input_text(input: &Input) -> String {
     }
 }
 
-/// One device in words. The number of a loop device is left out: the kernel hands out any.
+/// Description of a device. Omits the number of a loop device, which is arbitrary.
 fn device_text(device: &DeviceFacts) -> String {
     let name = device.name.trim_end_matches(|c: char| c.is_ascii_digit());
     let name = if name == "loop" { name } else { &device.name };
@@ -305,7 +305,7 @@ fn server_facts(server: &ServerFacts) -> NamedFacts {
     let mut facts = vec![("programs".to_owned(), server.bin.clone())];
     facts.extend(server.key_settings.iter().map(|(name, value)| (name.clone(), value.clone())));
     let others = server.settings.iter().filter(|(name, _)| !server.key_settings.contains_key(*name));
-    // Paths and sockets of the run's own folders differ from trial to trial and say nothing about the server.
+    // Paths and sockets in the run's own folders differ by trial and are not properties of the server.
     let others = others.filter(|(_, value)| !value.contains("pgstrata-"));
     facts.extend(others.map(|(name, value)| (name.clone(), value.clone())));
     facts

@@ -1,4 +1,4 @@
-//! Trials whose stack filled up, with the last words of their server.
+//! Trials whose stack filled up, with the last messages of their server.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::percent;
@@ -6,11 +6,11 @@ use crate::analyse::findings::FullFinding;
 use crate::units::significant;
 use std::collections::BTreeMap;
 
-/// How to read them.
+/// Explanation of the table.
 pub(super) const NOTE: &str = "Full after: from the first operation to the first refusal; without figures, from the beginning \
                                of the step. Used: share of the filesystem as df counts it; a pool below it may be full before.";
 
-/// One line for each trial.
+/// One row per trial.
 pub(super) fn table(full: &[FullFinding], labels: &BTreeMap<String, String>) -> Table {
     let columns = vec![
         TableColumn::text("Case").csv(&["case"]),
@@ -36,7 +36,7 @@ pub(super) fn table(full: &[FullFinding], labels: &BTreeMap<String, String>) -> 
     table
 }
 
-/// What is said of one in a line: "trial 2: full after 31.4 s (measuring), 97 % used".
+/// One trial in a line: "trial 2: full after 31.4 s (measuring), 97 % used".
 pub(super) fn line(found: &FullFinding) -> String {
     let used = found.used.map_or_else(String::new, |used| format!(", {} used", percent(used)));
     let figures = if found.is_measured { "" } else { "; no figures" };

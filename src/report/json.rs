@@ -21,13 +21,13 @@ impl Renderer for Json {
     }
 }
 
-/// JSON whose characters cannot drive a terminal: controls that JSON allows as they are, and those that hide or reorder
-/// text, are written as escapes. They can stand inside strings only.
+/// Escapes characters that could control a terminal: control characters that JSON allows, and characters that hide or
+/// reorder text. They occur only inside strings.
 pub(crate) fn harmless(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            // An escape has four digits, so a character beyond them takes two.
+            // An escape has four digits, so larger characters take two.
             c if is_hidden(c) => {
                 c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
             }

@@ -1,4 +1,4 @@
-//! Latencies of each case, as tables: percentiles over trials with their intervals, and each trial's own.
+//! Latencies of each case, as tables: percentiles over trials with intervals, and each trial's own.
 
 use super::cases::Cases;
 use super::rankings::{estimate_cell, estimate_column};
@@ -7,13 +7,13 @@ use super::words::{estimate_text, in_ms, mean_millis, millis, percent};
 use crate::analyse::findings::{CaseFinding, Estimate, MeasureFinding, Percentile, PercentileRatio};
 use crate::units::{Micros, grouped, significant};
 
-/// What is said beside latencies of closed loops.
+/// Note on latencies of closed loops.
 pub(super) const CLOSED_LOOP: &str = "Closed loop: each client sends its next operation when the last one is done, so \
                                       these are service times, without the operations that would have arrived during a \
                                       stall (coordinated omission). For latency at a fixed rate, set the workload's \
                                       option `rate`.";
 
-/// Percentiles that tables have, in their order.
+/// Percentiles in tables, in order.
 const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
 
 /// CSV headings of a ratio of percentiles.
@@ -57,7 +57,7 @@ impl Cases<'_> {
         table
     }
 
-    /// Each trial's own percentiles, and that of all trials' operations together.
+    /// Percentiles of each trial, and of all trials' operations together.
     pub fn percentiles(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
@@ -95,7 +95,7 @@ impl Cases<'_> {
         table
     }
 
-    /// What is said where not every operation was logged.
+    /// Note for cases in which not every operation was logged.
     pub fn logged_note(&self) -> &'static str {
         if self.cases.iter().all(|case| case.log_sample.is_none()) {
             return "";
@@ -108,7 +108,7 @@ impl Cases<'_> {
     }
 }
 
-/// "closed loop", or the rate that clients kept to with the limit; and the share that was logged.
+/// "closed loop", or the clients' rate with the limit; and the share that was logged.
 pub(super) fn load_words(case: &CaseFinding) -> String {
     let logged = case.log_sample.map(|share| format!(", {} logged", percent(share))).unwrap_or_default();
     let Some(rate) = case.fixed_rate else { return format!("closed loop{logged}") };
@@ -148,7 +148,7 @@ fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
     cells
 }
 
-/// Only where the plan has a limit: without one nothing is late.
+/// Empty unless the plan has a limit: without one nothing is late.
 fn in_time_cell(case: &CaseFinding, measure: &MeasureFinding) -> Cell {
     let Some(found) = measure.in_time.filter(|_| case.latency_limit_us.is_some()) else {
         return Cell::text("–").style("absent").csv(vec![String::new(); 4]);
@@ -163,7 +163,7 @@ fn percentile_cell(found: Option<&Percentile>) -> Cell {
     let Some(found) = found else { return absent().csv(vec![String::new(); 5]) };
     let merged = found.merged_us.map(|us| Micros(us).millis().to_string()).unwrap_or_default();
     let over = found.over_trials.map(|over| in_ms(&over));
-    // Value, ends, trials; the reason of one that is missing stands in the table of each trial.
+    // Value, ends, trials; the reason for a missing one is in the table of trials.
     let mut fields = estimate_cell(over.as_ref(), None).csv;
     fields.insert(3, merged);
     let shown = over.map(|over| percentile_text(&over));
@@ -186,14 +186,14 @@ fn against_cell(found: Option<&PercentileRatio>) -> Cell {
     Cell::text(format!("{ratio}×")).aside(interval).csv(fields)
 }
 
-/// The lowest percentile that a case lacks, and why.
+/// The lowest percentile that a case lacks, and the reason.
 pub(super) fn missing(case: &CaseFinding) -> Option<(&str, &str)> {
     let latency = case.measures.first()?.latency.as_ref()?;
     let missing = latency.percentiles.iter().find(|one| one.over_trials.is_none())?;
     Some((&missing.name, missing.unavailable.as_deref()?))
 }
 
-/// A ratio of percentiles in a few words.
+/// A ratio of percentiles in words.
 pub(super) fn against_words(found: &PercentileRatio) -> String {
     let (ratio, interval) = estimate_text(&found.ratio);
     match (found.outcome.differs(), found.ratio.low) {
@@ -203,7 +203,7 @@ pub(super) fn against_words(found: &PercentileRatio) -> String {
     }
 }
 
-/// A percentile in milliseconds and its interval; latencies are counted in whole microseconds.
+/// A percentile in milliseconds and its interval; latencies have a resolution of one microsecond.
 pub(super) fn percentile_text(ms: &Estimate) -> (String, String) {
     if ms.value < 0.001 {
         return (millis(0), String::new());

@@ -1,30 +1,28 @@
-//! How text fits a terminal: how many columns there are, and how tables use them.
+//! Layout of text in a terminal: number of columns, and tables within them.
 //!
-//! A table gets its columns from what stands in them: no word and no number is broken, and where that cannot be, or
-//! below 80 columns, each row becomes a card of `name: value` lines. Absent on purpose: asking the terminal, which
-//! `cli` does.
+//! Column widths depend on the content: no word and no number is broken. If that is impossible, or below 80 columns,
+//! each row becomes a card of `name: value` lines. Absent on purpose: querying the terminal, which `cli` does.
 
 use crate::report::text::{NO_BREAK, columns, joined, paragraph, width};
 use std::collections::BTreeSet;
 
-/// Columns below which rows become cards.
+/// Width below which rows become cards.
 const FEWEST_FOR_A_TABLE: usize = 80;
-/// Columns that a table is set in by.
+/// Indentation of a table, columns.
 const INDENT: usize = 2;
 /// Blanks between two columns.
 const GAP: usize = 2;
 /// Longest text in a column of numbers that is kept on one line before other columns grow: a rate with its interval.
 const NUMBER: usize = 32;
 
-/// What stands in a cell without a value.
+/// Text of a cell without a value.
 pub(super) const ABSENT: &str = "–";
 
-/// True if rows are to be tables at all.
+/// True if the width allows tables.
 pub(super) fn takes_tables() -> bool {
     columns() >= FEWEST_FOR_A_TABLE
 }
 
-/// A table of texts.
 #[derive(Debug, Clone, Default)]
 pub struct TextTable {
     header: Vec<String>,
@@ -35,12 +33,12 @@ pub struct TextTable {
 #[derive(Debug, Clone)]
 enum Row {
     Cells(Vec<String>),
-    /// Lines between the rows, already folded: the heading of a group, what to know of it.
+    /// Folded lines between the rows: heading or notes of a group.
     Between(String),
 }
 
 impl TextTable {
-    /// Names of the columns.
+    /// Sets the names of the columns.
     pub fn set_header<T: ToString>(&mut self, names: impl IntoIterator<Item = T>) {
         self.header = names.into_iter().map(|name| name.to_string()).collect();
     }
@@ -49,12 +47,12 @@ impl TextTable {
         self.rows.push(Row::Cells(cells.into_iter().map(|cell| joined(&cell.to_string())).collect()));
     }
 
-    /// Lines of their own between the rows, as they are.
+    /// Adds lines between the rows, unchanged.
     pub fn add_between(&mut self, lines: String) {
         self.rows.push(Row::Between(lines));
     }
 
-    /// Columns of numbers.
+    /// Marks columns as numbers.
     pub fn align_right(&mut self, columns: &[usize]) {
         self.right.extend(columns);
     }
@@ -63,7 +61,8 @@ impl TextTable {
         self.rows.len()
     }
 
-    /// The table, two columns in, or its cards; without blanks at line ends, and without columns that no row has.
+    /// Renders the table, indented by two columns, or its cards; without trailing blanks and without columns that are
+    /// empty in all rows.
     #[must_use]
     pub fn shown(&self) -> String {
         self.clone().without_absent().whole()
@@ -116,7 +115,7 @@ impl TextTable {
         })
     }
 
-    /// Widths with which no word is broken and as few lines as possible are; `None` if there are none.
+    /// Column widths that break no word and give the fewest lines; `None` if that is impossible.
     fn widths(&self) -> Option<Vec<usize>> {
         let rows = || std::iter::once(self.header.as_slice()).chain(self.cells());
         let number = rows().map(<[String]>::len).max().filter(|number| *number > 0 && takes_tables())?;
@@ -129,7 +128,7 @@ impl TextTable {
         let most: Vec<usize> = (0..number).map(|column| longest(column, line)).collect();
         let room = columns().checked_sub(INDENT + GAP * (number - 1) + widths.iter().sum::<usize>())?;
         for _ in 0..room {
-            // Numbers first, then whatever would have the most lines: a sentence is no number.
+            // Numbers first, then the column with the most lines: a sentence is not a number.
             let lines = |column: &usize| most[*column].div_ceil(widths[*column]);
             let is_number = |column: &usize| self.right.contains(column) && most[*column] <= NUMBER;
             let rank = |column: &usize| (is_number(column), lines(column), std::cmp::Reverse(*column));
@@ -140,7 +139,7 @@ impl TextTable {
         Some(widths)
     }
 
-    /// The lines of one row.
+    /// Renders one row.
     fn lines(&self, cells: &[String], widths: &[usize]) -> String {
         let folded: Vec<Vec<String>> = cells.iter().zip(widths).map(|(cell, width)| folded(cell, *width)).collect();
         let height = folded.iter().map(Vec::len).max().unwrap_or(0);
@@ -185,7 +184,7 @@ impl TextTable {
     }
 }
 
-/// A cell's lines, none wider than `room` unless a word is.
+/// Lines of a cell, none wider than `room` unless a word is.
 fn folded(cell: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in cell.lines() {

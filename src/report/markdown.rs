@@ -1,5 +1,4 @@
-//! The findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, what to know, the
-//! conditions.
+//! Findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, cautions, conditions.
 
 use super::Renderer;
 use super::ageing;
@@ -91,19 +90,19 @@ fn ranking(found: &Table) -> String {
     text.trim_end().to_owned()
 }
 
-/// What trials did once; nothing if they did not.
+/// One-time stages of trials; empty if there are none.
 fn stages(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
     let found = Stages { cases: &findings.cases, labels }.table();
     noted(&found, stages::NOTE)
 }
 
-/// Both figures of each case that was searched for its capacity; nothing if none was.
+/// Both figures of each case with a capacity search; empty if there is none.
 fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
     let found = Capacities { cases: &findings.cases, labels }.figures();
     noted(&found, NOTE)
 }
 
-/// A table with its note; nothing of an empty one.
+/// A table with its note; empty if the table has no rows.
 fn noted(found: &Table, note: &str) -> Option<String> {
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
     let mut text = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
@@ -111,7 +110,7 @@ fn noted(found: &Table, note: &str) -> Option<String> {
     (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(note)))
 }
 
-/// What each figure does over the ageing of a stack; nothing if none was aged.
+/// Figures over the ageing of a stack; empty if none was aged.
 fn ageing(findings: &Findings) -> Option<String> {
     let found = ageing::courses(&findings.ageing);
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
@@ -130,7 +129,7 @@ fn aligned(column: &TableColumn) -> String {
     if column.numeric { "--:" } else { "---" }.to_owned()
 }
 
-/// Percentiles of each case's main measure; nothing if no latencies were measured.
+/// Percentiles of each case's main measure; empty if no latencies were measured.
 fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
     const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
     let mut text = row(["Case", "Load"].into_iter().chain(SHOWN).map(str::to_owned));
@@ -159,7 +158,7 @@ fn list(heading: &str, lines: impl Iterator<Item = String>) -> Option<String> {
     (!lines.is_empty()).then(|| format!("### {heading}\n\n{}", lines.join("\n")))
 }
 
-/// On what, with what and how it was measured; the plan is folded.
+/// Machine, servers and procedure of the measurement; the plan is folded.
 fn conditions(findings: &Findings) -> String {
     let run = &findings.run;
     let machines = each_machine(&findings.machines, |host| {
@@ -176,7 +175,7 @@ fn conditions(findings: &Findings) -> String {
     let merge = run.merge.iter().flat_map(merged::lines);
     lines.extend(merge.map(|line| format!("- {}", plain(&line))));
     lines.push(format!("- pgstrata {} (measured with {})", plain(&run.analysed_by), plain(&run.measured_by)));
-    // A fence is longer than any run of backticks in what it holds.
+    // A fence must be longer than any run of backticks in its content.
     let fence = "`".repeat(2 + longest_run(&run.plan, '`').max(1));
     let plan: Vec<String> = run.plan.lines().map(printable).collect();
     let plan = format!("<details><summary>Plan</summary>\n\n{fence}toml\n{}\n{fence}\n\n</details>", plan.join("\n"));
@@ -201,8 +200,8 @@ fn cell(cell: &Cell) -> String {
     plain(&text)
 }
 
-/// Text that Markdown shows as it is: what marks up, ends a cell, makes an element or names an issue is escaped;
-/// control characters and those that hide or reorder become their code.
+/// Text that Markdown shows unchanged: escapes markup, cell separators, elements and issue references; control
+/// characters and those that hide or reorder text become their code.
 fn plain(text: &str) -> String {
     let text: Vec<char> = printable(text).chars().collect();
     let mut shown = String::with_capacity(text.len());
@@ -214,7 +213,7 @@ fn plain(text: &str) -> String {
             '<' => shown.push_str("&lt;"),
             '>' => shown.push_str("&gt;"),
             '&' => shown.push_str("&amp;"),
-            // A name of somebody would send them a mail.
+            // A mention would notify that person.
             '@' => shown.push_str("@\u{2060}"),
             '_' if in_word(before) && in_word(next) => shown.push('_'),
             '#' if !next.is_some_and(|next| next.is_ascii_digit()) && before.is_some() => shown.push('#'),

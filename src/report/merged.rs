@@ -1,11 +1,11 @@
-//! The runs that a run was merged from, and what was left out.
+//! Runs from which a run was merged, and what was left out.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::ranges;
 use crate::analyse::findings::{LeftOut, MergeRecord};
 use crate::analyse::merge;
 
-/// A line for each run that was merged and for all that was left out.
+/// A row per merged run and per omission.
 pub(super) fn table(merge: Option<&MergeRecord>) -> Table {
     let columns = vec![
         TableColumn::text("Run folder").csv(&["run folder"]),
@@ -52,7 +52,7 @@ fn blocks(numbers: &[u32]) -> String {
     format!("{} {}", if numbers.len() == 1 { "block" } else { "blocks" }, ranges(numbers))
 }
 
-/// The same in lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`,
+/// The same as lines: `Merged: results/a (0badcafe), node1, blocks 1, 4`, `Left out: results/b: another plan than ...`,
 /// and the blocks that no run has.
 pub(super) fn lines(merge: &MergeRecord) -> Vec<String> {
     let merged = merge

@@ -1,8 +1,8 @@
-//! Findings to pages, tables, JSON. Knows neither records nor how a number came about.
+//! Renders findings as pages, tables, JSON. Knows neither records nor the computation of numbers.
 //!
-//! A renderer is one file and one line in [`ALL`]. What several of them show (rankings, latencies, strata, ...) is put
-//! into tables once, by `rankings`, `cases`, `latencies`, `backend_time`,
-//! `trials` and `environment`; the wording is in `words`.
+//! A renderer is one file and one entry in [`ALL`]. Content that several of them show (rankings, latencies, strata,
+//! ...) is put into tables once, by `rankings`, `cases`, `latencies`, `backend_time`, `trials` and `environment`; the
+//! wording is in `words`.
 
 mod ageing;
 mod backend_time;
@@ -50,13 +50,13 @@ use std::io::Write;
 pub const ALL: &[&dyn Renderer] =
     &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv, &markdown::Markdown, &openmetrics::OpenMetrics];
 
-/// One form of a report.
+/// A format of reports.
 pub trait Renderer: Sync {
     /// File extension and name for `--format`: `html`, `json`, `txt`, `csv`, `md`, `openmetrics`.
     fn extension(&self) -> &'static str;
     /// Writes the report.
     ///
     /// # Errors
-    /// If the writer fails.
+    /// If writing fails.
     fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()>;
 }

@@ -1,8 +1,8 @@
-//! The findings and the seconds of the trials as OpenMetrics text, for Prometheus and what reads its format.
+//! Findings and the trials' seconds as OpenMetrics text, for Prometheus and compatible programs.
 //!
-//! Every sample has the time at which it was measured, so that a run can be loaded afterwards (`promtool tsdb
-//! create-blocks-from openmetrics`): findings that of the run's start, seconds their own. Units are base units
-//! (seconds, bytes, shares). Names of series come from one list below; what was called by people stands in labels.
+//! Every sample has the time of its measurement, so that a run can be loaded afterwards (`promtool tsdb
+//! create-blocks-from openmetrics`): findings have the run's start, seconds their own time. Units are base units
+//! (seconds, bytes, shares). Names of series come from one list below; user-defined names are in labels.
 
 use super::Renderer;
 use super::environment::each_machine;
@@ -33,10 +33,10 @@ enum Kind {
     Counter,
 }
 
-/// A metric family: name, kind, unit (the end of the name) and what it is.
+/// A metric family: name, kind, unit (the end of the name) and description.
 type Family = (&'static str, Kind, &'static str, &'static str);
 
-/// Every family, in the order of the text; those of telemetry by the unit that findings have.
+/// All families, in output order; those of telemetry by the unit of the findings.
 const FAMILIES: [Family; 22] = [
     ("pgstrata_run", Kind::Info, "", "The run."),
     ("pgstrata_run_trials_planned", Kind::Gauge, "", "Trials that the run planned."),
@@ -72,7 +72,7 @@ const LATENCY_MAX: &str = "pgstrata_case_latency_max_seconds";
 const THROUGHPUT: &str = "pgstrata_trial_operations_per_second";
 const SLOWEST: &str = "pgstrata_trial_slowest_operation_seconds";
 
-/// The family of a series in this unit, and what makes its base unit of it.
+/// Family of a series in this unit, and the factor to its base unit.
 fn telemetry_family(unit: &str) -> (&'static str, f64) {
     const MIB: f64 = (1u64 << 20) as f64;
     match unit {
@@ -86,10 +86,9 @@ fn telemetry_family(unit: &str) -> (&'static str, f64) {
 
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// The samples of all families.
 #[derive(Default)]
 struct Samples {
-    /// Family and lines, as they came; those of one family are put together at the end.
+    /// Family and line, in order of arrival; sorted by family at the end.
     lines: Vec<(&'static str, String)>,
 }
 
@@ -219,7 +218,7 @@ fn of_latency(samples: &mut Samples, labels: &Labels<'_>, latency: &Latency, at:
     }
 }
 
-/// The host is a label of its own where trials ran on several.
+/// If trials ran on several hosts, the host is a label.
 fn of_trial(samples: &mut Samples, run: &str, host: Option<&str>, trial: &TrialFinding) {
     let number = trial.trial.to_string();
     let mut labels: Labels<'_> = vec![("run", run), ("case", &trial.case), ("trial", &number)];
@@ -241,7 +240,7 @@ fn of_trial(samples: &mut Samples, run: &str, host: Option<&str>, trial: &TrialF
     }
 }
 
-/// A series second by second; of buckets of several seconds the least and the most, at the bucket's end.
+/// A series by second; for buckets of several seconds the least and the most, at the bucket's end.
 fn of_series(
     samples: &mut Samples,
     family: &'static str,
@@ -255,7 +254,7 @@ fn of_series(
         if whole { &[("value", &series.min)] } else { &[("least", &series.min), ("most", &series.max)] };
     for (stat, values) in sides {
         let labels = [labels.clone(), vec![("stat", *stat)]].concat();
-        // A metric without times has one sample.
+        // A metric without times has only one sample.
         let room = if from.is_some() { values.len() } else { 1 };
         for (value, bucket) in values.iter().zip(1u32..).take(room) {
             let at = from.map(|from| from + f64::from(bucket) * f64::from(series.bucket_s));
@@ -264,7 +263,7 @@ fn of_series(
     }
 }
 
-/// A moment in RFC 3339 as seconds since 1970; `None` if it is none.
+/// A time in RFC 3339 as seconds since 1970; `None` if it is invalid.
 fn seconds(rfc3339: &str) -> Option<f64> {
     let at: jiff::Timestamp = rfc3339.parse().ok()?;
     Some(at.as_millisecond() as f64 / 1e3)
@@ -272,6 +271,6 @@ fn seconds(rfc3339: &str) -> Option<f64> {
 
 fn escaped(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('"', "\\\"");
-    // Names come from run folders, and a metric may be looked at on a terminal.
+    // Names come from run folders, and metrics may be shown on a terminal.
     escaped.replace(|c: char| c.is_control() || is_hidden(c), "\u{fffd}")
 }

@@ -1,8 +1,8 @@
 //! `report.html`: one file that opens from disk and needs no network.
 //!
-//! Everything that can be read without a script is rendered here, with the template engine's escaping; charts are
-//! drawn by `html/*.js` from the findings embedded as JSON. A content security policy allows exactly the two scripts
-//! and the style sheet that stand in the file, by their sums, and no request at all.
+//! Everything that needs no script is rendered here, with the template engine's escaping; charts are drawn by
+//! `html/*.js` from the findings embedded as JSON. A content security policy allows exactly the two scripts and the
+//! style sheet in the file, by their hashes, and no request at all.
 
 use super::Renderer;
 use super::ageing;
@@ -50,7 +50,7 @@ const TEMPLATE: &str = concat!(
     include_str!("html/page.html")
 );
 pub(super) const STYLE: &str = include_str!("html/page.css");
-/// Our own script: files that share one scope, in the order of their needs.
+/// Our own script: files in one scope, in order of dependency.
 const SCRIPT: &str = concat!(
     "(function () {\n\"use strict\";\n",
     include_str!("html/base.js"),
@@ -68,9 +68,9 @@ const SCRIPT: &str = concat!(
     include_str!("html/start.js"),
     "})();\n"
 );
-/// Apache ECharts, as `build.rs` checked it.
+/// Apache ECharts, verified by `build.rs`.
 const ECHARTS: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.min.js"));
-/// The notices and licences that ECharts asks its users to hand on.
+/// Notices and licences that must be distributed with ECharts.
 const ECHARTS_LICENSES: [&str; 3] = [
     include_str!(concat!(env!("OUT_DIR"), "/NOTICE")),
     include_str!(concat!(env!("OUT_DIR"), "/LICENSE")),
@@ -88,7 +88,7 @@ impl Renderer for Page {
     }
 }
 
-/// The page. With `refresh_s`, a browser loads it again after so many seconds: the run goes on.
+/// Renders the page. With `refresh_s`, a browser reloads it at that interval while the run continues.
 ///
 /// # Errors
 /// For a fault in our template.
@@ -96,7 +96,7 @@ pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<
     with(findings, refresh_s, None)
 }
 
-/// The page with a link to a server's list of runs.
+/// Renders the page with a link to a server's list of runs.
 ///
 /// # Errors
 /// For a fault in our template.
@@ -147,7 +147,7 @@ fn with(findings: &Findings, refresh_s: Option<u32>, home: Option<&str>) -> Resu
         .map_err(bug)
 }
 
-/// What the page may do: run our two scripts, use our style sheet; nothing else, no request whatsoever.
+/// The page's policy: run our two scripts, use our style sheet; no request whatsoever.
 fn policy() -> String {
     format!(
         "default-src 'none'; script-src 'sha256-{}' 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
@@ -157,23 +157,23 @@ fn policy() -> String {
     )
 }
 
-/// SHA-256 in base64, as content security policies have it.
+/// SHA-256 in base64, as used in content security policies.
 pub(super) fn sum(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// One ranking as the template wants it.
+/// A ranking for the template.
 #[derive(Serialize)]
 struct RankingView {
     table: Table,
     index: usize,
     unit: String,
     measure: String,
-    /// True if the chart has anything to compare.
+    /// True if the chart has data.
     has_chart: bool,
 }
 
-/// Rankings of one kind: the first is shown, the others are folded.
+/// Rankings of one kind: the first is open, the others are folded.
 #[derive(Serialize)]
 struct RankingsView {
     first: RankingView,
@@ -198,7 +198,7 @@ fn rankings(findings: &Findings) -> Vec<RankingsView> {
     views.collect()
 }
 
-/// Workloads and measures that were ranked at more than one number of clients: one chart each.
+/// A workload and measure ranked at more than one number of clients; each gets a chart.
 #[derive(Serialize)]
 struct ClientChart {
     workload: String,
@@ -224,7 +224,7 @@ fn client_charts(findings: &Findings) -> Vec<ClientChart> {
     charts.collect()
 }
 
-/// One of each figure and amount: a chart each.
+/// One of each figure and amount; each gets a chart.
 fn ageing_figures(findings: &Findings) -> Vec<&Ageing> {
     let mut figures: Vec<&Ageing> = Vec::new();
     for one in &findings.ageing {
@@ -235,7 +235,7 @@ fn ageing_figures(findings: &Findings) -> Vec<&Ageing> {
     figures
 }
 
-/// A caution with the cases that it concerns; no case: the whole run.
+/// A caution with the cases that it concerns; empty for the whole run.
 #[derive(Serialize)]
 struct CautionView {
     text: String,
@@ -247,17 +247,17 @@ fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Cauti
     findings.cautions.iter().map(view).collect()
 }
 
-/// What is said of a case.
+/// Sentences about a case.
 #[derive(Serialize)]
 struct Sentence {
     case: String,
     sentence: String,
-    /// What of the stack's own sync rate arrived.
+    /// Commit rate as a share of the stack's own sync rate.
     share: Option<String>,
     fits: Option<&'static str>,
 }
 
-/// What one commit of each case was.
+/// Cost of one commit in each case.
 fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
     let cases = findings.cases.iter().filter_map(|case| {
         let strata = case.strata.as_ref()?;
@@ -268,7 +268,7 @@ fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sent
     cases.collect()
 }
 
-/// Where the time of each case went.
+/// Backend time of each case.
 fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
     let cases = findings.cases.iter().filter_map(|case| {
         let sentence = case.backend_time.as_ref()?.sentence.clone();
@@ -277,7 +277,7 @@ fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence
     cases.collect()
 }
 
-/// Every table but the rankings', by its id as the template spells it.
+/// All tables except rankings, by the template's id.
 fn tables(findings: &Findings, labels: &BTreeMap<String, String>) -> BTreeMap<String, Table> {
     let cases = Cases { cases: &findings.cases, labels };
     let trials = Trials { trials: &findings.trials, set_aside: &findings.set_aside, labels };

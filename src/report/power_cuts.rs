@@ -1,20 +1,19 @@
-//! What a power cut would cost, as tables: the verdict of each stack with what its commits did to the disk, and what
-//! other devices would make of the same recording.
+//! Costs of a power cut, as tables: the verdict of each stack with its commits' work on the disk, and verdicts of the
+//! same recording for other devices.
 
 use super::table::{Cell, Table, TableColumn};
 use crate::analyse::findings::{PowerCut, Verdict};
 use crate::units::Bytes;
 
-/// What a verdict covers, below the table.
+/// Scope of a verdict, below the table.
 pub(super) const NOTE: &str = "Writes, flushes and bytes per commit, of pgstrata's own commits on recorded disks; the plan's workload is \
     not used. Holds (arithmetic alone): every acknowledged commit was covered by a flush or FUA write that had completed; pgstrata cut \
     also tries recovery on what a power cut can leave. A convicted stack is ranked as volatile. What lies below the recorded disks is \
     not judged.";
 
-/// What the models of devices are.
+/// Explanation of the device models.
 pub(super) const DEVICES_NOTE: &str = "From the same recording, had the device below the stack been one that behaves so; by arithmetic where no states were tried.";
 
-/// The verdict of each stack.
 pub(super) fn verdicts(found: &[PowerCut]) -> Table {
     let per = |title: &str, unit: &str| {
         TableColumn::number(title, unit).csv(&[&format!("{} per commit", title.to_lowercase())])
@@ -48,7 +47,7 @@ pub(super) fn verdicts(found: &[PowerCut]) -> Table {
     table
 }
 
-/// What a hold allows.
+/// Upper bound behind a *holds*.
 #[must_use]
 pub fn bound(share: f64) -> String {
     format!(
@@ -57,7 +56,7 @@ pub fn bound(share: f64) -> String {
     )
 }
 
-/// What led to a verdict, and what it rests on.
+/// Reason of a verdict, and the states behind it.
 fn aside(cut: &PowerCut) -> String {
     let mut parts = Vec::new();
     parts.extend(Some(cut.verdict.why().to_owned()).filter(|why| !why.is_empty()));
@@ -72,7 +71,7 @@ fn aside(cut: &PowerCut) -> String {
     parts.join("; ")
 }
 
-/// What other devices would make of each recording: a row for each stack, a column for each model.
+/// Verdicts for other devices: a row per recording, a column per model.
 pub(super) fn devices(found: &[PowerCut]) -> Table {
     let recorded = || found.iter().filter(|cut| !cut.devices.is_empty());
     let mut models: Vec<&str> = Vec::new();
@@ -96,7 +95,7 @@ pub(super) fn devices(found: &[PowerCut]) -> Table {
     table
 }
 
-/// Word for the style sheet.
+/// Class in the style sheet.
 fn style(verdict: &Verdict) -> &'static str {
     match verdict {
         verdict if verdict.convicts() => "convicted",

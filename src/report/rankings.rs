@@ -1,5 +1,5 @@
-//! Rankings as tables: classes apart, the rate and its trials, the comparison with its interval, and what durability
-//! rests on.
+//! Rankings as tables, grouped by class: rate and trials, comparison with its interval, and the reason for the
+//! durability class.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, in_ms, range_text, ranges};
@@ -7,13 +7,13 @@ use crate::analyse::findings::{
     BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, RankedBy, Ranking, Verdict,
 };
 
-/// One table for each ranking, in their order.
+/// One table per ranking, in order.
 pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
     rankings.iter().enumerate().map(|(i, ranking)| ranking_table(i, ranking)).collect()
 }
 
-/// Places of rankings that are of one workload under the same conditions and differ in their measure alone (the methods
-/// of a `sync` workload), each with the first of its kind; in the order of the rankings.
+/// Groups rankings of one workload under the same conditions that differ only in their measure (the methods of a `sync`
+/// workload): lists of indices, in the order of the rankings.
 pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
     let mut kinds: Vec<Vec<usize>> = Vec::new();
     for (place, ranking) in rankings.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
     kinds
 }
 
-/// Rankings of one kind as one table: a row for each case, a column for each measure, classes apart.
+/// Rankings of one kind as one table, grouped by class: a row per case, a column per measure.
 pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
     let mut columns = vec![TableColumn::text("case")];
     columns.extend(rankings.iter().map(|ranking| TableColumn {
@@ -69,7 +69,7 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
     table
 }
 
-/// What a ranking ranks by, as the head of its column.
+/// Heading of the column of the ranked figure.
 fn figure_of(by: RankedBy) -> &'static str {
     match by {
         RankedBy::Rate | RankedBy::Capacity => "Rate",
@@ -127,7 +127,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     table
 }
 
-/// Which trials the figures leave out, where a block lacks a case: "left out: ext4, trial 3".
+/// Trials left out because a block lacks a case: "left out: ext4, trial 3".
 pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
     let rows = ranking.classes.iter().flat_map(|class| &class.rows);
     let of_row = |row: &RankRow| {
@@ -140,10 +140,10 @@ pub(super) fn left_out(ranking: &Ranking) -> Option<String> {
         .then(|| format!("What is ranked is of the blocks that all cases have; left out: {}.", left.join("; ")))
 }
 
-/// The cells of a row, as [`ranking_tables`] has them.
+/// Cells of a row, in the columns of [`ranking_tables`].
 pub(super) fn rank_row(row: &RankRow, baseline: Option<&str>) -> [Cell; 7] {
     let case = Cell::case(&row.label, &row.case).csv(vec![row.case.clone(), row.label.clone()]);
-    // Nothing is won by losing everything: the rank of a volatile case is there, in brackets.
+    // A volatile case is fast at the price of losing commits: its rank is in brackets.
     let is_volatile = row.durability.class == DurabilityClass::Volatile;
     [
         Cell::number(Some(row.rank), |rank| if is_volatile { format!("({rank})") } else { rank.to_string() }),
@@ -156,22 +156,22 @@ pub(super) fn rank_row(row: &RankRow, baseline: Option<&str>) -> [Cell; 7] {
     ]
 }
 
-/// What the class rests on, behind the verdict where there is one.
+/// Reason for the class, after the verdict if there is one.
 fn durability_cell(row: &RankRow) -> Cell {
     let (reason, verdict) = (&row.durability.reason, row.verdict.as_ref().map(Verdict::short));
     let text = match &verdict {
-        // The reason of a class that the verdict made begins with it.
+        // If the verdict determined the class, the reason begins with it.
         Some(verdict) if !reason.starts_with("a power cut: ") => format!("a power cut: {verdict}; {reason}"),
         _ => reason.clone(),
     };
-    // The evidence in full is folded below what it comes to.
+    // The full evidence is folded below its summary.
     let first = text.split("; ").next().unwrap_or_default().to_owned();
     let more = (first.len() < text.len()).then_some(text);
     let cell = Cell { more, ..Cell::text(first) };
     cell.csv(vec![reason.clone(), verdict.unwrap_or_default()]).style("reason")
 }
 
-/// The least and the most of a case's trials.
+/// Range of a case's trials.
 fn trials_cell(row: &RankRow) -> Cell {
     let rates = || row.trials.iter().map(|trial| trial.rate);
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
@@ -182,7 +182,7 @@ fn trials_cell(row: &RankRow) -> Cell {
     Cell::text(range_text(least, most, &row.rate)).csv(fields)
 }
 
-/// Id of the case that the others are compared with.
+/// Id of the case with which the others are compared.
 pub(super) fn baseline_of(ranking: &Ranking) -> Option<&str> {
     let rows = ranking.classes.iter().flat_map(|class| &class.rows);
     rows.filter_map(|row| row.comparison.as_ref()).map(|comparison| comparison.baseline.as_str()).next()
@@ -195,7 +195,7 @@ pub(super) fn estimate_column(title: &str, name: &str, unit: &str) -> TableColum
     TableColumn::number(&heading, unit).csv(&[&csv[0], &csv[1], &csv[2], "trials"])
 }
 
-/// A figure with its interval; `missing` says why there is none.
+/// A figure with its interval; `missing` is the reason if there is none.
 pub(super) fn estimate_cell(estimate: Option<&Estimate>, missing: Option<&str>) -> Cell {
     let Some(estimate) = estimate else {
         let empty = vec![String::new(); 4];

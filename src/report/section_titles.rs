@@ -1,4 +1,4 @@
-//! What the folded sections of the page found, to stand behind their titles.
+//! Summaries of the page's folded sections, shown after their titles.
 
 use super::environment::machine_names;
 use super::words::{in_ms, latency, percent};
@@ -7,7 +7,7 @@ use crate::units::{Bytes, count, significant};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A clause for each section; `None` if it has nothing to say in one.
+/// One clause per section; `None` without data.
 #[derive(Debug, Serialize)]
 pub(super) struct SectionTitles {
     latency: Option<String>,

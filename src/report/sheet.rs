@@ -1,4 +1,4 @@
-//! A table of a page without a script, with its CSV as an address that can be saved.
+//! Table of a page without a script; its CSV is a data URL.
 
 use super::page::{STYLE, sum};
 use super::table::Table;
@@ -8,11 +8,11 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use minijinja::{Environment, context};
 use serde::Serialize;
 
-/// Its macro, `sheet(s)`, which needs that of the table before it.
+/// The macro `sheet(s)`, which needs the table's macro before it.
 const MACRO: &str = concat!(include_str!("html/table.html"), include_str!("html/sheet.html"));
 
-/// Renders a page without a script: `own` is what its template shows, beside `policy`, `style` and `home`, the address
-/// of the list of runs on a server.
+/// Renders a page without a script: `own` are its template's values, in addition to `policy`, `style` and `home`, the
+/// address of a server's list of runs.
 ///
 /// # Errors
 /// A bug: a template that does not render.
@@ -42,7 +42,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Of a table; the file is named `page-TABLE.csv`.
+    /// The file is named `page-TABLE.csv`.
     pub(super) fn of(page: &str, table: Table) -> Sheet {
         let csv = format!("data:text/csv;base64,{}", STANDARD.encode(table.to_csv()));
         Sheet { file: format!("{page}-{}.csv", table.id), table, csv }

@@ -1,5 +1,5 @@
-//! The shelf for a terminal, plain UTF-8 without colours: what lies on it, and one publication with its
-//! conclusions beside what its own figures support. Every text from outside goes through `printable`.
+//! The shelf for a terminal, plain UTF-8 without colours: its contents, and one publication with its conclusions beside
+//! what its own figures support. Every text from outside is passed through `printable`.
 
 use super::terminal::{align_right, indented, plain_table};
 use crate::analyse::imported::words::rate;
@@ -9,12 +9,12 @@ use crate::analyse::shelf::findings::{
 use crate::report::text::{paragraph, printable};
 use std::collections::BTreeSet;
 
-/// Facts that differ between cases and have a column of their own, at most.
+/// Most facts shown as columns: those that differ between cases.
 const MOST_FACTS: usize = 4;
-/// Facts that are said below the table: they are long, or names of places.
+/// Facts shown below the table, because they are long or name places.
 const NO_COLUMN: [&str; 3] = ["stack.mount", "stack.devices", "device.source"];
 
-/// What lies on the shelf, one row a publication.
+/// Contents of the shelf, a row per publication.
 #[must_use]
 pub fn list(all: &[ShelfFindings]) -> String {
     let mut table = plain_table();
@@ -71,7 +71,7 @@ fn origin(found: &ShelfFindings) -> String {
     text
 }
 
-/// The table of cases: the facts that differ, then the figures.
+/// Table of cases: the facts that differ, then the figures.
 fn cases(cases: &[CaseFinding]) -> String {
     let keys: BTreeSet<&String> = cases.iter().flat_map(|case| case.facts.keys()).collect();
     let differs = |key: &&&String| {
@@ -108,7 +108,7 @@ fn cases(cases: &[CaseFinding]) -> String {
     indented(&table) + &paragraph("  ", note)
 }
 
-/// Where a case comes from and what to know of it, for those of which there is something to say.
+/// Source and caveats of each case that has any.
 fn case_caveats(cases: &[CaseFinding]) -> String {
     let of = |case: &CaseFinding| {
         let source = case.facts.get("device.source").map(|source| format!("from {source}"));
@@ -128,7 +128,7 @@ fn conclusion(found: &ConclusionFinding) -> String {
     text
 }
 
-/// What the figures say, in capitals as a heading.
+/// Support by the figures, in capitals as a heading.
 fn support_text(support: Support) -> &'static str {
     match support {
         Support::Shown => "SUPPORTED by its figures",
@@ -139,7 +139,7 @@ fn support_text(support: Support) -> &'static str {
     }
 }
 
-/// What the rules say, one heading for each weight, the gravest first.
+/// Remarks of the rules, a heading per weight, the most severe first.
 #[must_use]
 pub fn remarks(all: &[Remark]) -> String {
     let mut text = String::new();

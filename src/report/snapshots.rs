@@ -1,4 +1,4 @@
-//! Snapshots under load: what each costs, beside the control.
+//! Snapshots under load: the cost of each, beside the control.
 
 use super::rankings::estimate_cell;
 use super::table::{Cell, Table, TableColumn};
@@ -6,14 +6,14 @@ use crate::analyse::findings::{CaseFinding, Estimate, SnapshotFinding};
 use crate::units::significant;
 use std::collections::BTreeMap;
 
-/// How to read the figures.
+/// Explanation of the figures.
 pub(super) const NOTE: &str = "Seconds are aligned to the one in which a snapshot is made and averaged over snapshots, then over \
                                trials (95 % CI). Dip: the slowest of these seconds over the rate before. Back: until 95 % of it. \
                                Longest time without a commit: of those that ended within three seconds of a snapshot, or began \
                                then and went on. Growth: of the \
                                space in use, snapshots included; that of the control is data and WAL.";
 
-/// Cases that make snapshots, with what to call each.
+/// Cases that make snapshots, with their labels.
 pub(super) struct SnapshotTable<'a> {
     pub cases: &'a [CaseFinding],
     /// Label of a case by id.
@@ -21,7 +21,7 @@ pub(super) struct SnapshotTable<'a> {
 }
 
 impl SnapshotTable<'_> {
-    /// One line for each figure of each case that has it.
+    /// One row per figure of each case.
     pub fn table(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
@@ -44,7 +44,7 @@ impl SnapshotTable<'_> {
     }
 }
 
-/// The figures that a case has: name, value, unit.
+/// Figures of a case: name, value, unit.
 fn figures(found: &SnapshotFinding) -> Vec<(&'static str, Cell, &'static str)> {
     let plain = |value: f64| {
         let csv = vec![value.to_string(), String::new(), String::new(), String::new()];

@@ -1,4 +1,4 @@
-//! What trials did once, stage by stage: how long it took and how fast it was.
+//! One-time stages of trials: duration and speed.
 
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
@@ -6,11 +6,11 @@ use crate::analyse::findings::{CaseFinding, StageKind};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 
-/// How to read the stages.
+/// Explanation of the stages.
 pub(super) const NOTE: &str = "Mean over trials with its 95 % CI. Indented: the parts of the stage above them; they add up to \
                                it in each trial, and the rest is named. MB: 10^6 bytes.";
 
-/// Cases whose trials have stages, with what to call each.
+/// Cases whose trials have stages, with their labels.
 pub(super) struct Stages<'a> {
     pub cases: &'a [CaseFinding],
     /// Label of a case by id.
@@ -18,7 +18,7 @@ pub(super) struct Stages<'a> {
 }
 
 impl Stages<'_> {
-    /// One line for each stage of each case.
+    /// One row per stage of each case.
     pub fn table(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),

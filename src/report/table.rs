@@ -1,17 +1,18 @@
-//! A table as every renderer sees it: shown cells, and beside each row its full-precision CSV fields.
+//! A table as used by every renderer: displayed cells, and for each row its CSV fields in full precision.
 //!
-//! Shown text is rounded for people; CSV keeps what analysis had, with the unit in the header. The page carries the CSV
-//! fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`] of the rows shown.
+//! Displayed text is rounded; CSV keeps the values of the analysis, with the unit in the header. The page carries the
+//! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`] of the rows
+//! shown.
 
 use super::words::visible;
 use crate::units::{grouped, significant};
 use serde::Serialize;
 
-/// Most decimals of a figure in a table: milliseconds to the microsecond.
+/// Most decimals of a figure: milliseconds to the microsecond.
 const DECIMALS_MAX: i32 = 3;
-/// Most rows of a table of a page: a browser takes seconds for some ten tables of them.
+/// Most rows of a table on a page: a browser takes seconds for about ten tables of this size.
 pub(super) const ROWS_MAX: usize = 1000;
-/// Longest name that is never broken into lines, characters.
+/// Longest name that is never wrapped, characters.
 const SHORT_NAME: usize = 34;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,43 +20,42 @@ pub(super) struct Table {
     /// Unique within the page; also the name of its CSV file.
     pub id: String,
     pub caption: String,
-    /// How to read it, where that is not plain.
+    /// Explanation, if needed.
     pub note: Option<String>,
     /// Columns, left to right.
     pub columns: Vec<TableColumn>,
-    /// Its rows, in groups that are set apart; most tables have one.
+    /// Groups of rows; most tables have one.
     pub groups: Vec<TableGroup>,
-    /// Rows in all groups.
+    /// Number of rows in all groups.
     pub length: usize,
-    /// Rows that a page shows, where that is not all of them.
+    /// Number of rows shown on a page, if not all.
     pub cut_to: Option<usize>,
-    /// Headings of the CSV: those of the groups' fields, then those of the columns.
+    /// CSV headings: those of the groups' fields, then those of the columns.
     pub csv_head: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct TableColumn {
     pub title: String,
-    /// Unit, where the cells don't say it.
+    /// Unit, unless the cells have it.
     pub unit: Option<String>,
-    /// Numbers: aligned to the right.
+    /// True for numbers, which are aligned to the right.
     pub numeric: bool,
     /// Headings of its CSV fields.
     #[serde(skip)]
     pub csv: Vec<String>,
 }
 
-/// Rows that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct TableGroup {
-    /// Heading over the rows.
+    /// Heading above the rows.
     pub heading: Option<String>,
-    /// What the heading means.
+    /// Explanation of the heading.
     pub note: Option<String>,
-    /// Word for the style sheet: a durability class.
+    /// Class in the style sheet: a durability class.
     pub style: &'static str,
     pub rows: Vec<TableRow>,
-    /// What to know of the rows, below them.
+    /// Notes below the rows.
     pub below: Vec<String>,
     #[serde(skip)]
     lead: Vec<String>,
@@ -63,27 +63,26 @@ pub(super) struct TableGroup {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct TableRow {
-    /// Cells, one per column.
     pub cells: Vec<Cell>,
     pub csv: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Cell {
-    /// What is shown first.
+    /// Main text.
     pub text: String,
-    /// What is shown after it, smaller: the interval, a remark.
+    /// Smaller text after it: the interval, a remark.
     pub aside: Option<String>,
-    /// What is shown below it: why it must be read with care.
+    /// Text below it: a reason for caution.
     pub remark: Option<String>,
-    /// What a page folds below it: a log.
+    /// Text that a page folds below it: a log.
     pub more: Option<String>,
-    /// The number in its column's unit, where all numbers of a column are shown with the same decimals.
+    /// The number in its column's unit, if all numbers of the column are shown with the same decimals.
     #[serde(skip)]
     pub value: Option<f64>,
-    /// Words for the style sheet.
+    /// Classes in the style sheet.
     pub style: &'static str,
-    /// Its CSV fields, as many as its column has headings.
+    /// Its CSV fields, as many as the column has headings.
     #[serde(skip)]
     pub csv: Vec<String>,
 }
@@ -101,7 +100,7 @@ impl TableColumn {
         TableColumn { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
     }
 
-    /// Other CSV headings than the column's own.
+    /// Sets CSV headings that differ from the title.
     pub fn csv(mut self, headings: &[&str]) -> TableColumn {
         self.csv = headings.iter().map(|&heading| heading.to_owned()).collect();
         self
@@ -109,19 +108,19 @@ impl TableColumn {
 }
 
 impl Cell {
-    /// Text, the same in the CSV.
+    /// A text, the same in the CSV.
     pub fn text(text: impl Into<String>) -> Cell {
         let text = text.into();
         Cell { csv: vec![text.clone()], text, ..Cell::default() }
     }
 
-    /// The name of a case; `csv` is its id. Short ones stay on one line.
+    /// The name of a case; `csv` is its id. Short names are not wrapped.
     pub fn case(label: &str, id: &str) -> Cell {
         let style = if label.chars().count() <= SHORT_NAME { "name short" } else { "name" };
         Cell::text(label).csv(vec![id.to_owned()]).style(style)
     }
 
-    /// A number, shown as `shown`; a dash and an empty CSV field where there is none.
+    /// A number, formatted by `shown`; a dash and an empty CSV field if it is missing.
     pub fn number<N: ToString + Copy>(value: Option<N>, shown: impl FnOnce(N) -> String) -> Cell {
         match value {
             Some(value) => Cell { text: shown(value), csv: vec![value.to_string()], ..Cell::default() },
@@ -129,12 +128,12 @@ impl Cell {
         }
     }
 
-    /// A measured number in its column's unit: [`Table::even`] gives all of a column the same decimals.
+    /// A measured number in its column's unit: [`Table::even`] gives all figures of a column the same decimals.
     pub fn figure(value: Option<f64>) -> Cell {
         Cell { value, ..Cell::number(value, significant) }
     }
 
-    /// A smaller remark after the text.
+    /// Adds a smaller remark after the text.
     pub fn aside(mut self, aside: impl Into<String>) -> Cell {
         let aside = aside.into();
         self.aside = (!aside.is_empty()).then_some(aside);
@@ -146,20 +145,20 @@ impl Cell {
         self
     }
 
-    /// The first line is shown, all of a longer text is folded below it.
+    /// Shows the first line; a longer text is folded below it.
     pub fn log(text: &str) -> Cell {
         let first = text.lines().next().unwrap_or_default();
         let more = (first.len() < text.trim_end().len()).then(|| text.to_owned());
         Cell { more, ..Cell::text(first) }.csv(vec![text.to_owned()])
     }
 
-    /// Words for the style sheet.
+    /// Sets the classes in the style sheet.
     pub fn style(mut self, style: &'static str) -> Cell {
         self.style = style;
         self
     }
 
-    /// The CSV fields, instead of the text.
+    /// Sets the CSV fields, instead of the text.
     pub fn csv(mut self, fields: Vec<String>) -> Cell {
         self.csv = fields;
         self
@@ -182,19 +181,19 @@ impl Table {
         }
     }
 
-    /// How to read it.
+    /// Sets the explanation.
     pub fn note(mut self, note: impl Into<String>) -> Table {
         self.note = Some(note.into());
         self
     }
 
-    /// Headings of the CSV fields that groups put in front of their rows.
+    /// Sets the headings of the CSV fields that groups put before those of their rows.
     pub fn lead(mut self, headings: &[&str]) -> Table {
         self.csv_head.splice(0..0, headings.iter().map(|&heading| heading.to_owned()));
         self
     }
 
-    /// Opens a group; `lead` are its rows' first CSV fields.
+    /// Opens a group; `lead` are the first CSV fields of its rows.
     pub fn open_group(
         &mut self,
         heading: Option<String>,
@@ -205,7 +204,7 @@ impl Table {
         self.groups.push(TableGroup { heading, note, style, rows: Vec::new(), below: Vec::new(), lead });
     }
 
-    /// Says something below the rows of the last group.
+    /// Adds notes below the rows of the last group.
     pub fn below(&mut self, sentences: impl IntoIterator<Item = String>) {
         if let Some(group) = self.groups.last_mut() {
             group.below.extend(sentences);
@@ -224,7 +223,7 @@ impl Table {
         }
     }
 
-    /// Without the rows that a page would have too many of, and with a word on them.
+    /// Cuts the table to the rows that a page shows, with a note.
     pub fn first(mut self) -> Table {
         let mut left = ROWS_MAX;
         for group in &mut self.groups {
@@ -242,7 +241,7 @@ impl Table {
     }
 
     /// Gives the figures of each column the same number of decimals: three digits of the middle one, at most three
-    /// decimals. What would be shown as 0 is shown as less than the last digit.
+    /// decimals. A figure that would be shown as 0 is shown as less than the last digit.
     pub fn even(mut self) -> Table {
         for column in 0..self.columns.len() {
             let cells = || self.groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.cells.get(column));
@@ -262,7 +261,7 @@ impl Table {
         self
     }
 
-    /// The whole as CSV (RFC 4180: CRLF, fields quoted where they must be).
+    /// The whole table as CSV (RFC 4180: CRLF, fields quoted if necessary).
     pub fn to_csv(&self) -> String {
         let rows = self.groups.iter().flat_map(|group| &group.rows).map(|row| csv_line(&row.csv));
         std::iter::once(csv_line(&self.csv_head)).chain(rows).collect()
@@ -280,13 +279,13 @@ fn fixed(value: f64, decimals: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// One CSV line with its line end.
+/// One CSV line, including its line end.
 pub(super) fn csv_line(fields: &[String]) -> String {
     let fields: Vec<String> = fields.iter().map(|field| csv_field(field)).collect();
     format!("{}\r\n", fields.join(","))
 }
 
-/// One field, [`visible`], and quoted where it holds a comma, a quote or a line end, or begins or ends with a blank.
+/// One field, [`visible`], and quoted if it contains a comma, a quote or a line end, or begins or ends with a blank.
 fn csv_field(field: &str) -> String {
     let field = visible(field);
     let quote = field.contains([',', '"', '\n', '\r']) || field.trim() != field;

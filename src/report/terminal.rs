@@ -1,7 +1,7 @@
-//! The findings as text for a terminal: headline first, then rankings, latencies, cautions, not run.
+//! Findings as text for a terminal: headline first, then rankings, latencies, cautions, not run.
 //!
-//! Plain UTF-8 without colours, so that it reads the same in a log, a mail and a pager. Every text from outside goes
-//! through [`printable`]: a terminal obeys control characters.
+//! Plain UTF-8 without colours, to read the same in a log, a mail and a pager. Every text from outside is passed
+//! through [`printable`], because a terminal obeys control characters.
 
 use crate::analyse::findings::{CaseFinding, Caution, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
 use crate::error::{Context, Result};
@@ -53,7 +53,7 @@ fn page(findings: &Findings) -> String {
         + &ending(findings, &labels)
 }
 
-/// The first screen: the answer, a line for each ranked case, the worst caveats. `page` has all of it.
+/// The first screen: the answer, a line for each ranked case, the worst cautions. `page` contains everything.
 pub fn first_screen(findings: &Findings, folder: &Path) -> String {
     let labels = case_labels(findings);
     let ranked = rankings(findings, |place| brief_ranking(&findings.rankings[place], findings));
@@ -71,13 +71,13 @@ fn head(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     format!("{}\n{}{}", paragraph("", &findings.headline), paragraph("", &about(findings)), devices(findings, labels))
 }
 
-/// Counters per operation that differ between the cases of a ranking, for each that has any.
+/// Counters per operation that differ between the cases of a ranking, for each ranking that has any.
 fn counters(rankings: &[Ranking]) -> impl Iterator<Item = String> + '_ {
     let titled = |ranking: &Ranking| Some(format!("{}, {}", ranking.title, differing_counters(ranking)?));
     rankings.iter().filter_map(titled).map(|found| format!("\n{}", paragraph("", &found)))
 }
 
-/// What only some plans measure.
+/// Sections for measurements that only some plans make.
 fn asked_for(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     power_cuts(findings)
         + &stages(findings, labels)
@@ -124,7 +124,7 @@ fn about(findings: &Findings) -> String {
     text
 }
 
-/// Every ranking; those of one workload by several measures side by side.
+/// All rankings; those of one workload by several measures side by side.
 fn rankings(findings: &Findings, one: impl Fn(usize) -> String) -> String {
     let text = |kind: Vec<usize>| match kind.as_slice() {
         [only] => one(*only),
@@ -133,7 +133,7 @@ fn rankings(findings: &Findings, one: impl Fn(usize) -> String) -> String {
     kinds(&findings.rankings).into_iter().map(|kind| format!("\n{}", text(kind))).collect()
 }
 
-/// A ranking with what is asked of each case first: its rate, its ratio, its 99th percentile, what storage cost it.
+/// A ranking with the main figures of each case: its rate, its ratio, its 99th percentile, its storage share.
 fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
     let mut table = plain_table();
     table.set_header(["#", "case", &ranking.unit, "trials", "against baseline", "p99, ms", "storage", "power cut"]);
@@ -157,7 +157,7 @@ fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
     paragraph("", &ranking.title) + &indented(&table) + &left
 }
 
-/// Device work of each case, where nothing is ranked.
+/// Device work of each case, if nothing is ranked.
 fn devices(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let found = device_work(findings, labels).even();
     if found.groups.is_empty() {
@@ -169,14 +169,14 @@ fn devices(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     format!("\n{}{}{note}", paragraph("", &found.caption), classes(&found, titles, &measures))
 }
 
-/// Several rankings in one table, its classes one below the other, columns in line.
+/// Several rankings in one table, classes one below the other, columns aligned.
 fn compact(found: &Table) -> String {
     let titles: Vec<String> = found.columns.iter().map(|column| printable(&column.title)).collect();
     let measures: Vec<usize> = (1..found.columns.len()).collect();
     paragraph("", &found.caption) + &classes(found, titles, &measures)
 }
 
-/// One ranking: its classes one below the other, columns in line.
+/// One ranking, classes one below the other, columns aligned.
 fn ranking(found: &Table) -> String {
     let unit = found.columns[2].unit.as_deref().unwrap_or_default();
     let titles = ["#", "case", unit, "trials", "against baseline", "p99, ms", "durability"].map(printable);
@@ -202,7 +202,7 @@ fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
     indented(&table)
 }
 
-/// What a power cut would cost, on the recorded device and on others.
+/// Costs of a power cut, on the recorded device and on others.
 fn power_cuts(findings: &Findings) -> String {
     let found = power_cuts::verdicts(&findings.power_cuts).even();
     let header = ["stack", "verdict", "commits", "writes", "flushes", "bytes"];
@@ -212,19 +212,18 @@ fn power_cuts(findings: &Findings) -> String {
     verdicts + &noted(&found, &header, &[], power_cuts::DEVICES_NOTE)
 }
 
-/// What trials did once, stage by stage.
+/// One-time stages of trials.
 fn stages(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let found = Stages { cases: &findings.cases, labels }.table();
     noted(&found, &["case", "stage", "s", "amount", "MB/s"], &[2, 3, 4], stages::NOTE)
 }
 
-/// Snapshots under load.
 fn snapshots(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let found = SnapshotTable { cases: &findings.cases, labels }.table();
     noted(&found, &["case", "figure", "value", "unit"], &[2], snapshots::NOTE)
 }
 
-/// A table with its note; nothing of an empty one.
+/// A table with its note; empty if the table has no rows.
 fn noted(found: &Table, header: &[&str], numbers: &[usize], note: &str) -> String {
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
     if rows.is_empty() {
@@ -239,14 +238,14 @@ fn noted(found: &Table, header: &[&str], numbers: &[usize], note: &str) -> Strin
     format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", note))
 }
 
-/// Both figures of each case that was searched for its capacity.
+/// Both figures of each case with a capacity search.
 fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let found = Capacities { cases: &findings.cases, labels }.figures();
     let header = ["case", "limit", "holds 1/s", "about 1/s", "without a limit", "trials"];
     noted(&found, &header, &[1, 2, 3, 4, 5], NOTE)
 }
 
-/// What each figure does over the ageing of a stack.
+/// Figures over the ageing of a stack.
 fn ageing(findings: &Findings) -> String {
     let found = ageing::courses(&findings.ageing);
     let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
@@ -261,13 +260,13 @@ fn ageing(findings: &Findings) -> String {
     format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", ageing::NOTE))
 }
 
-/// Drives that were brought to their steady state.
+/// Drives brought to their steady state.
 fn prepared(findings: &Findings) -> String {
     let header = ["drive", "size", "purge", "sequential writes", "random writes", "state"];
     noted(&drives::drives(&findings.drives), &header, &[1], drives::NOTE)
 }
 
-/// Rate, steadiness and storage's share in one line for each case; latencies below.
+/// Rate, steadiness and storage's share, one line per case; latencies follow.
 fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let mut table = plain_table();
     table.set_header(["case", "class", "rate", "stall", "idle s", "storage", "in memory"]);
@@ -322,10 +321,10 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     text + &paragraph("  ", &note)
 }
 
-/// Cases that lack one percentile and are told one by one; more of them are told together.
+/// Most cases listed individually as lacking a percentile; more of them share a line.
 const MOST_MISSING: usize = 3;
 
-/// Which percentiles are missing, and why.
+/// Missing percentiles, and the reasons.
 fn missing_percentiles(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<String> {
     let mut by_name: BTreeMap<&str, Vec<(&String, &str)>> = BTreeMap::new();
     for case in &findings.cases {
@@ -341,15 +340,14 @@ fn missing_percentiles(findings: &Findings, labels: &BTreeMap<String, String>) -
     lines.collect()
 }
 
-/// The value and its interval on a line of its own.
+/// The value and its interval on one line.
 fn percentile(found: &Percentile) -> String {
     let Some(over) = found.over_trials else { return absent() };
     let (value, interval) = percentile_text(&in_ms(&over));
     if over.low.is_some() { format!("{value} ({interval})") } else { value }
 }
 
-/// What the commits of each case are of the synced writes that its stack does alone; empty where no run of both was
-/// made.
+/// Commit rate of each case as a share of its stack's own sync rate; empty if no run measured both.
 fn flush_shares(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let one = |case: &CaseFinding| {
         let label = labels.get(&case.id).unwrap_or(&case.id);
@@ -386,10 +384,10 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
     ]
 }
 
-/// Caveats on the first screen.
+/// Cautions on the first screen.
 const FIRST_CAUTIONS: usize = 5;
 
-/// The worst, a line each, and where the others stand.
+/// The worst cautions, a line each, and the location of the others.
 fn worst_cautions(findings: &Findings, labels: &BTreeMap<String, String>, folder: &Path) -> String {
     let line = |caution: &Caution| {
         let cases = Some(caution_cases(caution, labels)).filter(|cases| !cases.is_empty());
@@ -465,9 +463,9 @@ fn absent() -> String {
     ABSENT.to_owned()
 }
 
-/// A cell's text with what follows it. Remarks are left out: they say that classes differ, and here headings do.
+/// Text of a cell with its aside. Remarks are omitted: they say that classes differ, which headings show here.
 fn with_aside(cell: &Cell) -> String {
-    // What a page folds below its first clause.
+    // Text that a page folds below its first clause.
     if let Some(evidence) = cell.more.as_ref().filter(|_| cell.style == "reason") {
         return printable(evidence);
     }
@@ -480,7 +478,7 @@ fn with_aside(cell: &Cell) -> String {
     }
 }
 
-/// A table without lines but the one below its header.
+/// A table without lines, except below its header.
 pub(super) fn plain_table() -> TextTable {
     TextTable::default()
 }
@@ -489,7 +487,7 @@ pub(super) fn align_right(table: &mut TextTable, columns: &[usize]) {
     table.align_right(columns);
 }
 
-/// The table, two columns in, without blanks at line ends.
+/// The table, indented by two columns, without trailing blanks.
 pub(super) fn indented(table: &TextTable) -> String {
     table.shown()
 }

@@ -1,17 +1,17 @@
-//! Text for terminals: its width, paragraphs, what must not be printed.
+//! Text for terminals: width, paragraphs, characters that must not be printed.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
 
-/// Keeps the groups of a number together while lines are broken.
+/// Keeps the groups of digits of a number on one line.
 pub(crate) const NO_BREAK: char = '\u{a0}';
 
 thread_local! {
     static CHOSEN: Cell<u16> = const { Cell::new(COLUMNS) };
 }
 
-/// Text folded at the width, the first line behind `mark`, the others below its text. Words and numbers stay whole;
-/// what is longer than a line (a path) goes on behind one of its slashes where it has one.
+/// Folds text at the width, the first line after `mark`, the others aligned with its text. Words and numbers stay
+/// whole; a word longer than a line (a path) is broken after a slash if it has one.
 pub fn paragraph(mark: &str, text: &str) -> String {
     let mut folded = String::new();
     let mut line = mark.to_owned();
@@ -39,7 +39,7 @@ pub fn paragraph(mark: &str, text: &str) -> String {
     folded
 }
 
-/// Where a word that is longer than `room` characters is cut.
+/// Position at which a word longer than `room` characters is broken.
 fn cut(word: &str, room: usize) -> usize {
     let most = word.char_indices().nth(room).map_or(word.len(), |(at, _)| at);
     word[..most].rfind('/').map(|at| at + 1).filter(|at| *at < word.len()).unwrap_or(most)
@@ -50,13 +50,13 @@ fn push_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Characters, which is columns for all that we print ourselves.
+/// Number of characters, which equals columns for all our own text.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Text that a terminal shows and does not obey: control characters (escape sequences, C1, backspace) and those that
-/// reorder or hide text (bidirectional controls, zero-width ones) become their code; line ends and tabs, blanks.
+/// Text that cannot control a terminal: control characters (escape sequences, C1, backspace) and those that reorder or
+/// hide text (bidirectional controls, zero-width ones) become their code; line ends and tabs become blanks.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -69,16 +69,16 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Characters without a shape of their own that change what is seen: zero-width ones, line separators, bidirectional
+/// Characters without a glyph that change the appearance of text: zero-width ones, line separators, bidirectional
 /// marks, embeddings, overrides and isolates (Unicode Standard Annex 9), byte order mark, tags.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Columns where nobody says otherwise: files, pipes.
+/// Default width: files, pipes.
 pub const COLUMNS: u16 = 100;
 
-/// Does `work`, the text of which may be `columns` wide.
+/// Runs `work` with this width for its text.
 pub fn at_width<T>(columns: u16, work: impl FnOnce() -> T) -> T {
     let before = CHOSEN.replace(columns);
     let done = work();
@@ -86,12 +86,12 @@ pub fn at_width<T>(columns: u16, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Columns that a line may have.
+/// Width of a line, columns.
 pub(crate) fn columns() -> usize {
     usize::from(CHOSEN.get())
 }
 
-/// The text with the groups of its numbers joined, and their per cent: `12 345` is one word, and `65 %`.
+/// Joins the groups of digits of numbers, and their per cent sign: `12 345` is one word, and `65 %`.
 pub(crate) fn joined(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let digit = |at: usize| chars.get(at).is_some_and(char::is_ascii_digit);

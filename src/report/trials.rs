@@ -1,4 +1,4 @@
-//! What was found of each trial, as tables: the trials themselves, steps, processes, cross-checks, gaps, not run.
+//! Findings of each trial, as tables: the trials, steps, processes, cross-checks, gaps, not run.
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{moment, percent, ranges};
@@ -6,10 +6,10 @@ use crate::analyse::findings::{NotRun, SetAside, Step, TrialFinding};
 use crate::units::{Micros, significant};
 use std::collections::BTreeMap;
 
-/// The measured trials with what to call their cases.
+/// Measured trials, with the labels of their cases.
 pub(super) struct Trials<'a> {
     pub trials: &'a [TrialFinding],
-    /// Those that do not count.
+    /// Trials that do not count.
     pub set_aside: &'a [SetAside],
     /// Label of a case by id.
     pub labels: &'a BTreeMap<String, String>,
@@ -76,7 +76,7 @@ impl Trials<'_> {
         table
     }
 
-    /// The processes that used most CPU.
+    /// Processes that used most CPU.
     pub fn processes(&self) -> Table {
         let columns = Trials::columns(vec![
             TableColumn::text("Process").csv(&["process or kernel thread"]),
@@ -122,7 +122,7 @@ impl Trials<'_> {
         table
     }
 
-    /// Holes in the telemetry.
+    /// Gaps in the telemetry.
     pub fn gaps(&self) -> Table {
         let columns = Trials::columns(vec![
             TableColumn::text("Source").csv(&["source"]),
@@ -147,7 +147,7 @@ impl Trials<'_> {
     }
 }
 
-/// Everything that was not run, and why.
+/// Everything that was not run, with reasons.
 pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String>) -> Table {
     let columns = vec![
         TableColumn::text("Case").csv(&["case"]),

@@ -1,4 +1,4 @@
-//! What the measured windows held, as tables: the work inside and outside of checkpoints, each window, each checkpoint.
+//! Contents of the measured windows, as tables: work inside and outside of checkpoints, each window, each checkpoint.
 
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
@@ -7,7 +7,7 @@ use crate::analyse::findings::{CaseFinding, CheckpointFinding, Phase, TrialFindi
 use crate::units::{Bytes, Micros, grouped};
 use std::collections::BTreeMap;
 
-/// Cases and their trials with what to call each.
+/// Cases and their trials, with labels.
 pub(super) struct Windows<'a> {
     pub cases: &'a [CaseFinding],
     pub trials: &'a [TrialFinding],
@@ -20,7 +20,7 @@ impl Windows<'_> {
         Cell::case(self.labels.get(id).map_or(id, String::as_str), id)
     }
 
-    /// Rate and 99th percentile in checkpoints and outside, and who wrote pages.
+    /// Rate and 99th percentile inside and outside of checkpoints, and writers of pages.
     pub fn phases(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
@@ -62,7 +62,7 @@ impl Windows<'_> {
         table
     }
 
-    /// One line for each window.
+    /// One row per window.
     pub fn windows(&self) -> Table {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
@@ -109,7 +109,7 @@ impl Windows<'_> {
         table
     }
 
-    /// Every checkpoint that touches a window.
+    /// Every checkpoint that overlaps a window.
     pub fn checkpoints(&self) -> Table {
         let s = |title: &str| TableColumn::number(title, "s");
         let columns = vec![

@@ -1,4 +1,4 @@
-//! The words and number formats that all renderers share.
+//! Words and number formats shared by all renderers.
 
 use crate::analyse::findings::{
     BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits, PairOutcome, names,
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// A class as headings have it, as `--json` and the style sheet have it, and what it costs.
+/// Title of a class, its key in `--json` and the style sheet, and its meaning.
 fn class_texts(class: DurabilityClass) -> [&'static str; 3] {
     use DurabilityClass::{DeclaredStable, Delayed, Flushed, MayTear, NotApplicable, Unknown, Volatile};
     match class {
@@ -30,22 +30,22 @@ fn class_texts(class: DurabilityClass) -> [&'static str; 3] {
     }
 }
 
-/// A class in one word, as headings have it.
+/// Title of a class, one word.
 pub(super) fn class_title(class: DurabilityClass) -> &'static str {
     class_texts(class)[0]
 }
 
-/// A class as `--json` and the style sheet have it.
+/// Key of a class in `--json` and the style sheet.
 pub(super) fn class_key(class: DurabilityClass) -> &'static str {
     class_texts(class)[1]
 }
 
-/// What a class costs, in a clause.
+/// Meaning of a class, a clause: its cost.
 pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
     class_texts(class)[2]
 }
 
-/// Where the data fit, in words.
+/// Memory in which the data fit, in words.
 pub(super) fn fits_title(fits: Fits) -> &'static str {
     match fits {
         Fits::SharedBuffers => "fit into shared_buffers",
@@ -54,7 +54,7 @@ pub(super) fn fits_title(fits: Fits) -> &'static str {
     }
 }
 
-/// From the least to the most of some trials, with the digits of their mean.
+/// Range of some trials, with the digits of their mean.
 pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
     let half = mean.low.zip(mean.high).map_or(0.0, |(low, high)| (high - low) / 2.0);
     let last = last_digit(mean.value, half);
@@ -62,7 +62,7 @@ pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
     if least == most { least } else { format!("{least}–{most}") }
 }
 
-/// A comparison in words: the ratio of what differs, or how the two stand; and the interval.
+/// A comparison in words: the ratio of cases that differ, or the outcome; and the interval.
 pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
     if comparison.ratio.is_beyond_use() && !comparison.outcome.differs() {
@@ -81,13 +81,13 @@ pub(super) fn percent(share: f64) -> String {
     if value != 0.0 && value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
-/// A latency in milliseconds for a column whose heading has the unit. Latencies are counted in whole microseconds: what
-/// took less than one is known to have taken less, not to have taken none.
+/// A latency in milliseconds, for a column whose heading has the unit. Latencies have a resolution of one microsecond:
+/// a shorter one is shown as less than that, not as zero.
 pub(super) fn millis(us: u64) -> String {
     mean_millis(us as f64)
 }
 
-/// A mean latency likewise.
+/// The same for a mean latency.
 pub(super) fn mean_millis(us: f64) -> String {
     if us == 0.0 { "<0.001".to_owned() } else { significant(us / 1e3) }
 }
@@ -102,7 +102,7 @@ pub(super) fn latency(us: u64) -> String {
     if us == 0 { "under 1 us".to_owned() } else { Micros(us).to_string() }
 }
 
-/// Numbers in a row as ranges: `1–3, 5`.
+/// Consecutive numbers as ranges: `1–3, 5`.
 pub(super) fn ranges(numbers: &[u32]) -> String {
     let sorted: Vec<u32> = numbers.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let parts: Vec<String> = sorted
@@ -117,30 +117,29 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
     parts.join(", ")
 }
 
-/// A moment in RFC 3339 as people read it: `2026-03-02 09:14 UTC`; the text itself where it is no such moment.
+/// A time in RFC 3339 in readable form: `2026-03-02 09:14 UTC`; unchanged if it is invalid.
 pub(super) fn moment(rfc3339: &str) -> String {
     let Ok(at) = rfc3339.parse::<jiff::Timestamp>() else { return rfc3339.to_owned() };
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// Versions of the servers that ran, each once and without the name of the package: `18.6 and 15.18`; `None` if none
-/// ran.
+/// Versions of the servers that ran, each once and without the package's name: `18.6 and 15.18`; `None` if none ran.
 pub(super) fn server_versions(findings: &Findings) -> Option<String> {
     let versions = findings.trials.iter().filter_map(|trial| trial.server.as_ref()?.version.split(' ').next());
     let versions: Vec<&str> = versions.collect::<BTreeSet<&str>>().into_iter().rev().collect();
     (!versions.is_empty()).then(|| versions.join(" and "))
 }
 
-/// What to call each case where all of them stand side by side.
+/// Label of each case for a list of all cases.
 pub(super) fn case_labels(findings: &Findings) -> BTreeMap<String, String> {
     names::of_cases(findings.cases.iter().map(|case| (case.id.as_str(), &case.axes)))
 }
 
-/// Longest list of names that is read, characters.
+/// Longest list of names, characters; longer ones are abbreviated.
 const NAMES_READ: usize = 200;
 
-/// Which cases a caution concerns: what they are all of, else their names, or how many and one of them where that is a
-/// long list; empty for the run as a whole.
+/// Cases that a caution concerns: their scope, or their names, or their number and one name if the list is long; empty
+/// for the whole run.
 pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>) -> String {
     let names = || {
         let names: Vec<&str> = caution.cases.iter().map(|id| labels.get(id).unwrap_or(id).as_str()).collect();
@@ -154,12 +153,12 @@ pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>
     caution.scope.clone().unwrap_or_else(names)
 }
 
-/// Whether a character drives what shows it, or hides or reorders what is around it; line ends and tabs do not.
+/// True for a character that controls a terminal, or hides or reorders text; false for line ends and tabs.
 pub(super) fn is_hidden(c: char) -> bool {
     is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\r' | '\t')
 }
 
-/// Text for a page or a CSV: characters that [`is_hidden`] names become their code, as on a terminal.
+/// Text for a page or a CSV: characters that [`is_hidden`] reports become their code, as on a terminal.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return text.into();
@@ -168,7 +167,7 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     text.chars().map(shown).collect::<String>().into()
 }
 
-/// JSON for a page, whose texts are [`visible`].
+/// JSON for a page, with [`visible`] texts.
 pub(super) fn visible_json(value: &impl Serialize) -> serde_json::Result<String> {
     let mut json = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut json, VisibleJson))?;
@@ -192,10 +191,10 @@ impl Formatter for VisibleJson {
     }
 }
 
-/// Writes a value into a page: escaped, and [`visible`] unless it is markup of our own.
+/// Writes a value into a page: escaped, and [`visible`] unless it is our own markup.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If writing fails.
 pub(super) fn write_visible(
     out: &mut minijinja::Output<'_>,
     state: &minijinja::State<'_, '_>,

@@ -1,9 +1,9 @@
-//! A small HTTP server that only reads: GET and HEAD, one request for each connection, one thread for each.
+//! A small read-only HTTP server: GET and HEAD, one request per connection, one thread per connection.
 //!
-//! What is asked for and what is answered is the caller's (`cli`): a function from a request to a response. Here is
-//! what must hold whatever the answer: limits on size, time and number, the check of the `Host` header against names
-//! that point to this machine by somebody else's DNS, and headers that keep a browser from running or embedding what it
-//! is given. Absent on purpose: runs, pages, files.
+//! The caller (`cli`) decides the answers: a function from a request to a response. This module enforces what must hold
+//! for any answer: limits on size, time and number, a check of the `Host` header against names that somebody else's DNS
+//! points to this machine, and headers that keep a browser from running or embedding what it receives. Absent on
+//! purpose: runs, pages, files.
 
 mod request;
 mod response;
@@ -21,23 +21,23 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Connections at once.
+/// Simultaneous connections.
 const MOST_CONNECTIONS: usize = 64;
-/// Bytes of a request's head.
+/// Largest head of a request, bytes.
 const MOST_HEAD: usize = 16 << 10;
-/// Bytes that are taken behind a request.
+/// Most bytes read after a request.
 const MOST_REST: u64 = 64 << 10;
-/// Bytes of an answer that are sent at a time.
+/// Bytes of an answer sent at a time.
 const PART: usize = 64 << 10;
-/// Time in which a request must have come, and in which each part of an answer must be taken.
+/// Time limit for receiving a request, and for sending each part of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time until the next attempt when no connection can be accepted.
+/// Delay before the next attempt if no connection can be accepted.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What answers a request.
+/// Function that answers a request.
 pub type Answer = dyn Fn(&Request) -> Response + Send + Sync;
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     listener: TcpListener,
     names: Arc<Vec<String>>,
@@ -46,7 +46,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at an address. `names` are what clients may call this machine, beside addresses and `localhost`.
+    /// Listens at an address. `names` are the names by which clients may address this machine, besides IP addresses and
+    /// `localhost`.
     ///
     /// # Errors
     /// If it cannot listen on the address.
@@ -60,27 +61,27 @@ impl Server {
         Ok(Server { listener, names: Arc::new(names), most: MOST_CONNECTIONS, patience: PATIENCE })
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// The address it listens on, with the port chosen by the system.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report it.
     pub fn address(&self) -> Result<SocketAddr> {
         self.listener.local_addr().map_err(|e| Error::host(e.to_string()).while_doing("read the address of the server"))
     }
 
-    /// Answers requests until the process is ended.
+    /// Answers requests until the process ends.
     pub fn run(&self, answer: &Arc<Answer>) {
         let connections = Connections::new(self.most);
         for stream in self.listener.incoming() {
-            // A connection that was gone before it was accepted is the client's affair; without a free descriptor, the
-            // next one would fail as well.
+            // A connection closed before it was accepted is the client's business; without a free descriptor, the next
+            // one would fail too.
             let Ok(stream) = stream else {
                 sleep(LOOK);
                 continue;
             };
             let Some(connection) = connections.admit(stream) else { continue };
             let (names, answer, patience) = (Arc::clone(&self.names), Arc::clone(answer), self.patience);
-            // Where no thread can be started, this client alone is dropped.
+            // If no thread can be started, only this client is dropped.
             threads::begin_apart("client", move || serve(connection, &names, &*answer, patience)).ok();
         }
     }
@@ -93,15 +94,15 @@ fn serve(mut connection: Connection, names: &[String], answer: &Answer, patience
     let (response, with_body) = respond(&head, names, answer);
     for part in response.bytes(with_body).chunks(PART) {
         connection.allow(Some(patience));
-        // A client that has gone away misses nothing.
+        // A client that has gone away needs no answer.
         if connection.write_all(part).is_err() {
             return;
         }
         connection.heard();
     }
     connection.finish();
-    // What is still on its way is taken, so that the answer is not lost to a reset. A client that never ends gets that
-    // reset.
+    // Reads what the client still sends, so that a reset does not discard the answer. A client that never stops gets
+    // the reset.
     connection.allow(Some(patience));
     std::io::copy(&mut connection.take(MOST_REST), &mut std::io::sink()).ok();
 }
@@ -120,7 +121,7 @@ fn read_head(from: &mut impl Read) -> Option<Vec<u8>> {
     None
 }
 
-/// The response, and whether its body is sent.
+/// The response, and true if its body is to be sent.
 fn respond(head: &[u8], names: &[String], answer: &Answer) -> (Response, bool) {
     let (request, is_head, host) = match parse(head) {
         Ok(parsed) => parsed,
@@ -134,8 +135,8 @@ fn respond(head: &[u8], names: &[String], answer: &Answer) -> (Response, bool) {
     (answer(&request), !is_head)
 }
 
-/// True if a `Host` header names this machine. A name that somebody else's DNS points here would let their page read
-/// the answers; an address cannot be pointed anywhere.
+/// True if a `Host` header names this machine. A page whose own name somebody's DNS points here could read the answers;
+/// an address cannot be redirected like that.
 fn is_ours(host: &str, names: &[String]) -> bool {
     let (name, is_v6, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, port)) => (address, true, port),
@@ -281,7 +282,7 @@ mod tests {
         let mut answer = [0; 8];
         client.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"HTTP/1.1");
-        // More than sockets hold on both sides and the server takes.
+        // More than the socket buffers of both sides and the server's reads hold.
         let part = vec![0; 1 << 20];
         let sent = (0..256).take_while(|_| client.write_all(&part).is_ok()).count();
         assert!(sent < 256, "the server takes all of it");

@@ -1,27 +1,26 @@
-//! The head of a request, read strictly: what is not plainly a GET or HEAD of a path is refused.
+//! Parses the head of a request strictly: anything but a plain GET or HEAD of a path is refused.
 
-/// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Parts of the path between slashes, each decoded by itself: a part may hold a slash, and then names nothing.
+    /// Components of the path, each decoded separately: one that contains a slash matches nothing.
     pub path: Vec<String>,
-    /// Of the query, in order.
+    /// Parameters of the query, in order.
     pub query: Vec<(String, String)>,
 }
 
 impl Request {
-    /// The first value of this name that is not empty.
+    /// The first non-empty value of this name.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 }
 
-/// Why a request is not answered, behind the status.
+/// HTTP status and reason of a refusal.
 pub(super) type Refusal = (u16, &'static str);
 
 const BAD: Refusal = (400, "not a request that this server understands");
 
-/// Reads the lines before the empty one: the request, whether it asks for the head alone, and the host that it calls.
+/// Parses the lines before the empty one: the request, true for HEAD, and the host that it addresses.
 pub(super) fn parse(head: &[u8]) -> Result<(Request, bool, String), Refusal> {
     let text = std::str::from_utf8(head).map_err(|_| BAD)?;
     let mut lines = text.split("\r\n");
@@ -57,7 +56,7 @@ fn target_of(target: &str) -> Option<Request> {
     Some(Request { path: parts.collect::<Option<_>>()?, query: query.collect::<Option<_>>()? })
 }
 
-/// Percent-decoded text; `None` if it is no UTF-8 or has control characters.
+/// Percent-decoded text; `None` if it is not UTF-8 or contains control characters.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

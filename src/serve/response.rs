@@ -1,30 +1,28 @@
-//! A response with the headers that every one has.
+//! A response with the headers that all responses have.
 
-/// What a browser may do with an answer: use scripts and style sheets of this server alone, none that stand in the
-/// page.
+/// Default policy for browsers: scripts and style sheets only as files of this server, none inline.
 const OWN_FILES: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                          form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// What the page itself allows: it carries its policy, with the sums of its scripts.
+/// Policy for pages that carry their own, with hashes of their scripts.
 const OF_PAGE: &str = "frame-ancestors 'none'";
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
     pub kind: &'static str,
     pub policy: &'static str,
-    /// Where to go instead.
+    /// Target of a redirect.
     pub location: Option<String>,
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// An answer of this media type.
+    /// A response with this media type.
     pub fn new(kind: &'static str, body: impl Into<Vec<u8>>) -> Response {
         Response { status: 200, kind, policy: OWN_FILES, location: None, body: body.into() }
     }
 
-    /// A page that brings its own policy.
+    /// A page with its own policy.
     pub fn page(body: impl Into<Vec<u8>>) -> Response {
         Response { policy: OF_PAGE, ..Response::new("text/html; charset=utf-8", body) }
     }
@@ -35,12 +33,12 @@ impl Response {
         Response { status, ..Response::new("text/plain; charset=utf-8", text + "\n") }
     }
 
-    /// A way to somewhere else on this server.
+    /// A redirect on this server.
     pub fn see(location: String) -> Response {
         Response { location: Some(location), ..Response::plain(303, "see there") }
     }
 
-    /// As it is sent.
+    /// The response as sent.
     pub(super) fn bytes(&self, with_body: bool) -> Vec<u8> {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nContent-Security-Policy: {}\r\n\

@@ -1,15 +1,16 @@
-//! Tests of a run whose end was not planned: after any number of blocks, for whatever reason more were added.
+//! Tests for a run whose end was not planned: valid after any number of blocks, whatever the reason for adding more.
 //!
-//! The e-value of a difference with normal noise of unknown size (a mixture over its size in units of the noise, with
-//! the right Haar prior on the noise): T. L. Lai, Ann. Statist. 4 (1976) 265; H. Wang, A. Ramdas, "Anytime-valid t-tests",
-//! arXiv 2310.03722. Where all cases are equal it exceeds c at any time with a probability of at most 1/c.
+//! Formula: the e-value of a difference with normal noise of unknown size, a mixture over the size of the difference in
+//! units of the noise, with the right Haar prior on the noise: T. L. Lai, Ann. Statist. 4 (1976) 265; H. Wang, A.
+//! Ramdas, "Anytime-valid t-tests", arXiv 2310.03722. If all cases are equal, the probability that it ever exceeds c is
+//! at most 1/c.
 
-/// Variance of the differences that the mixture expects, in variances of a difference in one block: stacks differ by
-/// several times their noise or hardly at all.
+/// Variance of the differences under the mixture, as a multiple of the variance of a difference in one block: stacks
+/// differ by several times their noise or hardly at all.
 const EXPECTED: f64 = 16.0;
 
-/// How many standard errors a difference over `blocks` must have for its e-value to reach `evidence`, where its noise has
-/// so many degrees of freedom; infinite where none reaches it.
+/// Standard errors that a difference over `blocks` needs for its e-value to reach `evidence`, if its noise has
+/// `degrees` degrees of freedom; infinite if none reaches it.
 #[must_use]
 pub(super) fn standard_errors(blocks: f64, degrees: f64, evidence: f64) -> f64 {
     let widened = 1.0 + blocks * EXPECTED;
@@ -24,7 +25,7 @@ pub(super) fn standard_errors(blocks: f64, degrees: f64, evidence: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// As the definition has it.
+    /// E-value by its definition.
     fn e_value(t: f64, blocks: f64, degrees: f64) -> f64 {
         let widened = 1.0 + blocks * EXPECTED;
         let x = t * t / degrees;

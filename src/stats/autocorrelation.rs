@@ -7,19 +7,17 @@
 
 use super::moments;
 
-/// Below this many values no autocorrelation can be estimated, and so no standard error is given.
+/// Fewest values from which autocorrelation is estimated; with fewer there is no standard error.
 pub const FEWEST_VALUES: usize = 8;
-/// Longer series are first averaged over blocks of equal length, at most this many: a mean over blocks has the same
-/// standard error as one over their members, and the cost stays bounded (days of seconds, quadratic in this number at
-/// worst).
+/// Longer series are first averaged over blocks of equal length, at most this many. The mean of the blocks has the same
+/// standard error, and the cost, quadratic in this number at worst, stays bounded for series of days.
 const MOST_BLOCKS: usize = 4096;
 
-/// What a single series says about its mean.
+/// Standard error of the mean of one series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Within {
-    /// Standard error of the mean.
     pub standard_error: f64,
-    /// Degrees of freedom of that: effective number of values less one, at least 1.
+    /// Degrees of freedom of the standard error: effective number of values less one, at least 1.
     pub degrees: f64,
 }
 
@@ -39,8 +37,8 @@ pub fn within(series: &[f64]) -> Option<Within> {
     Some(Within { standard_error, degrees: (n / time - 1.0).max(1.0) })
 }
 
-/// Integrated autocorrelation time of a series in steps, at least 1 (a negatively correlated series is treated as an
-/// independent one: the narrower interval would rest on the weakest part of the estimate).
+/// Integrated autocorrelation time of a series in steps, at least 1. A negatively correlated series is treated as
+/// independent: the narrower interval would rest on the weakest part of the estimate.
 #[must_use]
 pub fn integrated_time(series: &[f64]) -> f64 {
     let n = series.len();
@@ -65,7 +63,7 @@ pub fn integrated_time(series: &[f64]) -> f64 {
     (2.0 * sum / at_zero - 1.0).max(1.0)
 }
 
-/// Means over blocks of equal length; what does not fill the last block is left out.
+/// Means over blocks of equal length; values that do not fill the last block are dropped.
 fn blocked(series: &[f64]) -> Vec<f64> {
     let length = series.len().div_ceil(MOST_BLOCKS);
     if length <= 1 {

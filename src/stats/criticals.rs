@@ -1,10 +1,10 @@
-//! Critical values of tests, each found once.
+//! Cache of the tests' critical values.
 
 use crate::stats::studentized::StudentizedRange;
 use crate::stats::{noise, nominal};
 use std::collections::BTreeMap;
 
-/// Critical values that were needed so far: they depend on the shape of a design alone.
+/// Critical values computed so far; they depend only on the shape of a design.
 #[derive(Debug, Clone)]
 pub struct Criticals {
     seed: u64,
@@ -14,7 +14,7 @@ pub struct Criticals {
 }
 
 impl Criticals {
-    /// None yet; `seed` is that of the simulated designs.
+    /// An empty cache; `seed` is for the simulated designs.
     #[must_use]
     pub fn seeded(seed: u64) -> Criticals {
         Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new(), levels: BTreeMap::new() }
@@ -25,13 +25,13 @@ impl Criticals {
         *self.ranges.entry((cases, degrees.to_bits(), confidence.to_bits())).or_insert_with(new)
     }
 
-    /// The nominal level of looks after each block from `first` to `last`.
+    /// Nominal level for looks after each block from `first` to `last`.
     pub(super) fn level(&mut self, cases: usize, first: u32, last: u32) -> f64 {
         let seed = self.seed;
         *self.levels.entry((cases, first, last)).or_insert_with(|| nominal::level(cases, first, last, seed))
     }
 
-    /// Another level than the one that keeps the error.
+    /// Overrides the level, also with one that does not keep the error.
     #[cfg(test)]
     pub(super) fn set_level(&mut self, cases: usize, first: u32, last: u32, level: f64) {
         self.levels.insert((cases, first, last), level);

@@ -1,12 +1,12 @@
-//! Which of several cases differ, decided for all pairs together, so that a ranking of equal cases shows any difference in
-//! at most 5 % of runs. `docs/adr/0017-ranks-are-decided-together.md` has the reasons and the error rates.
+//! Decides which of several cases differ, for all pairs together, so that a ranking of equal cases shows any difference
+//! in at most 5 % of runs. Reasons and error rates: `docs/adr/0017-ranks-are-decided-together.md`.
 //!
 //! - Two cases: the interval of their ratio ([`super::ratio`]).
 //! - More: Tukey's test on the analysis of variance of the logarithms in complete blocks (J. W. Tukey, "The Problem of
 //!   Multiple Comparisons", 1953; Montgomery, "Design and Analysis of Experiments", 8th ed., section 4.1). The residual
-//!   variance is never taken to be below what the seconds inside the trials tell.
-//! - Where Hartley's test ([`super::noise`]) says that the cases are not equally noisy, or blocks are not complete: each pair by its own
-//!   ratio, with Holm's correction (S. Holm, Scand. J. Statist. 6 (1979) 65).
+//!   variance is never taken to be less than the seconds inside the trials imply.
+//! - If Hartley's test ([`super::noise`]) finds the cases unequally noisy, or blocks are incomplete: each pair by its
+//!   own ratio, with Holm's correction (S. Holm, Scand. J. Statist. 6 (1979) 65).
 
 use crate::stats::criticals::Criticals;
 use crate::stats::interval::{CONFIDENCE, Component};
@@ -17,29 +17,30 @@ use crate::stats::ratio::{BlockMean, Contrast};
 use crate::stats::sequence::{Relation, Rule, Sequence};
 use std::collections::BTreeSet;
 
-/// How pairs were decided.
+/// Procedure by which pairs were decided.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Procedure {
-    /// Nothing to decide: no pair, or none whose ratio has an interval.
+    /// No pair, or none whose ratio has an interval.
     Nothing,
     /// The interval of the only ratio.
     Pair,
     Tukey {
-        /// Blocks that all cases have.
+        /// Number of blocks that all cases have.
         blocks: usize,
     },
     /// Each pair by its own ratio with Holm's correction.
     Holm {
-        /// Largest noise (a variance) over the smallest, where that is why; else blocks were not complete.
+        /// Ratio of the largest noise (a variance) to the smallest if unequal noise is the reason; `None` if blocks are
+        /// incomplete.
         noise: Option<f64>,
     },
-    /// Tukey's test after each block from `first` on, `last` at most ([`super::sequence`]).
+    /// Tukey's test after each block from `first` to `last` ([`super::sequence`]).
     Looks { first: u32, last: u32 },
-    /// E-values: blocks were added that were not planned.
+    /// E-values, because unplanned blocks were added.
     Anytime,
 }
 
-/// What was decided of some cases, which are known by their place.
+/// Decisions about cases, which are identified by index.
 #[derive(Debug, Clone)]
 pub struct Decisions {
     pub procedure: Procedure,
@@ -47,12 +48,12 @@ pub struct Decisions {
     /// `faster[i * cases + j]`: i was shown to be faster than j, or than one that was shown to be faster than j.
     faster: Vec<bool>,
     margins: Margins,
-    /// The looks that it rests on, where there were several.
+    /// The looks behind the decisions, if there were several.
     pub(super) sequence: Option<Sequence>,
 }
 
 impl Sequence {
-    /// As decisions, which ranks come from.
+    /// Converts the looks to decisions, from which ranks are computed.
     #[must_use]
     pub fn decisions(self) -> Decisions {
         let k = self.cases;
@@ -69,14 +70,14 @@ impl Sequence {
     }
 }
 
-/// What tells two cases apart.
+/// Margins between pairs of cases.
 #[derive(Debug, Clone)]
 pub(super) enum Margins {
-    /// The same for all pairs of cases with these mean logarithms.
+    /// One margin for all pairs, and the mean logarithm of each case.
     Common(Margin, Vec<f64>),
-    /// Each pair's own, at this level.
+    /// One contrast per pair, and the level at which its margin is computed.
     Own(Vec<Option<Contrast>>, f64),
-    /// That of each pair.
+    /// One margin per pair.
     Pairs(Vec<Option<Margin>>),
 }
 
@@ -87,7 +88,7 @@ impl Decisions {
         found
     }
 
-    /// The looks that it rests on, where there were several.
+    /// The looks behind the decisions, if there were several.
     #[must_use]
     pub fn sequence(&self) -> Option<&Sequence> {
         self.sequence.as_ref()
@@ -108,25 +109,26 @@ impl Decisions {
         holm(cases, None)
     }
 
-    /// Whether the two were told apart.
+    /// True if the two cases were shown to differ.
     #[must_use]
     pub fn apart(&self, one: usize, other: usize) -> bool {
         self.faster(one, other) || self.faster(other, one)
     }
 
-    /// Whether `one` was shown to be faster than `other`.
+    /// True if `one` was shown to be faster than `other`.
     #[must_use]
     pub fn faster(&self, one: usize, other: usize) -> bool {
         self.faster[one * self.cases + other]
     }
 
-    /// From 1: one more than the cases that were shown to be faster.
+    /// Rank from 1: one more than the number of cases shown to be faster.
     #[must_use]
     pub fn rank(&self, case: usize) -> usize {
         1 + (0..self.cases).filter(|other| self.faster(*other, case)).count()
     }
 
-    /// What tells the two apart: the interval of their ratio is as wide. `None` where nothing would have.
+    /// Margin that the ratio of the two has to exceed; also the half width of its interval. `None` if no margin would
+    /// do.
     #[must_use]
     pub fn margin(&self, one: usize, other: usize) -> Option<Margin> {
         match &self.margins {
@@ -138,7 +140,7 @@ impl Decisions {
         }
     }
 
-    /// Logarithm of the ratio that was tested.
+    /// Logarithm of the tested ratio.
     #[must_use]
     pub fn log(&self, one: usize, other: usize) -> Option<f64> {
         match &self.margins {
@@ -148,13 +150,13 @@ impl Decisions {
         }
     }
 
-    /// Pairs that were decided.
+    /// Number of pairs decided.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.cases * self.cases.saturating_sub(1) / 2
     }
 
-    /// A faster than B and B faster than C: A is faster than C.
+    /// Transitive closure: if A is faster than B and B faster than C, A is faster than C.
     fn close(&mut self) {
         let k = self.cases;
         for middle in 0..k {
@@ -169,7 +171,7 @@ impl Decisions {
     }
 }
 
-/// Blocks that all of `cases` have, where they are two or more and no case has more than twice as many trials.
+/// Blocks that all of `cases` have; `None` if fewer than two, or if a case has more than twice as many trials.
 #[must_use]
 pub fn complete_blocks(cases: &[Vec<BlockMean>]) -> Option<BTreeSet<u32>> {
     let mut common: BTreeSet<u32> = cases.first()?.iter().map(|trial| trial.block).collect();
@@ -184,18 +186,18 @@ pub fn complete_blocks(cases: &[Vec<BlockMean>]) -> Option<BTreeSet<u32>> {
 /// A complete block design with its analysis of variance.
 struct Design {
     blocks: usize,
-    /// A row for each case, a logarithm for each block.
+    /// One row per case, one logarithm per block.
     logs: Vec<Vec<f64>>,
     /// Mean logarithm of each case.
     means: Vec<f64>,
-    /// Without the means of cases and blocks.
+    /// Logarithms less the effects of case and block.
     residuals: Vec<Vec<f64>>,
-    /// Mean variance of a trial by its own seconds.
+    /// Mean variance of a trial according to its own seconds.
     inside: Option<Component>,
 }
 
 impl Design {
-    /// `None` where blocks are not complete or a trial had no operations.
+    /// `None` if blocks are incomplete or a trial had no operations.
     fn of(cases: &[Vec<BlockMean>]) -> Option<Design> {
         let blocks = complete_blocks(cases)?;
         if cases.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {
@@ -221,7 +223,7 @@ impl Design {
         let k = self.means.len();
         let degrees = ((k - 1) * (self.blocks - 1)) as f64;
         let squares: f64 = self.residuals.iter().flatten().map(|residual| residual * residual).sum();
-        // The error of a difference of two means.
+        // Error of a difference of two means.
         let error = |of_a_trial: Component| of_a_trial.scaled(2.0 / self.blocks as f64);
         let residual = Component { variance: squares / degrees, degrees };
         let margin = Margin::larger(error(residual), self.inside.map(error), |error| {
@@ -245,7 +247,7 @@ fn residuals(logs: &[Vec<f64>]) -> Vec<Vec<f64>> {
     logs.iter().map(one).collect()
 }
 
-/// Every pair by its own ratio.
+/// Decides every pair by its own ratio, with Holm's correction.
 fn holm(cases: &[Vec<BlockMean>], noise: Option<f64>) -> Decisions {
     let k = cases.len();
     let contrasts: Vec<Option<Contrast>> =
@@ -338,7 +340,8 @@ mod tests {
 
     #[test]
     fn tukeys_margin_is_that_of_a_worked_example() {
-        // Logarithms of three cases in three blocks, residuals by hand: squares 0.0024 over 4 degrees of freedom, q(3, 4) at 95 % = 5.040.
+        // Residuals by hand for three cases in three blocks: squares 0.0024 over 4 degrees of freedom, q(3, 4) at 95 %
+        // = 5.040.
         let logs = [[0.02, 0.0, -0.02], [0.0, 0.0, 0.0], [-0.04, 0.0, 0.04]];
         let cases: Vec<Vec<f64>> = logs.iter().map(|row| row.iter().map(|log: &f64| log.exp()).collect()).collect();
         let found = decide(&[&cases[0], &cases[1], &cases[2]]);

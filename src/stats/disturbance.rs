@@ -1,32 +1,32 @@
-//! When a measurement was disturbed, and when repeating disturbed ones is given up.
+//! Rules for when a measurement counts as disturbed, and when repeating is given up.
 //!
-//! Both depend on what others took of the CPUs alone, never on what was measured: a rule that looked at the result would
-//! choose among results.
+//! Both depend only on the CPU time that others used, never on the result: a rule that looked at results would choose
+//! among them.
 
-/// Time that others took of the CPUs during a measurement.
+/// CPU time used by others during a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Taken {
-    /// CPU time of programs that are not part of the run, over the wall time: 1 is one whole CPU.
+    /// CPU time of programs that are not part of the run, divided by wall time: 1 is one whole CPU.
     pub others: f64,
-    /// Time that the hypervisor gave to other guests, over the time of all CPUs.
+    /// Time given to other guests by the hypervisor, divided by the time of all CPUs.
     pub stolen: f64,
 }
 
-/// Most of one CPU that other programs take from a measurement that counts as undisturbed.
+/// Maximum of [`Taken::others`] in an undisturbed measurement.
 pub const MOST_OTHERS: f64 = 0.05;
 
-/// Most of the time of all CPUs that the hypervisor gives away in a measurement that counts as undisturbed.
+/// Maximum of [`Taken::stolen`] in an undisturbed measurement.
 pub const MOST_STOLEN: f64 = 0.02;
 
-/// One repeat for so many trials of the plan, at most.
+/// A plan may have one repeat per this many trials.
 const TRIALS_A_REPEAT: u32 = 5;
 
-/// Repeats that must have been disturbed as well, and be more than half of all, before repeating is given up.
+/// Repeating is given up after this many repeats that were disturbed too, if they are more than half of all repeats.
 const FEWEST_IN_VAIN: u32 = 2;
 
 impl Taken {
-    /// From times of one measurement: its length in microseconds, the time of all CPUs, the part of it that was stolen, and
-    /// the CPU time of other programs, these three in nanoseconds.
+    /// Computes the shares from the length of a measurement in microseconds and, in nanoseconds, the time of all CPUs,
+    /// the stolen part of it, and the CPU time of other programs.
     #[must_use]
     pub fn of(elapsed_us: u64, cpus_ns: u64, stolen_ns: u64, others_ns: u64) -> Taken {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
@@ -42,14 +42,14 @@ impl Taken {
     }
 }
 
-/// Repeats that a plan of so many trials may have.
+/// Maximum repeats of a plan with this many trials.
 #[must_use]
 pub fn most_repeats(trials: u32) -> u32 {
     trials / TRIALS_A_REPEAT
 }
 
-/// Whether one more repeat is worth its time in a run of `trials` planned ones, after `repeats` of which `in_vain` were
-/// disturbed as well. A machine that is never quiet costs a run two trials, not a fifth of all.
+/// True if another repeat is worth its time in a run of `trials` planned trials, after `repeats` of which `in_vain`
+/// were disturbed too. A machine that is never quiet then costs a run two repeats, not a fifth of all trials.
 #[must_use]
 pub fn may_repeat(trials: u32, repeats: u32, in_vain: u32) -> bool {
     let is_futile = in_vain >= FEWEST_IN_VAIN && 2 * in_vain > repeats;
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn others_are_counted_in_cpus_and_stolen_time_as_a_share_of_all_of_them() {
-        // 10 s on 4 CPUs; others had 0.6 s, the hypervisor took 0.6 s.
+        // 10 s on 4 CPUs: others used 0.6 s, the hypervisor took 0.6 s.
         let taken = Taken::of(10_000_000, 40_000_000_000, 600_000_000, 600_000_000);
         assert_eq!(taken, Taken { others: 0.06, stolen: 0.015 });
         assert_eq!(Taken::of(0, 0, 0, 0), Taken { others: 0.0, stolen: 0.0 });

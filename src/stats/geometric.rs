@@ -1,14 +1,14 @@
 //! The geometric mean of positive figures with its 95 % interval: for figures that spread by factors, such as a trial's
 //! 99th percentile, where the plain mean would be the worst trial's.
 //!
-//! The t interval on the logarithms, so that it agrees with [`super::ratio`], which compares logarithms too. Unlike
-//! [`super::interval`] it knows nothing of the seconds inside a trial (`docs/adr/0003-intervals.md`).
+//! Uses the t interval on the logarithms, to agree with [`super::ratio`], which compares logarithms too. Unlike
+//! [`super::interval`] it ignores the seconds inside a trial (`docs/adr/0003-intervals.md`).
 
 use super::interval::{Component, MeanInterval, between};
 use super::moments;
 
-/// `None` of nothing or of values that are not finite. Where a value is zero there is no logarithm: the plain mean, no
-/// interval. Below three values no interval.
+/// `None` if there are no values or one is not finite. With a zero, which has no logarithm: the plain mean without an
+/// interval. Below three values: no interval.
 #[must_use]
 pub(crate) fn over_trials(values: &[f64]) -> Option<MeanInterval> {
     let plain = moments::mean(values).filter(|mean| mean.is_finite())?;

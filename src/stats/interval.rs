@@ -1,13 +1,13 @@
 //! The 95 % interval of a mean rate over trials; that of percentiles is in [`super::geometric`].
 //!
-//! The mean is the geometric one, so that the quotient of two figures is the ratio that their trials give
-//! ([`super::ratio`]). All is computed on the logarithms.
+//! The mean is geometric, so that the quotient of two figures equals the ratio computed from their trials
+//! ([`super::ratio`]). Everything is computed on logarithms.
 //!
-//! Two sources of doubt are kept apart. *Between* trials: a t interval on the trials' means (each trial is one
-//! observation of a fresh stack; the textbook answer for replicated simulations, A. M. Law, "Simulation Modeling and
+//! Two sources of uncertainty are kept apart. *Between* trials: a t interval on the trials' means, each trial being one
+//! observation of a fresh stack (the textbook method for replicated simulations, A. M. Law, "Simulation Modeling and
 //! Analysis", 5th ed., section 9.5.2). *Within* a trial: the autocorrelated seconds ([`super::autocorrelation`]). The
-//! wider of the two is taken: a handful of trials that agree by chance must not claim more than their seconds can carry.
-//! An error of a trial's mean is a relative error of its logarithm (delta method).
+//! wider of the two is used: a few trials that agree by chance must not claim more than their seconds support. The
+//! error of a trial's mean becomes a relative error of its logarithm (delta method).
 
 use super::autocorrelation::Within;
 use super::student;
@@ -15,39 +15,39 @@ use super::student;
 /// Confidence of every interval.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// Fewest degrees of freedom of an interval: those of three independent values. With one, its ends lie 12.7 standard errors
-/// from the figure, which tells nothing; then the range of the values is what there is to say.
+/// Fewest degrees of freedom of an interval: those of three independent values. With one, its ends would lie 12.7
+/// standard errors from the figure, which is no information; the range of the values is reported instead.
 const LEAST_DEGREES: f64 = 2.0;
 
-/// Mean of one trial and what is known of its error from the inside.
+/// Mean of one trial, and its error estimated from inside the trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialMean {
     pub mean: f64,
-    /// Its error as the trial's own seconds tell it.
+    /// Error of the mean according to the trial's own seconds.
     pub within: Option<Within>,
 }
 
-/// A figure and its interval; `None` where there are too few data for one.
+/// A figure and its interval; `None` if there are too few data for one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanInterval {
-    /// The geometric mean over the trials; the plain one where a trial is zero.
+    /// Geometric mean over the trials; the plain mean if a trial is zero.
     pub mean: f64,
     /// Lower and upper end of the interval with [`CONFIDENCE`].
     pub ends: Option<(f64, f64)>,
 }
 
 impl TrialMean {
-    /// Error of the logarithm of the mean.
+    /// Error of the mean's logarithm.
     pub(super) fn log_error(&self) -> Option<Component> {
         self.within.map(|within| Component::of(within).scaled(1.0 / self.mean.powi(2)))
     }
 }
 
-/// Mean of positive figures over trials with its interval; `None` of nothing or of values that are not finite. A figure
-/// of zero has no logarithm: then the mean is the plain one, without an interval unless all are zero.
+/// Mean of positive figures over trials, with its interval; `None` if there are none or one is not finite. A figure of
+/// zero has no logarithm: then the mean is the plain one, without an interval unless all figures are zero.
 ///
-/// With three or more trials: the wider of the t interval on their logarithms (k - 1 degrees of freedom) and of the interval
-/// from their seconds alone. With fewer none: their seconds say nothing about the next trial.
+/// With three or more trials: the wider of the t interval on their logarithms (k - 1 degrees of freedom) and the
+/// interval from their seconds alone. With fewer, no interval: their seconds say nothing about the next trial.
 #[must_use]
 pub(crate) fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     let means: Vec<f64> = trials.iter().map(|trial| trial.mean).collect();
@@ -66,8 +66,8 @@ pub(crate) fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     Some(MeanInterval { mean, ends: ends.filter(|(low, high)| *low > 0.0 && high.is_finite()) })
 }
 
-/// Mean of figures that may be of either sign, and half the width of the t interval on it; `None` of nothing, no interval
-/// of one or two.
+/// Mean of figures of either sign, and the half width of its t interval; `None` if there are none, no interval for one
+/// or two.
 #[must_use]
 pub(crate) fn mean_of_differences(values: &[f64]) -> Option<(f64, Option<f64>)> {
     let mean = super::moments::mean(values).filter(|mean| mean.is_finite())?;
@@ -90,8 +90,8 @@ impl Component {
         Component { variance: within.standard_error.powi(2), degrees: within.degrees }
     }
 
-    /// Sum of independent variances with the degrees of freedom after Welch and Satterthwaite (Satterthwaite,
-    /// Biometrics Bulletin 2 (1946) 110).
+    /// Sum of independent variances, with degrees of freedom by Welch and Satterthwaite (Satterthwaite, Biometrics
+    /// Bulletin 2 (1946) 110).
     pub(super) fn sum(parts: &[Component]) -> Component {
         let variance: f64 = parts.iter().map(|part| part.variance).sum();
         let spread: f64 = parts.iter().map(|part| part.variance.powi(2) / part.degrees.max(1.0)).sum();
@@ -108,20 +108,20 @@ impl Component {
         self.degrees >= LEAST_DEGREES
     }
 
-    /// Half the width of the interval with [`CONFIDENCE`].
+    /// Half width of the interval with [`CONFIDENCE`].
     pub(super) fn half_width(self) -> f64 {
         self.variance.sqrt() * student::two_sided_quantile(CONFIDENCE, self.degrees)
     }
 }
 
-/// Variance of the mean of observations from their spread; `None` below two.
+/// Variance of the mean of observations, from their spread; `None` below two.
 pub(super) fn between(observations: &[f64]) -> Option<Component> {
     let k = observations.len() as f64;
     let variance = super::moments::variance(observations)?;
     Some(Component { variance: variance / k, degrees: k - 1.0 })
 }
 
-/// Variance of a mean over trials from the errors inside them; `None` unless every trial has one.
+/// Variance of a mean over trials, from the errors inside them; `None` unless every trial has one.
 pub(super) fn inside(variances: &[Option<Component>]) -> Option<Component> {
     let parts: Option<Vec<Component>> = variances.iter().copied().collect();
     let parts = parts.filter(|parts| !parts.is_empty())?;
@@ -152,7 +152,7 @@ mod tests {
         let factor = (4.302_653 * (super::super::moments::variance(&logs).unwrap() / 3.0).sqrt()).exp();
         let (low, high) = found.ends.unwrap();
         assert!((low * factor - found.mean).abs() < 1e-5 && (high / factor - found.mean).abs() < 1e-5);
-        // Trials that agree: next to no difference to the plain mean and its half width.
+        // Close trials: almost the plain mean and its half width.
         assert!((low - 95.03).abs() < 0.15 && (high - 104.97).abs() < 0.15, "{low} {high}");
     }
 
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(mean_over_trials(&bare(&[0.0, 8.0])), Some(MeanInterval { mean: 4.0, ends: None }));
     }
 
-    /// Share of simulated cases whose interval holds the true geometric mean of a trial's level.
+    /// Share of simulated cases whose interval contains the true geometric mean of the trials' levels.
     fn coverage(scene: Scene, simulations: u32) -> f64 {
         let mut noise = Noise::seeded(20_240_601);
         let truth = scene.mean * (-(scene.trial_spread.powi(2) + scene.factor_spread.powi(2)) / 2.0).exp();
@@ -207,7 +207,8 @@ mod tests {
                 for trial_spread in [0.0, 0.02, 0.10] {
                     let scene = Scene { trials, phi, trial_spread, ..Scene::default() };
                     let share = coverage(scene, 1500);
-                    // Trials without a level of their own have two ways to the truth and take the wider one.
+                    // Trials without a level of their own have two correct estimates of the error, and the wider one is
+                    // used.
                     let most = if trial_spread == 0.0 { 0.998 } else { 0.99 };
                     assert!((0.92..=most).contains(&share), "{share} for {scene:?}");
                 }
@@ -277,7 +278,7 @@ mod tests {
             let (low, high) = ends(&bare(&means));
             let inside = Some(Within { standard_error: error, degrees: 20.0 });
             let trials: Vec<TrialMean> = means.iter().map(|mean| TrialMean { mean: *mean, within: inside }).collect();
-            // With an error a hundred times the mean there may be no number for the upper end.
+            // With an error a hundred times the mean, the upper end may overflow.
             if let Some((wide_low, wide_high)) = mean_over_trials(&trials).unwrap().ends {
                 prop_assert!(wide_low <= low && wide_high >= high);
             }

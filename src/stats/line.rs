@@ -3,10 +3,10 @@
 use super::interval::CONFIDENCE;
 use super::student;
 
-/// A line by least squares.
+/// Least-squares line.
 pub(crate) struct Line {
     pub slope: f64,
-    /// Standard error of the slope and its degrees of freedom, where more than two points lie around it.
+    /// Standard error of the slope and its degrees of freedom, if there are more than two points.
     error: Option<(f64, f64)>,
 }
 

@@ -1,23 +1,25 @@
-//! How far two figures must lie apart to be told apart, and which difference a run like this one would find.
+//! The difference between two figures that counts as shown, and the true difference that a run like this one would
+//! detect.
 
 use super::interval::Component;
 use super::student;
 
-/// Share of runs in which a difference that is called detectable is found.
+/// Share of such runs that find a detectable difference.
 pub const POWER: f64 = 0.8;
 
-/// Half the width of a ratio's interval, on the logarithm, with the error that it was made from.
+/// Half width of a ratio's interval, on the logarithm, with the error behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Margin {
     pub(super) log: f64,
     pub(super) error: Component,
-    /// Whether the seconds inside the trials decide it: trials may agree better by chance than their seconds allow.
+    /// True if the seconds inside the trials set the margin: trials may agree by chance better than their seconds
+    /// allow.
     pub by_seconds: bool,
 }
 
 impl Margin {
-    /// The larger of the margin that the spread between trials or blocks gives, and that of the seconds inside them; each
-    /// is so many standard errors.
+    /// The larger of two margins: from the spread between trials or blocks, and from the seconds inside them. `errors`
+    /// gives the standard errors that each must span.
     pub(super) fn larger(
         spread: Component,
         inside: Option<Component>,
@@ -32,7 +34,7 @@ impl Margin {
         inside.map(|inside| of(inside, true)).filter(|floor| floor.log > by_spread.log).unwrap_or(by_spread)
     }
 
-    /// The smallest ratio above 1 that would have told the two apart.
+    /// The smallest ratio above 1 that would have been significant.
     #[must_use]
     pub fn ratio(self) -> Option<f64> {
         Some(self.log.exp()).filter(|ratio| ratio.is_finite())
@@ -44,8 +46,8 @@ impl Margin {
         self.ratio().map(|margin| (ratio / margin, ratio * margin)).filter(|(low, high)| *low > 0.0 && high.is_finite())
     }
 
-    /// The true ratio above 1 that is found in [`POWER`] of runs like this one: the margin, and as far beyond it as a
-    /// ratio falls short in the other runs (J. Bloom, "Minimum Detectable Effects", Evaluation Review 19 (1995) 547).
+    /// True ratio above 1 that [`POWER`] of runs like this one would find: the margin, plus the amount by which a ratio
+    /// falls short in the other runs (J. Bloom, "Minimum Detectable Effects", Evaluation Review 19 (1995) 547).
     #[must_use]
     pub fn detectable(self) -> Option<f64> {
         let beyond = student::two_sided_quantile(2.0 * POWER - 1.0, self.error.degrees) * self.error.variance.sqrt();

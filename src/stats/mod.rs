@@ -1,7 +1,7 @@
-//! Pure statistics on slices. Knows no unit, no record, does no I/O; a random seed is an argument.
+//! Pure statistics on slices: no units, no records, no I/O; a random seed is an argument.
 //!
-//! Which interval is used where, and what was rejected: `docs/adr/0003-intervals.md`; how ranks are decided:
-//! `docs/adr/0017-ranks-are-decided-together.md`, and where a run may stop early `docs/adr/0022-blocks-may-be-adaptive.md`.
+//! Choice of intervals and rejected alternatives: `docs/adr/0003-intervals.md`; ranks:
+//! `docs/adr/0017-ranks-are-decided-together.md`; early stopping: `docs/adr/0022-blocks-may-be-adaptive.md`.
 
 mod anytime;
 pub(crate) mod autocorrelation;

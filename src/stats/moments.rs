@@ -1,12 +1,12 @@
 //! Mean, variance and median of slices.
 
-/// Arithmetic mean; `None` of nothing.
+/// Arithmetic mean; `None` if empty.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
 }
 
-/// Unbiased sample variance (divisor n - 1), in two passes so that a large mean costs no digits; `None` below two
+/// Unbiased sample variance (divisor n - 1), in two passes so that a large mean costs no precision; `None` below two
 /// values.
 #[must_use]
 pub fn variance(values: &[f64]) -> Option<f64> {
@@ -18,8 +18,8 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     Some(squares / (values.len() - 1) as f64)
 }
 
-/// Median of whole numbers, the mean of the two middle ones where their number is even; `None` of nothing. Reorders
-/// the slice.
+/// Median of whole numbers, the mean of the two middle ones if their number is even; `None` if empty. Reorders the
+/// slice.
 #[must_use]
 pub fn median(values: &mut [u64]) -> Option<f64> {
     if values.is_empty() {

@@ -1,29 +1,29 @@
-//! Whether cases are equally noisy: Hartley's ratio, the largest variance over the smallest (H. O. Hartley, Biometrika 37
-//! (1950) 308), for cases that ran in the same blocks.
+//! Test for equal noise of cases that ran in the same blocks: Hartley's ratio, the largest variance over the smallest
+//! (H. O. Hartley, Biometrika 37 (1950) 308).
 //!
-//! The residuals of a block design are no measure of one case's noise: a noisy case moves the mean of each block, and so the
-//! residuals of all others; of k cases none could exceed the others by more than (k - 1)^2. So the noise of a case is the
-//! median, over the other cases, of the variance of its logarithmic ratio to them. No table has the critical values of
-//! that ratio: they come from simulated designs of the same shape, with a seed.
+//! The residuals of a block design do not measure one case's noise: a noisy case moves the mean of each block, and with
+//! it the residuals of all others; of k cases none could exceed the others by more than (k - 1)^2. The noise of a case
+//! is therefore the median, over the other cases, of the variance of its logarithmic ratio to them. No table has
+//! critical values for that ratio: they come from simulated designs of the same shape, with a seed.
 
 use super::moments;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::PI;
 
-/// Probability to call noises different that are not.
+/// Probability of calling equal noises different.
 const LEVEL: f64 = 0.01;
-/// Simulated designs: with this many the true level of the test lies between 0.8 and 1.2 %.
+/// Maximum simulated designs: with this many, the true level of the test lies between 0.8 and 1.2 %.
 const DESIGNS_MAX: usize = 10_000;
-/// Fewest designs that a critical value is taken from.
+/// Fewest designs for a critical value.
 const DESIGNS_MIN: usize = 1000;
-/// Simulated differences in all, so that a design of two hundred cases takes a second.
+/// Total simulated differences, so that a design of two hundred cases takes a second.
 const DIFFERENCES_MAX: usize = 40_000_000;
-/// Variances of logarithms below this are rounding.
+/// Variances of logarithms below this are rounding errors.
 const ROUNDING: f64 = 1e-24;
 
-/// Noise of each case in a complete design, a row for each case with a logarithm for each block: the lower median of the
-/// variances of its difference to each other case.
+/// Noise of each case in a complete design (one row per case, one logarithm per block): the lower median of the
+/// variances of its differences to the other cases.
 #[must_use]
 pub(super) fn noises(logs: &[Vec<f64>]) -> Vec<f64> {
     let k = logs.len();
@@ -45,20 +45,20 @@ pub(super) fn noises(logs: &[Vec<f64>]) -> Vec<f64> {
     variances.into_iter().map(median).collect()
 }
 
-/// A row without its mean.
+/// A row less its mean.
 fn centred(row: &[f64]) -> Vec<f64> {
     let mean = moments::mean(row).unwrap_or(0.0);
     row.iter().map(|log| log - mean).collect()
 }
 
-/// Largest over smallest noise; 1 where nothing varies.
+/// Largest over smallest noise; 1 if nothing varies.
 #[must_use]
 pub(super) fn largest_over_smallest(noises: &[f64]) -> f64 {
     let (least, most) = noises.iter().fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(*x), most.max(*x)));
     if most < ROUNDING { 1.0 } else { most / least.max(ROUNDING) }
 }
 
-/// What [`largest_over_smallest`] exceeds in [`LEVEL`] of all designs of `cases` in `blocks` with equal noise.
+/// Value that [`largest_over_smallest`] exceeds in [`LEVEL`] of all designs of `cases` in `blocks` with equal noise.
 #[must_use]
 pub(super) fn critical_value(cases: usize, blocks: usize, seed: u64) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(largest_over_smallest(&noises(&vec![vec![1.0, 5.0, 2.0]; 3])), 1.0);
     }
 
-    /// Of 100 designs of the shape, those whose noises are called different; `deviation` is that of each case.
+    /// Number of 100 designs of this shape whose noises are called different; `deviation` gives that of each case.
     fn called_different(cases: usize, blocks: usize, deviation: impl Fn(usize) -> f64) -> f64 {
         let critical = critical_value(cases, blocks, 1);
         let mut rng = ChaCha8Rng::seed_from_u64(2);

@@ -1,26 +1,26 @@
-//! One nominal level for every look at a run that may stop early: Tukey's test at this level after each block, from the
-//! first look to the last, shows any false difference in at most 5 % of runs (S. J. Pocock, Biometrika 64 (1977) 191, for
-//! the studentized range of all cases).
+//! One nominal level for all looks at a run that may stop early. Tukey's test at this level after each block, from the
+//! first look to the last, shows any false difference in at most 5 % of runs (S. J. Pocock, Biometrika 64 (1977) 191,
+//! for the studentized range of all cases).
 //!
-//! Found by simulation, when it is needed: there is no table. The margins at this level are repeated confidence intervals:
-//! all looks and pairs hold together in 95 % of runs, whatever the reason to stop (C. Jennison, B. W. Turnbull, J. R. Stat.
-//! Soc. B 51 (1989) 305).
+//! Simulated on demand, as there is no table. The margins at this level are repeated confidence intervals: all looks
+//! and pairs hold together in 95 % of runs, whatever the reason to stop (C. Jennison, B. W. Turnbull, J. R. Stat. Soc.
+//! B 51 (1989) 305).
 
 use crate::stats::interval::CONFIDENCE;
 use crate::stats::noise::normal;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
-/// Trials to simulate in all; a design of 8 cases in 12 blocks takes a tenth of a second.
+/// Trials to simulate in total; a design of 8 cases in 12 blocks takes a tenth of a second.
 const TRIALS_MAX: usize = 4_000_000;
-/// Designs to simulate, whatever their size: the error of the level is then 5 % of it at most.
+/// Minimum and maximum designs to simulate; the minimum keeps the error of the level within 5 % of it.
 const DESIGNS: (usize, usize) = (8_000, 20_000);
 
-/// What of the error is left to looks at which Hartley's test sees a difference of noises that is not there, so that pairs
-/// are decided by their own. Two cases have no such test.
+/// Part of the error reserved for looks at which Hartley's test sees a difference of noises that is not there, so that
+/// pairs are decided by their own noise. Two cases have no such test.
 const RESERVED: f64 = 0.005;
 
-/// The level, where `cases` equal cases of equal noise are looked at after each block from `first` to `last`.
+/// Nominal level if `cases` equal cases of equal noise are looked at after each block from `first` to `last`.
 #[must_use]
 pub(super) fn level(cases: usize, first: u32, last: u32, seed: u64) -> f64 {
     if cases < 2 || first >= last {
@@ -32,7 +32,7 @@ pub(super) fn level(cases: usize, first: u32, last: u32, seed: u64) -> f64 {
     for _ in 0..designs {
         simulate(cases, first, &mut by_look, &mut rng);
     }
-    // How many designs in a thousand are at least as far out at a look; the least of its looks for each design.
+    // For each design, the least of its looks: the share of designs at least as extreme at that look.
     let mut least = vec![1.0f64; designs];
     for ranges in &by_look {
         let mut order: Vec<usize> = (0..designs).collect();
@@ -46,7 +46,7 @@ pub(super) fn level(cases: usize, first: u32, last: u32, seed: u64) -> f64 {
     least[(share * designs as f64) as usize].min(LEVEL)
 }
 
-/// One design: at each look the square of the studentized range, but for a factor that is the same for all designs.
+/// Simulates one design: at each look, the square of the studentized range, up to a factor common to all designs.
 fn simulate(cases: usize, first: u32, by_look: &mut [Vec<f64>], rng: &mut ChaCha8Rng) {
     let k = cases as f64;
     let mut sums = vec![0.0f64; cases];
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_levels_of_one_pair_are_those_of_a_published_style_simulation_of_t_tests() {
-        // 100 000 simulated runs for each, of another program: within 3 %, ours within 5 %.
+        // Expected: 100 000 runs each, simulated by another program, accurate to 3 %; ours to 5 %.
         for (first, last, wanted) in [(3, 5, 0.0225), (3, 10, 0.0118), (3, 12, 0.0106), (5, 10, 0.0179)] {
             let found = level(2, first, last, 1);
             println!("2 cases, looks {first} to {last}: {found:.4}");

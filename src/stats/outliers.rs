@@ -1,22 +1,23 @@
-//! One slow machine among equal ones: distance from the median in units of the median absolute deviation (MAD), which the slow
-//! one itself does not move (F. R. Hampel, JASA 69 (1974) 383).
+//! Finds one slow machine among equal ones: distance from the median in units of the median absolute deviation (MAD),
+//! which the slow one itself does not move (F. R. Hampel, JASA 69 (1974) 383).
 //!
-//! The usual limit of 3 or 3.5 is for one value; here the worst of `n` values is asked for, and both median and MAD are taken from
-//! these few values. So the limit depends on `n`. It was found by simulation: `n` equal machines with normal noise, 60 000 times
-//! for up to 50 machines, 20 000 times for 200, 4000 times beyond; [`LIMITS`] holds the distance that the slowest one exceeds
-//! in 5 %. (At 20 machines a limit of 3 names one in 11 %, one of 3.5 in 6 %.) A test repeats the simulation.
+//! The usual limit of 3 or 3.5 is for one value; here the worst of `n` values is tested, and median and MAD come from
+//! these few values. The limit therefore depends on `n`. It was simulated for `n` equal machines with normal noise,
+//! 60 000 times for up to 50 machines, 20 000 times for 200, 4000 times beyond; [`LIMITS`] holds the distance that the
+//! slowest one exceeds in 5 %. (At 20 machines a limit of 3 names one in 11 %, one of 3.5 in 6 %.) A test repeats the
+//! simulation.
 //!
 //! Only slow machines are named, so the test has one side.
 
-/// Fewest machines among which one is named: of five, one that is 15 % slower at 3 % noise is found in 36 %, of six in 58 %, of ten
-/// in 75 %, of twenty in 89 %.
+/// Fewest machines among which one is named. One that is 15 % slower at 3 % noise is found in 36 % of cases among five,
+/// 58 % among six, 75 % among ten, 89 % among twenty.
 pub const FEWEST: usize = 6;
 
-/// Makes the MAD of normal values their standard deviation: 1 / Phi^-1(3/4).
+/// Scales the MAD of normal values to their standard deviation: 1 / Phi^-1(3/4).
 const NORMAL: f64 = 1.482_602_218_505_602;
 
-/// Number of machines, and the limit. Between two numbers holds the larger of their limits: odd ones have a larger limit than the
-/// even ones beside them.
+/// Number of machines, and the limit. Between two entries the larger limit holds: odd numbers have larger limits than
+/// their even neighbours.
 const LIMITS: [(usize, f64); 18] = [
     (6, 4.36),
     (7, 4.69),
@@ -44,14 +45,14 @@ pub struct Spread {
     pub median: f64,
     /// Median absolute deviation, scaled to the standard deviation of normal values.
     pub deviation: f64,
-    /// Of each value: how far it lies below the median, in such deviations; negative above it. Empty where nothing varies.
+    /// Distance of each value below the median, in such deviations; negative above it. Empty if nothing varies.
     pub below: Vec<f64>,
-    /// The distance from which on a value is named; `None` of too few values, and where nothing varies.
+    /// Distance beyond which a value is named; `None` for too few values, or if nothing varies.
     pub limit: Option<f64>,
 }
 
 impl Spread {
-    /// Of some values; `None` of none.
+    /// `None` if `values` is empty.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Spread> {
         let median = median(values)?;
@@ -62,7 +63,7 @@ impl Spread {
         Some(Spread { median, deviation, below, limit: limit(values.len()).filter(|_| varies) })
     }
 
-    /// Places of the values that lie further below the median than the limit.
+    /// Indices of the values further below the median than the limit.
     #[must_use]
     pub fn named(&self) -> Vec<usize> {
         let Some(limit) = self.limit else { return Vec::new() };
@@ -70,7 +71,7 @@ impl Spread {
     }
 }
 
-/// The middle of some values; of an even number of them the mean of the middle two.
+/// Median; for an even number of values, the mean of the middle two.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -92,8 +93,8 @@ mod tests {
     use super::*;
     use crate::stats::simulation::Noise;
 
-    /// In how many of `times` fleets of `hosts` machines with 3 % noise the first one, slower by a share, is named, and in how many
-    /// any other one is.
+    /// Simulates `times` fleets of `hosts` machines with 3 % noise: counts those in which the first machine, slower by this
+    /// share, is named, and those in which another one is.
     fn simulated(hosts: usize, slower: f64, times: u32, seed: u64) -> (u32, u32) {
         let mut noise = Noise::seeded(seed);
         let (mut first, mut others) = (0, 0);
@@ -110,7 +111,7 @@ mod tests {
     #[test]
     fn of_twenty_machines_the_one_that_is_15_percent_slower_is_found() {
         let (found, others) = simulated(20, 0.15, 1000, 1);
-        // 887 are expected, standard deviation 10; with figures of several trials the noise of a machine is below 3 %.
+        // 887 expected, standard deviation 10; the mean of several trials has a noise below 3 %.
         assert!((840..930).contains(&found), "{found}");
         assert!(others < 80, "{others}");
     }
@@ -120,7 +121,7 @@ mod tests {
         for (hosts, seed) in [(6, 2), (7, 3), (10, 4), (11, 5), (13, 6), (20, 7), (33, 8), (75, 9)] {
             let (first, others) = simulated(hosts, 0.0, 2000, seed);
             let named = first + others;
-            // 100 are expected, standard deviation 10; both counts may be of one fleet.
+            // 100 expected, standard deviation 10; one fleet may add to both counts.
             assert!((55..140).contains(&named), "{hosts} machines: {named} of 2000");
         }
     }
@@ -135,7 +136,7 @@ mod tests {
             });
             fleets.count()
         };
-        // 11.5 % of 2000, standard deviation 14.
+        // 11.5 % of 2000 expected, standard deviation 14.
         assert!((180..290).contains(&beyond(3.0, &mut noise)));
     }
 
@@ -148,7 +149,7 @@ mod tests {
         let one = Spread::of(&[0.0, 0.01, -0.01, 0.02, -0.02, -2.0]).unwrap();
         assert_eq!(one.named(), [5]);
         assert_eq!(Spread::of(&[]), None);
-        // A fast one is not what is asked for.
+        // Fast machines are not named.
         assert_eq!(Spread::of(&[0.0, 0.01, -0.01, 0.02, -0.02, 2.0]).unwrap().named(), Vec::<usize>::new());
     }
 

@@ -1,7 +1,7 @@
-//! How often a ranking is wrong, and what it sees: the whole procedure, from trials to ranks, on runs whose truth is known.
+//! Error rate and power of the whole procedure, from trials to ranks, on simulated runs whose truth is known.
 //!
-//! The bounds of these tests are the promises of `docs/adr/0017-ranks-are-decided-together.md`. Runs are simulated with
-//! blocks that drift together by 10 %, which pairing must take out.
+//! These tests' bounds are the promises of `docs/adr/0017-ranks-are-decided-together.md`. The blocks of a simulated run
+//! drift together by 10 %, which pairing must remove.
 
 use super::decisions::{Decisions, Procedure};
 use super::margin::Margin;
@@ -9,7 +9,7 @@ use super::ratio::{BlockMean, ratio};
 use super::simulation::{Noise, numbered_blocks};
 use crate::stats::criticals::Criticals;
 
-/// A run to simulate: what each case's rate is, and the standard deviation of its trials' logarithms.
+/// A run to simulate: each case's rate, and the standard deviation of its trials' logarithms.
 struct Run {
     blocks: usize,
     cases: Vec<(f64, f64)>,
@@ -30,14 +30,14 @@ impl Run {
         self.cases.iter().map(&mut case).collect()
     }
 
-    /// Per cent of `runs` for which `is` holds of the decisions.
+    /// Per cent of `runs` whose decisions satisfy `is`.
     fn share(&self, runs: u32, seed: u64, is: impl Fn(&Decisions) -> bool) -> f64 {
         let (mut noise, mut criticals) = (Noise::seeded(seed), Criticals::seeded(1));
         let found = (0..runs).filter(|_| is(&Decisions::of(&self.trials(&mut noise), &mut criticals))).count();
         found as f64 / f64::from(runs) * 100.0
     }
 
-    /// Per cent of runs with a false rank among these cases, all of them equal.
+    /// Per cent of runs with a false rank; all cases must be equal.
     fn false_ranks(&self, runs: u32, seed: u64) -> f64 {
         let any = |found: &Decisions| (0..self.cases.len()).any(|case| found.rank(case) > 1);
         self.share(runs, seed, any)
@@ -133,8 +133,8 @@ fn a_quiet_pair_is_told_apart_beside_a_jumpy_case() {
 
 #[test]
 fn a_difference_that_is_called_detectable_is_found_in_four_of_five_runs() {
-    // Four cases in five blocks at 3 %: the margin is q(4, 12) = 4.20 times 0.03 / sqrt(5), that is 5.6 %; a ratio falls short of its
-    // truth by more than t(12) = 0.873 standard errors of 1.9 % in one run of five.
+    // Four cases in five blocks at 3 %: the margin is q(4, 12) = 4.20 times 0.03 / sqrt(5), or 5.6 %; a ratio falls
+    // short of its true value by more than t(12) = 0.873 standard errors of 1.9 % in one run of five.
     let equal = Run::equal(5, &[0.03; 4]);
     let (mut noise, mut criticals) = (Noise::seeded(8), Criticals::seeded(1));
     let detectable = (0..500).filter_map(|_| {

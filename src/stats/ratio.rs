@@ -1,42 +1,41 @@
 //! The ratio of two cases' rates with its 95 % interval.
 //!
-//! On the logarithms of the trials' rates, so that the ratio of a to b and of b to a say the same and no end of an
-//! interval is negative. Trials of one block ran close together in time: where both cases have two or more blocks in
+//! Computed on the logarithms of the trials' rates, so that the ratios a to b and b to a agree and no end of an
+//! interval is negative. Trials of one block ran close together in time: if both cases have two or more blocks in
 //! common, the ratio is taken block by block and drift of the machine cancels (randomised block design: Box, Hunter and
-//! Hunter, "Statistics for Experimenters", 2nd ed., chapter 4). As for means, the result is never surer than the
+//! Hunter, "Statistics for Experimenters", 2nd ed., chapter 4). As for means, the interval is never narrower than the
 //! seconds inside the trials allow.
 
 use super::interval::{CONFIDENCE, Component, TrialMean, between, inside};
 use super::margin::Margin;
 use super::{moments, student};
 
-/// Mean of one trial, with the block that it lies in.
+/// Mean of one trial, with its block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockMean {
-    /// Number of the block.
     pub block: u32,
     pub trial: TrialMean,
 }
 
 impl BlockMean {
-    /// A mean of which no error is known.
+    /// A mean whose error is unknown.
     #[must_use]
     pub fn of(block: u32, mean: f64) -> BlockMean {
         BlockMean { block, trial: TrialMean { mean, within: None } }
     }
 }
 
-/// How a ratio was had.
+/// Method by which a ratio was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioMethod {
-    /// Mean of the log ratios inside this many common blocks.
+    /// Mean of the log ratios inside common blocks.
     Paired {
-        /// Common blocks.
+        /// Number of common blocks.
         blocks: usize,
     },
-    /// From all trials of both, two or more each (Welch, Biometrika 34 (1947) 28).
+    /// All trials of both, two or more each (Welch, Biometrika 34 (1947) 28).
     Unpaired {
-        /// Trials of the case and of the one it is compared with.
+        /// Number of trials of the case and of the other.
         trials: (usize, usize),
     },
     /// One of the two has a single trial, or a rate of zero: no interval.
@@ -46,27 +45,26 @@ pub enum RatioMethod {
 /// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// Case over other: the geometric mean over blocks or trials.
+    /// Rate of the case over rate of the other: geometric mean over blocks or trials.
     pub value: f64,
-    /// Ends of the interval; `None` below three independent values.
+    /// `None` below three independent values.
     pub interval: Option<(f64, f64)>,
-    /// What the interval was made from.
+    /// The margin that gives the interval.
     pub margin: Option<Margin>,
-    /// The least and the most of the blocks' ratios, where there are two, too few for an interval.
+    /// Smallest and largest of the blocks' ratios, if there are two blocks: too few for an interval.
     pub range: Option<(f64, f64)>,
-    /// How it was had.
     pub method: RatioMethod,
 }
 
 impl Ratio {
-    /// Whether the data tell the two apart: the interval is there and does not hold 1.
+    /// True if the data show a difference: there is an interval, and it does not contain 1.
     #[must_use]
     pub fn tells_apart(&self) -> bool {
         self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
     }
 }
 
-/// Rate of `case` over rate of `other`; `None` where either has no trial or `other` did nothing.
+/// Rate of `case` over rate of `other`; `None` if either has no trial or `other` did nothing.
 #[must_use]
 pub fn ratio(case: &[BlockMean], other: &[BlockMean]) -> Option<Ratio> {
     let level = |trials: &[BlockMean]| moments::mean(&trials.iter().map(|t| t.trial.mean).collect::<Vec<_>>());
@@ -83,14 +81,14 @@ pub fn ratio(case: &[BlockMean], other: &[BlockMean]) -> Option<Ratio> {
     Some(Ratio { value, interval, margin, range: found.range, method: found.method })
 }
 
-/// The logarithm of a ratio with what is known of its error.
+/// Logarithm of a ratio with its errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Contrast {
     /// Logarithm of case over other.
     pub log: f64,
-    /// Its variance by the spread between trials or blocks.
+    /// Variance from the spread between trials or blocks.
     between: Component,
-    /// Its variance by the seconds inside the trials.
+    /// Variance from the seconds inside the trials.
     inside: Option<Component>,
     range: Option<(f64, f64)>,
     method: RatioMethod,
@@ -109,14 +107,14 @@ impl Contrast {
         if pairs.len() >= 2 { paired(&pairs) } else { unpaired(case, other) }
     }
 
-    /// Half the width of its interval; `None` below three independent values.
+    /// Half width of its interval; `None` below three independent values.
     pub(super) fn margin(&self, confidence: f64) -> Option<Margin> {
         let errors = |error: Component| student::two_sided_quantile(confidence, error.degrees);
         self.between.carries_an_interval().then(|| Margin::larger(self.between, self.inside, errors))
     }
 
-    /// Probability of a ratio at least as far from 1 where there is no difference: of the two errors, by the one that
-    /// leaves more doubt. The interval with confidence c leaves 1 exactly where this is below 1 - c.
+    /// Probability of a ratio at least as far from 1 if there is no difference, by the error that leaves more doubt.
+    /// The interval with confidence c excludes 1 exactly if this is below 1 - c.
     pub(super) fn p_value(&self) -> f64 {
         if !self.between.carries_an_interval() {
             return 1.0;

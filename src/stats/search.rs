@@ -1,55 +1,54 @@
-//! The search for the highest rate that a system sustains: which rate is tried next, and what the tries say together.
+//! Search for the highest rate that a system sustains: the next rate to try, and the result of all tries.
 //!
-//! Rates stand on a ladder of equal ratios ([`RUNG`]); a try passes or fails. Near the capacity that is a matter of chance, so
-//! that no single try says much: a plain bisection answers too high in a third of all searches. What was simulated, and why
-//! the search goes as it does: `docs/adr/0023-capacity-at-a-latency-limit.md`.
+//! Rates stand on a ladder of equal ratios ([`RUNG`]); a try passes or fails. Near the capacity the outcome is a matter
+//! of chance, so no single try proves much: plain bisection answers too high in a third of all searches. Simulations
+//! and reasons: `docs/adr/0023-capacity-at-a-latency-limit.md`.
 
 use super::autocorrelation::Within;
 
-/// Ratio of two neighbouring rates.
+/// Ratio of neighbouring rates.
 pub const RUNG: f64 = 1.05;
 
-/// Rungs of the first stride, 22 %, and of a bracket that is narrow enough.
+/// Rungs of the first stride (22 %), and of a bracket that is narrow enough.
 const STRIDE: i32 = 4;
 
-/// Longest stride down, a factor of 2.2, and the lowest rung: a twenty-second part of the first rate.
+/// Longest stride down (a factor of 2.2), and the lowest rung (1/22 of the first rate).
 const LONGEST_STRIDE: i32 = 16;
 const LOWEST: i32 = -64;
 
-/// Most tries until the capacity lies between a rate that passed and one that failed.
+/// Most tries to bracket the capacity between a rate that passed and one that failed.
 const MOST_BRACKETING: usize = 6;
 
 /// Tries up and down around the capacity before a rate is confirmed.
 const STAIRS: usize = 4;
 
-/// Tries in a row that a rate must pass to hold.
+/// Consecutive tries that a rate must pass to hold.
 pub const IN_A_ROW: usize = 3;
 
-/// Fewest tries with which both figures can be had as a rule.
+/// Fewest tries with which both figures are usually found.
 pub const FEWEST: usize = MOST_BRACKETING + STAIRS + IN_A_ROW;
 
-/// Rungs between two capacities that are weighed against each other.
+/// Distance between candidate capacities, rungs.
 const GRID: f64 = 0.5;
 
-/// How far beyond the rates that were tried the capacity is looked for, rungs.
+/// Rungs by which candidate capacities extend beyond the tried rates.
 const BEYOND: i32 = 8;
 
-/// Noises of a try that are weighed against each other: the spread of the logarithm of its own capacity.
+/// Candidate noises of a try: standard deviation of the logarithm of its own capacity.
 const NOISES: [f64; 5] = [0.02, 0.038, 0.071, 0.133, 0.25];
 
-/// The logistic curve closest to the normal one has its argument stretched by this (Camilli, J. Educ. Behav. Stat. 19
+/// Stretch of its argument that brings the logistic curve closest to the normal one (Camilli, J. Educ. Behav. Stat. 19
 /// (1994) 293).
 const LOGISTIC: f64 = 1.702;
 
-/// One try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Try {
-    /// Its rate, in rungs above the rate that the search began with.
+    /// Its rate, in rungs above the rate at the start of the search.
     pub rung: i32,
     pub passed: bool,
 }
 
-/// The rate of a rung over that of rung 0.
+/// Rate of a rung over the rate of rung 0.
 #[must_use]
 pub fn ratio(rung: f64) -> f64 {
     RUNG.powf(rung)
@@ -65,23 +64,23 @@ pub fn next(tried: &[Try]) -> i32 {
     let rung = match search.aim {
         Aim::Rung(rung) => rung,
         Aim::Capacity => nearest(tried).unwrap_or(0),
-        // Half way from the capacity to the lower end of its interval.
+        // Halfway from the capacity to the lower end of its interval.
         Aim::Below => about(tried).map_or(0, |about| f64::midpoint(about.rung, about.low).floor() as i32),
     };
     rung.max(LOWEST)
 }
 
-/// The highest rung that passed [`IN_A_ROW`] times in a row.
+/// The highest rung that passed [`IN_A_ROW`] consecutive tries.
 #[must_use]
 pub fn holds(tried: &[Try]) -> Option<i32> {
     let row = tried.windows(IN_A_ROW).filter(|row| row.iter().all(|one| one.passed && one.rung == row[0].rung));
     row.map(|row| row[0].rung).max()
 }
 
-/// Where half of the tries pass.
+/// Rung at which half of the tries pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct About {
-    /// In rungs above the rate that the search began with.
+    /// In rungs above the rate at the start of the search.
     pub rung: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
@@ -89,20 +88,20 @@ pub struct About {
 }
 
 impl About {
-    /// The error of the capacity, which is so many times the rate that the search began with.
+    /// Error of the capacity, in the unit of `capacity`.
     #[must_use]
     pub fn within(&self, capacity: f64) -> Within {
         const ERRORS: f64 = 1.96;
-        // An interval on the logarithm that is that of a normal figure: the degrees of freedom are beyond counting.
+        // A normal interval on the logarithm, hence practically infinite degrees of freedom.
         let standard_error = capacity * (self.high - self.low) / 2.0 / ERRORS * RUNG.ln();
         Within { standard_error, degrees: 1e6 }
     }
 }
 
-/// The capacity by all tries together; `None` unless one passed and one failed.
+/// Capacity according to all tries; `None` unless one passed and one failed.
 ///
-/// The mean of the posterior with a flat prior on the logarithm of capacity and of noise (King-Smith et al., Vision Research 34
-/// (1994) 885, who place the next try there, too), with its central 95 %.
+/// Formula: the mean of the posterior with flat priors on the logarithms of capacity and noise, and its central 95 %
+/// (King-Smith et al., Vision Research 34 (1994) 885, who also place the next try there).
 #[must_use]
 pub fn about(tried: &[Try]) -> Option<About> {
     if tried.iter().all(|one| one.passed) || tried.iter().all(|one| !one.passed) {
@@ -130,14 +129,14 @@ pub fn about(tried: &[Try]) -> Option<About> {
     Some(About { rung: mean, low: quantile(0.025), high: quantile(0.975) })
 }
 
-/// How likely these outcomes are, were this the capacity and this the noise.
+/// Likelihood of the outcomes, given the capacity and the noise.
 fn likelihood(tried: &[Try], capacity: f64, noise: f64) -> f64 {
     let of = |one: &Try| {
         let above = (capacity - f64::from(one.rung)) * RUNG.ln() / noise;
         let passes = 1.0 / (1.0 + (-LOGISTIC * above).exp());
         if one.passed { passes } else { 1.0 - passes }
     };
-    // A try may be spoilt by something that has nothing to do with its rate.
+    // A try may fail for a reason unrelated to its rate.
     tried.iter().map(|one| of(one).max(1e-12)).product()
 }
 
@@ -147,21 +146,21 @@ enum Phase {
     Bracket,
     Stairs,
     Confirm,
-    /// A rate holds: what is left goes into the capacity.
+    /// A rate holds: remaining tries refine the capacity.
     Further,
 }
 
-/// What the next try is aimed at.
+/// Target of the next try.
 #[derive(Debug, Clone, Copy)]
 enum Aim {
     Rung(i32),
-    /// The capacity, as all tries have it.
+    /// The capacity according to all tries.
     Capacity,
-    /// Where three tries in a row should pass.
+    /// A rate at which three consecutive tries should pass.
     Below,
 }
 
-/// A search, replayed from its tries.
+/// State of a search, replayed from its tries.
 #[derive(Debug)]
 struct Search {
     aim: Aim,
@@ -169,7 +168,8 @@ struct Search {
     tries: usize,
     low: Option<i32>,
     high: Option<i32>,
-    /// Strides down, at first each twice the one before: a tight limit may lie far below the rate without one.
+    /// Strides down so far; at first each is twice the one before, because a tight limit may lie far below the rate
+    /// without one.
     strides: u32,
     stairs: usize,
     in_a_row: usize,
@@ -251,8 +251,8 @@ impl Search {
     }
 }
 
-/// The rung nearest to the capacity as it is known; the next one where that has just passed twice: a third time would be a
-/// promise by chance.
+/// The rung nearest to the estimated capacity; the next one if that has just passed twice, because a third pass by
+/// chance would make it hold.
 fn nearest(tried: &[Try]) -> Option<i32> {
     let rung = about(tried)?.rung.round() as i32;
     let again = tried.iter().rev().take(IN_A_ROW - 1).all(|one| one.passed && one.rung == rung);

@@ -1,10 +1,11 @@
-//! Which of several cases differ, where a run is looked at after each block and may stop early or be given more blocks, so
-//! that all looks together show any false difference in at most 5 % of runs. `docs/adr/0022-blocks-may-be-adaptive.md`.
+//! Decides which of several cases differ if a run is looked at after each block and may stop early or get more blocks,
+//! so that all looks together show any false difference in at most 5 % of runs.
+//! `docs/adr/0022-blocks-may-be-adaptive.md`.
 //!
-//! At a look, all cases that have a trial in that block are compared over the blocks that they share. The margin is that
-//! of Tukey's test at the rule's level; the residual variance is that of all trials of these blocks, also of cases that
-//! were dropped before. Where Hartley's test says that noises differ, a pair has its own noise and the level of
-//! one pair divided by the number of pairs. A pair keeps what was decided first.
+//! A look compares all cases that have a trial in that block, over the blocks that they share. The margin is that of
+//! Tukey's test at the rule's level; the residual variance is that of all trials of these blocks, including those of
+//! cases dropped earlier. If Hartley's test finds unequal noises, a pair has its own noise and the level of one pair
+//! divided by the number of pairs. The first decision on a pair stands.
 
 use super::anytime;
 use super::criticals::Criticals;
@@ -18,12 +19,12 @@ use crate::stats::nominal::LEVEL;
 /// Cases within this ratio of each other count as the same.
 pub const SAME: f64 = 1.05;
 
-/// What keeps the error of all looks together.
+/// Rule that bounds the error of all looks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// Looks after each block from `first` to `last`, all at one nominal level.
     Planned { first: u32, last: u32 },
-    /// Blocks were added that were not planned: e-values, which hold whenever one looks.
+    /// Unplanned blocks were added: e-values, which are valid at any time.
     Anytime,
 }
 
@@ -36,25 +37,25 @@ impl Rule {
     }
 }
 
-/// What is known of one case against another one.
+/// Relation of one case to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     Open,
-    /// Its figure is the larger one.
+    /// The first case has the larger figure.
     Larger,
     Smaller,
     /// Within [`SAME`] of each other.
     Same,
 }
 
-/// The looks at one group of cases.
+/// State of the looks at one group of cases.
 #[derive(Debug, Clone)]
 pub struct Sequence {
     pub(super) rule: Rule,
     pub(super) cases: usize,
-    /// `relations[i * cases + j]`: of i against j.
+    /// `relations[i * cases + j]`: i to j.
     pub(super) relations: Vec<Relation>,
-    /// The block after which each pair was decided; 0 where it is open.
+    /// Block after which each pair was decided; 0 if open.
     pub(super) decided_at: Vec<u32>,
     /// The last look of each pair.
     pub(super) pairs: Vec<Option<LookedAt>>,
@@ -65,10 +66,10 @@ pub struct Sequence {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LookedAt {
     pub(super) blocks: usize,
-    /// Logarithm of the ratio, and what would have told it from 0.
+    /// Logarithm of the ratio, and the margin that it must exceed.
     pub(super) log: f64,
     pub(super) margin: Margin,
-    /// Variance of the ratio's logarithm in one block, and its degrees of freedom for each further block.
+    /// Variance of the ratio's logarithm in one block, and degrees of freedom gained with each further block.
     pub(super) variance: f64,
     pub(super) degrees: f64,
 }
@@ -87,7 +88,7 @@ impl Sequence {
         }
     }
 
-    /// All looks at trials that are there.
+    /// Replays all looks at the stored trials.
     #[must_use]
     pub fn of(cases: &[Vec<BlockMean>], rule: Rule, criticals: &mut Criticals) -> Sequence {
         let mut found = Sequence::new(cases.len(), rule);
@@ -98,7 +99,7 @@ impl Sequence {
         found
     }
 
-    /// One look at all trials, for what more blocks would decide.
+    /// One look at all trials, to estimate how many more blocks would decide.
     #[must_use]
     pub fn at_end(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Sequence {
         let mut found = Sequence::new(cases.len(), Rule::Anytime);
@@ -113,7 +114,7 @@ impl Sequence {
         self.pairs[case * self.cases + other].map(|pair| pair.log)
     }
 
-    /// Looks after a block; trials of later ones are not seen.
+    /// Looks after a block, ignoring trials of later ones.
     pub fn look(&mut self, cases: &[Vec<BlockMean>], block: u32, criticals: &mut Criticals) {
         let Some(look) = Look::at(cases, block) else { return };
         if let Rule::Planned { first, last } = self.rule
@@ -142,7 +143,7 @@ impl Sequence {
         }
     }
 
-    /// The pairs that were decided after this block.
+    /// Pairs decided after this block.
     #[must_use]
     pub fn decided_at(&self, block: u32) -> Vec<(usize, usize)> {
         let places = (0..self.relations.len()).filter(|place| self.decided_at[*place] == block);
@@ -154,8 +155,8 @@ impl Sequence {
         self.relations[case * self.cases + other]
     }
 
-    /// Cases whose trials are still needed: not beaten, and not decided against another one that is not beaten.
-    /// `best` is what a better case is.
+    /// Cases whose trials are still needed: not beaten, and undecided against another one that is not beaten. `best` is
+    /// the relation of a better case to a worse one.
     #[must_use]
     pub fn needed(&self, best: Relation) -> Vec<usize> {
         let beaten = |case: usize| (0..self.cases).any(|other| other != case && self.relation(other, case) == best);
@@ -165,8 +166,8 @@ impl Sequence {
         left.iter().copied().filter(open).collect()
     }
 
-    /// How many blocks more would decide a pair, were its ratio and noise to stay as they are; `None` where that is more
-    /// than ten times those that it has, or nothing is known of it.
+    /// Number of further blocks that would decide a pair if its ratio and noise stay as they are; `None` if that is
+    /// more than ten times the blocks it has, or nothing is known of it.
     #[must_use]
     pub fn more_blocks(&self, case: usize, other: usize) -> Option<u32> {
         let pairs = self.cases * (self.cases - 1) / 2;
@@ -189,7 +190,7 @@ impl LookedAt {
     }
 }
 
-/// By e-values: the blocks that are added were not planned.
+/// The same by e-values: further blocks are unplanned.
 fn more_blocks(pair: LookedAt, pairs: usize) -> Option<u32> {
     let decides = |blocks: usize| {
         let n = blocks as f64;
@@ -201,19 +202,19 @@ fn more_blocks(pair: LookedAt, pairs: usize) -> Option<u32> {
     u32::try_from(found - pair.blocks).ok()
 }
 
-/// The e-value that a difference needs, for so many pairs together.
+/// E-value that a difference needs if this many pairs are decided together.
 fn evidence(pairs: usize) -> f64 {
     pairs as f64 / LEVEL
 }
 
-/// What is seen at one look.
+/// Data of one look.
 struct Look {
     active: Vec<usize>,
-    /// Of the active cases: a logarithm for each block.
+    /// One row per active case, one logarithm per block.
     logs: Vec<Vec<f64>>,
-    /// Variance of a trial without the effects of its case and block.
+    /// Variance of a trial less the effects of its case and block.
     residual: Component,
-    /// Mean variance of a trial by its own seconds.
+    /// Mean variance of a trial according to its own seconds.
     inside: Option<Component>,
 }
 
@@ -242,13 +243,13 @@ impl Look {
         })
     }
 
-    /// Whether pairs need their own noise.
+    /// True if each pair needs its own noise.
     fn noises_differ(&self, criticals: &mut Criticals) -> bool {
         let (cases, blocks) = (self.active.len(), self.logs[0].len());
         cases > 2 && noise::largest_over_smallest(&noise::noises(&self.logs)) > criticals.noise(cases, blocks)
     }
 
-    /// A pair of the active cases, of `cases` in all.
+    /// Compares two active cases; `cases` is the number of all.
     fn pair(
         &self,
         one: usize,
@@ -290,7 +291,7 @@ impl Look {
     }
 }
 
-/// The trials of a case up to a block, each in the place of its block.
+/// Trials of a case up to a block, indexed by block.
 fn by_block(case: &[BlockMean], last: u32) -> Vec<Option<BlockMean>> {
     let mut found = vec![None; last as usize + 1];
     for trial in case.iter().filter(|trial| trial.block <= last) {
@@ -299,8 +300,8 @@ fn by_block(case: &[BlockMean], last: u32) -> Vec<Option<BlockMean>> {
     found
 }
 
-/// Residual variance of a table with a row for each case, cells missing: what effects of cases and blocks leave (least
-/// squares, one kind of effect after the other until nothing moves).
+/// Residual variance of a table with one row per case and missing cells, after least-squares effects of cases and
+/// blocks, fitted alternately until they converge.
 fn residual(table: &[Vec<Option<f64>>], blocks: usize) -> Option<Component> {
     const ROUNDS: usize = 1000;
     let mut left: Vec<Vec<Option<f64>>> = table.to_vec();
@@ -323,7 +324,7 @@ fn residual(table: &[Vec<Option<f64>>], blocks: usize) -> Option<Component> {
     Some(Component { variance: squares / degrees as f64, degrees: degrees as f64 })
 }
 
-/// Takes the mean away from values; says how far that moved them.
+/// Subtracts the mean from the values; returns how far that moved them.
 fn centre<'v>(values: impl Iterator<Item = &'v mut f64>) -> f64 {
     let values: Vec<&mut f64> = values.collect();
     if values.is_empty() {

@@ -1,4 +1,4 @@
-//! Synthetic trials for the tests of the intervals: autoregressive seconds on top of a trial's own level. Seeded.
+//! Synthetic trials for the tests of intervals: autoregressive seconds around a trial's own level. Seeded.
 
 use super::autocorrelation::within;
 use super::interval::TrialMean;
@@ -25,19 +25,19 @@ impl Noise {
     }
 }
 
-/// How many runs are simulated, of those of the full suite.
+/// Number of runs to simulate, of `full` in the full suite.
 pub fn runs(full: u32) -> u32 {
     full / if std::env::var_os("PGSTRATA_TEST_FULL").is_some() { 1 } else { 4 }
 }
 
-/// Trials of these rates in blocks from 1 on, without their seconds.
+/// Trials of these rates in blocks numbered from 1, without their seconds.
 pub fn numbered_blocks(means: &[f64]) -> Vec<BlockMean> {
     let trial = |mean: &f64| TrialMean { mean: *mean, within: None };
     (1u32..).zip(means.iter().map(trial)).map(|(block, trial)| BlockMean { block, trial }).collect()
 }
 
 /// `n` values around `mean` with standard deviation `deviation` and correlation `phi` between neighbours, stationary
-/// from the first on.
+/// from the first one.
 pub fn autoregressive(noise: &mut Noise, mean: f64, deviation: f64, phi: f64, n: usize) -> Vec<f64> {
     let innovation = deviation * (1.0 - phi * phi).sqrt();
     let mut state = deviation * noise.normal();
@@ -50,7 +50,7 @@ pub fn autoregressive(noise: &mut Noise, mean: f64, deviation: f64, phi: f64, n:
         .collect()
 }
 
-/// A case whose truth is known.
+/// A case whose true values are known.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene {
     /// Mean of a second.
@@ -64,7 +64,8 @@ pub struct Scene {
     pub second_spread: f64,
     /// Standard deviation of a trial's level over the mean.
     pub trial_spread: f64,
-    /// Standard deviation of the logarithm of a factor on a trial's level, of mean 1: trials that differ by factors.
+    /// Standard deviation of the logarithm of a factor on a trial's level, of mean 1, for trials that differ by
+    /// factors.
     pub factor_spread: f64,
 }
 

@@ -1,39 +1,39 @@
 //! The rate of work that ran in short slices, with its 95 % interval.
 //!
 //! A slice runs until the operation in flight at its end is done, so slices differ in length, and a long one is long
-//! *because* an operation was slow. The mean of the slices' rates would then be too high. The ratio estimator, all
+//! *because* an operation was slow. The mean of the slices' rates would be too high. The ratio estimator, all
 //! operations over all time, is not (W. G. Cochran, "Sampling Techniques", 3rd ed., 1977, section 2.11 and chapter 6):
 //! by Wald's identity it tends to one over the mean latency. Its standard error comes from the residuals `operations -
-//! rate * seconds`, and from eight slices on it is corrected for their autocorrelation ([`super::autocorrelation`]). The
-//! half width is laid off on the logarithm (`docs/adr/0003-intervals.md`). What this cannot do: slices that by chance
-//! missed a rare stall know nothing of it; a test below shows the price.
+//! rate * seconds`, corrected for their autocorrelation from eight slices on ([`super::autocorrelation`]). The half
+//! width is applied to the logarithm (`docs/adr/0003-intervals.md`). Limit of the method: slices that missed a rare
+//! stall by chance do not reflect it; a test below shows the effect on coverage.
 
 use super::autocorrelation::{FEWEST_VALUES, Within, integrated_time};
 use super::interval::CONFIDENCE;
 use super::student;
 
-/// More slices than this are added up in neighbouring groups first: the estimate stays, the cost is bounded.
+/// More slices than this are first summed in neighbouring groups: the estimate stays the same, the cost is bounded.
 const MOST_SLICES: usize = 1024;
 
-/// A rate and what the slices say of its error.
+/// A rate and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Operations in all over seconds in all.
+    /// Total operations over total seconds.
     pub per_s: f64,
-    /// Lower and upper end of the interval with [`CONFIDENCE`]; `None` below two slices, and where nothing was done.
+    /// Lower and upper end of the interval with [`CONFIDENCE`]; `None` below two slices, or if nothing was done.
     pub ends: Option<(f64, f64)>,
 }
 
 impl Rate {
-    /// Half the interval over the rate; `None` without an interval.
+    /// Half width of the interval over the rate; `None` without an interval.
     #[must_use]
     pub fn relative_half_width(&self) -> Option<f64> {
         self.ends.map(|(low, high)| (high - low) / 2.0 / self.per_s)
     }
 }
 
-/// Rate over slices (operations, seconds) in the order in which they ran; `None` where they took no time. A slice without
-/// operations counts: its time passed.
+/// Rate over slices (operations, seconds) in the order in which they ran; `None` if they took no time. A slice without
+/// operations counts, because its time passed.
 #[must_use]
 pub fn rate(slices: &[(u64, f64)]) -> Option<Rate> {
     let groups = grouped(slices);
@@ -48,7 +48,7 @@ pub fn rate(slices: &[(u64, f64)]) -> Option<Rate> {
     Some(Rate { per_s, ends: half.and_then(|half| around(per_s, half)) })
 }
 
-/// What slices (operations, seconds) say of the error of their rate; `None` below two and where they took no time.
+/// Error of the rate of slices (operations, seconds); `None` below two slices or if they took no time.
 #[must_use]
 pub fn within(slices: &[(u64, f64)]) -> Option<Within> {
     let groups = grouped(slices);
@@ -57,7 +57,7 @@ pub fn within(slices: &[(u64, f64)]) -> Option<Within> {
     if seconds > 0.0 { error(&groups, operations / seconds, seconds) } else { None }
 }
 
-/// Whether two intervals have a value in common.
+/// True if two intervals overlap.
 #[must_use]
 pub fn overlap(one: (f64, f64), other: (f64, f64)) -> bool {
     one.0 <= other.1 && other.0 <= one.1
@@ -72,19 +72,19 @@ fn error(groups: &[(f64, f64)], per_s: f64, seconds: f64) -> Option<Within> {
     let residuals: Vec<f64> = groups.iter().map(|(operations, seconds)| operations - per_s * seconds).collect();
     let time = if groups.len() < FEWEST_VALUES { 1.0 } else { integrated_time(&residuals) };
     let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
-    // As in `autocorrelation::within`: the fitted rate eats tau / n of the variance.
+    // As in `autocorrelation::within`: the fitted rate takes tau / n of the variance.
     let standard_error = (squares * n * time / (n - time).max(1.0)).sqrt() / seconds;
     Some(Within { standard_error, degrees: (n / time - 1.0).max(1.0) })
 }
 
-/// `per_s` divided and multiplied by the factor that `half` is of it; `None` where that is beyond all numbers.
+/// Ends of the interval: `per_s` divided and multiplied by exp(`half` / `per_s`); `None` on overflow.
 fn around(per_s: f64, half: f64) -> Option<(f64, f64)> {
     let factor = (half / per_s).exp();
     let (low, high) = (per_s / factor, per_s * factor);
     (per_s > 0.0 && low.is_finite() && high.is_finite()).then_some((low, high))
 }
 
-/// The slices as numbers, neighbours added up where there are many; what does not fill the last group joins it.
+/// The slices as floats, neighbours summed if there are many; the remainder joins the last group.
 fn grouped(slices: &[(u64, f64)]) -> Vec<(f64, f64)> {
     let length = slices.len().div_ceil(MOST_SLICES).max(1);
     slices
@@ -99,7 +99,7 @@ mod tests {
     use crate::stats::simulation::Noise;
     use proptest::prelude::{prop_assert, proptest};
 
-    /// One slice of operations one after the other, until `length` seconds have passed.
+    /// Simulates a slice of consecutive operations, until `length` seconds have passed.
     fn slice(length: f64, mut latency: impl FnMut() -> f64) -> (u64, f64) {
         let (mut operations, mut seconds) = (0, 0.0);
         while seconds < length {
@@ -109,13 +109,13 @@ mod tests {
         (operations, seconds)
     }
 
-    /// A value between 0 and 1, all alike.
+    /// A value uniform between 0 and 1.
     fn uniform(noise: &mut Noise) -> f64 {
         // The angle of two independent normal values is uniform.
         noise.normal().atan2(noise.normal()) / (2.0 * std::f64::consts::PI) + 0.5
     }
 
-    /// Share of simulations whose interval holds the truth.
+    /// Share of simulations whose interval contains the true rate.
     fn coverage(truth: f64, simulations: u32, mut slices: impl FnMut(&mut Noise) -> Vec<(u64, f64)>) -> f64 {
         let mut noise = Noise::seeded(20_261_121);
         let mut hits = 0u32;
@@ -130,7 +130,7 @@ mod tests {
     fn the_rate_is_all_operations_over_all_time() {
         let found = rate(&[(10, 1.0), (10, 3.0)]).unwrap();
         assert_eq!(found.per_s, 5.0);
-        // Residuals 5 and -5, standard error sqrt(50 * 2) / 4 = 2.5, t with one degree 12.706.
+        // Residuals 5 and -5, standard error sqrt(50 * 2) / 4 = 2.5, t with one degree of freedom 12.706.
         let factor = (2.5 * 12.706_205 / 5.0f64).exp();
         let (low, high) = found.ends.unwrap();
         assert!((low * factor - 5.0).abs() < 1e-4 && (high / factor - 5.0).abs() < 1e-4, "{low} {high}");
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn two_levels_of_latency_are_covered_from_a_score_of_slices_on() {
-        // Each slice is a fast one (0.1 ms) or, with probability 0.3, a slow one (2 ms).
+        // Each slice is fast (0.1 ms) or, with probability 0.3, slow (2 ms).
         let truth_of = |p: f64| (0.7 * 200.0 + p * 10.0) / (0.7 * 0.02 + p * 0.02);
         for (n, least) in [(8, 0.80), (20, 0.90), (60, 0.93)] {
             let share = coverage(truth_of(0.3), 2000, |noise| {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_stall_rarer_than_the_slices_is_missed_and_the_interval_does_not_know_it() {
-        // One operation in 400 takes 100 ms instead of 0.2 ms; 20 operations a slice: one slice in twenty has one.
+        // One operation in 400 takes 100 ms instead of 0.2 ms; with 20 operations a slice, one slice in twenty has one.
         let truth = 1.0 / (0.0002 + 0.1 / 400.0);
         let make = |noise: &mut Noise, n: usize| -> Vec<(u64, f64)> {
             (0..n).map(|_| slice(0.004, || if uniform(noise) < 1.0 / 400.0 { 0.1002 } else { 0.0002 })).collect()
@@ -227,8 +227,8 @@ mod tests {
         assert!(many > 0.85, "{many}: with ten stalls expected it is nearly what it claims");
     }
 
-    /// Share of simulations whose interval holds the truth where slices are added until the interval is narrow enough,
-    /// first looked at after `fewest`.
+    /// Share of simulations whose interval contains the true rate if slices are added until the interval is narrow
+    /// enough, checked from `fewest` slices on.
     fn coverage_of_stopping(fewest: usize, precision: f64) -> f64 {
         coverage(1000.0, 400, |noise| {
             let mut slices = Vec::new();

@@ -1,35 +1,35 @@
-//! When a drive is in its steady state: the rule of SNIA's Solid State Storage Performance Test Specification 2.0.2 (2020,
+//! Steady state of a drive: the rule of SNIA's Solid State Storage Performance Test Specification 2.0.2 (2020,
 //! definition of steady state), over a window of five equal rounds.
 //!
-//! (a) The range of the window, its largest figure less its smallest, is at most 20 % of its mean. (b) The line that is
-//! fitted to it by least squares moves by at most 10 % of the mean from its first round to its last. At most 25 rounds are
-//! run. fio's option `steadystate` (steadystate.c) is another rule: `iops:20%` takes figures up to 20 % of the mean to
+//! (a) The range of the window, its largest figure less its smallest, is at most 20 % of its mean. (b) Its
+//! least-squares line changes by at most 10 % of the mean from the first round to the last. At most 25 rounds are run.
+//! fio's option `steadystate` (steadystate.c) is a different rule: `iops:20%` allows figures up to 20 % of the mean to
 //! *either* side, and `iops_slope:10%` is 10 % of the mean for each sample, four times SNIA's over five.
 
 use super::moments;
 use crate::stats::line::Line;
 
-/// Rounds of a window.
+/// Rounds in a window.
 pub const WINDOW: usize = 5;
 /// Rounds after which a drive counts as not steady.
 pub const MOST_ROUNDS: usize = 25;
-/// Largest range of a window that is steady, share of its mean.
+/// Largest range of a steady window, as a share of its mean.
 pub const RANGE: f64 = 0.20;
-/// Largest move of the line through it.
+/// Largest change of a steady window's line, as a share of its mean.
 pub const EXCURSION: f64 = 0.10;
 
-/// What figures do over some rounds.
+/// Spread and slope of figures over some rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Course {
     pub mean: f64,
-    /// Largest less smallest, share of the mean.
+    /// Largest less smallest figure, as a share of the mean.
     pub range: f64,
-    /// Move of the fitted line from the first round to the last, share of the mean; below 0 where it falls.
+    /// Change of the fitted line from the first round to the last, as a share of the mean; negative if it falls.
     pub excursion: f64,
 }
 
 impl Course {
-    /// Of figures over the places at which they were measured; `None` below two places, and of a mean that is not above 0.
+    /// Figures at the places at which they were measured; `None` below two places, or if the mean is not above 0.
     #[must_use]
     pub fn of(points: &[(f64, f64)]) -> Option<Course> {
         let figures: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
@@ -47,14 +47,14 @@ impl Course {
     }
 }
 
-/// What the last window of some rounds does; `None` below [`WINDOW`] rounds.
+/// The last window of these rounds; `None` below [`WINDOW`] rounds.
 #[must_use]
 pub fn last_window(rounds: &[f64]) -> Option<Course> {
     let last = &rounds[rounds.len().checked_sub(WINDOW)?..];
     Course::of(&(1u32..).map(f64::from).zip(last.iter().copied()).collect::<Vec<_>>())
 }
 
-/// Whether a drive that did so much in each round so far is steady.
+/// True if the drive is steady after these rounds.
 #[must_use]
 pub fn is_reached(rounds: &[f64]) -> bool {
     last_window(rounds).is_some_and(|course| course.is_steady())
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// `check_steady_state` of fio's steadystate.c with `ss=iops_slope:LIMIT%`: the least-squares slope for each sample.
+    /// `check_steady_state` of fio's steadystate.c with `ss=iops_slope:LIMIT%`: the least-squares slope per sample.
     fn is_steady_for_fio_by_slope(rounds: &[f64], limit: f64) -> bool {
         let points: Vec<(f64, f64)> = (0u32..).map(f64::from).zip(rounds.iter().copied()).collect();
         let slope = Line::through(&points).unwrap().slope;
@@ -86,16 +86,16 @@ mod tests {
         let course = last_window(&falls).unwrap();
         assert!((course.range - 0.32).abs() < 1e-9 && (course.excursion + 0.32).abs() < 1e-9, "{course:?}");
         assert!(!course.is_steady());
-        // With the limits of the rule itself, fio's `iops_slope` is SNIA's (b): 10 % over four steps.
+        // With the rule's own limits, fio's `iops_slope` is SNIA's (b): 10 % over four steps.
         assert!(!is_steady_for_fio_by_slope(&falls, 10.0 / 4.0));
     }
 
     #[test]
     fn each_part_of_the_rule_can_fail_alone() {
-        // Back and forth: no slope, but a range of 30 %.
+        // Alternating figures: no slope, but a range of 30 %.
         let shakes = last_window(&[100.0, 115.0, 85.0, 115.0, 100.0]).unwrap();
         assert!(shakes.excursion.abs() < 1e-9 && !shakes.is_steady(), "{shakes:?}");
-        // A slow fall within the range.
+        // A slow fall, within the range.
         let falls = last_window(&[106.0, 103.0, 100.0, 97.0, 94.0]).unwrap();
         assert!(falls.range < RANGE && !falls.is_steady(), "{falls:?}");
         assert!(last_window(&[104.0, 102.0, 100.0, 98.0, 96.0]).unwrap().is_steady());
@@ -128,7 +128,7 @@ mod tests {
         #[test]
         fn figures_within_four_percent_of_their_middle_are_steady(noise in prop::collection::vec(-0.04..0.04f64, 5..25)) {
             let rounds: Vec<f64> = noise.iter().map(|noise| 40_000.0 * (1.0 + noise)).collect();
-            // Of five figures that deviate by d at most, the line moves by 2.4 d at most.
+            // Five figures that deviate by at most d move the line by at most 2.4 d.
             prop_assert!(is_reached(&rounds), "{:?}", last_window(&rounds));
         }
 

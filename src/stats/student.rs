@@ -1,19 +1,19 @@
-//! Student's t distribution: its distribution function and its quantiles, for any real number of degrees of freedom.
+//! Student's t distribution: distribution function and quantiles, for any real number of degrees of freedom.
 //!
-//! From the regularised incomplete beta function (DLMF 8.17.22, <https://dlmf.nist.gov/8.17>, evaluated by the modified
-//! Lentz method: Thompson and Barnett, J. Comput. Phys. 64 (1986) 490) and Lanczos' approximation of the gamma function
-//! (SIAM J. Numer. Anal. 1 (1964) 86; coefficients for g = 7, n = 9 after Godfrey).
+//! Computed from the regularised incomplete beta function (DLMF 8.17.22, <https://dlmf.nist.gov/8.17>, evaluated by the
+//! modified Lentz method: Thompson and Barnett, J. Comput. Phys. 64 (1986) 490) and Lanczos' approximation of the gamma
+//! function (SIAM J. Numer. Anal. 1 (1964) 86; coefficients for g = 7, n = 9 after Godfrey).
 
-/// Above this many degrees of freedom the distribution is taken at this many: the 97.5 % quantile differs from the
-/// normal one by less than 3e-6 there, and the continued fraction stays short.
+/// Degrees of freedom are capped at this: the 97.5 % quantile then differs from the normal one by less than 3e-6, and
+/// the continued fraction stays short.
 const LARGEST_DEGREES: f64 = 1e6;
-/// Smallest number of degrees of freedom: below 1 the quantiles explode and say nothing.
+/// Smallest number of degrees of freedom: below 1 the quantiles explode and are useless.
 const SMALLEST_DEGREES: f64 = 1.0;
 /// Relative accuracy of the continued fraction.
 const ACCURACY: f64 = 1e-14;
 /// Steps after which the continued fraction gives up; O(sqrt(degrees)) are needed.
 const MOST_STEPS: u32 = 10_000;
-/// Stands for zero in Lentz' method.
+/// Substitute for zero in Lentz' method.
 const TINY: f64 = 1e-300;
 
 const LANCZOS_G: f64 = 7.0;
@@ -86,8 +86,8 @@ pub fn upper_tail(t: f64, degrees: f64) -> f64 {
     0.5 * incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t))
 }
 
-/// Probability of a value at least as far from zero as `value`, whose variance is estimated with `degrees` degrees of
-/// freedom, where its true mean is zero.
+/// Probability of a value at least as far from zero as `value`, if its true mean is zero and its variance is estimated
+/// with `degrees` degrees of freedom.
 #[must_use]
 pub(super) fn p_value(value: f64, variance: f64, degrees: f64) -> f64 {
     if variance > 0.0 {

@@ -1,24 +1,24 @@
 //! The studentized range: the largest less the smallest of k normal values, over an independent estimate of their
-//! standard deviation. Tukey's test compares with its quantiles.
+//! standard deviation. Tukey's test uses its quantiles.
 //!
 //! P(Q <= q) is the integral of W(q s) f(s) ds: W is the distribution of the range of k standard normal values, f the
 //! density of the estimated standard deviation (H. L. Harter, Ann. Math. Statist. 31 (1960) 1122). Both integrals are
-//! sums over equal steps, which converge faster than any power of the step for smooth functions that die away. With
-//! w = q s the values of W do not depend on q, so they are computed once and every step towards a quantile is cheap.
+//! sums over equal steps, which converge faster than any power of the step for smooth functions with vanishing tails.
+//! With w = q s the values of W do not depend on q: they are computed once, and each step towards a quantile is cheap.
 
 use super::student::ln_gamma;
 use std::f64::consts::{LN_2, PI};
 
-/// Degrees of freedom are taken within these: three cases in two blocks have two, and a quantile at the largest differs
-/// from its limit by less than 1e-3.
+/// Range to which degrees of freedom are clamped: three cases in two blocks have two, and a quantile at the largest
+/// differs from its limit by less than 1e-3.
 const DEGREES: (f64, f64) = (2.0, 10_000.0);
 /// Widest step of the integrals, in standard deviations.
 const STEP_MAX: f64 = 0.1;
-/// Steps in a standard deviation of w = q s where that is narrow; q is 2 or more wherever a quantile is wanted.
+/// Steps per standard deviation of w = q s if that is narrow; q is 2 or more for every quantile in use.
 const STEPS_IN_DEVIATION: f64 = 1.5;
-/// Beyond this a normal value does not come: its density is below 1e-16.
+/// Bound of the normal integral: the density beyond is below 1e-16.
 const REACH: f64 = 8.5;
-/// Densities below exp(-this) of their peak count as nothing.
+/// Densities below exp(-this) of their peak are ignored.
 const NOTHING: f64 = 40.0;
 
 /// The studentized range of `k` values and `degrees` degrees of freedom.
@@ -31,17 +31,17 @@ pub struct StudentizedRange {
 }
 
 impl StudentizedRange {
-    /// Of `k` values, two or more.
+    /// `k` must be at least two.
     #[must_use]
     pub fn new(k: usize, degrees: f64) -> StudentizedRange {
         let degrees = degrees.clamp(DEGREES.0, DEGREES.1);
-        // The estimate's relative standard deviation is 1 / sqrt(2 degrees).
+        // Relative standard deviation of the estimate: 1 / sqrt(2 degrees).
         let narrow = 2.0 / (2.0 * degrees).sqrt() / STEPS_IN_DEVIATION;
         let step = narrow.min(STEP_MAX);
         StudentizedRange { degrees, step, range: range_of_normals(k.max(2), step) }
     }
 
-    /// P(Q <= q), for `q` of 1 and more: below, the steps are too wide where degrees are many.
+    /// P(Q <= q), for `q` from 1: below, the steps are too wide if degrees are many.
     #[must_use]
     pub fn cdf(&self, q: f64) -> f64 {
         if q <= 0.0 {
@@ -69,7 +69,7 @@ impl StudentizedRange {
         (sum * self.step / q).clamp(0.0, 1.0)
     }
 
-    /// The q with P(Q <= q) = `probability`, which lies between 0.5 and 0.9999.
+    /// The q with P(Q <= q) = `probability`, which must lie between 0.5 and 0.9999.
     #[must_use]
     pub fn quantile(&self, probability: f64) -> f64 {
         let wanted = probability.clamp(0.5, 0.9999);
@@ -90,8 +90,8 @@ impl StudentizedRange {
     }
 }
 
-/// Distribution function of the range of `k` standard normal values at multiples of `step`, until it is 1:
-/// k times the integral of phi(z) (Phi(z + w) - Phi(z))^(k - 1), z being the smallest of them.
+/// Distribution function of the range of `k` standard normal values at multiples of `step`, up to where it is 1: k
+/// times the integral of phi(z) (Phi(z + w) - Phi(z))^(k - 1), z being the smallest of them.
 fn range_of_normals(k: usize, step: f64) -> Vec<f64> {
     let reach = (REACH / step).ceil() as usize;
     let at = |place: usize| (place as f64 - reach as f64) * step;

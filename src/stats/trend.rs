@@ -1,19 +1,19 @@
-//! How a figure follows an amount of work: its slope with an interval, and from where on it is steady.
+//! Change of a figure with an amount of work: its slope with an interval, and the amount from which it is steady.
 //!
-//! The slope is of the figure's logarithm, so that it is a share for each unit of work. Blocks are replicates: each gives a
-//! slope by least squares over its own points, and the interval is the t interval on these. With one block it is that of
+//! The slope is that of the figure's logarithm: a relative change per unit of work. Blocks are replicates: each gives a
+//! least-squares slope over its own points, and the interval is the t interval on these. With one block it is that of
 //! the fitted line.
 //!
-//! Steady is SNIA's rule ([`steady_state`]) over the last points. SNIA looks at five equal rounds; here there may be as few as
-//! three points, and their distances differ.
+//! Steady means SNIA's rule ([`steady_state`]) over the last points. SNIA looks at five equal rounds; here there may be
+//! as few as three points, at unequal distances.
 
 use crate::stats::interval::mean_of_differences;
 use crate::stats::line::Line;
 use crate::stats::{moments, steady_state};
 
-/// Smallest change between the last two amounts that is one, of the logarithm.
+/// Smallest difference of the logarithm between the last two amounts that counts as a change.
 const LEAST_CHANGE: f64 = 0.02;
-/// Fewest points that can be steady.
+/// Fewest points that count as steady.
 const LEAST_POINTS: usize = 3;
 
 /// A figure at an amount of work, in one block.
@@ -22,11 +22,11 @@ pub struct Point {
     pub block: u32,
     /// Work done before.
     pub x: f64,
-    /// The figure, above zero.
+    /// Figure, above zero.
     pub y: f64,
 }
 
-/// A slope: relative change for each unit of work, 0.02 for 2 % more.
+/// Slope: relative change per unit of work, 0.02 for 2 % more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slope {
     pub value: f64,
@@ -34,18 +34,18 @@ pub struct Slope {
     pub interval: Option<(f64, f64)>,
 }
 
-/// What the last points do.
+/// Behaviour over the last points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Course {
     /// Steady from this amount on.
     Steady(f64),
-    /// It still changed between the last two amounts, in three blocks or more: by this factor.
+    /// Changed by this factor between the last two amounts, in three blocks or more.
     Changing(f64),
     /// Neither is shown.
     Undecided,
 }
 
-/// The slope over all points; `None` below two amounts.
+/// Slope over all points; `None` below two amounts.
 #[must_use]
 pub fn slope(points: &[Point]) -> Option<Slope> {
     let blocks = blocks(points);
@@ -59,7 +59,7 @@ pub fn slope(points: &[Point]) -> Option<Slope> {
     Some(Slope { value: log.exp_m1(), interval })
 }
 
-/// What the last points do; `None` below three amounts.
+/// Behaviour over the last points; `None` below three amounts.
 #[must_use]
 pub fn course(points: &[Point]) -> Option<Course> {
     let means = means(points);
@@ -83,7 +83,7 @@ pub fn course(points: &[Point]) -> Option<Course> {
     Some(if changing { Course::Changing(log.exp()) } else { Course::Undecided })
 }
 
-/// Mean of the figures at each amount, in the order of the amounts.
+/// Mean figure at each amount, in order of the amounts.
 fn means(points: &[Point]) -> Vec<(f64, f64)> {
     let mut amounts: Vec<f64> = points.iter().map(|point| point.x).collect();
     amounts.sort_by(f64::total_cmp);
@@ -97,7 +97,7 @@ fn is_steady(means: &[(f64, f64)]) -> bool {
     is_nothing || steady_state::Course::of(means).is_some_and(|course| course.is_steady())
 }
 
-/// The points of each block, those with a figure that has a logarithm.
+/// Points of each block, except figures without a logarithm.
 fn blocks(points: &[Point]) -> Vec<Vec<Point>> {
     let mut numbers: Vec<u32> = points.iter().map(|point| point.block).collect();
     numbers.sort_unstable();

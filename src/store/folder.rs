@@ -1,4 +1,4 @@
-//! The run folder: creating and opening one, its events, and which trials are complete.
+//! The run folder: creating and opening it, its events, and which trials are complete.
 
 use crate::error::{Context, Error, Result};
 use crate::host::files;
@@ -189,7 +189,7 @@ impl RunFolder {
     }
 }
 
-/// Content of a run folder for one trial.
+/// State of one trial in a run folder.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredTrial {
     /// Nothing: not run yet.
@@ -329,8 +329,8 @@ impl Writer {
 }
 
 impl RunFolder {
-    /// Removes what unfinished trials have left (`.N.part`, `.N.old`). Nothing else, and through no symlink: a folder
-    /// may come from somebody else.
+    /// Removes the remains of unfinished trials (`.N.part`, `.N.old`). Removes nothing else and follows no symlink,
+    /// because a folder may come from somebody else.
     fn remove_unfinished(&self, but: Option<&Path>) -> Result<()> {
         for case in &self.record.cases {
             let folder = self.path.join(TRIALS).join(&case.id);

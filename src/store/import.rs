@@ -7,9 +7,9 @@
 //!                   file has the name (`x.txt` and `../x.txt`)
 //! ```
 //!
-//! Created beside its final place, synced, and renamed into it, whole or not at all. The creator holds a lock on it; an
-//! unlocked one was left by a killed import, and the next import removes it. Creating with the lock, and removing,
-//! happen under a lock on the folder of results, so that none is seen before it is locked.
+//! Created beside its final place, synced, and renamed into it, whole or not at all. The creator holds a lock on it; a
+//! folder without a lock was left by a killed import, and the next import removes it. Creating with the lock, and
+//! removing, happen under a lock on the folder of results, so that no folder is visible before it is locked.
 
 use super::folder::folder_name;
 use super::staging::sync_tree;
@@ -83,7 +83,7 @@ fn raw_name(given: &str) -> PathBuf {
     Path::new(given).components().filter_map(plain).collect()
 }
 
-/// An import in progress. Dropped without [`ImportStaging::commit`], it is removed.
+/// An import in progress. Removed when dropped without [`ImportStaging::commit`].
 #[derive(Debug)]
 pub struct ImportStaging {
     place: PathBuf,
@@ -93,8 +93,8 @@ pub struct ImportStaging {
 }
 
 impl ImportStaging {
-    /// Begins the folder `<date>-import-<name>` below `results`; `started` is RFC 3339. The second of two that begin in
-    /// the same minute gets a number.
+    /// Begins the folder `<date>-import-<name>` below `results`; `started` is RFC 3339. A second one in the same minute
+    /// gets a number.
     ///
     /// # Errors
     /// When `results` cannot be written, with the remedy.
@@ -114,7 +114,7 @@ impl ImportStaging {
             .or_store(|| format!("create the folder {}", beside.display()))
             .map_err(elsewhere)?;
         let held = File::open(&beside).or_store(|| format!("open {}", beside.display()))?;
-        // On a filesystem without locks, nobody removes anything.
+        // On a filesystem without locks, leftovers are not removed.
         files::lock(&held).ok();
         Ok(ImportStaging { place, beside, _held: held })
     }
@@ -154,7 +154,7 @@ impl ImportStaging {
     /// Writes `import.json`, makes everything durable and renames it to its final place, which it returns.
     ///
     /// # Errors
-    /// With the path; then nothing is in the place.
+    /// With the path; the place is then empty.
     pub fn commit(self, record: &ImportRecord) -> Result<PathBuf> {
         let rename = || fs::rename(&self.beside, &self.place);
         files::write_whole(&self.beside.join(IMPORT), &json(record)?)
@@ -172,8 +172,8 @@ pub fn elsewhere(error: Error) -> Error {
     error.hint("nothing was stored; free some space there or make it writable, or choose another folder with -o DIR")
 }
 
-/// Removes what killed imports have left in `results`; returns each with the error if removal failed. Skips what
-/// somebody still holds, belongs to another user, or contains anything that an import does not create.
+/// Removes what killed imports have left in `results`; returns each with the error if removal failed. Skips
+/// folders that are locked, belong to another user, or contain anything that an import does not create.
 #[must_use]
 pub fn clear_dead(results: &Path) -> Vec<(PathBuf, io::Result<()>)> {
     let (Some(_alone), Ok(entries)) = (wait_for(results), fs::read_dir(results)) else { return Vec::new() };
@@ -191,7 +191,7 @@ fn wait_for(results: &Path) -> Option<File> {
     Some(folder)
 }
 
-/// True if nobody holds a lock on a folder.
+/// True if no process holds a lock on a folder.
 fn is_free(path: &Path) -> bool {
     File::open(path).is_ok_and(|folder| files::lock(&folder).is_ok())
 }

@@ -103,7 +103,7 @@ pub fn read(trial: &Path) -> Result<Vec<Distribution>> {
 }
 
 /// Calls `each` for every interval in file order: its measure, its start and length in microseconds, its latencies.
-/// Holds only one line of the file at a time. Does nothing if the file does not exist.
+/// Holds only one line of the file in memory. Does nothing if the file does not exist.
 ///
 /// # Errors
 /// With the path, if the file is damaged; errors of `each`.

@@ -1,4 +1,4 @@
-//! A folder per run: atomic writes, format versions, reading back. Does not interpret the numbers.
+//! A folder per run: atomic writes, format versions, reading. Does not interpret numbers.
 //!
 //! ```text
 //! results/<date>-<plan name>/

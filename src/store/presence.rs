@@ -1,4 +1,4 @@
-//! Whether a run folder exists, and whether somebody is writing to it.
+//! Checks that a run folder exists, and if a process is writing to it.
 
 use super::folder::{EVENTS, RunFolder};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ impl RunFolder {
     }
 
     /// # Errors
-    /// When somebody has removed or moved it.
+    /// When it has been removed or moved.
     pub fn must_be_there(&self) -> Result<()> {
         if RunFolder::is_one(self.path()) {
             return Ok(());

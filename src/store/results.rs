@@ -25,7 +25,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Opens it.
+    /// Opens the folder.
     ///
     /// # Errors
     /// When it is not a folder, or is itself a run folder.
@@ -54,7 +54,7 @@ impl Results {
         Ok(names)
     }
 
-    /// The path of the run with this name; `None` if there is none, the name is invalid, or it is a link.
+    /// Path of the run with this name; `None` if there is none, the name is invalid, or it is a link.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
@@ -95,7 +95,7 @@ impl Results {
     }
 }
 
-/// A symbolic link below a folder. Skips unreadable folders, which cannot be shown either.
+/// Finds a symbolic link below a folder. Skips unreadable folders, which cannot be shown either.
 fn link_in(folder: &Path, depth: u32) -> Option<PathBuf> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(kind) = entry.file_type() else { continue };

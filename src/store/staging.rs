@@ -16,7 +16,7 @@ pub(super) const LATENCIES: &str = "latency.hist";
 /// Waits of the backends, one row per second and wait.
 pub(super) const WAITS: &str = "waits.parquet";
 
-/// Passed from one program to the next in the middle of a trial.
+/// State passed from one program to the next in the middle of a trial.
 const HANDOVER: &str = "handover.json";
 
 /// An incomplete trial. Dropped without [`Staging::commit`], it is removed.
@@ -41,7 +41,7 @@ impl Staging {
         Ok(Staging { place: place.to_path_buf(), beside, aside })
     }
 
-    /// The folder of a trial that its program left in the middle.
+    /// The folder of a trial that its program left unfinished.
     pub(super) fn left(place: &Path, aside: PathBuf) -> Result<Staging> {
         let beside = files::beside(place);
         if !is_real_folder(&beside) {
@@ -116,7 +116,7 @@ impl Staging {
     }
 
     /// Writes the repeat of a trial, makes it durable, and sets one of the two aside: the original if the repeat
-    /// `counts`, else the repeat. A crash in between leaves the place empty, so that `--resume` measures it again.
+    /// `counts`, else the repeat. After a crash in between, the place is empty, so that `--resume` measures it again.
     ///
     /// # Errors
     /// With the path.
@@ -222,7 +222,7 @@ mod tests {
     use crate::record::facts::HostFacts;
     use crate::record::stack::StackSpec;
 
-    /// A staged trial of the case `c` in a run folder, with a word in its raw output.
+    /// A staged trial of the case `c` in a run folder, with `word` in its raw output.
     fn staged(run: &Path, word: &str) -> Staging {
         let staging = Staging::begin(&run.join("trials/c/1"), run.join("set-aside/c/1")).unwrap();
         fs::write(staging.raw().join("word"), word).unwrap();
@@ -293,7 +293,7 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let staging = staged(run.path(), "before");
         staging.hand_over(b"half").unwrap();
-        // A killed program drops nothing.
+        // A killed program runs no destructors.
         std::mem::forget(staging);
         let (place, aside) = (run.path().join("trials/c/1"), run.path().join("set-aside/c/1"));
         let again = Staging::left(&place, aside.clone()).unwrap();

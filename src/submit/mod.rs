@@ -2,7 +2,7 @@
 //!
 //! A submission is a folder with fixed names: the program, the plan, the engine's job file, `results/`, `logs/`.
 //! Commands start in it, and tasks work in it, so no user-chosen name appears in a script. An engine is a file here and
-//! its line in [`ALL`]. Not here: run folders, and the definition of a share.
+//! an entry in [`ALL`]. Not here: run folders, and the definition of a share.
 //!
 //! Flags, help and completions are derived from an engine's description (`docs/adr/0035-submissions-are-folders.md`).
 
@@ -59,7 +59,7 @@ pub trait Engine: Sync + fmt::Debug {
         &[]
     }
 
-    /// The program used to submit.
+    /// Program used to submit.
     fn program(&self) -> &'static str;
 
     /// True if the program is put into the folder for the tasks; `false` if they get it from elsewhere.
@@ -86,7 +86,7 @@ pub trait Engine: Sync + fmt::Debug {
         false
     }
 
-    /// The shares that wait or run, according to the engine.
+    /// Waiting and running shares, according to the engine.
     ///
     /// # Errors
     /// When the engine does not answer.
@@ -99,7 +99,7 @@ pub trait Engine: Sync + fmt::Debug {
         None
     }
 
-    /// The file in which its program logs tasks, rewritten with each submission.
+    /// Task log of its program, rewritten with each submission.
     fn notes(&self) -> Option<&'static str> {
         None
     }
@@ -111,10 +111,10 @@ pub trait Engine: Sync + fmt::Debug {
     fn failures(&self, host: &Host, submission: &Submission, notes: Option<&str>) -> Result<Vec<(u32, String)>>;
 }
 
-/// The engine of this name.
+/// The engine with this name.
 ///
 /// # Errors
-/// When there is none: a newer pgstrata wrote it.
+/// If there is none: a newer pgstrata wrote it.
 pub fn engine(name: &str) -> Result<&'static dyn Engine> {
     let found = ALL.iter().copied().find(|engine| engine.name() == name);
     found.ok_or_else(|| Error::user(format!("there is no engine `{name}`")).hint("use the pgstrata that submitted"))

@@ -10,17 +10,15 @@ use crate::plan::{Catalogue, CatalogueEntry};
 use crate::record::options::Options;
 use std::path::Path;
 
-/// The key.
 pub(in super::super) const AGE: &str = "age";
 
-/// What a stack cannot have beside it, and what to do.
+/// Keys that conflict with `age`, and the remedy.
 const CLASHES: [(&str, &str); 3] = [
     ("reuse", "each trial ages a stack of its own: remove `reuse`"),
     ("tablespace", "files in tablespaces are not aged: remove `tablespace`"),
     ("directory", "an existing folder cannot be made fresh: use a device and a filesystem"),
 ];
 
-/// The table as read.
 #[derive(Clone)]
 pub(super) struct AgeDraft<'c> {
     entry: &'c CatalogueEntry,
@@ -28,19 +26,19 @@ pub(super) struct AgeDraft<'c> {
 }
 
 impl AgeDraft<'_> {
-    /// The options for one choice for each axis of a stack, of which those of `age` are the last.
+    /// The options for one choice per axis of a stack; the axes of `age` come last.
     pub fn options(&self, chosen: &[&Choice]) -> Options {
         let own = chosen.get(chosen.len().saturating_sub(self.axes.len())..).unwrap_or_default();
         options(self.entry, Path::new(FOLDER), &self.axes, own)
     }
 
-    /// Drops options.
+    /// Drops these options.
     pub fn drop(&mut self, keys: &[&str]) {
         self.axes.retain(|axis| !keys.contains(&axis.option.0.as_str()));
     }
 }
 
-/// Reads it; `None` where there is none or it has mistakes.
+/// Reads the key; `None` if there is none or it has mistakes.
 pub(super) fn read<'c>(
     stack: &Key,
     pairs: &[Pair],

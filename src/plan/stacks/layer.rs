@@ -1,5 +1,5 @@
-//! How a layer is written: `"name"`, or `{ name = VALUE, option = ... }` where VALUE is the layer's first option, or
-//! `{ name = { option = ... } }`; and which of its keys name what it stands on.
+//! Spellings of a layer: `"name"`, or `{ name = VALUE, option = ... }` where VALUE is the layer's first option, or
+//! `{ name = { option = ... } }`; and which of its keys name its inputs.
 
 use crate::plan::limits::Key;
 use crate::plan::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
@@ -7,7 +7,7 @@ use crate::plan::tree::{Node, Pair, Value};
 use crate::plan::{Catalogue, CatalogueEntry};
 use crate::record::stack::GroundKind;
 
-/// Where a layer is written, which says what layers may stand there.
+/// Place of a layer in the plan, which determines the layers allowed there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Slot {
     Device,
@@ -18,7 +18,7 @@ pub(in super::super) enum Slot {
 impl Slot {
     const ALL: [Slot; 3] = [Slot::Device, Slot::Volume, Slot::Filesystem];
 
-    /// Where a layer belongs, by what it takes and offers.
+    /// Slot of a layer, from its inputs and what it offers.
     pub fn of(entry: &CatalogueEntry) -> Slot {
         match (entry.offers, entry.takes.is_empty()) {
             (GroundKind::Folder, _) => Slot::Filesystem,
@@ -43,7 +43,7 @@ impl Slot {
         }
     }
 
-    /// Keys that any layer in this place may have beside its options and inputs.
+    /// Keys that any layer in this slot may have beside its options and inputs.
     fn own_keys(self) -> &'static [&'static str] {
         match self {
             Slot::Device => &["count"],
@@ -53,16 +53,16 @@ impl Slot {
     }
 }
 
-/// A layer as it is written.
+/// A layer as written in the plan.
 pub(super) struct Written<'t, 'c> {
     pub slot: Slot,
     pub entry: &'c CatalogueEntry,
-    /// The layer's name, where it stands.
+    /// The layer's name.
     pub key: Key,
-    /// The value of its own key, which is its first option.
+    /// The value of the layer's own key, which is its first option.
     pub main: Option<&'t Node>,
     pub options: Vec<&'t Pair>,
-    /// What names its inputs, and the keys of its place.
+    /// Keys that name its inputs, and the keys of its slot.
     pub wiring: Vec<&'t Pair>,
 }
 
@@ -79,13 +79,13 @@ impl<'t, 'c> Written<'t, 'c> {
         Some(Written { slot, entry, key: key.clone(), main, options, wiring })
     }
 
-    /// A key of its place, or one that names inputs.
+    /// One of [`Written::wiring`].
     pub fn wire(&self, key: &str) -> Option<&'t Pair> {
         self.wiring.iter().copied().find(|(known, _)| known.text == key)
     }
 }
 
-/// A folder that is there, by its own key of the stack.
+/// An existing folder, given by its own key of the stack.
 pub(super) fn by_key<'t, 'c>(
     key: &Key,
     value: &'t Node,
@@ -135,7 +135,7 @@ pub(super) fn read<'t, 'c>(
     }
 }
 
-/// Which of a layer's keys is its name: the first that is one, else the first.
+/// The layer's key that is its name: the first that is a known one, else the first.
 fn layer_key<'a>(
     slot: Slot,
     node: &Node,
@@ -182,7 +182,7 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
     None
 }
 
-/// What people look for that is not there yet, so that no other word is suggested for it.
+/// Layers that people look for and that do not exist yet, so that no other word is suggested.
 const NOT_YET: &[(&str, &str)] =
     &[("ntfs", "NTFS"), ("nfs", "NFS"), ("overlay", "overlayfs"), ("multipath", "multipath")];
 

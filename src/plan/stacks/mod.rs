@@ -1,7 +1,7 @@
-//! The tables `[stack.NAME]`: layers, what each stands on, and where the database goes.
+//! The tables `[stack.NAME]`: layers, their inputs, and the place of the database.
 //!
-//! The way of a stack: layers as written ([`layer`]) -> named nodes with their options -> inputs ([`wire`]) -> a draft,
-//! which the matrix turns into one stack for each choice of its options' values. Absent on purpose: what any layer does.
+//! Pipeline: layers as written ([`layer`]) -> named nodes with their options -> inputs ([`wire`]) -> a draft, which the
+//! matrix turns into one stack per combination of options. Absent on purpose: what any layer does.
 
 mod age;
 mod layer;
@@ -26,43 +26,40 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use wire::Wiring;
 
-/// Keys of a stack.
 pub(super) const KEYS: [&str; 10] =
     ["device", "devices", "volume", "filesystem", "directory", "wal", "tablespace", "module", "reuse", AGE];
 
-/// Key of the parameters of a kernel module: of a stack, or of the layer in it that has this option.
+/// Key of a kernel module's parameters: of a stack, or of the layer in it that has this option.
 pub(super) const MODULE: &str = "module";
 
-/// Most devices that `count` makes.
+/// Largest `count` of devices.
 const MAX_COUNT: i64 = 64;
 
-/// Layers take absolute paths only.
+/// Base of relative paths: layers accept absolute ones only.
 const FOLDER: &str = "/";
 
-/// A stack that has been read.
 #[derive(Clone)]
 pub(super) struct StackDraft<'c> {
-    /// Its name, where it is written.
+    /// Its name, with its span.
     pub name: Key,
-    /// The stack, its nodes without options.
+    /// The stack; its nodes have no options.
     spec: StackSpec,
     /// One for each node of `spec`.
     nodes: Vec<NodeDraft<'c>>,
-    /// Knobs of `[machine]` for every device, as far as a device here takes them.
+    /// Knobs of `[machine]` for every device, as far as a device of this stack takes them.
     queue: Vec<Axis>,
-    /// The stack that holds `pg_wal`, where it is named.
+    /// The stack that holds `pg_wal`, if named.
     wal_stack: Option<Key>,
-    /// How it is aged, with the entry that describes the options.
+    /// Its ageing.
     age: Option<AgeDraft<'c>>,
 }
 
-/// A node that has been read.
 #[derive(Clone)]
 struct NodeDraft<'c> {
     place: Span,
     entry: &'c CatalogueEntry,
     axes: Vec<Axis>,
-    /// Name of the devices that one `count` makes: they are alike in every case.
+    /// Common name of the devices made by one `count`: they have equal options in every case.
     alike: Option<String>,
 }
 
@@ -92,11 +89,11 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
     stacks
 }
 
-/// Hands the knobs of `[machine]` for every device to the stacks; one that no device takes is a problem.
+/// Passes the knobs of `[machine]` for every device to the stacks; a knob that no device takes is a problem.
 pub(super) fn give_queue(stacks: &mut [StackDraft<'_>], queue: &[Axis], problems: &mut Problems) {
     for axis in queue {
         let devices = stacks.iter().flat_map(|stack| &stack.nodes).any(NodeDraft::has_queue);
-        // One value that every device overrides changes nothing, but neither does it make cases that are alike.
+        // A single value that every device overrides has no effect, but makes no duplicate cases either.
         let mut taken = stacks.is_empty() || (devices && !axis.varies());
         for stack in &mut *stacks {
             if stack.nodes.iter().any(|node| node.takes_knob(axis)) {
@@ -112,7 +109,7 @@ pub(super) fn give_queue(stacks: &mut [StackDraft<'_>], queue: &[Axis], problems
     }
 }
 
-/// What a layer is in its stack.
+/// Role of a layer in its stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Device,
@@ -122,9 +119,8 @@ enum Part {
     Tablespace(Key),
 }
 
-/// The layers of a stack as they are written, in build order, each with the name that it is given.
+/// The layers of a stack as written, in build order, each with its name.
 struct Parts<'t, 'c> {
-    /// The stack's name.
     stack: &'t Key,
     pairs: &'t [Pair],
     /// Names of all stacks.
@@ -132,7 +128,7 @@ struct Parts<'t, 'c> {
     catalogue: &'c Catalogue,
     layers: Vec<Written<'t, 'c>>,
     parts: Vec<(Part, Key)>,
-    /// Name of the devices that one `count` makes, by the place of each among the layers.
+    /// Common name of the devices made by one `count`, by index of the layer.
     alike: BTreeMap<usize, String>,
     wal_stack: Option<Key>,
 }
@@ -177,7 +173,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         layer::read(slot, node, self.catalogue, problems)
     }
 
-    /// Adds a layer; its name is `given`, or its own `name`, or else its layer's.
+    /// Adds a layer, named `given`, or by its own `name`, or by the layer.
     fn push(&mut self, part: Part, given: Option<&Key>, layer: Option<Written<'t, 'c>>, problems: &mut Problems) {
         let Some(layer) = layer else { return };
         let mut name = given.unwrap_or(&layer.key).clone();
@@ -219,7 +215,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         }
     }
 
-    /// Reads one device, or as many alike as its `count` says, which are then called `d1`, `d2`, ...
+    /// Reads one device, or as many equal ones as its `count` says, named `d1`, `d2`, ...
     fn read_device(&mut self, name: Option<&Key>, node: &'t Node, problems: &mut Problems) {
         let Some(first) = self.layer(Slot::Device, node, problems) else { return };
         let count = first.wire("count").map(|(_, node)| (&node.value, node));
@@ -322,7 +318,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         }
     }
 
-    /// Hands the parameters of a kernel module to the first layer that has them as an option.
+    /// Passes the parameters of a kernel module to the first layer that has them as an option.
     fn read_module(&mut self, problems: &mut Problems) {
         let Some(pair) = self.pairs.iter().find(|(key, _)| key.text == MODULE) else { return };
         let has = |layer: &&mut Written<'_, '_>| layer.entry.options.iter().any(|spec| spec.key == MODULE);
@@ -337,7 +333,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         layer.options.push(pair);
     }
 
-    /// Names the nodes: devices and volumes first, so that a filesystem gives way to them.
+    /// Names the nodes, devices and volumes first, so that a filesystem yields its name to them.
     fn name_nodes(&self, problems: &mut Problems) -> Vec<String> {
         let mut taken: Vec<(String, Span)> = Vec::new();
         for (part, key) in &self.parts {
@@ -417,7 +413,7 @@ impl NodeDraft<'_> {
         self.entry.options.iter().any(|spec| spec.key == QUEUE)
     }
 
-    /// Whether it is a device that takes a knob of `[machine]`, having none of that name itself.
+    /// True for a device that takes a knob of `[machine]` and does not set it itself.
     fn takes_knob(&self, knob: &Axis) -> bool {
         self.has_queue() && self.axes.iter().all(|axis| axis.option != knob.option)
     }
@@ -432,7 +428,7 @@ impl NodeDraft<'_> {
 }
 
 impl<'c> StackDraft<'c> {
-    /// Takes over the nodes of the stack that holds `pg_wal`.
+    /// Adds the nodes of the stack that holds `pg_wal`.
     fn join_wal(&mut self, all: &[StackDraft<'c>], problems: &mut Problems) {
         let Some(key) = &self.wal_stack else { return };
         let Some(other) = all.iter().find(|other| other.name.text == key.text) else { return };
@@ -465,7 +461,7 @@ impl<'c> StackDraft<'c> {
         self.spec.wal = Some(GroundName::of(&own(other.spec.data.node()), other.spec.data.ground()));
     }
 
-    /// The same with the ground alone that holds `pg_wal`: what a workload without a server stands on.
+    /// The same with only the ground that holds `pg_wal`, for a workload without a server.
     pub fn wal_alone(&self) -> StackDraft<'c> {
         self.part(StackSpec::wal_alone)
     }
@@ -478,24 +474,24 @@ impl<'c> StackDraft<'c> {
         StackDraft { spec, nodes, queue, wal_stack: None, ..self.clone() }
     }
 
-    /// Nodes with a choice of their own: of those that are alike, the first.
+    /// Nodes that have a choice of their own; of equal devices, only the first.
     fn choosers(&self) -> impl Iterator<Item = &NodeDraft<'c>> {
         let first = |at: usize| self.nodes[..at].iter().all(|earlier| earlier.alike != self.nodes[at].alike);
         self.nodes.iter().enumerate().filter(move |(at, node)| node.alike.is_none() || first(*at)).map(|(_, node)| node)
     }
 
-    /// The options of all nodes, then the knobs for every device.
+    /// The options of all nodes, the knobs for every device, the options of `age`.
     pub fn axes(&self) -> Vec<Axis> {
         let age = self.age.iter().flat_map(|age| &age.axes);
         self.choosers().flat_map(|node| &node.axes).chain(&self.queue).chain(age).cloned().collect()
     }
 
-    /// How it is aged, for one choice for each of its axes.
+    /// Options of `age`, given one choice per axis.
     pub fn age(&self, chosen: &[&Choice]) -> Options {
         self.age.as_ref().map(|age| age.options(chosen)).unwrap_or_default()
     }
 
-    /// The same without what only a cluster can be aged by.
+    /// The same without the options of `age` that need a cluster.
     pub fn age_without(mut self, of_clusters: &[&str]) -> StackDraft<'c> {
         if let Some(age) = &mut self.age {
             age.drop(of_clusters);
@@ -503,7 +499,7 @@ impl<'c> StackDraft<'c> {
         self
     }
 
-    /// The stack for one choice for each of its axes.
+    /// The stack, given one choice per axis.
     pub fn spec(&self, chosen: &[&Choice]) -> StackSpec {
         let mut left = chosen;
         let mut of_alike: BTreeMap<&str, &[&Choice]> = BTreeMap::new();
@@ -532,7 +528,7 @@ impl<'c> StackDraft<'c> {
     }
 }
 
-/// Whether a layer needs nothing below.
+/// True for a layer that needs nothing below.
 pub(super) fn stands_alone(entry: &CatalogueEntry) -> bool {
     entry.takes.is_empty() && entry.offers == GroundKind::Folder
 }

@@ -1,4 +1,4 @@
-//! What each node of a stack stands on: as the plan names it, or by default whatever nothing else uses.
+//! Inputs of each node of a stack: as named in the plan, or by default everything unused so far.
 
 use super::NodeDraft;
 use super::layer::{Slot, Written};
@@ -8,15 +8,14 @@ use crate::plan::tree::{Node, Pair, Value};
 use crate::record::stack::{GroundKind, GroundName, Input, Role, Take};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The wiring of one stack while it is read.
+/// State of wiring one stack.
 pub(super) struct Wiring<'a> {
-    /// Name of the stack.
     stack: &'a str,
-    /// What the nodes so far offer, in build order.
+    /// Grounds offered by the nodes so far, in build order.
     offered: Vec<Offer>,
-    /// Grounds that some layer names: not up for anybody else by default.
+    /// Grounds named by some layer: not used by default for others.
     named: BTreeSet<String>,
-    /// Names of all nodes, those to come as well.
+    /// Names of all nodes, including later ones.
     nodes: BTreeSet<String>,
 }
 
@@ -24,11 +23,11 @@ struct Offer {
     name: GroundName,
     kind: GroundKind,
     place: Span,
-    /// The node that stands on it, and where that is written.
+    /// The node that uses it, and the span of that reference.
     user: Option<(String, Span)>,
 }
 
-/// A reference to a ground as it is written.
+/// A reference to a ground, as written.
 struct Reference {
     text: String,
     place: Span,
@@ -36,7 +35,7 @@ struct Reference {
 }
 
 impl<'a> Wiring<'a> {
-    /// Nothing wired yet. `layers` are all layers of the stack, `names` those of their nodes.
+    /// `layers` are all layers of the stack, `names` the names of their nodes.
     pub fn new(stack: &'a str, layers: &[Written<'_, '_>], names: &[String]) -> Wiring<'a> {
         let mut named = BTreeSet::new();
         for layer in layers {
@@ -48,7 +47,7 @@ impl<'a> Wiring<'a> {
         Wiring { stack, offered: Vec::new(), named, nodes: names.iter().cloned().collect() }
     }
 
-    /// Enters what a node offers.
+    /// Adds the grounds that a node offers.
     pub fn offer(&mut self, name: &str, node: &NodeDraft<'_>, grounds: Vec<String>) {
         let offers = grounds.into_iter().map(|ground| Offer {
             name: GroundName::of(name, &ground),
@@ -59,7 +58,7 @@ impl<'a> Wiring<'a> {
         self.offered.extend(offers);
     }
 
-    /// The inputs of a layer that will be the node `name`. `pool` is where it stands if it takes a pool and names none.
+    /// Inputs of a layer that becomes the node `name`.
     pub fn inputs(&mut self, name: &str, layer: &Written<'_, '_>, problems: &mut Problems) -> Vec<Input> {
         let mut inputs = Vec::new();
         for take in layer.entry.takes {
@@ -128,7 +127,7 @@ impl<'a> Wiring<'a> {
         None
     }
 
-    /// Every ground of the kind that nothing uses and no layer names; for a pool, the latest, which others may share.
+    /// Every unused and unnamed ground of the kind; for a pool, the latest one, which others may share.
     fn by_default(&mut self, node: &str, take: &Take, layer: &Written<'_, '_>) -> Vec<Input> {
         let input = |offer: &Offer| Input { from: offer.name.clone(), role: take.role, group: None };
         if take.kind == GroundKind::Pool {
@@ -185,7 +184,7 @@ impl<'a> Wiring<'a> {
         }
     }
 
-    /// Grounds that nothing stands on: a mistake, since nobody builds what is not measured. `ends` hold the database.
+    /// Rejects unused grounds: they would not be measured. `ends` hold the database.
     pub fn refuse_unused(&self, ends: &[&GroundName], problems: &mut Problems) {
         for offer in self.offered.iter().filter(|offer| offer.user.is_none() && !ends.contains(&&offer.name)) {
             let message = format!("nothing in stack `{}` uses `{}`", self.stack, offer.name);
@@ -194,7 +193,7 @@ impl<'a> Wiring<'a> {
     }
 }
 
-/// Every text in a value, however deep.
+/// All texts in a value, at any depth.
 fn texts(node: &Node) -> Vec<&str> {
     match &node.value {
         Value::Text(text) => vec![text],

@@ -1,12 +1,12 @@
-//! Every mistake that a plan can have, with what the person then reads.
+//! Every possible mistake in a plan, with the message shown.
 //!
-//! The answers stand in `snapshots/`, one file for all, so that they can be read one after the other as prose.
+//! The messages are in `snapshots/`, one file for all, so that they can be read as prose.
 
 use super::{MANUAL, catalogue, small};
 use crate::error::Kind;
 use crate::plan::{Paint, parse, read};
 
-/// The manual's plan with one stretch replaced, which must be there.
+/// The manual's plan with `from`, which must occur, replaced.
 fn bent(from: &str, to: &str) -> String {
     assert!(MANUAL.contains(from), "{from}");
     MANUAL.replacen(from, to, 1)

@@ -1,4 +1,4 @@
-//! The example and the schema, both made from the catalogue.
+//! The example and the schema, both generated from the catalogue.
 
 use super::{MANUAL, catalogue};
 use crate::plan::{
@@ -8,7 +8,7 @@ use crate::plan::{
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Holds a value against the part of JSON schema that ours uses; patterns only by whether there is one.
+/// Validates a value against the part of JSON schema that ours uses; of patterns, only their presence.
 fn mistakes(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (keyword, wanted) in schema.as_object().unwrap() {
@@ -125,7 +125,7 @@ fn good_plans_keep_to_the_schema() {
     }
 }
 
-/// The schema's fixed part is a file, which knows no constant of the program.
+/// The schema's fixed part is a file and cannot use the program's constants.
 #[test]
 fn the_fixed_part_of_the_schema_has_the_keys_and_limits_of_the_parser() {
     let schema = schema(&catalogue());

@@ -1,4 +1,4 @@
-//! What good plans mean.
+//! Meaning of valid plans.
 
 use super::{MANUAL, catalogue, small};
 use crate::plan::{Plan, check, parse};

@@ -4,7 +4,7 @@ use super::catalogue;
 use crate::plan::{Plan, example, parse, schema};
 use crate::record::options::OptionValue;
 
-/// A plan with this `[machine]` on a stack with a device and one without.
+/// A plan with this `[machine]`, on a stack with a device and one without.
 fn plan_of(machine: &str, queue: &str) -> String {
     format!(
         "name = \"p\"\n[machine]\n{machine}\n[stack.disk]\ndevice = {{ loop = \"1GiB\"{queue} }}\nfilesystem = \"ext4\"\n\

@@ -1,4 +1,4 @@
-//! Tests of whole plans against a catalogue of made-up entries in the shapes of the real ones.
+//! Tests of whole plans against a catalogue of made-up entries that resemble the real ones.
 
 mod bad_plans;
 mod from_catalogue;
@@ -117,7 +117,6 @@ fn pgbench_check(options: &Options) -> Result<(), OptionProblem> {
     }
 }
 
-/// The catalogue of the tests.
 pub(super) fn catalogue() -> Catalogue {
     Catalogue {
         layers: vec![
@@ -144,7 +143,7 @@ pub(super) fn catalogue() -> Catalogue {
     }
 }
 
-/// The plan of the manual, which most tests bend.
+/// The plan of the manual, which most tests modify.
 pub(super) const MANUAL: &str = r#"name = "which-filesystem"
 seed = 42
 blocks = 3
@@ -179,7 +178,7 @@ stack = "tmp"
 wal_sync_method = "open_datasync"
 "#;
 
-/// A small plan with `extra` put before its workload.
+/// A small plan with `extra` inserted before its workload.
 pub(super) fn small(extra: &str) -> String {
     format!(
         "name = \"p\"\n[stack.t]\nfilesystem = \"tmpfs\"\n{extra}\n[workload.w]\npgbench = {{ clients = [1, 2] }}\n"

@@ -1,11 +1,11 @@
-//! Whatever the text is, the answer is a plan or a list of mistakes that can be shown.
+//! For any text, the result is a plan or a list of mistakes that can be shown.
 
 use super::{MANUAL, catalogue};
 use crate::plan::{Paint, check};
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use std::path::Path;
 
-/// Words of plans, values of all kinds, and the marks between them.
+/// Words of plans, values of all kinds, and punctuation.
 fn token() -> impl Strategy<Value = String> {
     const WORDS: &[&str] = &[
         "name",
@@ -75,7 +75,7 @@ fn token() -> impl Strategy<Value = String> {
     prop_oneof![9 => proptest::sample::select(WORDS).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
 }
 
-/// The manual's plan with a stretch of it replaced.
+/// The manual's plan with part of it replaced.
 fn bent() -> impl Strategy<Value = String> {
     let tokens = proptest::collection::vec(token(), 0..4).prop_map(|tokens| tokens.concat());
     (0..MANUAL.len(), 0usize..20, tokens).prop_map(|(start, length, tokens)| {

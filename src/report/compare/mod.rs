@@ -1,4 +1,4 @@
-//! A comparison as text for a terminal and as a page. JSON is the findings themselves.
+//! A comparison as text for a terminal and as a page. Its JSON is the findings themselves.
 
 mod page;
 mod tables;

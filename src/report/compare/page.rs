@@ -1,4 +1,4 @@
-//! The page of a comparison: one file that opens from disk, needs no network and no script, in the report's style
+//! Page of a comparison: one file that opens from disk, needs no network and no script, and uses the report's style
 //! sheet.
 
 use super::super::sheet::{self, Sheet};
@@ -8,10 +8,10 @@ use crate::error::Result;
 use minijinja::{Value, context};
 
 const TEMPLATE: &str = include_str!("page.html");
-/// What this page has beyond the report's style sheet.
+/// Additions to the report's style sheet.
 const OWN_STYLE: &str = include_str!("page.css");
 
-/// The page; a server's has a link to its list of runs.
+/// Renders the page; on a server, `home` links to its list of runs.
 ///
 /// # Errors
 /// A bug: a template that does not render.

@@ -1,4 +1,4 @@
-//! What terminal and page show of a comparison: words of cells, and the tables of the page.
+//! Shared parts of the terminal text and page of a comparison: wording of cells, and the page's tables.
 
 use super::super::table::{Cell, Table, TableColumn};
 use super::super::words::{class_title, estimate_text};
@@ -8,17 +8,17 @@ use crate::analyse::compare::findings::{
 use crate::analyse::compare::judge::{medium_word, reason_title};
 use crate::analyse::compare::side::by_key;
 
-/// What a cell says; the reason stands below the table, once for all.
+/// Text of a cell without a comparison; the reasons are given below the table.
 pub(super) const NOT_COMPARED: &str = "not compared";
-/// Most measures that a refusal names.
+/// Most measures named in a refusal.
 const MOST_MEASURES: usize = 4;
 
-/// Rows of one family, in their order.
+/// Rows grouped by family, in order.
 pub(super) fn families(pair: &PairFinding) -> Vec<(&str, Vec<&Row>)> {
     by_key(pair.rows.iter().map(|row| (row.family.as_str(), row)))
 }
 
-/// What a row is called below the heading of its family; with the unit where that is not the rate's own.
+/// Name of a row below the heading of its family; with the unit if that differs from the rate's.
 pub(super) fn row_label(row: &Row) -> String {
     let name = row.measure.strip_prefix(&row.family).unwrap_or(&row.measure).trim_start_matches('/');
     let unit = if row.more_is_better { String::new() } else { format!(" ({})", row.unit) };
@@ -36,7 +36,7 @@ pub(super) fn family_title(family: &str, rows: &[&Row]) -> String {
     format!("{title}{unit}")
 }
 
-/// A figure and its interval, where it has one; of two runs both figures.
+/// A figure and its interval, if any; of two runs, both figures.
 pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
     let plain = |value: &f64| estimate_text(&Estimate::of(*value, None, 1)).0;
     if !runs.is_empty() {
@@ -46,14 +46,14 @@ pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
     (figure, if estimate.low.is_some() { interval } else { String::new() })
 }
 
-/// A ratio and what it says: `3.4×`, `3.1–3.7`, `faster`.
+/// A ratio, its interval and its outcome: `3.4×`, `3.1–3.7`, `faster`.
 pub(super) fn ratio(comparison: &Comparison) -> (String, String, &'static str) {
     let estimate = Estimate::of(comparison.ratio, comparison.low.zip(comparison.high), 1);
     let (figure, interval) = value(&estimate, &[]);
     (format!("{figure}×"), interval, outcome(comparison.outcome).0)
 }
 
-/// An outcome in a word, and how the page colours it.
+/// An outcome in words, and its style on the page.
 fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::Faster => ("faster", "faster"),
@@ -64,7 +64,7 @@ fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
     }
 }
 
-/// What a side is, in a line: whose, where, how durable.
+/// One line about a side: origin, machine, durability.
 pub(super) fn about(side: &SideFinding) -> String {
     let mut parts = vec![origin(side.origin).to_owned()];
     parts.extend(side.facts.get("stack.filesystem").cloned());
@@ -84,7 +84,7 @@ fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// Names, the first few of many.
+/// The first few names, and the number of others.
 pub(super) fn some_of(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(MOST_MEASURES).map(String::as_str).collect();
     let more = names.len().saturating_sub(MOST_MEASURES);
@@ -92,7 +92,7 @@ pub(super) fn some_of(names: &[String]) -> String {
     format!("{}{more}", shown.join("; "))
 }
 
-/// Facts that are known of some sides only: the marks of those sides, and the keys.
+/// Facts known of some sides only: the marks of those sides, and the keys.
 pub(super) fn known_of(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
     let who = |fact: &FactDifference| {
         let told = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
@@ -101,7 +101,6 @@ pub(super) fn known_of(findings: &ComparisonFindings) -> Vec<(String, Vec<String
     by_key(findings.facts_not_told.iter().map(|fact| (who(fact), fact.key.clone())))
 }
 
-/// The page's table of a pair.
 pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &PairFinding) -> Table {
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let figure = |mark: &str| {
@@ -153,13 +152,12 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
     vec![name, number(&row.reference, &row.reference_runs), number(&row.value, &row.value_runs), ratio_cell, says]
 }
 
-/// A figure and its ends with all their digits.
+/// A figure and its ends in full precision.
 fn full(value: f64, low: Option<f64>, high: Option<f64>) -> Vec<String> {
     let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     vec![value.to_string(), text(low), text(high)]
 }
 
-/// The page's table of sides.
 pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
     let columns = vec![
         TableColumn::text(""),
@@ -179,7 +177,6 @@ pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
     table
 }
 
-/// The page's table of refusals.
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
     let columns = vec![TableColumn::text("why not"), TableColumn::text("measures")];
     let mut table = Table::new("refused", "Refusals", columns);
@@ -195,7 +192,6 @@ pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
     table
 }
 
-/// The page's table of facts.
 pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, facts: &[FactDifference]) -> Table {
     let marks = findings.sides.iter().map(|side| TableColumn::text(&side.mark));
     let columns = std::iter::once(TableColumn::text("fact")).chain(marks).collect();
@@ -210,7 +206,7 @@ pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, 
     table
 }
 
-/// What holds for several sides, once, with their marks.
+/// Merges equal texts about several sides into one, with the sides' marks.
 pub(super) fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
     let groups = by_key(said.map(|(mark, text)| (text, mark)));
     groups.into_iter().map(|(text, marks)| (text, marks.join(", "))).collect()

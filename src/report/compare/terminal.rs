@@ -1,5 +1,5 @@
-//! A comparison for a terminal, plain UTF-8 without colours. Every text from outside goes through
-//! `printable`: a terminal obeys control characters.
+//! A comparison for a terminal, plain UTF-8 without colours. Every text from outside is passed through `printable`,
+//! because a terminal obeys control characters.
 
 use super::super::terminal::{align_right, indented, plain_table};
 use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
@@ -41,7 +41,6 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     text + &indented(&table)
 }
 
-/// The cells of a row.
 fn cells(row: &Row) -> Vec<String> {
     let with_interval = |(figure, interval): (String, String)| {
         if interval.is_empty() { figure } else { format!("{figure} ({interval})") }

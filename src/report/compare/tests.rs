@@ -1,4 +1,4 @@
-//! What terminal and page of a comparison promise, whatever the names and numbers.
+//! Invariants of a comparison's terminal text and page, for any names and numbers.
 
 use super::{page, terminal};
 use crate::analyse::compare::findings::{
@@ -179,12 +179,12 @@ fn hostile_names_stay_text() {
 fn json_is_the_findings() {
     let text = serde_json::to_string(&findings()).unwrap();
     let again: ComparisonFindings = serde_json::from_str(&text).unwrap();
-    // Numbers may come back with another last digit, shown ones do not.
+    // The last digit of numbers may change in JSON, but not in the text shown.
     assert_eq!(terminal(&again), terminal(&findings()));
     assert!(text.contains("\"outcome\":\"undecided\"") && text.contains("\"refused\":\"memory_against_disk\""));
 }
 
-/// A text of characters that take one column, and of those that a terminal would obey.
+/// A text of single-column characters and of characters that control a terminal.
 fn name(most: usize) -> impl Strategy<Value = String> {
     proptest::string::string_regex(&format!("[ -~\u{c0}-\u{2af}\u{1}-\u{1f}\u{202a}-\u{202e}]{{0,{most}}}")).unwrap()
 }

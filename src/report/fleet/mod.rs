@@ -1,4 +1,4 @@
-//! Machines beside each other, as text for a terminal and as a page. JSON is the findings themselves.
+//! A fleet comparison as text for a terminal and as a page. Its JSON is the findings themselves.
 
 mod page;
 mod plot;

@@ -1,4 +1,4 @@
-//! The page of a fleet: one file that opens from disk, needs no network and no script, in the report's style sheet.
+//! Page of a fleet: one file that opens from disk, needs no network and no script, and uses the report's style sheet.
 
 use super::super::sheet::{self, Sheet};
 use super::super::table::{Cell, Table, TableColumn};
@@ -9,21 +9,21 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 const TEMPLATE: &str = include_str!("page.html");
-/// What this page has beyond the report's style sheet.
+/// Additions to the report's style sheet.
 const OWN_STYLE: &str = include_str!("page.css");
-/// Name of its tables' files.
+/// Prefix of the file names of its tables.
 const NAME: &str = "fleet";
 
-/// The same hosts grouped otherwise, on a server.
+/// A grouping of the same hosts, on a server.
 #[derive(Debug, Serialize)]
 pub struct Grouping {
     pub text: String,
     pub address: String,
-    /// True if it is this page.
+    /// True for the grouping of this page.
     pub is_this: bool,
 }
 
-/// The page; a server's has links to its list of runs and to other groupings.
+/// Renders the page; on a server, with links to its list of runs and to other groupings.
 ///
 /// # Errors
 /// A bug: a template that does not render.

@@ -1,14 +1,13 @@
-//! Where the marks of a chart without a script stand: places along an axis, in per cent, so that a chart is as wide as
-//! its page.
+//! Positions in charts without a script: per cent along an axis, so that a chart fills the width of its page.
 
 use crate::analyse::fleet::{HostFinding, HostGroup, SittingFinding};
 use crate::report::words::moment;
 use minijinja::{Value, context};
 use serde::Serialize;
 
-/// Room beside the outermost marks, per cent of the width and of the height.
+/// Margin beyond the outermost marks, per cent of width and height.
 const ROOM: f64 = 4.0;
-/// About as many lines as an axis should have.
+/// Approximate number of lines of an axis.
 const TICKS: f64 = 6.0;
 
 /// An axis from its least value to its greatest.
@@ -37,12 +36,12 @@ impl Axis {
         ROOM + (100.0 - 2.0 * ROOM) * share
     }
 
-    /// From the left.
+    /// Distance from the left.
     pub(super) fn across(&self, value: f64) -> String {
         format!("{:.2}%", self.share(value))
     }
 
-    /// From the top, where the greatest is.
+    /// Distance from the top, where the greatest value is.
     fn down(&self, value: f64) -> String {
         format!("{:.2}%", 100.0 - self.share(value))
     }
@@ -65,7 +64,7 @@ impl Axis {
     }
 }
 
-/// The hosts of a group on one axis, each with its speed in each case.
+/// The hosts of a group on one axis, each with its speed in every case.
 pub(super) fn dots(group: &HostGroup) -> Value {
     let of_host = |host: &HostFinding| host.cases.values().copied().chain([host.speed]).collect::<Vec<_>>();
     let lines = [1.0].into_iter().chain(group.limit_speed);
@@ -89,12 +88,12 @@ pub(super) fn dots(group: &HostGroup) -> Value {
     }
 }
 
-/// Least span of the strip of a host, as a share of the median: noise should not look like a change.
+/// Smallest range of a host's strip, as a share of the median, so that noise does not look like a change.
 const SPAN: f64 = 0.1;
 
-/// What the hosts of a group did over time, on one axis of time; `None` if no host has two measurements. Each has an
-/// axis of speed of its own around what it did, with one span for all, so that a change of a slow host is seen, and the
-/// same change looks the same.
+/// The hosts of a group over time, on one axis of time; `None` if no host has two measurements. Each host has an axis
+/// of speed around its own values, with one range for all, so that changes of a slow host are visible, and equal
+/// changes look equal.
 pub(super) fn history(group: &HostGroup) -> Option<Value> {
     let (several, single): (Vec<&HostFinding>, Vec<&HostFinding>) =
         group.hosts.iter().partition(|host| host.history.len() > 1);
@@ -134,7 +133,7 @@ fn strip(host: &HostFinding, times: &Axis, speeds: &Axis, when: impl Fn(&str) ->
         host => host.host,
         least => format!("{:.2}", speeds.least),
         greatest => format!("{:.2}", speeds.greatest),
-        // That of the group, where it is on the host's axis.
+        // Median of the group, if it is on the host's axis.
         median => (speeds.least..=speeds.greatest).contains(&1.0).then(|| speeds.down(1.0)),
         points => dated().map(point).collect::<Vec<_>>(),
         segments => places.windows(2).map(<[[String; 2]]>::concat).collect::<Vec<_>>(),

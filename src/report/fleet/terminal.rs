@@ -1,10 +1,10 @@
-//! Machines beside each other, for a terminal.
+//! A fleet comparison for a terminal.
 
 use super::super::terminal::{align_right, indented, plain_table};
 use crate::analyse::fleet::{FleetFindings, GroupComparison, HostFinding, HostGroup};
 use crate::report::text::{paragraph, printable};
 
-/// Hosts of a group that are shown: the slowest.
+/// Most hosts shown of a group: the slowest.
 const SHOWN: usize = 20;
 
 /// The whole report.

@@ -1,4 +1,4 @@
-//! The page of a fleet: what it shows, and that names from outside stay text.
+//! Content of a fleet's page; names from outside stay text.
 
 use super::{Grouping, page};
 use crate::analyse::findings::Estimate;

@@ -1,4 +1,4 @@
-//! Limits as a JUnit file, which CI servers show as tests: an exceeded limit is a failure, an undecided one an error.
+//! Limits as a JUnit file, shown by CI servers as tests: an exceeded limit is a failure, an undecided one an error.
 
 use super::super::words::is_hidden;
 use super::{change, summary};
@@ -26,7 +26,8 @@ pub fn junit(findings: &LimitFindings) -> String {
     text
 }
 
-/// When the run began, in UTC without a zone, which the schema of Ant's JUnit files wants; and how long it took.
+/// Attributes for the start of the run, in UTC without a zone as the schema of Ant's JUnit files requires, and its
+/// duration.
 fn when(findings: &LimitFindings) -> String {
     let began = findings.started.split(['Z', '.', '+']).next().unwrap_or_default();
     let stamp = if began.is_empty() { String::new() } else { format!(" timestamp=\"{}\"", escaped(began)) };
@@ -49,7 +50,7 @@ fn case(finding: &LimitFinding) -> String {
     format!("{open}>\n      <{element} type=\"{kind}\" message=\"{message}\"/>\n    </testcase>\n")
 }
 
-/// Text for XML 1.0: markup escaped; what may not stand there, or cannot be seen, as its code.
+/// Escapes text for XML 1.0; invalid or invisible characters become their code.
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Limits against a baseline as text for a terminal and as a JUnit file. JSON is the findings themselves.
+//! Limits against a baseline, as text for a terminal and as a JUnit file. Their JSON is the findings themselves.
 
 mod junit;
 mod terminal;
@@ -11,7 +11,6 @@ pub use terminal::terminal;
 use crate::analyse::limits::{LimitFinding, LimitFindings, Outcome};
 use crate::analyse::words::digits::rounded;
 
-/// An outcome in one word.
 fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
@@ -20,7 +19,7 @@ fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// How many limits there are of each outcome: "1 of 3 limits exceeded, 1 undecided".
+/// Summary of the outcomes: "1 of 3 limits exceeded, 1 undecided".
 fn summary(findings: &LimitFindings) -> String {
     let count = |outcome| findings.limits.iter().filter(|one| one.outcome == outcome).count();
     let (all, exceeded, undecided) = (findings.limits.len(), count(Outcome::Fail), count(Outcome::Undecided));

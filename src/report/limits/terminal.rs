@@ -1,4 +1,4 @@
-//! Limits for a terminal, plain UTF-8 without colours. Every text from outside goes through `printable`.
+//! Limits for a terminal, plain UTF-8 without colours. Every text from outside is passed through `printable`.
 
 use super::super::terminal::{align_right, indented, plain_table};
 use super::{change, summary, word};
@@ -46,7 +46,7 @@ pub fn terminal(findings: &LimitFindings) -> String {
     text
 }
 
-/// A limit as it was asked for; one that names several figures of a case, each with its own.
+/// A limit as given by the user; one that covers several figures of a case, with the name of the figure.
 fn limit(finding: &LimitFinding, all: &[LimitFinding]) -> String {
     let alike = all.iter().filter(|one| one.case == finding.case && one.limit == finding.limit).count();
     if alike > 1 { format!("{} of {}", finding.limit, finding.measure) } else { finding.limit.clone() }

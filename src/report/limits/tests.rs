@@ -1,4 +1,4 @@
-//! What a person and what a CI server are shown of limits.
+//! Limits as shown to users and to CI servers.
 
 use super::{junit, terminal};
 use crate::analyse::findings::Estimate;

@@ -1,14 +1,13 @@
-//! A probe's rows as CSV: one line a row, the unit in the column's name, empty where there is nothing.
+//! A probe's rows as CSV: one line per row, the unit in the column's name, empty fields for missing values.
 
 use super::super::table::csv_line;
 use super::rows::shown_device;
 use crate::analyse::findings::LatencyFinding;
 use crate::analyse::probe::findings::{DeviceWork, Failure, ProbeFindings, RateFinding, RowFinding};
 
-/// Its name, and its text for a row.
+/// Name, and text of a row.
 type Column = (&'static str, fn(&RowFinding) -> String);
 
-/// The columns in their order.
 const COLUMNS: [Column; 33] = [
     ("row", |row| row.spec.id.clone()),
     ("family", |row| name(&row.spec.family)),
@@ -45,7 +44,7 @@ const COLUMNS: [Column; 33] = [
     ("device_fua_presumed", |row| work(row, |it| it.fua_presumed.to_string())),
 ];
 
-/// The rows, RFC 4180.
+/// Renders the rows (RFC 4180).
 #[must_use]
 pub fn csv(findings: &ProbeFindings) -> String {
     let head = csv_line(&COLUMNS.map(|(name, _)| name.to_owned()));
@@ -73,7 +72,7 @@ fn text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A variant as JSON has it.
+/// A variant's name in JSON.
 fn name<T: serde::Serialize>(variant: &T) -> String {
     match serde_json::to_value(variant) {
         Ok(serde_json::Value::String(name)) => name,

@@ -1,5 +1,5 @@
-//! The answer in six lines: how fast PostgreSQL's own WAL writing is here, what it is worth, what to set, where it
-//! stands.
+//! The answer in six lines: speed of PostgreSQL's own WAL writes here, its credibility, the recommended setting, its
+//! rank among devices.
 
 use super::numbers::{half_width, rate, spoken};
 use super::sections::title;
@@ -9,7 +9,7 @@ use crate::analyse::probe::requirements::{Outcome, RequirementFinding};
 use crate::report::text::{paragraph, printable};
 use crate::units::Micros;
 
-/// The six lines; a device or folder with a long name may need more.
+/// Renders the six lines; a device or folder with a long name may need more.
 pub(super) fn head(findings: &ProbeFindings) -> String {
     let row = findings.answer_row();
     let failed = findings.credibility.headline.clone().map(|headline| ("FAILED", headline));
@@ -60,11 +60,11 @@ fn recommendation(findings: &ProbeFindings) -> String {
     format!("{line}{default}, PostgreSQL {}", findings.server_major)
 }
 
-/// The folder's place, with the next faster device.
+/// Rank of the folder, with the next faster device.
 fn place(findings: &ProbeFindings) -> String {
     let entries = &findings.standing.entries;
     let Some(here) = entries.iter().position(|entry| entry.here) else { return "not compared".to_owned() };
-    // Published are single writes, not the WAL writes of the first line.
+    // Published figures are for single writes, not for the WAL writes of the first line.
     let own = rate(entries[here].fdatasync_per_s);
     let nth = format!("{} of {}, {own} fdatasync/s", ordinal(here + 1), entries.len());
     match here.checked_sub(1).and_then(|above| entries.get(above)) {
@@ -95,7 +95,7 @@ fn measured(findings: &ProbeFindings) -> String {
     format!("{}{on}{over}, {}", place.folder, Micros(findings.elapsed_us))
 }
 
-/// What was required, one line each.
+/// Requirements, one line each.
 pub(super) fn requirements(all: &[RequirementFinding]) -> String {
     let lines: String = all.iter().map(requirement).collect();
     if lines.is_empty() { lines } else { format!("Requirements\n{lines}\n") }

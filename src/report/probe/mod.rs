@@ -1,4 +1,4 @@
-//! A probe's findings as text for a terminal, as CSV, and in the words of pg_test_fsync. JSON is the findings
+//! A probe's findings as text for a terminal, as CSV, and in pg_test_fsync's format. Their JSON is the findings
 //! themselves.
 
 mod csv;

@@ -1,10 +1,10 @@
-//! Numbers that never outgrow their column.
+//! Numbers of bounded width.
 
 use crate::units::{grouped, significant};
 
-/// What stands for nothing.
+/// Text of a missing value.
 pub(super) const ABSENT: &str = "–";
-/// Characters of a histogram, the fewest operations first.
+/// Characters of a histogram, fewest operations first.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Character of an empty bin.
 const EMPTY: char = '·';
@@ -12,7 +12,7 @@ const EMPTY: char = '·';
 /// A rate in at most 8 characters: `42.3`, `1024`, `123 000`, `12.3M`.
 pub(super) fn rate(per_s: f64) -> String {
     if per_s < 999.5e3 && (per_s == 0.0 || per_s >= 1e-3) {
-        // From 100 on whole numbers: the fraction of an operation says nothing.
+        // Whole numbers from 100 on: a fraction of an operation is not significant.
         let rounded =
             if (1000.0..10_000.0).contains(&per_s) { grouped(per_s.round() as u64) } else { significant(per_s) };
         return rounded;
@@ -33,8 +33,8 @@ fn scaled(value: f64) -> String {
     }
 }
 
-/// Half an interval over its rate in at most 5 characters: `±4.2%`. Intervals are laid off on the logarithm: beyond a
-/// half they are so lopsided that one number says nothing.
+/// Half width of an interval over its rate in at most 5 characters: `±4.2%`. Intervals are symmetric on the logarithm:
+/// beyond a half they are too lopsided for one number.
 pub(super) fn half_width(relative: f64) -> String {
     let percent = relative * 100.0;
     match percent {
@@ -49,7 +49,7 @@ pub(super) fn half_width(relative: f64) -> String {
 pub(super) fn span(ns: u64) -> String {
     let value = ns as f64;
     let three = |value: f64| significant(value).replace(' ', "");
-    // What rounds up to 1000 of a unit is 1 of the next.
+    // Values that round to 1000 of a unit are shown as 1 of the next.
     match value {
         v if v < 999.5 => format!("{ns}ns"),
         v if v < 999.5e3 => format!("{}us", three(v / 1e3)),
@@ -60,7 +60,7 @@ pub(super) fn span(ns: u64) -> String {
     }
 }
 
-/// A time as prose has it: `1.5 ms`.
+/// A time in prose: `1.5 ms`.
 pub(crate) fn spoken(ns: u64) -> String {
     let text = span(ns);
     let unit = text.find(|c: char| c.is_ascii_alphabetic()).filter(|unit| *unit > 0);
@@ -92,8 +92,8 @@ pub(super) fn bytes(value: f64) -> String {
     format!("{}{letter}", short.strip_suffix(".0").unwrap_or(&short))
 }
 
-/// One character for each bin. Their height is the logarithm of their share, a tenth for every two steps or so: a
-/// single stall among thousands is seen.
+/// One character per bin. The height is the logarithm of its share, about two steps per decade, so that a single stall
+/// among thousands is visible.
 pub(super) fn histogram(bins: &[u64]) -> String {
     let most = bins.iter().copied().max().unwrap_or(0);
     bins.iter().map(|operations| block(*operations, most)).collect()
@@ -103,7 +103,7 @@ fn block(operations: u64, most: u64) -> char {
     if operations == 0 {
         return EMPTY;
     }
-    // Four decades below the fullest bin are seven steps; what is below is the lowest.
+    // The seven steps cover four decades below the fullest bin; anything less has the lowest.
     let decades = (most as f64 / operations as f64).log10().min(4.0);
     let step = ((4.0 - decades) / 4.0 * 7.0).round() as usize;
     BLOCKS[step.min(BLOCKS.len() - 1)]

@@ -1,13 +1,13 @@
-//! The findings in the very text of PostgreSQL 18's pg_test_fsync, for tools that read it.
+//! Findings in the exact format of PostgreSQL 18's pg_test_fsync, for tools that parse it.
 //!
-//! The layout was read off that program's output (`tests/fixtures/pg_test_fsync/18.txt`): labels in 30 columns after 8
-//! blanks, rates in 13 with three decimals, `n/a` in 21.
+//! The layout was taken from that program's output (`tests/fixtures/pg_test_fsync/18.txt`): labels in 30 columns after
+//! 8 blanks, rates in 13 with three decimals, `n/a` in 21.
 
 use crate::analyse::probe::findings::{Family, ProbeFindings, RowFinding, Way};
 
-/// Its five sizes: writes and their kB.
+/// Its five sizes: number of writes, and kB of each.
 const SIZES: [(u32, u32); 5] = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)];
-/// Size of a WAL block where no row tells it.
+/// Size of a WAL block if no row has it.
 const BLOCK_BYTES: u32 = 8192;
 
 #[must_use]
@@ -61,12 +61,12 @@ fn methods(findings: &ProbeFindings, family: Family, what: &str) -> String {
     text
 }
 
-/// A row that writes past the page cache where the filesystem takes no such writes.
+/// True for a direct I/O row that the filesystem does not support.
 fn refuses_direct(row: &RowFinding) -> bool {
     row.spec.direct && row.unavailable.is_some()
 }
 
-/// One line; a row that is not available or failed has no number.
+/// One line; a row that is unavailable or failed has no number.
 fn line(label: &str, row: Option<&RowFinding>) -> String {
     let usable = row.filter(|row| row.unavailable.is_none() && row.failure.is_none());
     let rate = usable.and_then(|row| row.rate.as_ref()).map(|rate| rate.per_s).filter(|per_s| *per_s > 0.0);
@@ -83,12 +83,12 @@ fn of_family(findings: &ProbeFindings, family: Family) -> impl Iterator<Item = &
     findings.rows.iter().filter(move |row| row.spec.family == family)
 }
 
-/// Size of a write of the first section.
+/// Size of a write in the first section.
 fn block(findings: &ProbeFindings) -> u32 {
     of_family(findings, Family::OneWrite).next().map_or(BLOCK_BYTES, |row| row.spec.write_bytes)
 }
 
-/// Mean time of a row that it has too, whole seconds, at least 1.
+/// Mean duration of the rows that pg_test_fsync also has, whole seconds, at least 1.
 fn seconds_per_test(findings: &ProbeFindings) -> u64 {
     let theirs = |row: &&RowFinding| !matches!(row.spec.family, Family::Wal | Family::Newer) && row.operations > 0;
     let rows: Vec<u64> = findings.rows.iter().filter(theirs).map(|row| row.measured_us).collect();

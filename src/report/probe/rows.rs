@@ -9,13 +9,12 @@ use crate::report::text::columns;
 use crate::report::text::{paragraph, printable, width};
 use crate::units::{Micros, significant};
 
-/// Columns that all of them fill: row, rate, its interval, four latencies, histogram, device work, a blank between them
-/// and two in front. Narrower tables leave out the histogram and p99.9.
+/// Width of all columns: row, rate, its interval, four latencies, histogram, device work, a blank between them and two
+/// in front. Narrower tables omit the histogram and p99.9.
 const WIDE: usize = 100;
 const LABEL: usize = 26;
 const WORK: usize = 14;
 
-/// The sections in their order.
 const SECTIONS: [Family; 7] = [
     Family::OneWrite,
     Family::TwoWrites,
@@ -26,7 +25,7 @@ const SECTIONS: [Family; 7] = [
     Family::Newer,
 ];
 
-/// The table with its legend.
+/// Renders the table with its legend.
 pub(super) fn table(findings: &ProbeFindings) -> String {
     let names = ["ops/s", "±", "p50", "p99", "p99.9", "max"];
     let mut text = if takes_tables() { line("", names, "latency", "device work") } else { String::new() };
@@ -112,13 +111,13 @@ fn line(label: &str, figures: [&str; 6], histogram: &str, work: &str) -> String 
     format!("{}\n", line.trim_end())
 }
 
-/// The device furthest down that counts flushes, else the one furthest down.
+/// The lowest device that counts flushes, or the lowest one.
 pub(super) fn shown_device(row: &RowFinding) -> Option<&DeviceWork> {
     let counts = |work: &&DeviceWork| work.flushes_per_op.is_some();
     row.work.iter().rfind(counts).or_else(|| row.work.last())
 }
 
-/// Device work for an operation: `1.0w 8k 1.0f`.
+/// Device work per operation: `1.0w 8k 1.0f`.
 fn work(row: &RowFinding) -> String {
     let Some(work) = shown_device(row) else { return ABSENT.to_owned() };
     let flushes = match work.flushes_per_op {

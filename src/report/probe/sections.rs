@@ -1,4 +1,4 @@
-//! What follows the table: devices, growth, stalls, credibility, recommendation, where the folder stands, caveats.
+//! Sections after the table: devices, growth, stalls, credibility, recommendation, rank among devices, caveats.
 
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::{
@@ -11,9 +11,9 @@ use crate::report::text::{paragraph, printable, width};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
 
-/// Stalls that are listed.
+/// Most stalls listed.
 const MOST_STALLS: usize = 10;
-/// Columns of a device's name.
+/// Width of a device's name.
 const DEVICE_NAME: usize = 31;
 
 /// A credibility in words.
@@ -29,7 +29,7 @@ pub(super) fn title(kind: CredibilityKind) -> &'static str {
     }
 }
 
-/// What the devices did, for the rows that tell most, and while idle; how the sync grows.
+/// Work of the devices for the most relevant rows and while idle, and growth of the sync.
 pub(super) fn devices(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
     let levels = credibility.levels.iter().map(|level| format!("{}: {}", level.device, level.words));
@@ -47,12 +47,12 @@ fn indented(texts: impl Iterator<Item = String>) -> String {
     texts.map(|text| paragraph("  ", &text)).collect()
 }
 
-/// One line with a bullet for each.
+/// A bulleted line each.
 fn listed(texts: impl Iterator<Item = String>) -> String {
     texts.map(|text| paragraph("  - ", &text)).collect()
 }
 
-/// Rows of which the device's work is reported at length: those that a server equals.
+/// True for a row that equals a server's method; its device work is described in full.
 fn is_telling(findings: &ProbeFindings, row: &RowFinding) -> bool {
     findings.server_equals.iter().any(|server| server.row_id == row.spec.id)
 }
@@ -64,7 +64,7 @@ fn idle_words(idle: &IdleTraffic) -> String {
 }
 
 fn growth_words(growth: &GrowthFinding) -> String {
-    // A sync that moves nothing has no speed.
+    // A sync that writes nothing has no speed.
     let moved = growth.written_bytes >= 1 << 20 && growth.reached_device.is_some();
     let per_s = growth.sync_bytes_per_s.filter(|_| moved);
     let per_s = per_s.map_or_else(String::new, |per_s| format!(" ({} GB/s)", significant(per_s / 1e9)));
@@ -73,7 +73,7 @@ fn growth_words(growth: &GrowthFinding) -> String {
     format!("{written} took {}{per_s}", spoken(growth.sync_ns))
 }
 
-/// The slowest operations that were stalls, with their time.
+/// The slowest stalls, with their times.
 pub(super) fn stalls(findings: &ProbeFindings) -> String {
     let mut all: Vec<(&RowFinding, u64, u64)> = findings
         .rows
@@ -81,7 +81,7 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
         .flat_map(|row| row.stalls.iter().map(move |stall| (row, stall.at_us, stall.latency_ns)))
         .collect();
     all.sort_by_key(|(_, _, latency)| std::cmp::Reverse(*latency));
-    // Writers that wait for the same sync stall together: one of them tells of it.
+    // Writers that wait for the same sync stall together; only one is listed.
     let mut told = BTreeSet::new();
     all.retain(|(row, at_us, _)| told.insert((row.spec.id.as_str(), at_us / 1_000_000)));
     let total = findings.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.stalls_in_all));
@@ -99,7 +99,7 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
     text + &paragraph("  ", &format!("{more}Rule: {}.", findings.stall_rule))
 }
 
-/// When something was, by the clock, to a hundredth of a second; since the start where the start is no moment.
+/// Time of day of an event, to a hundredth of a second; relative to the start if that is not a valid time.
 fn moment(started: &str, at_us: u64) -> String {
     let since = || format!("{} s after the start", significant(at_us as f64 / 1e6));
     let Ok(start) = started.parse::<jiff::Timestamp>() else { return since() };
@@ -110,11 +110,10 @@ fn moment(started: &str, at_us: u64) -> String {
     }
 }
 
-/// How believable it is.
 pub(super) fn credibility(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
     let said = credibility.headline.iter().chain([&credibility.reason]);
-    // Of memory nothing else is worth a word.
+    // If the folder is in memory, no other remark is useful.
     let speaks =
         |rule: &&FiredRule| credibility.kind != CredibilityKind::Memory || rule.speaks_for == Some(credibility.kind);
     let rules = credibility.rules.iter().filter(speaks).filter(|rule| rule.sentence != credibility.reason);
@@ -129,7 +128,7 @@ fn rule_words(rule: &FiredRule) -> String {
     format!("{} ({speaks}; {})", rule.sentence, rule.source)
 }
 
-/// Which method to set.
+/// Recommended method.
 pub(super) fn recommendation(findings: &ProbeFindings) -> String {
     let found = &findings.recommendation;
     let excluded = found.candidates.iter().filter_map(|candidate| {
@@ -141,7 +140,7 @@ pub(super) fn recommendation(findings: &ProbeFindings) -> String {
         + &server(findings)
 }
 
-/// Which rows a server equals, and what keeps it from being one of those with O_DIRECT.
+/// Rows that equal a server's method, and the reason why it is not one of those with O_DIRECT.
 fn server(findings: &ProbeFindings) -> String {
     let default = findings.server_equals.iter().filter(|row| row.default);
     let compatible = |row: &&RowFinding| row.spec.direct && row.spec.family == Family::OneWrite;
@@ -151,7 +150,7 @@ fn server(findings: &ProbeFindings) -> String {
     indented(default.map(|row| format!("{}, in the section WAL.", row.sentence)).chain(compatible))
 }
 
-/// The folder among other devices.
+/// Rank of the folder among other devices.
 pub(super) fn standing(findings: &ProbeFindings) -> String {
     let standing = &findings.standing;
     let missing = standing.row_id.is_none().then(|| "This folder is missing: its row was not measured.".to_owned());
@@ -170,12 +169,12 @@ fn standing_line(entry: &StandingEntry) -> String {
     paragraph(&format!("{mark} {:>9}  {name}{gap} ", rate(entry.fdatasync_per_s)), &note)
 }
 
-/// What to know before believing a figure.
+/// Caveats about the figures.
 pub(super) fn caveats(findings: &ProbeFindings) -> String {
     "\nCaveats\n".to_owned() + &listed(findings.caveats.iter().map(|caveat| format!("{}.", capital(findings, caveat))))
 }
 
-/// A sentence's first letter as a capital; names of devices and methods stay as they are written.
+/// Capitalises a sentence, unless it begins with the name of a device or method.
 fn capital(findings: &ProbeFindings, text: &str) -> String {
     let mut chars = text.chars();
     let first_word = text.split([' ', ',', ':']).next().unwrap_or_default();

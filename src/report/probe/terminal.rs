@@ -1,5 +1,5 @@
-//! A probe's findings for a terminal, the answer in its first six lines; plain UTF-8 without colours. Every text from
-//! outside goes through `printable`: a terminal obeys control characters.
+//! A probe's findings for a terminal, the answer in the first six lines; plain UTF-8 without colours. Every text from
+//! outside is passed through `printable`, because a terminal obeys control characters.
 
 use super::super::words::moment;
 use super::{head, rows, sections};
@@ -28,7 +28,7 @@ pub fn terminal(findings: &ProbeFindings, requirements: &[RequirementFinding]) -
     .concat()
 }
 
-/// Folder, filesystem, devices, date, time taken.
+/// Folder, filesystem, devices, date, duration.
 fn about(findings: &ProbeFindings) -> String {
     let place = &findings.place;
     let mount = place.mount.as_ref();

@@ -1,4 +1,4 @@
-//! What the renderers of a probe promise: lines that fit whatever the numbers, and the text of pg_test_fsync.
+//! Invariants of a probe's renderers: lines that fit for any numbers, and the format of pg_test_fsync.
 
 use super::{csv, pg_test_fsync};
 use crate::analyse::probe::findings::ProbeFindings;
@@ -18,10 +18,10 @@ fn terminal(findings: &ProbeFindings) -> String {
     super::terminal(findings, &[])
 }
 
-/// The real tool's output, PostgreSQL 18.
+/// Output of the original tool, PostgreSQL 18.
 const OF_18: &str = include_str!("../../../tests/fixtures/pg_test_fsync/18.txt");
 
-/// Every row that pg_test_fsync has.
+/// A record with every row of pg_test_fsync.
 fn compatible() -> ProbeRecord {
     let mut record = sample::honest();
     record.rows.retain(|row| row.spec.family != Family::Wal);
@@ -46,7 +46,7 @@ fn compatible() -> ProbeRecord {
     record
 }
 
-/// The text with blanks for the numbers of its rows, each in its columns.
+/// The text with its rows' numbers blanked, each in its columns.
 fn blanked(text: &str) -> Vec<String> {
     let blank = |line: &str| match line.split_once(" ops/sec") {
         Some((before, after)) => {

@@ -1,5 +1,5 @@
-//! Pages of `pgstrata serve`: the list of runs, a run that goes on, a refusal. They have no script and no style of
-//! their own inside, so that the server can forbid both; names are escaped like everywhere.
+//! Pages of `pgstrata serve`: the list of runs, a run in progress, a refusal. They contain no inline script or style,
+//! so that the server can forbid both; names are escaped as everywhere.
 
 use super::page::STYLE;
 use super::words::{moment, write_visible};
@@ -11,40 +11,37 @@ const LIST: &str = concat!(include_str!("head.html"), include_str!("list.html"),
 const LIVE: &str = concat!(include_str!("head.html"), include_str!("live.html"), include_str!("foot.html"));
 const MESSAGE: &str = concat!(include_str!("head.html"), include_str!("message.html"), include_str!("foot.html"));
 
-/// Address of the script of a run that goes on.
+/// Address of the script for a run in progress.
 const LIVE_ADDRESS: &str = "/assets/live.js";
-/// That script.
 pub const LIVE_SCRIPT: &str = include_str!("live.js");
 
 /// Icon of all pages: three strata.
 pub const ICON: &str = include_str!("icon.svg");
 
-/// The style sheet: that of reports, and what these pages have beyond it.
+/// The style sheet of reports, with these pages' additions.
 #[must_use]
 pub fn style() -> String {
     format!("{STYLE}{}", include_str!("style.css"))
 }
 
-/// The list of runs.
 #[derive(Debug, Serialize)]
 pub struct ListView {
-    /// The folder.
     pub folder: String,
-    /// What is searched for.
+    /// Search text.
     pub query: String,
-    /// The run that was chosen to be compared, with its name in an address.
+    /// The run chosen for a comparison: its name, and its name encoded for a URL.
     pub first: Option<(String, String)>,
     pub rows: Vec<RunRow>,
-    /// Plans with several runs: their hosts can be compared.
+    /// Plans with several runs, whose hosts can be compared.
     pub fleets: Vec<FleetLink>,
-    /// Runs in the folder, and those that match.
+    /// Number of runs in the folder, and of those that match.
     pub all: usize,
     pub found: usize,
-    /// Where the next ones are.
+    /// Address of the next page.
     pub more: Option<String>,
 }
 
-/// Where the hosts of a plan's runs are compared.
+/// Link to the comparison of the hosts of a plan's runs.
 #[derive(Debug, Serialize)]
 pub struct FleetLink {
     pub plan: String,
@@ -56,22 +53,22 @@ pub struct FleetLink {
 #[derive(Debug, Default, Serialize)]
 pub struct RunRow {
     pub name: String,
-    /// The name as it stands in an address.
+    /// Its name, encoded for a URL.
     pub address: String,
     pub plan: String,
-    /// When it began, RFC 3339.
+    /// Start time, RFC 3339.
     pub started: String,
     pub hosts: String,
     pub stacks: String,
-    /// `running`, `complete`, ...; its key in the style sheet is the same.
+    /// `running`, `complete`, ...; also its class in the style sheet.
     pub state: String,
     pub measured: usize,
     pub trials: usize,
-    /// Why it cannot be shown.
+    /// Reason why it cannot be shown.
     pub problem: Option<String>,
 }
 
-/// A run that goes on: what its page shows first and then asks for again as JSON.
+/// A run in progress: first content of its page, then requested again as JSON.
 #[derive(Debug, Serialize)]
 pub struct LiveView {
     pub name: String,
@@ -96,7 +93,7 @@ pub fn list(view: &ListView) -> Result<String> {
     render("Runs", LIST, None, &minijinja::Value::from_serialize(view))
 }
 
-/// The page of a run that goes on.
+/// The page of a run in progress.
 ///
 /// # Errors
 /// A bug: a template that does not render.
@@ -104,7 +101,7 @@ pub fn live(view: &LiveView) -> Result<String> {
     render(&view.name, LIVE, Some(LIVE_ADDRESS), &minijinja::Value::from_serialize(view))
 }
 
-/// A page that says why there is nothing else.
+/// A page with only a message.
 ///
 /// # Errors
 /// A bug: a template that does not render.

@@ -1,5 +1,5 @@
-//! The two promises of a search, by simulation: a rate that holds is seldom above the capacity, and the capacity has no
-//! bias and an interval that covers.
+//! The two promises of a search, by simulation: a rate that holds is seldom above the capacity; the capacity is
+//! unbiased and its interval covers.
 
 use super::*;
 use crate::stats::simulation::Noise;
@@ -7,26 +7,26 @@ use std::sync::LazyLock;
 
 const STEPS: usize = 14;
 
-/// Searches of which each cell of a table is made.
+/// Searches per cell of a table.
 const SEARCHES: usize = 600;
 
-/// What the searches of one kind say together.
+/// Summary of the searches of one kind.
 #[derive(Debug, Default)]
 struct Promises {
-    /// Share of the searches whose rate that holds lies above the capacity.
+    /// Share of searches whose rate that holds is above the capacity.
     above: f64,
-    /// Share without a rate that holds.
+    /// Share of searches without a rate that holds.
     none: f64,
-    /// Mean of the logarithm of the rate that holds over the capacity.
+    /// Mean logarithm of the rate that holds over the capacity.
     holds: f64,
-    /// Mean of the logarithm of the figure over the capacity, and its standard deviation.
+    /// Mean and standard deviation of the logarithm of the estimate over the capacity.
     bias: f64,
     deviation: f64,
-    /// Share of the intervals that hold the capacity.
+    /// Share of intervals that contain the capacity.
     covered: f64,
 }
 
-/// One search: each try has a capacity of its own, lognormal around `capacity` (rungs) with this spread.
+/// Simulates a search: each try has its own capacity, lognormal around `capacity` (rungs) with this spread.
 fn searched(noise: &mut Noise, capacity: f64, spread: f64) -> Vec<Try> {
     let mut tried: Vec<Try> = Vec::new();
     for _ in 0..STEPS {
@@ -37,7 +37,7 @@ fn searched(noise: &mut Noise, capacity: f64, spread: f64) -> Vec<Try> {
     tried
 }
 
-/// Capacities from `least` to `most` rungs above where the search begins.
+/// Summary for capacities from `least` to `most` rungs above the start of the search.
 fn promises(spread: f64, least: f64, most: f64) -> Promises {
     let mut noise = Noise::seeded(23);
     let mut sums = Promises::default();
@@ -66,11 +66,11 @@ fn promises(spread: f64, least: f64, most: f64) -> Promises {
     sums
 }
 
-/// Near 0.7 of the rate without a limit, where the search begins, and well below.
+/// Ranges of capacities: near 0.7 of the rate without a limit, where the search begins, and well below.
 const NEAR: (f64, f64) = (-2.0, 8.0);
 const FAR: (f64, f64) = (-30.0, -10.0);
 
-/// Noise of a try, whether the capacity lies far below the start, and what came of it.
+/// Noise of a try, true if the capacity lies far below the start, and the result.
 static CELLS: LazyLock<Vec<(f64, bool, Promises)>> = LazyLock::new(|| {
     let cells = [0.02, 0.05, 0.10].into_iter().flat_map(|spread| [(spread, false), (spread, true)]);
     let found = |(spread, far)| {

@@ -1,17 +1,17 @@
-//! The whole procedure of adaptive blocks on runs whose truth is known: what it gets wrong, and what it saves.
+//! Error rate of adaptive blocks and trials saved, on simulated runs whose truth is known.
 
 use super::super::decisions::{Decisions, Procedure};
 use super::*;
 use crate::stats::simulation::{Noise, numbered_blocks, runs};
 
-/// A run to simulate: what each case's rate is, and the standard deviation of its trials' logarithms.
+/// A run to simulate: each case's rate, and the standard deviation of its trials' logarithms.
 struct Run {
     rule: Rule,
     last: u32,
     cases: Vec<(f64, f64)>,
 }
 
-/// How it went.
+/// Result of a simulated run.
 struct Outcome {
     sequence: Sequence,
     trials: usize,
@@ -32,14 +32,14 @@ impl Run {
         Run { rule: Rule::Planned { first, last }, last, cases }
     }
 
-    /// A case that leads by 15 % over equal others.
+    /// One case leads equal others by 15 %.
     fn led(last: u32, cases: usize, noise: f64) -> Run {
         let mut rates = vec![(1000.0, noise); cases];
         rates[0].0 *= 1.15;
         Run::planned(3, last, rates)
     }
 
-    /// Block by block, as a run goes: only what is still needed runs.
+    /// Simulates block by block, as a run does: only cases still needed get trials.
     fn simulate(&self, noise: &mut Noise, criticals: &mut Criticals) -> Outcome {
         let mut sequence = Sequence::new(self.cases.len(), self.rule);
         let mut trials: Vec<Vec<BlockMean>> = vec![Vec::new(); self.cases.len()];
@@ -64,7 +64,7 @@ impl Run {
         Outcome { sequence, trials: trials.iter().map(Vec::len).sum() }
     }
 
-    /// Per cent of the runs for which `is` holds, and the mean number of trials.
+    /// Per cent of the runs that satisfy `is`, and the mean number of trials.
     fn share(&self, full: u32, seed: u64, is: impl Fn(&Outcome) -> bool) -> (f64, f64) {
         let runs = runs(full);
         let (mut noise, mut criticals) = (Noise::seeded(seed), Criticals::seeded(1));
@@ -201,7 +201,7 @@ fn a_beaten_case_is_no_longer_needed_and_keeps_its_decision() {
     found.look(&early, 3, &mut criticals);
     assert_eq!(found.decided_at(3), [(0, 2), (1, 2)]);
     assert_eq!(found.needed(Relation::Larger), [0, 1]);
-    // Where less is better, it is the two others that are beaten, and nothing is left to decide.
+    // If less is better, the other two are beaten, and nothing is left to decide.
     assert_eq!(found.needed(Relation::Smaller), [] as [usize; 0]);
     let late = trials(&[&close, &other, &[50.0, 51.0, 49.0]]);
     let replayed = Sequence::of(&late, rule, &mut criticals);
@@ -214,13 +214,13 @@ fn a_beaten_case_is_no_longer_needed_and_keeps_its_decision() {
 
 #[test]
 fn the_residual_of_a_table_with_gaps_is_that_of_least_squares() {
-    // Complete: as the analysis of variance has it.
+    // Complete table: equal to the analysis of variance.
     let full = [[0.02, 0.0, -0.02], [0.0, 0.0, 0.0], [-0.04, 0.0, 0.04]];
     let table: Vec<Vec<Option<f64>>> = full.iter().map(|row| row.iter().map(|x| Some(*x)).collect()).collect();
     let found = residual(&table, 3).unwrap();
     let squares: f64 = 2.0 * [0.08f64, 0.02, -0.1].iter().map(|r| (r / 3.0).powi(2)).sum::<f64>();
     assert!((found.variance * 4.0 - squares).abs() < 1e-12 && found.degrees == 4.0, "{found:?}");
-    // A case with one trial takes its own effect and leaves nothing.
+    // A case with one trial is fitted by its own effect and leaves no residual.
     let mut gaps = table;
     gaps.push(vec![Some(7.0), None, None]);
     let with = residual(&gaps, 3).unwrap();
