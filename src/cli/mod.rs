@@ -13,6 +13,8 @@ mod completions;
 mod cut;
 mod cut_guest;
 mod doctor;
+#[cfg(test)]
+mod documentation;
 mod engines;
 mod estimate;
 mod follow;
