@@ -96,7 +96,7 @@ fn resumes_to_the_end(shop: &Workshop, folder: &Path, complete: &[(PathBuf, u64)
 }
 
 #[test]
-fn one_interrupt_undoes_everything_keeps_the_complete_trial_and_the_run_goes_on() {
+fn an_interrupt_undoes_everything_and_the_run_can_resume() {
     if !can_build_stacks("one Ctrl-C") {
         return;
     }
@@ -116,7 +116,7 @@ fn one_interrupt_undoes_everything_keeps_the_complete_trial_and_the_run_goes_on(
 }
 
 #[test]
-fn a_second_interrupt_leaves_at_once_and_clean_undoes_the_rest() {
+fn a_second_interrupt_exits_at_once_and_clean_finishes() {
     if !can_build_stacks("two Ctrl-C") {
         return;
     }

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_tell_of_memory_and_does_not_prove_it() {
+    fn a_name_may_suggest_memory_but_does_not_prove_it() {
         assert_eq!(medium_of("/dev/shm/x"), (Medium::Memory, false));
         assert_eq!(medium_of("/mnt/ram"), (Medium::Unknown, true));
         assert_eq!(medium_of("/srv/frame/x"), (Medium::Unknown, false));
