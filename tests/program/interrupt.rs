@@ -108,7 +108,8 @@ fn an_interrupt_undoes_everything_and_the_run_can_resume() {
     let folder = shop.run_folder();
     nothing_is_left(&shop, &run_id(&folder));
     let complete = trials(&folder);
-    assert!(complete.len() == 1 && complete[0].1 != 0, "{complete:?}");
+    // On a busy machine the second may have ended before the signal came.
+    assert!((1..4).contains(&complete.len()) && complete.iter().all(|trial| trial.1 != 0), "{complete:?}");
     assert!(folder.join("report.html").exists());
     let events = fs::read_to_string(folder.join("events.jsonl")).unwrap();
     assert!(events.lines().last().unwrap().contains("\"interrupted\""), "{events}");

@@ -87,8 +87,9 @@ fn ranked_figures_inside_durability_classes_agree_with_pgbench() {
             // The intervals of a measure hold each operation that was counted.
             let latencies = latency::read(&trial).unwrap();
             for measure in record["counts"]["measures"].as_array().unwrap() {
-                let (_, whole) = latencies.iter().find(|(name, _)| measure["name"] == *name).unwrap();
-                assert_eq!(measure["done"], whole.len(), "{case}: {measure}");
+                // A row that a busy machine let do nothing has none.
+                let whole = latencies.iter().find(|(name, _)| measure["name"] == *name);
+                assert_eq!(measure["done"], whole.map_or(0, |(_, whole)| whole.len()), "{case}: {measure}");
             }
         }
     }
