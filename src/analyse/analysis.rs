@@ -1,4 +1,4 @@
-//! The analysis of one run: trials come in one at a time, then everything that can be concluded.
+//! The analysis of one run: takes its trials one at a time, then draws every conclusion.
 
 use super::case::sums::CaseSums;
 use super::findings::remark::{Remark, Weight};
@@ -17,11 +17,11 @@ use crate::record::facts::HostFacts;
 use crate::record::trial::{Outcome, TrialRecord};
 use std::collections::BTreeMap;
 
-/// Most trials of which the series over time are kept, for charts: some 24 numbers of each of 45 series. Those of 10 000 trials
-/// took 1.7 GB and made a page of 181 MB.
+/// Maximum number of trials whose time series are kept for charts: some 24 numbers of each of 45 series. Those of 10
+/// 000 trials took 1.7 GB and made a page of 181 MB.
 pub const MOST_CHARTED: usize = 500;
 
-/// That not all trials have charts, where that is so.
+/// Remark that not all trials have charts, if so.
 fn charted(planned: u32) -> Option<Remark> {
     let words = format!(
         "charts over time are of the first {MOST_CHARTED} of {planned} trials, block by block; figures are of all trials, and each \
@@ -30,7 +30,7 @@ fn charted(planned: u32) -> Option<Remark> {
     (planned as usize > MOST_CHARTED).then(|| Remark::plain(Weight::Missing, words))
 }
 
-/// The analysis of one run while its trials come in.
+/// The analysis of one run in progress.
 #[derive(Debug, Clone)]
 pub struct Analysis {
     pub(super) input: RunInput,
@@ -44,7 +44,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Of a run whose trials are still to be added.
+    /// Starts the analysis of a run whose trials are still to be added.
     #[must_use]
     pub fn new(mut input: RunInput) -> Analysis {
         let mut cases: Vec<CaseSums> = input.run.cases.iter().cloned().map(CaseSums::new).collect();
@@ -65,12 +65,12 @@ impl Analysis {
         }
     }
 
-    /// Adds a trial that was set aside for another one of the same case and block.
+    /// Adds a trial set aside for another one of the same case and block.
     pub(crate) fn add_set_aside(&mut self, record: &TrialRecord) {
         self.disturbed.add_set_aside(record);
     }
 
-    /// Adds a trial; any order will do.
+    /// Adds a trial, in any order.
     pub(crate) fn add_trial(&mut self, trial: TrialInput) {
         let id = &trial.record.case.id;
         let key = TrialKey { case: id.clone(), trial: trial.record.trial };
@@ -99,7 +99,7 @@ impl Analysis {
         }
     }
 
-    /// Everything that can be concluded.
+    /// Draws every conclusion.
     #[must_use]
     pub fn finish(mut self) -> Findings {
         for key in &self.input.pending {
@@ -169,7 +169,7 @@ impl Analysis {
         }
     }
 
-    /// What is found of a case, and what is to be remarked on it.
+    /// Finding of a case, and the remarks on it.
     fn case_finding(
         &self,
         case: &CaseSums,
@@ -191,7 +191,7 @@ impl Analysis {
         (found, remarks)
     }
 
-    /// Blocks in which a case was to be measured: where looks stop cases, those before the look that stopped it.
+    /// Blocks in which a case was due: for cases stopped by a look, those before it.
     fn blocks_of(&self, case: &str) -> u32 {
         let run = &self.input.run;
         if run.at_least.is_none() && !run.is_partial() {

@@ -1,10 +1,10 @@
-//! Machines compared as such: hosts are the units, and cases only say what a host did.
+//! Comparison of machines: hosts are the units, and cases only provide figures of a host.
 //!
-//! For each case a host has one figure, the geometric mean of its trials. How far a host stands from its siblings is the mean, over
-//! cases, of the logarithm of its figure over the median of the siblings. Siblings have the same plan and the same model,
-//! firmware, kernel, or whatever was asked for. A slow one is named by the rule of [`crate::stats::outliers`]. A machine is known by
-//! host name, CPU and memory; what else changes over time, such as firmware, puts it into another group, and it is then its own
-//! pair. Absent on purpose: which stack is better, which is asked inside machines.
+//! For each case a host has one figure, the geometric mean of its trials. A host's distance from its siblings is the
+//! mean, over cases, of the logarithm of its figure over the median of the siblings. Siblings share the plan and the
+//! requested facts, such as model, firmware and kernel. A slow one is named by the rule of [`crate::stats::outliers`].
+//! A machine is identified by host name, CPU and memory; a change over time, such as new firmware, puts it into another
+//! group, and the two states are then a pair. Absent on purpose: comparison of stacks, which happens inside machines.
 
 mod findings;
 mod groups;
@@ -24,13 +24,13 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What hosts are grouped by.
+/// Facts that hosts can be grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupBy {
     /// Models of the disks below the stacks.
     Model,
-    /// Firmware of these.
+    /// Firmware of those disks.
     Firmware,
     /// Release of the kernel.
     Kernel,
@@ -43,12 +43,11 @@ pub enum GroupBy {
 impl GroupBy {
     pub const ALL: [GroupBy; 5] = [GroupBy::Model, GroupBy::Firmware, GroupBy::Kernel, GroupBy::Cpu, GroupBy::Postgres];
 
-    /// The one that is written so.
     pub fn of(word: &str) -> Option<GroupBy> {
         GroupBy::ALL.into_iter().find(|by| by.word() == word)
     }
 
-    /// As it is written on the command line.
+    /// Name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             GroupBy::Model => "model",
@@ -62,13 +61,13 @@ impl GroupBy {
 
 type Facts = BTreeMap<GroupBy, BTreeSet<String>>;
 
-/// A fact in words.
+/// Text of a fact.
 fn value(values: Option<&BTreeSet<String>>) -> String {
     let values: Vec<&str> = values.into_iter().flatten().map(String::as_str).collect();
     if values.is_empty() { "not known".to_owned() } else { values.join(" and ") }
 }
 
-/// A machine, whatever it has booted and whichever firmware its disks have.
+/// A machine, across boots and firmware changes.
 struct Machine {
     host: HostFacts,
     sittings: Vec<Sitting>,
@@ -79,9 +78,9 @@ struct Sitting {
     /// Id of the run in which they were measured, which a merged folder keeps.
     run: String,
     facts: Facts,
-    /// When the first began.
+    /// Start of the first one.
     started: String,
-    /// Of each case the logarithms of its figures, more being better.
+    /// Logarithms of the figures of each case; more is better.
     cases: BTreeMap<String, Vec<f64>>,
 }
 
@@ -91,10 +90,10 @@ impl Sitting {
     }
 }
 
-/// Compares the hosts of run folders, each with the name by which it is told. A folder that cannot be read is left out.
+/// Compares the hosts of run folders, each with its label. An unreadable folder is left out.
 ///
 /// # Errors
-/// When no folder can be read.
+/// If no folder can be read.
 pub fn compare(folders: &[(String, &Path)], by: &[GroupBy]) -> Result<FleetFindings> {
     let mut fleet = Fleet::default();
     let mut unread = None;
@@ -110,7 +109,7 @@ pub fn compare(folders: &[(String, &Path)], by: &[GroupBy]) -> Result<FleetFindi
     }
 }
 
-/// A trial on a machine, by the machine's place: two machines may have runs of one id, never trials of one machine.
+/// A trial on a machine, by the machine's index: two machines may have runs of the same id, but never the same trials.
 type TrialId = (usize, String, String, u32);
 
 #[derive(Default)]
@@ -118,7 +117,7 @@ struct Fleet {
     /// The first run's plan, and its folder.
     plan: Option<(RunRecord, String)>,
     machines: Vec<Machine>,
-    /// Trials that have their place: a merged run lies beside the runs that it was merged from.
+    /// Trials already counted: a merged run may be next to the runs that it was merged from.
     seen: BTreeSet<TrialId>,
     left_out: Vec<(String, String)>,
 }
@@ -140,7 +139,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Why a run is of another plan than the first one.
+    /// Reason that a run belongs to another plan than the first one.
     fn other_plan(&mut self, record: &RunRecord, label: &str) -> Option<String> {
         let (first, its_label) = self.plan.get_or_insert_with(|| (record.clone(), label.to_owned()));
         let same = first.plan_sha256 == record.plan_sha256 && first.quick.is_some() == record.quick.is_some();
@@ -224,12 +223,13 @@ impl Machine {
     }
 }
 
-/// What the trials of each block had together. A machine's disks and servers are those of all its cases: one on tmpfs has no disk of
-/// its own, and cases on two disks or two servers do not make two machines of one. A case that says nothing in a block, such as one
-/// that failed before its stack stood, has what it had in the block before, or else in the next one that tells.
+/// Facts that the trials of each block share. A machine's disks and servers are those of all its cases: a case on tmpfs
+/// has no disk, and cases on two disks or two servers do not make two machines of one. A case without facts in a block,
+/// such as one that failed before its stack was built, takes those of the previous block, else of the next one that has
+/// them.
 struct BlockFacts(BTreeMap<(usize, String, u32), Facts>);
 
-/// What the trials of one case say in each block.
+/// Facts from the trials of one case in each block.
 type Told = BTreeMap<u32, BTreeSet<String>>;
 
 impl BlockFacts {
@@ -257,7 +257,8 @@ impl BlockFacts {
         BlockFacts(blocks)
     }
 
-    /// The kernel is the trial's own, since a run may be resumed after a boot; in guests the plan itself varies it.
+    /// Facts of a trial. The kernel is the trial's own, since a run may be resumed after a boot, and in guests the plan
+    /// varies it.
     fn facts(&self, trial: &TrialRecord, place: usize) -> Facts {
         let mut facts = self.0.get(&(place, trial.run.clone(), trial.trial)).cloned().unwrap_or_default();
         if trial.case.guest.is_none() {
@@ -267,7 +268,7 @@ impl BlockFacts {
     }
 }
 
-/// What one trial says of its machine, its disks and its server.
+/// Facts from one trial about its machine, disks and server.
 fn facts_of(trial: &TrialRecord) -> [(GroupBy, BTreeSet<String>); 5] {
     let (models, firmware) = storage(trial);
     [

@@ -1,4 +1,4 @@
-//! A run folder to findings: reads what analysis asks for, one trial at a time.
+//! From a run folder to findings: reads the input of the analysis, one trial at a time.
 
 use super::analysis::Analysis;
 use super::findings::Findings;
@@ -23,18 +23,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
-/// Threads that decode at once; each holds the columns of one trial, about 200 bytes a second of it.
+/// Maximum number of decoding threads; each holds the columns of one trial, about 200 bytes per second of it.
 const MOST_READERS: usize = 4;
 
 /// Computes the findings of the run in `folder`.
 ///
 /// # Errors
-/// When the folder is not a run folder, is damaged, or was written by a newer pgstrata.
+/// If the folder is not a run folder, is damaged, or was written by a newer pgstrata.
 pub fn findings(folder: &Path) -> Result<Findings> {
     Ok(analysis(folder)?.finish())
 }
 
-/// The analysis of the run in `folder` with all its trials.
+/// The analysis of the run in `folder` with all its trials added.
 pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let folder = RunFolder::open(folder)?;
     let events = folder.events()?;
@@ -69,16 +69,16 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     Ok(analysis)
 }
 
-/// A trial of a run folder, with what its files hold.
+/// A trial of a run folder, with the content of its files.
 enum Stored {
     Missing,
     Damaged(String),
     Whole { trial: Box<TrialInput>, aside: Option<Box<TrialRecord>> },
 }
 
-/// Reads all trials of a run and hands them over in their order: sums of the same folder are the same each time, to the last
-/// digit. Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
-/// so memory does not grow with the number of trials.
+/// Reads all trials of a run and passes them on in order, so that sums of the same folder are identical to the last
+/// digit. Decoding costs several times as much as the analysis, so it uses several CPUs. Each reader has at most one
+/// trial waiting, so memory does not grow with the number of trials.
 fn each_trial(folder: &RunFolder, mut each: impl FnMut(TrialKey, Stored)) -> Result<()> {
     let keys = trials(folder);
     let readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
@@ -90,7 +90,7 @@ fn each_trial(folder: &RunFolder, mut each: impl FnMut(TrialKey, Stored)) -> Res
             let keys = &keys;
             let read = move || {
                 for key in keys.iter().skip(reader).step_by(readers) {
-                    // The receiver only goes after an error, which ends the reading too.
+                    // The receiver exits only after an error, which also ends the reading.
                     if send.send(read_stored(folder, key)).is_err() {
                         return;
                     }
@@ -113,7 +113,7 @@ fn read_stored(folder: &RunFolder, key: &TrialKey) -> Result<Stored> {
         StoredTrial::Damaged(why) => return Ok(Stored::Damaged(why)),
         StoredTrial::Whole(record) => record,
     };
-    // One that is damaged counts for nothing anyway.
+    // A damaged one is ignored anyway.
     let aside = if let StoredTrial::Whole(aside) = folder.set_aside(key)? { Some(aside) } else { None };
     Ok(Stored::Whole { trial: Box::new(read_trial(folder, key, *record)?), aside })
 }
@@ -162,7 +162,7 @@ fn read_latencies(path: &Path, input: &mut TrialInput) -> Result<()> {
         }
         latency::merge(latencies, measure, &of_interval)
     })?;
-    // Those that were never sent waited at least until somebody could have sent them.
+    // Operations never sent waited at least until they could have been.
     for measure in record.counts.iter().flat_map(|counts| &counts.measures) {
         if !measure.unsent.is_empty() {
             latency::merge(latencies, &measure.name, &waited(&measure.unsent)?)?;
@@ -171,7 +171,7 @@ fn read_latencies(path: &Path, input: &mut TrialInput) -> Result<()> {
     Ok(())
 }
 
-/// How long operations that were never sent would have waited at least.
+/// Minimum waiting times of operations that were never sent.
 fn waited(unsent: &[Unsent]) -> Result<Histogram<u64>> {
     let bug = |e: &dyn std::fmt::Display| Error::bug(format!("waits do not fit into a histogram: {e}"));
     let mut waits = Histogram::new(3).map_err(|e| bug(&e))?;
@@ -181,27 +181,27 @@ fn waited(unsent: &[Unsent]) -> Result<Histogram<u64>> {
     Ok(waits)
 }
 
-/// A path as one word of a shell.
+/// A path quoted as one shell word.
 fn as_word(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// Wall time of all sittings of a run, microseconds; `None` for one that has not ended or was merged.
+/// Wall time of all sessions of a run, microseconds; `None` if it has not ended or was merged.
 ///
 /// # Errors
-/// When its events cannot be read.
+/// If its events cannot be read.
 pub fn wall_us(folder: &RunFolder) -> Result<Option<u64>> {
     Ok(spans_of(folder.record(), &folder.events()?).0)
 }
 
-/// As [`spans`]; runs on several machines went on at the same time, so a merged one has none.
+/// As [`spans`]; `None` for a merged run, since its parts ran at the same time on several machines.
 fn spans_of(run: &RunRecord, events: &[Stamped]) -> (Option<u64>, Option<u64>) {
     if run.merged.is_empty() { spans(events) } else { (None, None) }
 }
 
-/// Wall time of all sittings, and the time in which a workload was measured; `None` for a run that has not ended.
+/// Wall time of all sessions, and the part spent measuring; `None` for a run that has not ended.
 fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
     let ended = events.iter().rev().any(|event| matches!(event.what, Event::RunDone { .. }));
     if !ended {

@@ -1,7 +1,7 @@
-//! A look at a run after a whole block: which pairs are decided, and which cases need further trials.
+//! A look at a run after a whole block: decides pairs, and which cases need further trials.
 //!
-//! What is compared is what will be ranked: each case in the first of its rankings, against the cases of its durability
-//! class. The rule is that of [`crate::stats::sequence`]; the report comes to the same decisions from the same trials.
+//! Each case is compared in the first of its rankings with the cases of its durability class, as it will be ranked. The
+//! rule is that of [`crate::stats::sequence`]; the report makes the same decisions from the same trials.
 
 use crate::analyse::analysis::Analysis;
 use crate::analyse::case::sums::CaseSums;
@@ -15,21 +15,21 @@ use crate::record::event::{CaseStopped, PairDecided, PairRelation};
 use crate::stats::sequence::Relation;
 use std::path::Path;
 
-/// What a look found.
+/// Result of a look.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
-    /// Pairs that were decided at this block.
+    /// Pairs decided at this block.
     pub decided: Vec<PairDecided>,
     /// Ids of the cases that need further trials.
     pub needed: Vec<String>,
-    /// All others, with the reason.
+    /// The other cases, with the reason.
     pub stopped: Vec<CaseStopped>,
 }
 
-/// Looks at the run in `folder`, of which this is the last whole block.
+/// Looks at the run in `folder` after `block`, its last whole block.
 ///
 /// # Errors
-/// When the folder is damaged.
+/// If the folder is damaged.
 pub fn look(folder: &Path, block: u32) -> Result<Look> {
     Ok(load::analysis(folder)?.look(block))
 }
@@ -54,7 +54,7 @@ impl Analysis {
     }
 }
 
-/// Why a case needs no further trials; `None` where it does.
+/// Reason that a case needs no further trials; `None` if it does.
 fn why_stopped(case: &str, decided: Option<&Decided>) -> Option<String> {
     let Some(decided) = decided else { return Some("it has no figures".to_owned()) };
     let Some((sequence, cases)) = decided.sequence() else {

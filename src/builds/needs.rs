@@ -25,7 +25,7 @@ const LIBRARIES: [(&str, &str, &str); 4] = [
 const PKG_CONFIG: (&str, &str) = ("pkg-config", "pkg-config");
 /// Default include paths of compilers.
 const HEADERS: [&str; 2] = ["/usr/include", "/usr/local/include"];
-/// Arguments and variables that make configure search elsewhere: then only configure can tell.
+/// Arguments and variables that make configure search elsewhere, so that missing headers are left for it to report.
 const ELSEWHERE: [&str; 4] = ["--with-includes", "CPPFLAGS=", "CFLAGS=", "PKG_CONFIG_PATH="];
 
 /// Missing headers, with their packages.

@@ -48,7 +48,7 @@ impl Source {
     /// The source that a plan asks for; `None` for a package that is not in the cache.
     ///
     /// # Errors
-    /// When a tarball or checkout cannot be read.
+    /// If a tarball or checkout cannot be read.
     pub(super) fn known(host: &Host, shelf: &Shelf, spec: &BuildSpec) -> Result<Option<Source>> {
         let Some(named) = &spec.source else {
             let folder = shelf.package_folder(spec);

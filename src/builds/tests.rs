@@ -107,7 +107,7 @@ fn run(program: &str, args: &[&str]) {
     assert!(Command::new(program).args(args).status().unwrap().success(), "{program} {args:?}");
 }
 
-/// Prints why builds cannot be tested here.
+/// Prints the reason if builds cannot be tested here.
 fn can_build(spec: &BuildSpec) -> bool {
     let lacking = needs::lacking(&Host::this(), spec);
     lacking.first().inspect(|(what, _)| println!("skipped: {what}")).is_none()
@@ -197,7 +197,7 @@ fn an_interrupted_or_killed_build_leaves_nothing_that_counts() {
     });
     assert_eq!(ended.unwrap_err().kind(), Kind::Interrupted);
     assert_eq!(shop.lies_there(), Vec::<String>::new());
-    // As SIGKILL would leave it.
+    // Leaves the state of a build killed by SIGKILL.
     let half = shop.shelf().path().join(".part/tree");
     std::fs::create_dir_all(half.join("src")).unwrap();
     std::fs::remove_file(shop.path("postgresql-15.99/src/slow")).unwrap();

@@ -1,4 +1,4 @@
-//! `nilfs2`: a log of checkpoints. mount(8) starts its cleaner, a daemon that takes segments back, and umount(8) ends it.
+//! `nilfs2`: a log of checkpoints. mount(8) starts its cleaner, a daemon that reclaims segments, and umount(8) ends it.
 
 use super::filesystem::{self, Recipe, on_one_device};
 use super::options_kept::KeepRule;
@@ -36,14 +36,14 @@ const RULES: &[KeepRule] = &[
     ("errors=remount-ro", Unless(&["errors="])),
 ];
 
-/// What mount.nilfs2 makes of its own options: no cleaner for `nogc`, its protection period for `pp=`.
+/// Options that mount.nilfs2 implements itself: no cleaner for `nogc`, its protection period for `pp=`.
 fn in_force(host: &Host, device: &str) -> Vec<String> {
     let Some(arguments) = cleaner(host, device) else { return vec!["nogc".to_owned()] };
     let period = arguments.iter().position(|argument| argument == "-p").and_then(|at| arguments.get(at + 1));
     period.map(|period| format!("pp={period}")).into_iter().collect()
 }
 
-/// The arguments of the cleaner of a device, where one runs.
+/// Arguments of the running cleaner of a device.
 fn cleaner(host: &Host, device: &str) -> Option<Vec<String>> {
     host.names_in("/proc").into_iter().find_map(|pid| {
         pid.parse::<u32>().ok()?;

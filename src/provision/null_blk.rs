@@ -1,6 +1,6 @@
-//! `null_blk`: a block device of the kernel's in memory, with a latency of choice; for measuring what is not storage.
+//! `null_blk`: a kernel block device in memory with configurable latency; for measuring costs other than storage.
 //!
-//! The only thing in the ledger is the `device`, by the name of its folder in configfs, which bears the run's id.
+//! The only ledger entry is the `device`, by the name of its folder in configfs, which contains the run's id.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub struct NullBlk;
 
 const MIB: u64 = 1 << 20;
-/// Where configfs is mounted by custom.
+/// Usual mount point of configfs.
 const CONFIG: &str = "/sys/kernel/config";
 const CONFIGFS: &str = "/sys/kernel/config/nullb";
 const MODULE: &str = "null_blk";
@@ -73,7 +73,7 @@ impl Layer for NullBlk {
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let size = options.size("null_blk").ok_or_else(|| Error::bug("a null_blk without a size"))?;
-        // Without parameters it makes a device that nobody asked for.
+        // Without parameters it creates a device of its own.
         kernel_module::load(site.host, MODULE, &["nr_devices=0".to_owned()])?;
         let name = mapper::short_name(site);
         let folder = Path::new(CONFIGFS).join(&name);
@@ -84,7 +84,7 @@ impl Layer for NullBlk {
             ("size", (size.0 / MIB).to_string()),
             ("memory_backed", "1".to_owned()),
             ("blocksize", options.integer("block_size").unwrap_or(512).to_string()),
-            // 2 = by a timer, 0 = at once (Documentation/block/null_blk.rst).
+            // 2 = by a timer, 0 = immediately (Documentation/block/null_blk.rst).
             ("irqmode", if latency > 0 { "2" } else { "0" }.to_owned()),
         ];
         if latency > 0 {

@@ -1,8 +1,8 @@
-//! Whether the kernel kept the mount options that were asked for.
+//! Checks that the kernel kept the requested mount options.
 //!
-//! The kernel prints most options as they were given, leaves out those that are its default, and prints some in other
-//! words. A filesystem's table of [`KeepRule`]s says which. An option counts as kept only if it is printed (as asked, in
-//! the rule's words, or with an equal value) or if it is a default whose opposite is not printed. Everything else counts
+//! The kernel prints most options as given, omits those that are its default, and prints some differently. A
+//! filesystem's table of [`KeepRule`]s describes this. An option counts as kept only if it is printed (as requested, as
+//! the rule says, or with an equal value) or if it is a default whose opposite is not printed. Everything else counts
 //! as dropped: ramfs, and others in part, accept any word and ignore it.
 
 /// Evidence that the kernel kept an option.

@@ -47,7 +47,7 @@ pub(crate) fn check(options: &Options) -> Result<(), OptionProblem> {
 /// Disables discards on a node's devices if its drive was brought to its steady state. Returns how that was verified.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// If the kernel refuses.
 pub(crate) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) -> Result<Option<&'static str>> {
     if !is_asked(options) {
         return Ok(None);
@@ -56,7 +56,7 @@ pub(crate) fn keep_full(site: &Site<'_>, grounds: &[Ground], options: &Options) 
     Ok(Some(if is_off { "none: discard_max_bytes is 0" } else { "unknown: the kernel has no discard_max_bytes" }))
 }
 
-/// Checks that discards are still disabled once everything stands on the drive.
+/// Checks that discards are still disabled once the whole stack is built on the drive.
 ///
 /// # Errors
 /// With what the kernel shows instead.

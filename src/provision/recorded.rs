@@ -1,9 +1,9 @@
 //! Recorded disks on the machine: the mount point that shows them as files, the kernel's NBD devices on them, and the
 //! undoing of both.
 //!
-//! Whoever shows them enters them here first. After a kill the kernel fails every request to them, so that whatever
-//! stands on them can still be unmounted and detached. A device is recognized by its backend's identifier, since its
-//! number may be another's by then.
+//! They are entered into the ledger here before they are shown. After a kill the kernel fails every request to them, so
+//! that everything built on them can still be unmounted and detached. A device is recognized by its backend's
+//! identifier, since its number may have been reassigned by then.
 
 use super::identity::BlockDevice;
 use super::ledger::{Ledger, Thing};
@@ -30,7 +30,7 @@ const BLOCK: u64 = 512;
 /// Makes the mount point below `parent`, and enters it and the future mount into the ledger.
 ///
 /// # Errors
-/// When it already exists, or cannot be entered or made.
+/// If it already exists, or cannot be entered or made.
 pub fn prepare(ledger: &Ledger, parent: &Path) -> Result<PathBuf> {
     // The mount table shows paths without symlinks.
     let target = paths::resolve(parent)?.join(format!("{}disks", folder::PREFIX));
@@ -49,7 +49,7 @@ pub fn unmet_nbd(host: &Host) -> Option<Unmet> {
 /// flushes and FUA.
 ///
 /// # Errors
-/// When the kernel has no such driver or refuses, or the device does not support FUA.
+/// If the kernel has no such driver or refuses, or the device does not support FUA.
 pub fn attach_nbd(
     host: &Host,
     ledger: &Ledger,
@@ -83,7 +83,7 @@ pub(super) fn is_device(image: &Path) -> bool {
     paths::stat(image).is_ok_and(|found| found.kind == paths::Kind::BlockDevice)
 }
 
-/// The ground that a recorded disk offers.
+/// The ground that a recorded disk provides.
 pub(super) fn ground(host: &Host, device: &Path) -> Result<Built> {
     let node = BlockDevice::find(device)?.node;
     let attribute = |name: &str| node.attribute(host, name).unwrap_or_else(|| "unknown".to_owned());

@@ -55,7 +55,7 @@ impl Remounts {
     /// now. The new entries lie at or above the ledger's previous mark.
     ///
     /// # Errors
-    /// When a folder already exists, or cannot be made or entered.
+    /// If a folder already exists, or cannot be made or entered.
     pub fn prepare(&self, site: &Site<'_>) -> Result<()> {
         for one in &self.mounts {
             folder::make(site.ledger, folder::OWNER, &one.target)?;
@@ -69,7 +69,7 @@ impl Remounts {
     /// again, but the devices may have changed.
     ///
     /// # Errors
-    /// When a mount cannot be undone, or the mount table cannot be read.
+    /// If a mount cannot be undone, or the mount table cannot be read.
     pub fn mount(&self, site: &Site<'_>) -> Result<bool> {
         for one in &self.mounts {
             if mounts::mount(&one.source, &one.target, &one.shown.fstype, &one.options).is_err() {
@@ -92,7 +92,7 @@ impl Remounts {
     /// Unmounts those that are mounted.
     ///
     /// # Errors
-    /// When one stays busy.
+    /// If one stays busy.
     pub fn unmount(&self) -> Result<()> {
         self.mounts.iter().rev().try_for_each(|one| unmounted(&one.target))
     }
@@ -100,7 +100,7 @@ impl Remounts {
     /// Unmounts, and removes folders and entries, down to the ledger's previous mark.
     ///
     /// # Errors
-    /// What could not be undone.
+    /// Everything that could not be undone.
     pub fn release(&self, site: &Site<'_>, mark: u64) -> Result<()> {
         self.unmount()?;
         undo_from(site.ledger, mark, &Undoers::new(), site.host).into_iter().next().map_or(Ok(()), Err)

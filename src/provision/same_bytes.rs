@@ -6,7 +6,7 @@ use crate::record::stack::{End, GroundName, StackSpec};
 /// Hint for such a stack: how to make it write, and what else moves pages.
 pub const INSTEAD: &str = "set checksum = \"fletcher4\" and dedup = \"off\", or age by `pgbench`";
 
-/// Reason why pages written back unchanged would be skipped; `None` if they are written. `pg_wal` is not considered.
+/// Reason that pages written back unchanged would be skipped; `None` if they are written. `pg_wal` is not considered.
 pub fn skipped(spec: &StackSpec) -> Option<String> {
     let of_pages = spec.ends().into_iter().filter(|(end, _)| *end != End::Wal);
     of_pages.into_iter().find_map(|(_, ground)| below(spec, ground))

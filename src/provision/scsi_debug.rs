@@ -57,7 +57,7 @@ impl Layer for ScsiDebug {
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let programs = ["modprobe", "rmmod"].into_iter().filter_map(|name| needs::program(host, name, "kmod"));
-        // A built-in driver has its disk from the kernel's command line, and cannot remove it.
+        // A built-in driver creates its disk from the kernel's command line and cannot remove it.
         let driver = kernel_module::unmet(host, MODULE, MODULE, |_| false);
         let taken = kernel_module::is_loaded(host, MODULE).then(|| Unmet {
             what: "the module scsi_debug, which is loaded already".to_owned(),

@@ -1,8 +1,8 @@
-//! Sizes in plans that may be shares of what is below: `4GiB`, `80%`.
+//! Sizes in plans that may be relative to the storage below: `4GiB`, `80%`.
 
 use crate::units::Bytes;
 
-/// A size as asked for.
+/// A requested size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Bytes(u64),
@@ -10,7 +10,7 @@ pub(super) enum Size {
 }
 
 impl Size {
-    /// `None` for what is neither a size nor a share of at most 100 %.
+    /// `None` if it is neither a size nor a share of at most 100 %.
     pub fn parse(text: &str) -> Option<Size> {
         match text.trim().strip_suffix('%') {
             Some(share) => share.trim().parse().ok().filter(|share| *share <= 100).map(Size::Percent),
@@ -18,7 +18,7 @@ impl Size {
         }
     }
 
-    /// Bytes of so many; shares in whole MiB, a multiple of any block.
+    /// Size in bytes, given the total; shares are rounded to whole MiB, a multiple of any block.
     pub fn bytes(self, all: u64) -> u64 {
         const STEP: u64 = 1 << 20;
         match self {

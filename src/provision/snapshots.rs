@@ -36,7 +36,7 @@ pub type ByName<T> = Box<dyn Fn(&str) -> T + Send + Sync>;
 /// Queries the bytes in use from a layer.
 pub type UsedBytes = Box<dyn Fn(&Host) -> Result<u64> + Send + Sync>;
 
-/// Queries from a layer if the snapshot with this name has become useless.
+/// Queries a layer for whether the snapshot of this name has become useless.
 pub type IsLost = Box<dyn Fn(&Host, &str) -> Result<bool> + Send + Sync>;
 
 /// Given the names of a snapshot and its copy, returns the command that makes the copy, the original folder, and the
@@ -63,7 +63,7 @@ pub struct SnapshotWay {
     pub used: UsedBytes,
 }
 
-/// Snapshots of a standing stack.
+/// Snapshots of a built stack.
 pub struct Snapshots<'s> {
     host: &'s Host,
     ledger: &'s Ledger,
@@ -78,7 +78,7 @@ pub struct Snapshots<'s> {
 
 impl<'s> Snapshots<'s> {
     /// # Errors
-    /// When no layer of the stack has snapshots, or its folders are not all in one.
+    /// If no layer of the stack has snapshots, or its folders are not all in one.
     pub fn of(host: &'s Host, ledger: &'s Ledger, spec: &StackSpec, built: &BuiltStack) -> Result<Snapshots<'s>> {
         let mut found: Option<(SnapshotWay, bool)> = None;
         for (end, ground) in spec.ends() {
@@ -106,7 +106,7 @@ impl<'s> Snapshots<'s> {
     /// Takes the snapshot with this number.
     ///
     /// # Errors
-    /// With the tool's own words: a pool that is full says so.
+    /// With the tool's own message, such as for a full pool.
     pub fn make(&self, number: u64) -> Result<()> {
         let name = self.name(number);
         let entry = self.ledger.enter((self.way.thing)(&name)?)?;
@@ -146,7 +146,7 @@ impl<'s> Snapshots<'s> {
     /// True if the snapshot with this number has become useless because its own room was full.
     ///
     /// # Errors
-    /// When the layer cannot be asked.
+    /// If the layer cannot be queried.
     pub fn is_lost(&self, number: u64) -> Result<bool> {
         let name = self.name(number);
         self.way.is_lost.as_ref().map_or(Ok(false), |is_lost| is_lost(self.host, &name))
@@ -155,7 +155,7 @@ impl<'s> Snapshots<'s> {
     /// Bytes in use, including those held by snapshots.
     ///
     /// # Errors
-    /// When the layer cannot be asked.
+    /// If the layer cannot be queried.
     pub fn used(&self) -> Result<u64> {
         (self.way.used)(self.host)
     }
@@ -173,7 +173,7 @@ fn lacks(end: &End, stack: &str) -> String {
     format!("no layer below the {end} of the stack {stack} has snapshots")
 }
 
-/// Reason why a stack cannot have snapshots, as far as its layers know before the build.
+/// Reason that a stack cannot have snapshots, as far as its layers know before the build.
 pub fn lacking(spec: &StackSpec) -> Option<String> {
     let has_none = |(_, ground): &(End, &GroundName)| !can_have(spec, ground);
     spec.ends().into_iter().find(has_none).map(|(end, _)| lacks(&end, &spec.name))
@@ -191,7 +191,7 @@ fn only_data(node: &NodeSpec) -> Option<&GroundName> {
     data.next().filter(|_| data.next().is_none())
 }
 
-/// The uppermost layer with snapshots below a ground; true if it is the one that offers the ground.
+/// The uppermost layer with snapshots below a ground; true if it is the one that provides the ground.
 fn way_of(host: &Host, spec: &StackSpec, grounds: &Grounds, name: &GroundName) -> Result<Option<(SnapshotWay, bool)>> {
     let (Some(node), Some(ground)) = (spec.node(name.node()), grounds.get(name)) else { return Ok(None) };
     let below: Vec<GivenGround> = inputs(node, grounds)?;
@@ -237,7 +237,7 @@ pub(super) fn used_of(folder: &Path) -> Result<u64> {
     Ok(files::room(folder)?.map_or(0, |room| room.used))
 }
 
-/// The device or pool that a layer offers, as text.
+/// The device or pool that a layer provides, as text.
 pub(super) fn text_of(ground: &Ground) -> String {
     match ground {
         Ground::Device(path) | Ground::Folder(path) => path.display().to_string(),
@@ -324,7 +324,7 @@ mod tests {
         ] {
             let Some(place) = TestPlace::new() else { return };
             let spec = place.on_volume("lvm", options, 1, "256MiB");
-            // The contents of a snapshot are checked by mounting it alone.
+            // The content of a snapshot is checked by mounting it alone.
             snapshots_are_kept_and_go(place, &spec, |_, _| None);
         }
     }

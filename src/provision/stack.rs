@@ -23,7 +23,7 @@ pub struct BuiltStack {
     /// Folders for the parts of the database: always the data, others if the plan says so. Users other than root may
     /// traverse them; their owner is root, or us.
     pub folders: BTreeMap<End, PathBuf>,
-    /// Grounds offered by each node.
+    /// Grounds provided by each node.
     pub grounds: Grounds,
     /// Facts as read back.
     pub facts: StackFacts,
@@ -46,10 +46,10 @@ impl BuiltStack {
     }
 
     /// Maximum size of the filesystem's own cache of the data files: the ARC for a dataset, 0 if its `primarycache`
-    /// excludes them. `None` where the page cache serves them.
+    /// excludes them. `None` if the page cache serves them.
     ///
     /// # Errors
-    /// When the output of ZFS cannot be parsed.
+    /// If the output of ZFS cannot be parsed.
     pub fn cache_bytes_max(&self, host: &Host) -> Result<Option<u64>> {
         match self.facts.mount().filter(|mount| mount.fstype == "zfs") {
             Some(mount) if mount.is_kept_by_arc() => zfs_tools::arc_bytes_max(host),
@@ -80,7 +80,7 @@ impl BuiltStack {
         of_mount.or_else(|| below.first().copied().filter(|_| below.len() == 1))
     }
 
-    /// Reason why a layer below the filesystems accepts no more writes, such as a full thin pool; `None` if all have
+    /// Reason that a layer below the filesystems accepts no more writes, such as a full thin pool; `None` if all have
     /// room.
     ///
     /// # Errors
@@ -120,8 +120,7 @@ fn pool_name(ground: &Ground) -> Option<&str> {
 
 /// Builds a stack bottom-up and reads back what is there.
 ///
-/// # Errors
-/// The layer's own, with the stack and node in front. Everything made so far is in the ledger: the caller takes
+/// The layer's own, prefixed by the stack and node. Everything made so far is in the ledger: the caller takes
 /// [`super::ledger::Ledger::mark`] before and undoes down to it.
 pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
     stand_up(site, spec, Grounds::new(), "build", |layer, site, inputs, node| layer.build(site, inputs, &node.options))
@@ -335,8 +334,8 @@ mod tests {
         GroundName(name.to_owned())
     }
 
-    /// A volume of the pool `tank` with a filesystem on it, an image with another whose journal is on such a volume, and
-    /// a dataset of the machine's own; the data are on one of them.
+    /// A volume of the pool `tank` with a filesystem on it, an image with another whose journal is on such a volume,
+    /// and an existing dataset of the machine; the data is on the one named.
     fn with_data_on(name: &str) -> BuiltStack {
         let mut own = node("own", &[]);
         let mount = MountFacts { fstype: "zfs".to_owned(), source: "rpool/home".to_owned(), ..MountFacts::default() };

@@ -1,4 +1,5 @@
-//! A pool for tests, in the shape of ZFS where the kernel has none: an ext4 on its first data device, with folders as datasets.
+//! A pool for tests, a stand-in for ZFS if the kernel lacks it: an ext4 on its first data device, with folders as
+//! datasets.
 
 use super::ledger::Thing;
 use super::{Built, GivenGround, Ground, Layer, LayerInfo, Site, Unmet, folder, layer};
@@ -11,13 +12,11 @@ use std::path::Path;
 
 pub struct Pool;
 
-/// Its only instance.
 pub static POOL: Pool = Pool;
 
-/// A dataset of it.
+/// A dataset of the pool.
 pub struct Dataset;
 
-/// Its only instance.
 pub static DATASET: Dataset = Dataset;
 
 const PROPERTIES: &[OptionSpec] =

@@ -1,4 +1,4 @@
-//! What the tests of real stacks share: a place of their own, a run in it, and the look whether anything is left.
+//! Shared setup for tests of real stacks: a private folder, a run in it, and the check that nothing is left.
 
 use super::facts::Grounds;
 use super::images::Images;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 static NO_IMAGES: BTreeMap<String, PathBuf> = BTreeMap::new();
 
-/// A place of a test, with a ledger and a run's private folder.
+/// A test's private folder, with a ledger and a run's folder.
 pub(super) struct TestPlace {
     pub host: Host,
     pub run_id: String,
@@ -26,7 +26,7 @@ pub(super) struct TestPlace {
 }
 
 impl TestPlace {
-    /// A fresh one; `None`, with the reason printed, without root.
+    /// Creates one; `None`, with the reason printed, without root.
     pub fn new() -> Option<TestPlace> {
         if !users::is_root() {
             println!("skipped: building stacks needs root");
@@ -35,7 +35,7 @@ impl TestPlace {
         Some(TestPlace::of_anybody())
     }
 
-    /// A fresh one where this layer can be built; `None`, with what is missing printed, elsewhere.
+    /// Creates one if this layer can be built; else `None`, with the missing requirements printed.
     pub fn with_layer(name: &str) -> Option<TestPlace> {
         let lacking = super::layer(name).unwrap().unmet(&Host::this(), &Options::default());
         match lacking.first() {
@@ -45,7 +45,7 @@ impl TestPlace {
         None
     }
 
-    /// A fresh one for what needs no root.
+    /// Creates one for tests that need no root.
     pub fn of_anybody() -> TestPlace {
         let folder = tempfile::tempdir().unwrap();
         let run_id = files::random_id().unwrap();
@@ -88,19 +88,19 @@ impl TestPlace {
         build_stack(&self.site(&spec.name), spec)
     }
 
-    /// A stack of a sparse image in this place and one filesystem on it.
+    /// A stack of a sparse image in this place with one filesystem on it.
     pub fn on_loop(&self, filesystem: &str, size: &str, options: Options) -> StackSpec {
         let mut image = self.image(size);
         image.set("sparse", OptionValue::Boolean(true));
         stack(filesystem, vec![("loop", image), (filesystem, options)])
     }
 
-    /// Same, on an image that is written in full.
+    /// Same, on a fully written image.
     pub fn on_written(&self, filesystem: &str, size: &str) -> StackSpec {
         stack(filesystem, vec![("loop", self.image(size)), (filesystem, Options::default())])
     }
 
-    /// An ext4 named `fs` on a volume of the layer, named as that, over sparse images `d1`, `d2` and so on.
+    /// An ext4 named `fs` on a volume of the layer, which also names it, over sparse images `d1`, `d2` and so on.
     pub fn on_volume(&self, layer: &str, options: Options, count: usize, size: &str) -> StackSpec {
         let mut image = self.image(size);
         image.set("sparse", OptionValue::Boolean(true));
@@ -120,7 +120,7 @@ impl TestPlace {
         spec
     }
 
-    /// Whether this machine can build a stack; prints what it lacks.
+    /// True if this machine can build a stack; prints what it lacks.
     pub fn can_build(&self, spec: &StackSpec) -> bool {
         let unmet = unmet(&self.host, spec, &Images::default());
         for unmet in &unmet {
@@ -133,21 +133,21 @@ impl TestPlace {
         options_of(&[("loop", text(size)), ("in", text(self.path().to_str().unwrap()))])
     }
 
-    /// Undoes everything, as `clean` does; panics on a failure or when anything is left.
+    /// Undoes everything, as `clean` does; panics on a failure or if anything is left.
     pub fn clean(mut self) {
         self.undo_all();
         self.ledger.take().unwrap().close().unwrap();
         assert_eq!(std::fs::read_dir(self.ledger_folder()).unwrap().count(), 0, "the ledger is left");
     }
 
-    /// Undoes everything that the ledger lists and looks that nothing is left.
+    /// Undoes everything in the ledger and asserts that nothing is left.
     pub fn undo_all(&self) {
         let failures = undo_from(self.ledger(), 0, &Undoers::new(), &self.host);
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(self.left(), Vec::<String>::new());
     }
 
-    /// Names of devices that bear the run's id, and the disk of scsi_debug that does.
+    /// Names of devices that contain the run's id, including the disk of scsi_debug.
     fn named_devices(&self) -> Vec<String> {
         let ours = format!("pgstrata-{}-", self.run_id);
         let mapped = mapper::all(&self.host).into_iter().map(|mapping| mapping.name);
@@ -157,7 +157,7 @@ impl TestPlace {
         mapped.chain(named).filter(|name| name.starts_with(&ours)).chain(module).collect()
     }
 
-    /// Mounts, loop devices, named devices and files of the test that are there.
+    /// Existing mounts, loop devices, named devices and files of the test.
     pub fn left(&self) -> Vec<String> {
         let below = |path: &str| Path::new(path).starts_with(self.path());
         let mounts = mount_table::table(&self.host).unwrap().into_iter().map(|mount| mount.target).filter(|t| below(t));
@@ -169,7 +169,7 @@ impl TestPlace {
 }
 
 impl Drop for TestPlace {
-    /// The net under a test that failed half-way.
+    /// Safety net for a test that failed half-way.
     fn drop(&mut self) {
         if let Some(ledger) = &self.ledger {
             drop(undo_from(ledger, 0, &Undoers::new(), &self.host));
@@ -205,12 +205,9 @@ pub(super) fn stack(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
     StackSpec::linear(name, layers)
 }
 
-/// Builds a stack, writes to it, and has `look` at it; then lets a build of it die at every entry of the layer `of` and of
-/// what stands on it. Nothing may be left of any, not even by a second walk through the same entries. Does nothing where
-/// the machine cannot build it, with the reason printed.
-/// Lets builds die before and behind each entry of the ledger from 1 on, until one has no such entry. There are more than `last`
-/// where another program takes the number that a loop device was to have. `dies` builds, cleans up and says whether it died; `None`
-/// where it cannot build here.
+/// Makes builds die before and after each ledger entry from 1 on, until there is no such entry. There are more than
+/// `last` if another program takes the number expected for a loop device. `dies` builds, cleans up and returns whether
+/// it died; `None` if it cannot build here.
 pub(super) fn at_every_entry(last: u64, mut dies: impl FnMut(Death) -> Option<bool>) {
     for entry in 1..last + 20 {
         for death in [Death::Before(entry), Death::After(entry)] {
@@ -224,6 +221,9 @@ pub(super) fn at_every_entry(last: u64, mut dies: impl FnMut(Death) -> Option<bo
     panic!("the stack has far more entries than {last}");
 }
 
+/// Builds a stack, writes to it and passes it to `look`; then makes a build die after every ledger entry from the first of
+/// layer `of` on. Nothing may be left, not even after a second walk through the same entries. Does nothing, with the
+/// reason printed, if the machine cannot build it.
 pub(super) fn stands_and_dies(
     of: &str,
     spec: impl Fn(&TestPlace) -> StackSpec,
@@ -245,7 +245,7 @@ pub(super) fn stands_and_dies(
     for entry in first..entries {
         let Some(mut place) = TestPlace::new() else { return };
         place.ledger().die(Death::After(entry));
-        // One less than before, where another program took the number of a loop device then.
+        // One entry fewer if, in the previous build, another program took the number.
         let died = place.build(&spec(&place)).is_err();
         assert!(died || entry + 1 == entries, "the stack has entries to {entries}");
         let path = place.ledger().path().to_owned();
@@ -260,8 +260,8 @@ pub(super) fn stands_and_dies(
     }
 }
 
-/// Builds a stack of [`TestPlace::on_volume`], takes its mount and its volume down without what lies on the devices, by
-/// undoing what `closing` makes of the volume's things, and opens it again: what was written is there.
+/// Builds a stack of [`TestPlace::on_volume`], takes down its mount and volume but not the content of the devices, by
+/// undoing the ledger entries that `closing` selects, and opens it again: the written data is there.
 pub(super) fn opens_again(layer_name: &str, options: Options, count: usize, closing: impl Fn(&Thing) -> Option<Thing>) {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_volume(layer_name, options, count, "64MiB");

@@ -1,4 +1,5 @@
-//! Three members, two grounds: what adding a layer of any shape takes, which is this file and its line in `layers!`.
+//! A layer with three members and two grounds. Adding a layer of any shape takes only such a file and its line in
+//! `layers!`.
 
 use super::test_volumes::{Volume, volume};
 use crate::record::stack::Take;

@@ -1,5 +1,5 @@
-//! Stand-ins for tests: in the shapes of md, LVM, LUKS and dm-delay, made of loop devices on slices of their first member, so
-//! that graphs can be built where the kernel has none of these. What is written goes to the first member alone.
+//! Stand-ins for md, LVM, LUKS and dm-delay, made of loop devices on slices of their first member, so that graphs can
+//! be built if the kernel lacks these. Writes go only to the first member.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -13,13 +13,13 @@ use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A volume of some members, with some grounds.
+/// A volume with members and grounds.
 pub struct Volume {
     info: LayerInfo,
     grounds: fn(&Options) -> Vec<String>,
 }
 
-/// A volume with one ground or, by `grounds`, several.
+/// A volume with one ground, or several if `grounds`.
 pub(super) const fn volume(
     name: &'static str,
     takes: &'static [Take],
@@ -41,7 +41,7 @@ fn one(_options: &Options) -> Vec<String> {
     vec![String::new()]
 }
 
-/// In the shape of md.
+/// Stand-in for md.
 pub static MD_STAND_IN: Volume = volume(
     "md-stand-in",
     &[members(2, 64)],
@@ -49,7 +49,7 @@ pub static MD_STAND_IN: Volume = volume(
     one,
 );
 
-/// In the shape of LVM: one volume, or several by name.
+/// Stand-in for LVM: one volume, or several by name.
 pub static LVM_STAND_IN: Volume = volume(
     "lvm-stand-in",
     &[members(1, 64)],
@@ -60,7 +60,7 @@ pub static LVM_STAND_IN: Volume = volume(
     },
 );
 
-/// In the shape of dm-crypt.
+/// Stand-in for dm-crypt.
 pub static LUKS_STAND_IN: Volume = volume(
     "luks-stand-in",
     &[Take::ONE_DEVICE],
@@ -68,7 +68,7 @@ pub static LUKS_STAND_IN: Volume = volume(
     one,
 );
 
-/// Slipped in between a device and what stands on it.
+/// Inserted between a device and what is built on it.
 pub static DELAY_STAND_IN: Volume =
     volume("delay-stand-in", &[Take::ONE_DEVICE], &[option("delay", OptionKind::Span)], one);
 

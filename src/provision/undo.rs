@@ -1,7 +1,7 @@
-//! Undoing what the ledger lists, last made first: the tear-down of a trial, and `pgstrata clean` after a crash.
+//! Undoes what the ledger lists, last made first: the teardown of a trial, and `pgstrata clean` after a crash.
 //!
-//! Owns the walk and who is asked to undo what. How a thing is undone, and when that is refused, is the owner's. The
-//! walk may itself be killed and be run again: owners do nothing where their thing is gone.
+//! Owns the walk and the dispatch. The owner of a thing knows how to undo it and when to refuse. The walk may itself be
+//! killed and run again: owners do nothing if their thing is gone.
 
 use super::ledger::{Ledger, Thing};
 use super::{ALL, folder, knobs, recorded};
@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use std::collections::BTreeMap;
 
-/// Undoes one kind of owner's things.
+/// Undoes the things of one owner.
 pub type Undoer = Box<dyn Fn(&Host, &Thing) -> Result<()> + Send + Sync>;
 
-/// Who undoes what, by the things' owner.
+/// Undoers by the owner of the things.
 pub struct Undoers(BTreeMap<&'static str, Undoer>);
 
 impl Default for Undoers {
@@ -22,7 +22,7 @@ impl Default for Undoers {
 }
 
 impl Undoers {
-    /// Every layer, and the folders that this room makes, the knobs that it sets, and the mounts of recorded disks.
+    /// All layers, the folders that this room makes, the knobs that it sets, and the mounts of recorded disks.
     pub fn new() -> Undoers {
         let layers = ALL.iter().map(|layer| {
             let undo: Undoer = Box::new(|host, thing| layer.undo(host, thing));
@@ -55,8 +55,9 @@ impl Undoers {
     }
 }
 
-/// Undoes every open thing whose number is at least `mark` (see [`Ledger::mark`]), last made first, and marks it undone.
-/// Goes on after a failure and returns all failures, in the order of the walk; what failed stays in the ledger.
+/// Undoes every open thing whose number is at least `mark` (see [`Ledger::mark`]), last made first, and marks it
+/// undone. Continues after a failure and returns all failures, in the order of the walk; failed things stay in the
+/// ledger.
 pub fn undo_from(ledger: &Ledger, mark: u64, undoers: &Undoers, host: &Host) -> Vec<Error> {
     let mut failures = Vec::new();
     for (number, thing) in ledger.open_things().into_iter().rev().take_while(|(number, _)| *number >= mark) {

@@ -48,7 +48,7 @@ fn logdev(devices: &FilesystemDevices<'_>) -> Option<String> {
 fn prepare(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, uuid: &str) -> Result<Vec<String>> {
     let (Some(log), Some(mut argument)) = (devices.log, logdev(devices)) else { return Ok(Vec::new()) };
     site.ledger.enter(Thing::new("xfs", LOG).with_path("device", log)?.with("uuid", uuid))?;
-    // For a log elsewhere mkfs.xfs (6.1) takes 512 bytes whatever the device's sectors are, and fails to write.
+    // For an external log mkfs.xfs (6.1) assumes 512 bytes whatever the device's sector size is, and fails to write.
     let sector: Option<u32> = BlockDevice::find(log)?.node.number(site.host, "queue/logical_block_size");
     let given =
         options.texts("mkfs").iter().any(|argument| argument.contains("sectsize=") || argument.contains("sectlog="));
@@ -58,12 +58,12 @@ fn prepare(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, 
     Ok(vec!["-l".to_owned(), argument])
 }
 
-/// Kind that wipefs gives to the log of an XFS on a device of its own; it prints no UUID of it.
+/// Signature type that wipefs reports for an external XFS log; it prints no UUID.
 const LOG_SIGNATURE: &str = "xfs_external_log";
-/// Place of the filesystem's UUID in the header of a log record (fs/xfs/libxfs/xfs_log_format.h, `xlog_rec_header`).
+/// Offset of the filesystem's UUID in the header of a log record (fs/xfs/libxfs/xfs_log_format.h, `xlog_rec_header`).
 const UUID_IN_RECORD: u64 = 304;
 
-/// Wipes the log from its device if each record header that wipefs finds bears the filesystem's UUID.
+/// Wipes the log from its device if each record header found by wipefs contains the filesystem's UUID.
 fn wipe_log(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
@@ -92,7 +92,7 @@ fn offset(signature: &Signature) -> Result<u64> {
         .map_err(|e| Error::tool(format!("wipefs printed the offset `{}`: {e}", signature.offset)))
 }
 
-/// Mount options that people set for a database.
+/// Mount options commonly set for a database.
 const USUAL: &str = "allocsize discard nodiscard inode32 inode64 largeio nolargeio logbsize logbufs noalign noquota \
     sunit swalloc swidth wsync";
 

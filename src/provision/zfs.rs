@@ -1,7 +1,7 @@
 //! `zfs`: a dataset of a pool.
 //!
-//! Things in the ledger: the mount point; the `dataset`, known by its name and a mark of its own; its `mount`. It is mounted
-//! by `zfs mount`, so that the properties which are mount options hold, and by nothing else: `canmount=noauto`.
+//! Ledger entries: the mount point; the `dataset`, identified by its name and a unique mark; its `mount`. Only `zfs
+//! mount` mounts it (`canmount=noauto`), so that properties that are mount options apply.
 
 use super::filesystem::new_uuid;
 use super::ledger::Thing;
@@ -20,7 +20,7 @@ pub struct Zfs;
 pub(super) const ONE_POOL: Take =
     Take { kind: GroundKind::Pool, doc: "The pool to use; default: the latest.", ..Take::ONE_DEVICE };
 
-/// Properties that a plan may give neither to a dataset nor to a volume.
+/// Properties that a plan may set on neither a dataset nor a volume.
 pub(super) const REFUSED: &[(&str, &str)] = &[
     ("mountpoint", "pgstrata chooses the mount point"),
     ("canmount", "nothing but pgstrata mounts it"),
@@ -129,7 +129,7 @@ impl Layer for Zfs {
     }
 }
 
-/// Deletes a snapshot or clone in a pool of ours; does nothing where there is none.
+/// Deletes a snapshot or clone in one of our pools; does nothing if it is absent.
 fn delete_snapshot(host: &Host, name: &str) -> Result<()> {
     if !name.starts_with(folder::PREFIX) || host.run(&zfs_tools::call("zfs", &["list", "-H", name])).is_err() {
         return Ok(());
@@ -139,7 +139,7 @@ fn delete_snapshot(host: &Host, name: &str) -> Result<()> {
 
 const DATASET: &str = "dataset";
 
-/// The pool among what a layer is given.
+/// The pool among a layer's inputs.
 pub(super) fn pool(inputs: &[GivenGround]) -> Result<&str> {
     match inputs {
         [GivenGround { ground: Ground::Pool(name), .. }] => Ok(name),
@@ -147,7 +147,7 @@ pub(super) fn pool(inputs: &[GivenGround]) -> Result<&str> {
     }
 }
 
-/// `POOL/NODE`: the same in every trial and in a pool that is opened again, but for the pool's name.
+/// `POOL/NODE`: the same in every trial, and in a reopened pool except for the pool's name.
 pub(super) fn name_in(pool: &str, site: &Site<'_>) -> String {
     let node = site.name.rsplit('.').next().unwrap_or(&site.name);
     format!("{pool}/{node}")

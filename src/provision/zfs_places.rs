@@ -1,4 +1,5 @@
-//! In how many pieces a file on ZFS lies. The filesystem does not tell it (no FIEMAP); `zdb` reads it from the pool's devices.
+//! Number of pieces of a file on ZFS. The filesystem does not report it (no FIEMAP); `zdb` reads it from the pool's
+//! devices.
 
 use super::zfs_tools::{self, call};
 use crate::error::Result;
@@ -8,17 +9,17 @@ use crate::parse::zdb::{self, FileBlock};
 use std::path::Path;
 use std::time::Duration;
 
-/// It reads one block of pointers for each 1024 records, from devices that may be slow.
+/// zdb reads one block of pointers per 1024 records, from possibly slow devices.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// The pieces of a file on a dataset, once what is dirty is in the pool.
+/// Pieces of a file on a dataset, after dirty data has been written to the pool.
 ///
 /// # Errors
 /// With the tool's own message.
 pub(super) fn pieces(host: &Host, dataset: &str, file: &Path) -> Result<Pieces> {
     let pool = dataset.split('/').next().unwrap_or(dataset);
     host.run(&call("zpool", &["sync", pool]))?;
-    // Pools of ours are not in the cache file of imported pools: they are found by their devices.
+    // Our pools are not in the cache file of imported pools: they are found by their devices.
     let devices = zfs_tools::devices_of_pool(host, dataset)?;
     let search = devices.into_iter().flat_map(|(path, _)| ["-p".to_owned(), path]);
     let zdb = call("zdb", &["-e"]).limit(LIMIT).args(search);
@@ -27,7 +28,7 @@ pub(super) fn pieces(host: &Host, dataset: &str, file: &Path) -> Result<Pieces> 
     Ok(count(&zdb::file_blocks(&shown)?))
 }
 
-/// Records that follow each other in the file and on a vdev are one piece. A record inside its pointer has no place.
+/// Records that are adjacent in the file and on a vdev are one piece. A record embedded in its pointer has no location.
 fn count(blocks: &[FileBlock]) -> Pieces {
     let mut found = Pieces::default();
     let mut before: Option<&FileBlock> = None;
@@ -35,7 +36,7 @@ fn count(blocks: &[FileBlock]) -> Pieces {
         if let Some(place) = block.place {
             let follows = before.and_then(|before| Some((before, before.place?))).is_some_and(|(before, last)| {
                 let in_file = before.offset + before.bytes == block.offset;
-                // Of one in several parts it is not known where it ends.
+                // The end of a record in several parts is unknown.
                 let whole = !last.is_gang && !place.is_gang;
                 in_file && whole && last.vdev == place.vdev && last.offset + last.bytes == place.offset
             });

@@ -1,5 +1,5 @@
-//! What pools, datasets and volumes of ZFS have in common: properties as a plan gives them and as `get` shows them, and the
-//! mark by which our own are known.
+//! Shared code for ZFS pools, datasets and volumes: properties as plans give them and as `get` shows them, and the mark
+//! that identifies our own.
 
 use super::knobs::modules;
 use super::ledger::Thing;
@@ -23,10 +23,10 @@ use std::time::Duration;
 /// Key of the properties in a plan.
 pub(super) const PROPERTIES_KEY: &str = "properties";
 
-/// User property that bears the mark of what we made; children inherit it.
+/// User property with the mark of things that we made; children inherit it.
 pub(super) const MARK: &str = "pgstrata:mark";
 
-/// A pool whose disks are gone may never answer.
+/// A pool whose disks are gone may never respond.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Properties as an option of a layer.
@@ -39,7 +39,7 @@ pub(super) fn call(tool: &str, args: &[&str]) -> Command {
     Command::new(tool).args(args).limit(LIMIT)
 }
 
-/// What the machine lacks for ZFS.
+/// Requirements for ZFS that the machine does not meet.
 pub(super) fn unmet(host: &Host) -> Vec<Unmet> {
     let programs =
         needs::programs(host, &[("zpool", "zfsutils-linux"), ("zfs", "zfsutils-linux"), ("wipefs", "util-linux")]);
@@ -54,7 +54,7 @@ pub(super) fn unmet(host: &Host) -> Vec<Unmet> {
     needs::root().into_iter().chain(programs).chain(kernel).collect()
 }
 
-/// Checks names and values of properties; `refused` are those that a plan may not give, with the reason.
+/// Checks names and values of properties; `refused` lists those that a plan may not set, with the reason.
 pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), OptionProblem> {
     let problem = |what: String| Err(OptionProblem::at(PROPERTIES_KEY, what));
     for (name, value) in asked(options) {
@@ -74,7 +74,7 @@ pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), O
     Ok(())
 }
 
-/// The properties that a plan asks for, as `-o NAME=VALUE` takes them: sizes in bytes, flags as words.
+/// Properties that a plan sets, in the form of `-o NAME=VALUE`: sizes in bytes, flags as words.
 pub(super) fn asked(options: &Options) -> Vec<(String, String)> {
     let text = |value: &OptionValue| match value {
         OptionValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_owned(),
@@ -84,12 +84,12 @@ pub(super) fn asked(options: &Options) -> Vec<(String, String)> {
     options.table(PROPERTIES_KEY).0.iter().map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// Checksums that ZFS trusts to tell whether a block has changed (module/zfs/zio_checksum.c, `ZCHECKSUM_FLAG_NOPWRITE`).
+/// Checksums that ZFS trusts to detect an unchanged block (module/zfs/zio_checksum.c, `ZCHECKSUM_FLAG_NOPWRITE`).
 const NOPWRITE: [&str; 5] = ["sha256", "sha512", "skein", "edonr", "blake3"];
 
-/// Why a block that is overwritten with the same bytes may not be written: it is a duplicate, or its checksum and compression
-/// tell that it is the same (module/zfs/zio.c, `zio_nop_write`). Compression is on unless it is off: its default depends on the
-/// version.
+/// Reason that overwriting a block with the same bytes may not write it: it is a duplicate, or its checksum and
+/// compression show that it is the same (module/zfs/zio.c, `zio_nop_write`). Compression counts as on unless it is off:
+/// its default depends on the version.
 pub(super) fn skips_same_bytes(options: &Options) -> Option<String> {
     let asked = asked(options);
     let of = |wanted: &str| asked.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
@@ -105,7 +105,7 @@ pub(super) fn arguments(asked: &[(String, String)]) -> Vec<String> {
     asked.iter().flat_map(|(name, value)| ["-o".to_owned(), format!("{name}={value}")]).collect()
 }
 
-/// Other names by which `get` shows a value: property (empty for any), as asked, as shown (include/sys/fs/zfs.h and
+/// Other names that `get` shows for a value: property (empty for any), requested, shown (include/sys/fs/zfs.h and
 /// module/zcommon/zfs_prop.c, the index tables).
 const ALIASES: &[(&str, &str, &str)] = &[
     ("", "none", "0"),
@@ -121,7 +121,7 @@ const ALIASES: &[(&str, &str, &str)] = &[
 fn is_same(name: &str, asked: &str, shown: &str) -> bool {
     let alias =
         |(of, one, other): &(&str, &str, &str)| (of.is_empty() || *of == name) && *one == asked && *other == shown;
-    // `enabled` becomes `active` with the first use of a feature.
+    // `enabled` becomes `active` when a feature is first used.
     let feature = name.starts_with("feature@") && asked == "enabled" && shown == "active";
     asked == shown || feature || ALIASES.iter().any(alias)
 }
@@ -131,7 +131,7 @@ pub(super) fn get(host: &Host, tool: &str, name: &str) -> Result<Vec<Property>> 
     zfs_get::parse(&host.run(&call(tool, &["get", "-Hp", "all", name]))?.stdout)
 }
 
-/// Whether everything asked for is in force.
+/// Checks that everything requested is in force.
 pub(super) fn compare(what: &str, asked: &[(String, String)], found: &[Property]) -> Result<()> {
     for (name, value) in asked {
         let shown = found.iter().find(|property| property.name == *name);
@@ -151,10 +151,10 @@ pub(super) fn compare(what: &str, asked: &[(String, String)], found: &[Property]
     Ok(())
 }
 
-/// Properties without a source that say how something was made.
+/// Properties without a source that are fixed at creation.
 const AS_MADE: [&str; 5] = ["casesensitivity", "normalization", "utf8only", "volblocksize", "encryption"];
 
-/// Properties as facts, each with its source. Statistics and what differs from trial to trial are left out.
+/// Properties as facts, each with its source. Statistics and values that differ between trials are left out.
 pub(super) fn facts(found: &[Property]) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut features: BTreeMap<bool, Vec<&str>> = BTreeMap::new();
@@ -176,12 +176,12 @@ pub(super) fn facts(found: &[Property]) -> BTreeMap<String, String> {
     facts
 }
 
-/// Properties of a dataset that say what a sync does and how blocks are written.
+/// Properties of a dataset that determine what a sync does and how blocks are written.
 const OF_MOUNT: &str = "atime checksum compression copies direct logbias primarycache recordsize \
     redundant_metadata sync";
 
-/// What to know of a mounted dataset beside its mount options: these properties, and the parameters of the module that say
-/// what a sync does. Empty where ZFS does not answer.
+/// Facts of a mounted dataset besides its mount options: these properties, and the parameters of the module that
+/// determine what a sync does. Empty if ZFS does not respond.
 pub(super) fn of_mount(host: &Host, dataset: &str) -> BTreeMap<String, String> {
     let found = get(host, "zfs", dataset).unwrap_or_default().into_iter();
     let of_dataset = found.filter(|property| OF_MOUNT.split(' ').any(|name| name == property.name));
@@ -191,7 +191,7 @@ pub(super) fn of_mount(host: &Host, dataset: &str) -> BTreeMap<String, String> {
     of_dataset.chain(of_module).collect()
 }
 
-/// The devices of the pool of a dataset, by path, each with what the pool uses it for.
+/// Devices of a dataset's pool, by path, each with its role.
 pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String, Role)>> {
     let pool = dataset.split('/').next().unwrap_or(dataset);
     let found = zpool_list::parse(&host.run(&call("zpool", &["list", "-vHP", pool]))?.stdout)?;
@@ -205,7 +205,7 @@ pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String,
     Ok(found.into_iter().map(|device| (device.path, role(device.class))).collect())
 }
 
-/// What a pool says of its room once all that was written and freed so far is in it.
+/// Space of a pool once all writes and frees so far have reached it.
 ///
 /// # Errors
 /// With the tool's own message.
@@ -224,29 +224,29 @@ pub fn room(host: &Host, pool: &str) -> Result<PoolRoom> {
 
 const ARC: &str = "/proc/spl/kstat/zfs/arcstats";
 
-/// What the ARC may grow to (`c_max`); `None` where ZFS does not say.
+/// Maximum size of the ARC (`c_max`); `None` if ZFS does not report it.
 ///
 /// # Errors
-/// When what it says cannot be read.
+/// If the value cannot be parsed.
 pub(super) fn arc_bytes_max(host: &Host) -> Result<Option<u64>> {
     let Some(text) = host.read_optional(ARC) else { return Ok(None) };
     Ok(kstat::named(ARC, &text)?.remove("c_max"))
 }
 
-/// A thing of the ledger that is known by its name and its mark.
+/// A ledger entry identified by its name and its mark.
 pub(super) fn marked(owner: &str, kind: &str, name: &str, mark: &str) -> Thing {
     Thing::new(owner, kind).with("name", name).with("mark", mark)
 }
 
 const LOADED_MODULE: &str = "/sys/module/zfs";
 
-/// Whether the kernel has ZFS, and with it perhaps something of ours. Asking its tools would load it.
+/// True if the kernel has ZFS loaded, and thus maybe something of ours. Calling its tools would load it.
 pub(super) fn is_loaded(host: &Host) -> bool {
     host.exists(LOADED_MODULE)
 }
 
-/// Destroys a pool (by `zpool`), or a dataset or volume with what is below it (by `zfs`), if it is there and bears the
-/// mark of the ledger. Somebody may still use it for a moment.
+/// Destroys a pool (by `zpool`), or a dataset or volume with its children (by `zfs`), if it exists and has the mark of
+/// the ledger. It may stay busy for a moment.
 pub(super) fn destroy(host: &Host, tool: &str, flag: &str, thing: &Thing) -> Result<()> {
     let name = thing.mark("name")?;
     if !name.starts_with(folder::PREFIX) {
@@ -271,7 +271,7 @@ pub(super) fn destroy(host: &Host, tool: &str, flag: &str, thing: &Thing) -> Res
     Ok(())
 }
 
-/// Whether a pool is imported, or a dataset is there.
+/// True if a pool is imported, or a dataset exists.
 pub(super) fn is_there(host: &Host, tool: &str, name: &str) -> Result<bool> {
     if !is_loaded(host) {
         return Ok(false);

@@ -1,9 +1,10 @@
 //! `zpool`: a ZFS pool over any devices.
 //!
-//! Things in the ledger: the parameters of the module, as knobs; the `pool`, known by its name, which bears the run's id,
-//! and by a mark in a user property of its root dataset (or, for one opened again, by its GUID); the `label` of each of its
-//! devices, which stays when a pool is destroyed and is wiped if it bears the pool's name. No pool is ever imported but by
-//! the GUID that stands on the devices of the stack and by their paths, and none is entered into the machine's cache file.
+//! Ledger entries: the parameters of the module, as knobs; the `pool`, identified by its name, which contains the run's
+//! id, and by a mark in a user property of its root dataset (or, for a reopened one, by its GUID); the `label` of each
+//! of its devices, which survives the destruction of a pool and is wiped if it has the pool's name. A pool is only ever
+//! imported by the GUID found on the devices of the stack and by their paths, and never entered into the machine's
+//! cache file.
 
 use super::filesystem::{new_uuid, wipe_all};
 use super::identity::BlockDevice;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 pub struct Zpool;
 
-/// Redundancy among the devices for data (zpoolconcepts(7)).
+/// Redundancy of the data devices (zpoolconcepts(7)).
 const GROUPS: &[&str] = &["mirror", "raidz1", "raidz2", "raidz3", "draid1", "draid2", "draid3"];
 const MIRROR: &[&str] = &["mirror"];
 
@@ -40,7 +41,7 @@ const TAKES: &[Take] = &[
     take(Role::Dedup, "dedup", 0, MIRROR, "Devices for deduplication tables."),
 ];
 
-/// Properties that pgstrata sets itself, or that lead out of the stack.
+/// Properties that pgstrata sets itself, or that reach outside the stack.
 const REFUSED: &[(&str, &str)] = &[
     ("cachefile", "the pool must not be imported when the machine boots"),
     ("altroot", "pgstrata chooses the mount points"),
@@ -114,14 +115,14 @@ impl Layer for Zpool {
         load_module(site.host)?;
         let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
         let devices = devices(inputs);
-        // It keeps its name, by which the labels on its devices are known.
+        // It keeps its name, which identifies the labels on its devices.
         let (name, guid) = pool_on(site.host, &devices)?;
         site.ledger.enter(Thing::new(self.name(), POOL).with("name", &name).with("guid", &guid))?;
         let mut import = zfs_tools::call("zpool", &["import", "-f", "-N", "-o", "cachefile=none"]);
         for device in &devices {
             import = import.arg("-d").arg(carrier(site.host, device)?);
         }
-        // Never -F: a pool that needs to be rewound has lost something.
+        // Never -F: a pool that needs a rewind has lost something.
         site.host.run(&import.arg(guid))?;
         read_back(site.host, &name, &zfs_tools::asked(options), &parameters)
     }
@@ -139,12 +140,12 @@ impl Layer for Zpool {
 const POOL: &str = "pool";
 const LABEL: &str = "label";
 
-/// All devices of the pool, whatever for.
+/// All devices of the pool, in any role.
 fn devices(inputs: &[GivenGround]) -> Vec<&Path> {
     TAKES.iter().flat_map(|take| devices_for(inputs, take.role)).collect()
 }
 
-/// The devices with the partitions in the place of whole disks where no udev runs: `zpool` partitions a whole disk itself and
+/// The devices, with whole disks replaced by partitions if no udev runs: `zpool` partitions a whole disk itself and
 /// then waits in vain for udev to name the partition.
 fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> {
     let mut all = inputs.to_vec();
@@ -154,7 +155,7 @@ fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> 
     for given in &mut all {
         let Ground::Device(path) = &given.ground else { continue };
         let node = BlockDevice::find(path)?.node;
-        // Loop devices, volumes and partitions are taken as they are.
+        // Loop devices, volumes and partitions are used as they are.
         if !node.is_partition(host) && node.exists(host) && host.exists(node.path_of("device")) {
             given.ground = Ground::Device(partition(host, path, node)?);
         }
@@ -162,7 +163,7 @@ fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> 
     Ok(all)
 }
 
-/// The socket of a running udev.
+/// Control socket of a running udev.
 const UDEV: &str = "/run/udev/control";
 
 fn has_udev(host: &Host) -> bool {
@@ -184,10 +185,10 @@ fn partition(host: &Host, path: &Path, node: DeviceNumber) -> Result<PathBuf> {
     Err(Error::host(format!("the kernel does not show the partition of {}", path.display())))
 }
 
-/// The devices as `zpool create` takes them.
+/// The devices in the order of `zpool create`.
 struct Vdevs {
     words: Vec<String>,
-    /// Whether their groups differ, or other roles have another redundancy: `zpool` wants to be told that this is meant.
+    /// True if groups differ, or other roles have another redundancy: `zpool` then requires `-f`.
     mixed: bool,
 }
 
@@ -202,7 +203,7 @@ fn vdevs(inputs: &[GivenGround], options: &Options) -> Result<Vdevs> {
         if take.role != Role::Data {
             words.push(take.role.word().to_owned());
         }
-        // Behind the word of a group all devices are taken for its members: those without one come first.
+        // All devices after a group's keyword become its members, so those without a group come first.
         let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
         for given in
             of_role.iter().filter(|given| given.group.is_none()).chain(of_role.iter().filter(|g| g.group.is_some()))
@@ -226,7 +227,7 @@ fn vdevs(inputs: &[GivenGround], options: &Options) -> Result<Vdevs> {
     Ok(Vdevs { words, mixed: shapes.windows(2).any(|pair| pair[0] != pair[1]) })
 }
 
-/// `mirror`; `draid2:4d:8c:1s` with data devices in a group, children and spares.
+/// `mirror`; `draid2:4d:8c:1s`: data devices per group, children and spares.
 fn group_word(kind: &str, members: usize, options: &Options) -> String {
     if !kind.starts_with("draid") {
         return kind.to_owned();
@@ -236,7 +237,7 @@ fn group_word(kind: &str, members: usize, options: &Options) -> String {
     format!("{kind}{data}:{members}c{spares}")
 }
 
-/// Has the kernel load ZFS, where it has it as a module.
+/// Loads the ZFS module, if it is one.
 fn load_module(host: &Host) -> Result<()> {
     if zfs_tools::is_loaded(host) {
         return Ok(());
@@ -244,7 +245,7 @@ fn load_module(host: &Host) -> Result<()> {
     host.run(&Command::new("modprobe").arg("zfs")).map(drop)
 }
 
-/// What stands: properties, parameters, version.
+/// Facts: properties, parameters, version.
 fn read_back(
     host: &Host,
     name: &str,
@@ -259,23 +260,23 @@ fn read_back(
     Ok(Built::one(Ground::Pool(name.to_owned()), details))
 }
 
-/// Where the label of a pool lies: on the device, or on the partition that `zpool` makes on a whole disk.
+/// Location of a pool's label: the device, or the partition that `zpool` makes on a whole disk.
 fn carriers(host: &Host, device: &BlockDevice) -> Vec<PathBuf> {
     let partitions = device.node.partitions(host).into_iter().filter_map(|node| node.name(host));
     std::iter::once(device.path.clone()).chain(partitions.map(|name| Path::new("/dev").join(name))).collect()
 }
 
-/// Kind that wipefs gives to the label of a pool.
+/// Signature type that wipefs reports for the label of a pool.
 const MEMBER: &str = "zfs_member";
 
-/// Name and GUID of the pool that a device or partition carries a label of.
+/// Name and GUID from the pool label on a device or partition.
 fn label_of(host: &Host, path: &Path) -> Result<Option<(String, String)>> {
     let signatures = guard::signatures(host, &BlockDevice::find(path)?)?;
     let of_pool = signatures.into_iter().filter(|signature| signature.kind == MEMBER);
     Ok(of_pool.filter_map(|signature| signature.label.zip(signature.uuid)).next())
 }
 
-/// The device or partition that carries a label.
+/// The device or partition that has a label.
 fn carrier(host: &Host, device: &Path) -> Result<PathBuf> {
     for path in carriers(host, &BlockDevice::find(device)?) {
         let found = guard::signatures(host, &BlockDevice::find(&path)?)?;
@@ -286,7 +287,7 @@ fn carrier(host: &Host, device: &Path) -> Result<PathBuf> {
     Err(Error::host(format!("{} carries no label of a ZFS pool", device.display())))
 }
 
-/// Name and GUID of the one pool of ours that all the devices carry.
+/// Name and GUID of the single pool of ours that all the devices belong to.
 fn pool_on(host: &Host, devices: &[&Path]) -> Result<(String, String)> {
     let mut pool: Option<(String, String)> = None;
     for device in devices {
@@ -305,7 +306,7 @@ fn pool_on(host: &Host, devices: &[&Path]) -> Result<(String, String)> {
     pool.ok_or_else(|| Error::host("the devices carry no ZFS pool"))
 }
 
-/// Takes a pool that was opened again out of the kernel; its devices keep it.
+/// Exports a reopened pool; its devices keep it.
 fn export(host: &Host, thing: &Thing) -> Result<()> {
     let (name, guid) = (thing.mark("name")?, thing.mark("guid")?);
     if !zfs_tools::is_there(host, "zpool", name)? {
@@ -321,7 +322,7 @@ fn export(host: &Host, thing: &Thing) -> Result<()> {
     host.run(&zfs_tools::call("zpool", &["export", "-f", name])).map(drop)
 }
 
-/// Enters the labels that the devices will carry. That of a read cache names no pool: it is known by being on the very same
+/// Enters the labels that the devices will get. That of a read cache names no pool: it is identified by the same
 /// attachment of the device (`diskseq`) in the same boot.
 fn enter_labels(site: &Site<'_>, inputs: &[GivenGround]) -> Result<()> {
     for take in TAKES {
@@ -341,8 +342,8 @@ fn sequence(host: &Host, node: DeviceNumber) -> String {
     node.attribute(host, "diskseq").unwrap_or_default()
 }
 
-/// Wipes the label of a pool from a device of the ledger, with the partitions that `zpool` made on it. Does nothing where the
-/// device carries another one's or none: a device's name may be another's by now.
+/// Wipes a pool's label from a device of the ledger, with the partitions that `zpool` made on it. Does nothing if the
+/// label is missing or another pool's: the device's name may have been reassigned by now.
 fn wipe_label(host: &Host, thing: &Thing) -> Result<()> {
     let (path, pool) = (Path::new(thing.mark("device")?), thing.mark("pool")?);
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
@@ -357,7 +358,7 @@ fn wipe_label(host: &Host, thing: &Thing) -> Result<()> {
         match label_of(host, &carrier)? {
             Some((name, _)) if name == pool => wipe_all(host, &carrier)?,
             None if same_attachment && is_nameless(host, &carrier)? => wipe_all(host, &carrier)?,
-            // Killed between the two: the table is there and the label is not.
+            // Killed between the two: the partition table exists, the label does not.
             None if carrier == device.path && made_by_zpool(host, &partitions) => {}
             _ => continue,
         }
@@ -369,14 +370,14 @@ fn wipe_label(host: &Host, thing: &Thing) -> Result<()> {
     Ok(())
 }
 
-/// Whether a device carries a label of ZFS that names no pool, and nothing else.
+/// True if a device has a ZFS label that names no pool, and nothing else.
 fn is_nameless(host: &Host, path: &Path) -> Result<bool> {
     let found = guard::signatures(host, &BlockDevice::find(path)?)?;
     Ok(!found.is_empty() && found.iter().all(|signature| signature.kind == MEMBER && signature.label.is_none()))
 }
 
-/// Whether partitions are those that `zpool` makes on a whole disk: the first is named `zfs-...` (libzutil,
-/// `zpool_label_disk`), and none carries anything but a label of ours.
+/// True if the partitions are those that `zpool` makes on a whole disk: the first is named `zfs-...` (libzutil,
+/// `zpool_label_disk`), and none has anything but a label of ours.
 fn made_by_zpool(host: &Host, partitions: &[DeviceNumber]) -> bool {
     let name = |node: &DeviceNumber| {
         let uevent = node.attribute(host, "uevent")?;

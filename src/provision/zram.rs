@@ -1,8 +1,8 @@
 //! `zram`: a block device of compressed memory.
 //!
-//! Things in the ledger: the `number` that the device is expected to get, as the kernel gives the lowest free one; then,
-//! before the device gets its size, the `device` with the kernel's number for this very one (`diskseq`). An unused device
-//! has no size: it is removed by its number alone; one with a size only if it is the very one.
+//! Ledger entries: the `number` that the device is expected to get, since the kernel assigns the lowest free one; then,
+//! before the device gets its size, the `device` with the kernel's sequence number of this attachment (`diskseq`). An
+//! unused device has no size and is removed by its number alone; one with a size only if `diskseq` matches.
 
 use super::identity::BlockDevice;
 use super::ledger::Thing;
@@ -58,7 +58,7 @@ impl Layer for Zram {
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let size = options.size("zram").ok_or_else(|| Error::bug("a zram without a size"))?;
-        // Its own device would not be ours.
+        // The device that it creates by default would not be ours.
         kernel_module::load(site.host, "zram", &["num_devices=0".to_owned()])?;
         let number = add(site)?;
         let node = node_of(site.host, number)?;
@@ -92,11 +92,11 @@ impl Layer for Zram {
     }
 }
 
-/// Kinds in the ledger.
+/// Kinds of ledger entries.
 const NUMBER: &str = "number";
 const DEVICE: &str = "device";
 
-/// How often somebody else may take the number that we expect.
+/// Maximum number of retries if others take the expected number.
 const MOST_TRIES: u32 = 16;
 
 fn node_of(host: &Host, number: u32) -> Result<DeviceNumber> {
@@ -104,14 +104,14 @@ fn node_of(host: &Host, number: u32) -> Result<DeviceNumber> {
     DeviceNumber::named(host, &format!("zram{number}")).ok_or_else(missing)
 }
 
-/// Has the kernel make a device, entered into the ledger first by the number that it will get.
+/// Creates a device, entering its expected number into the ledger first.
 fn add(site: &Site<'_>) -> Result<u32> {
     let free = |number: &u32| !site.host.exists(format!("/sys/block/zram{number}"));
     for _ in 0..MOST_TRIES {
         let number = (0u32..).find(free).unwrap_or(0);
         let thing = Thing::new("zram", NUMBER).with("number", number.to_string());
         let entry = site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
-        // Reading it makes one (Documentation/admin-guide/blockdev/zram.rst).
+        // Reading it creates one (Documentation/admin-guide/blockdev/zram.rst).
         let made = site.host.read(format!("{CONTROL}/hot_add"))?;
         if made.trim() == number.to_string() {
             return Ok(number);
@@ -137,7 +137,7 @@ fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) ->
     }
 }
 
-/// Frees what the device holds.
+/// Frees the memory of the device.
 fn reset(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
     let device = BlockDevice::find(&PathBuf::from(format!("/dev/zram{number}")))?;
     if guard::is_mounted(host, &device)? {

@@ -1,7 +1,7 @@
 //! `zvol`: a volume of a pool, for any filesystem.
 //!
-//! In the ledger: the `volume`, known by its name and a mark of its own. Its block device is `/dev/zdN`, whose number says
-//! nothing; which one it is, is asked of the device itself (by `zvol_id`, which comes with ZFS for udev).
+//! Ledger entry: the `volume`, identified by its name and a unique mark. Its block device is `/dev/zdN` with an
+//! arbitrary number; `zvol_id`, which ZFS provides for udev, identifies it.
 
 use super::filesystem::new_uuid;
 use super::ledger::Thing;
@@ -25,7 +25,7 @@ pub struct Zvol;
 const SIZE: &str = "size";
 const DEFAULT_SIZE: &str = "80%";
 
-/// Size of the volume; `None` for what is neither a size nor a share, or nothing.
+/// Size of the volume; `None` if missing or neither a size nor a share.
 fn size(options: &Options) -> Option<Size> {
     let size = Size::parse(options.text(SIZE).unwrap_or(DEFAULT_SIZE))?;
     (!matches!(size, Size::Bytes(0) | Size::Percent(0))).then_some(size)
@@ -128,14 +128,14 @@ fn open(host: &Host, volume: &str, asked: &[(String, String)]) -> Result<Built> 
     Ok(built)
 }
 
-/// Where Debian and others put the program.
+/// Locations of the program in Debian and elsewhere.
 const ZVOL_IDS: [&str; 2] = ["/usr/lib/udev/zvol_id", "/lib/udev/zvol_id"];
 
 fn zvol_id() -> Option<&'static str> {
     ZVOL_IDS.into_iter().find(|path| paths::exists(Path::new(path)))
 }
 
-/// How long the kernel may take to show a new volume's device, which it makes in the background.
+/// Attempts to wait for a new volume's device, which the kernel makes in the background.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -146,7 +146,7 @@ fn device_of(host: &Host, volume: &str) -> Result<PathBuf> {
         let names = host.names_in("/sys/block").into_iter().filter(|name| name.starts_with("zd"));
         let paths = names.map(|name| Path::new("/dev").join(name)).filter(|path| paths::exists(path));
         for path in paths {
-            // One that goes away meanwhile is not it.
+            // A device that disappears meanwhile is not it.
             let named = host.run(&Command::new(program).arg(&path));
             if named.is_ok_and(|named| named.stdout.trim() == volume) {
                 return Ok(path);

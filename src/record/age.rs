@@ -108,7 +108,7 @@ pub const LEAST_RELATION: u64 = 1 << 20;
 pub struct Layout {
     /// User relations, largest first.
     pub relations: Vec<RelationLayout>,
-    /// Why their extents are unknown.
+    /// Reason that their extents are unknown.
     pub not_told: Option<String>,
     /// Size of the filesystem as df counts it: used and available, bytes; `None` if it has none.
     pub size_bytes: Option<u64>,

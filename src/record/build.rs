@@ -1,10 +1,10 @@
-//! A PostgreSQL that is built from source: what a plan asks for, and whether a server is that.
+//! A PostgreSQL built from source: the plan's request, and how a running server differs from it.
 
 use super::facts::ServerFacts;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// `bin` of a case whose PostgreSQL is not built yet.
+/// Placeholder for `bin` of a case whose PostgreSQL is not built yet.
 pub const UNBUILT: &str = "build";
 
 /// A PostgreSQL to be built from source.
@@ -16,16 +16,16 @@ pub struct BuildSpec {
     /// Suite of Debian that the package is taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
-    /// In place of a package: a tarball or a git checkout, as an absolute path.
+    /// Tarball or git checkout to build instead of a package, as an absolute path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Size of a block of WAL, kB (`--with-wal-blocksize`).
+    /// WAL block size, kB (`--with-wal-blocksize`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wal_blocksize: Option<u32>,
-    /// Size of a page of a table or index, kB (`--with-blocksize`).
+    /// Page size of tables and indexes, kB (`--with-blocksize`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocksize: Option<u32>,
-    /// Size of a segment of a table or index, GB (`--with-segsize`).
+    /// Segment size of tables and indexes, GB (`--with-segsize`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segsize: Option<u32>,
     /// Further arguments of `configure`.
@@ -34,13 +34,13 @@ pub struct BuildSpec {
     /// Patches, as absolute paths, applied in this order (`patch -p1`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<String>,
-    /// What it was built from, once it is: file or commit, and the SHA-256 of its content.
+    /// Source of the finished build: file or commit, and the SHA-256 of its content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_from: Option<String>,
 }
 
 impl BuildSpec {
-    /// `15, WAL blocks of 16 kB`: the source by its short name, then what differs from PostgreSQL's defaults.
+    /// `15, WAL blocks of 16 kB`: the short name of the source, then the differences from PostgreSQL's defaults.
     #[must_use]
     pub fn described(&self) -> String {
         let source = match (&self.source, &self.version) {
@@ -59,7 +59,7 @@ impl BuildSpec {
         parts.join(", ")
     }
 
-    /// In what a running server is not what was asked for, each with both values.
+    /// Differences between a running server and this request, each with both values.
     #[must_use]
     pub fn differences(&self, facts: &ServerFacts) -> Vec<String> {
         let mut differing = Vec::new();
@@ -79,7 +79,7 @@ impl BuildSpec {
         differing
     }
 
-    /// The settings that show what was asked for, in bytes.
+    /// Settings that show the requested sizes, in bytes.
     fn sizes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let sizes = [
             ("wal_block_size", self.wal_blocksize, 1 << 10),
@@ -90,7 +90,7 @@ impl BuildSpec {
     }
 }
 
-/// Whether a version is the one asked for: `15.18 (Debian ...)` is of `15` and of `15.18`, and not of `15.1`.
+/// True if a version satisfies the request: `15.18 (Debian ...)` satisfies `15` and `15.18`, not `15.1`.
 #[must_use]
 pub fn is_of(version: &str, asked: &str) -> bool {
     version.strip_prefix(asked).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))

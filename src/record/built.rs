@@ -1,4 +1,4 @@
-//! A stack as it was found after it was built: the nodes of the plan, and the devices below them that were there already.
+//! A stack as found after it was built: the nodes of the plan, and the existing devices below them.
 
 use super::facts::{DeviceFacts, MountFacts};
 use super::seconds::device_prefixes;
@@ -7,9 +7,9 @@ use crate::record::claim::{Claim, Promise};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Name of the fact how the blocks of an image file came about.
+/// Name of the fact that says when blocks of an image file are allocated.
 pub const ALLOCATION: &str = "allocation";
-/// Its value where the filesystem below allocates a block when it is first written.
+/// Value of [`ALLOCATION`] if the filesystem below allocates a block on its first write.
 pub const SPARSE: &str = "sparse";
 
 /// One stack.
@@ -21,77 +21,77 @@ pub struct StackFacts {
     pub nodes: Vec<NodeFacts>,
     /// The ground that holds the data directory.
     pub data: Option<GroundName>,
-    /// The ground that holds `pg_wal`, where that is another one.
+    /// The ground that holds `pg_wal`, if separate.
     pub wal: Option<GroundName>,
     /// The ground of each tablespace.
     pub tablespaces: BTreeMap<String, GroundName>,
-    /// Free bytes on the data's filesystem just before the data came.
+    /// Free bytes on the data's filesystem just before the data was loaded.
     pub free_bytes: Option<u64>,
-    /// Trials that this very stack has already served; 0 for a fresh one.
+    /// Trials that this stack has already served; 0 for a fresh one.
     pub trials_before: u32,
     /// Seconds since this stack was made.
     pub age_s: Option<f64>,
 }
 
-/// What one node read back.
+/// Facts read back from one node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeFacts {
     /// Name in the plan; the kernel's name for a device that was found.
     pub name: String,
-    /// Name of the layer; `None` for a device that was there already.
+    /// Name of the layer; `None` for a device that already existed.
     pub layer: Option<String>,
     /// Facts by name, values as the source prints them: `block size` -> `4096`.
     pub details: BTreeMap<String, String>,
-    /// What it stands on, with roles.
+    /// Grounds that it is built on, with roles.
     pub inputs: Vec<Input>,
-    /// What it offers.
+    /// Grounds that it provides.
     pub grounds: Vec<GroundFacts>,
-    /// What it says of flushes and caches.
+    /// Its promises about flushes and caches.
     pub promises: Vec<Promise>,
 }
 
 impl NodeFacts {
-    /// Whether it stands on an image whose blocks are allocated when they are first written.
+    /// True if it is an image whose blocks are allocated on their first write.
     #[must_use]
     pub fn is_sparse(&self) -> bool {
         self.details.get(ALLOCATION).is_some_and(|allocation| allocation == SPARSE)
     }
 
-    /// Its first promise of a claim.
+    /// First promise of a claim.
     #[must_use]
     pub fn promise(&self, claim: Claim) -> Option<&Promise> {
         self.promises.iter().find(|promise| promise.claim == claim)
     }
 }
 
-/// One ground as it was found.
+/// One ground as found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroundFacts {
     /// Name within its node; empty for the only one.
     pub name: String,
-    /// The block device, where it is one.
+    /// The block device, if it is one.
     pub device: Option<DeviceFacts>,
-    /// The mount that holds the folder, where it is one.
+    /// The mount that holds the folder, if it is one.
     pub mount: Option<MountFacts>,
 }
 
 /// A device below a ground.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Below<'a> {
-    /// Steps from the ground down; 0 for what its node stands on.
+    /// Steps down from the ground; 0 for the inputs of its node.
     pub depth: u32,
-    /// What the way down from the ground first used it for.
+    /// First role on the way down other than data, else data.
     pub role: Role,
     /// Its node.
     pub node: &'a NodeFacts,
-    /// Which ground of the node.
+    /// The ground of that node.
     pub ground: &'a GroundFacts,
-    /// What sysfs says of it.
+    /// Its facts from sysfs.
     pub device: &'a DeviceFacts,
 }
 
 impl Below<'_> {
-    /// By this its columns are named.
+    /// Name of the ground, which its columns are named after.
     #[must_use]
     pub fn name(&self) -> GroundName {
         GroundName::of(&self.node.name, &self.ground.name)
@@ -111,19 +111,18 @@ impl StackFacts {
         self.node(name.node())?.grounds.iter().find(|ground| ground.name == name.ground())
     }
 
-    /// The mount that a ground lies on.
     #[must_use]
     pub(crate) fn mount_of(&self, ground: Option<&GroundName>) -> Option<&MountFacts> {
         self.ground(ground?)?.mount.as_ref()
     }
 
-    /// The mount that the data lie on.
+    /// The mount that holds the data.
     #[must_use]
     pub fn mount(&self) -> Option<&MountFacts> {
         self.mount_of(self.data.as_ref())
     }
 
-    /// What of the database lies where, `pg_wal` first where it lies elsewhere.
+    /// Parts of the database with their grounds; `pg_wal` first if separate.
     #[must_use]
     pub(crate) fn ends(&self) -> Vec<(End, &GroundName)> {
         let wal = self.wal.iter().map(|ground| (End::Wal, ground));
@@ -132,14 +131,14 @@ impl StackFacts {
         wal.chain(data).chain(spaces).collect()
     }
 
-    /// The ground that holds `pg_wal`, be it the data's or its own.
+    /// The ground that holds `pg_wal`, shared with the data or separate.
     #[must_use]
     pub(crate) fn wal_ground(&self) -> Option<&GroundName> {
         self.wal.as_ref().or(self.data.as_ref())
     }
 
-    /// The node of a ground and every node below it, the nearest first, each once, with its depth (0 for the ground's
-    /// own node) and with the first role on the way down that is not that of data.
+    /// The node of a ground and all nodes below it, nearest first, each once, with its depth (0 for the ground's own
+    /// node) and the first role on the way down other than data.
     #[must_use]
     pub(crate) fn way_down(&self, ground: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
         let mut seen: Vec<(u32, Role, &NodeFacts)> = Vec::new();
@@ -157,7 +156,7 @@ impl StackFacts {
         seen
     }
 
-    /// The block devices below a ground, from the top to the bottom.
+    /// Block devices below a ground, from top to bottom.
     #[must_use]
     pub(crate) fn devices_below(&self, ground: Option<&GroundName>) -> Vec<Below<'_>> {
         let way = self.way_down(ground);
@@ -176,7 +175,7 @@ impl StackFacts {
         below
     }
 
-    /// Every block device of the stack, each once, in the order of the nodes.
+    /// All block devices of the stack, each once, in node order.
     #[must_use]
     pub fn devices(&self) -> Vec<(GroundName, &DeviceFacts)> {
         let grounds = self.nodes.iter().flat_map(|node| node.grounds.iter().map(move |ground| (node, ground)));
@@ -184,7 +183,7 @@ impl StackFacts {
         grounds.filter_map(|(node, ground)| Some((named((node, ground)), ground.device.as_ref()?))).collect()
     }
 
-    /// Every block device with the beginning of the names of its columns.
+    /// All block devices with the prefix of their column names.
     #[must_use]
     pub(crate) fn device_columns(&self) -> Vec<(GroundName, String, &DeviceFacts)> {
         let devices = self.devices();
@@ -192,7 +191,7 @@ impl StackFacts {
         devices.into_iter().zip(prefixes).map(|((name, device), prefix)| (name, prefix, device)).collect()
     }
 
-    /// The first promise of a claim on the way down from a ground, its own node first.
+    /// The nearest promise of a claim at or below a ground.
     #[must_use]
     pub fn promise(&self, ground: Option<&GroundName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
         let way = self.way_down(ground);

@@ -1,4 +1,4 @@
-//! A case as the plan asks for it: one stack x PostgreSQL settings x workload.
+//! A case as requested by the plan: one stack x PostgreSQL settings x workload.
 
 use super::build::BuildSpec;
 use super::options::Options;
@@ -6,13 +6,13 @@ use super::stack::StackSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// PostgreSQL as asked for.
+/// PostgreSQL as requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PostgresSpec {
     /// Folder of the server's programs; `auto` or a major version until the run has found one, and
     /// [`super::build::UNBUILT`] until one is built, then its path.
     pub bin: String,
-    /// What it is built from, where the plan has it built.
+    /// Source to build it from, if the plan asks for a build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<BuildSpec>,
     /// Settings by name, values as postgresql.conf takes them (without quotes).
@@ -21,11 +21,11 @@ pub struct PostgresSpec {
     pub initdb: Vec<String>,
 }
 
-/// The first major version that reserves space of tables by posix_fallocate(3), more than 8 pages at a time.
+/// First major version that extends tables with posix_fallocate(3) when adding more than 8 pages at once.
 const RESERVES_SPACE: u32 = 16;
 
 impl PostgresSpec {
-    /// What the plan sets: among the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
+    /// Value set by the plan: in the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
     #[must_use]
     pub fn asked(&self, name: &str) -> Option<&str> {
         let of_initdb = self.initdb.iter().filter_map(|argument| {
@@ -43,7 +43,7 @@ impl PostgresSpec {
     }
 }
 
-/// A workload as asked for.
+/// A workload as requested.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSpec {
     /// Name in the plan: `tpcb`.
@@ -64,15 +64,15 @@ pub struct CaseSpec {
     pub guest: Option<String>,
     /// The stack that holds the database.
     pub stack: StackSpec,
-    /// The server; `None` where the workload needs none.
+    /// The server; `None` if the workload needs none.
     pub postgres: Option<PostgresSpec>,
     /// Kernel knobs of the machine set for the trial, by name: `vm.dirty_bytes`. Those of devices are options of the
     /// stack's nodes.
     pub machine: Options,
-    /// How the stack is aged before the measurement; empty where it is not.
+    /// Ageing of the stack before the measurement; empty for none.
     #[serde(default, skip_serializing_if = "Options::is_empty")]
     pub age: Options,
-    /// What is run.
+    /// The workload to run.
     pub workload: WorkloadSpec,
     /// Position in the matrix: `stack`, `workload`, and each axis with its value. Two cases compare if they differ from
     /// the baseline only in the baseline's axes.
@@ -89,7 +89,7 @@ impl CaseSpec {
         !set && self.stack.node(node).is_some()
     }
 
-    /// Whether an axis is the workload's: its name, or one of its options.
+    /// True if an axis belongs to the workload: its name, or one of its options.
     #[must_use]
     pub fn is_workload_axis(&self, axis: &str) -> bool {
         axis == "workload" || self.workload.options.get(axis).is_some()
@@ -118,6 +118,6 @@ pub fn by_stack_and_server(cases: &[CaseSpec]) -> Vec<Vec<&CaseSpec>> {
 pub struct TrialKey {
     /// The case's id.
     pub case: String,
-    /// Number of the block that the trial lies in, from 1; also the trial's number within its case.
+    /// Number of the block that contains the trial, from 1; also the trial's number within its case.
     pub trial: u32,
 }

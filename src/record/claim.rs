@@ -1,9 +1,9 @@
-//! What a node claims of flushes and caches.
+//! Claims of a node about flushes and caches.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a promise says.
+/// Statement of a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
@@ -28,17 +28,17 @@ pub enum Claim {
 /// A claim with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
-    /// What it says.
+    /// The claim.
     pub claim: Claim,
-    /// What was read and where, for the report: `mount option barrier=0`.
+    /// Evidence and where it was read, for the report: `mount option barrier=0`.
     pub source: String,
-    /// Why that means the claim: `the filesystem sends no flushes`. Empty where the source says it.
+    /// Reason that the evidence implies the claim: `the filesystem sends no flushes`. Empty if the source states it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
 impl Promise {
-    /// A promise whose source says all.
+    /// A promise whose source needs no explanation.
     pub fn new(claim: Claim, source: impl Into<String>) -> Promise {
         Promise { claim, source: source.into(), why: String::new() }
     }

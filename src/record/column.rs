@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a column's number means.
+/// Meaning of a column's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnKind {
-    /// Ever growing since some start; only differences between rows mean something.
+    /// Grows without bound from some start; only differences between rows are meaningful.
     Counter,
     /// A state at the moment of the row.
     Gauge,
-    /// What happened between the row before and this row.
+    /// Activity between the previous row and this one.
     Interval,
 }
 
-/// How a column is stored.
+/// Storage type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnType {
@@ -35,15 +35,15 @@ pub struct Column<T = String> {
     pub name: T,
     /// Unit: `bytes`, `us`, `ms`, `ns`, `operations`, or empty for text.
     pub unit: T,
-    /// What its number means.
+    /// Meaning of its numbers.
     pub kind: ColumnKind,
-    /// How it is stored.
+    /// Storage type.
     pub of: ColumnType,
     /// One sentence with the source (file of the kernel, view of PostgreSQL).
     pub doc: T,
 }
 
-/// `lead` and a name in plain letters, with a number where that is taken.
+/// `lead` and the name in plain letters, numbered if taken.
 pub(super) fn free_name(lead: &str, name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let stem = format!("{lead}{}", name.chars().map(plain).collect::<String>());

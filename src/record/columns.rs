@@ -1,7 +1,7 @@
-//! The definition of every column of `seconds.parquet`: name, unit, kind, type and meaning, once for whoever writes it
-//! and whoever reads it.
+//! Definition of every column of `seconds.parquet`: name, unit, kind, type and meaning, shared by writers and readers.
 //!
-//! A name ends with the unit where that is a unit of time or size. Counters are stored raw, and there are no rates and no
+//! Names end with the unit for times and sizes. Counters are stored raw; there are no rates or shares. Columns of block
+//! devices are families: each device of the stack has one of every family.
 //! shares. The columns of block devices are families: each device of the stack has one of every family.
 
 mod client;
@@ -28,7 +28,7 @@ impl ColumnDef {
         ColumnDef { of: ColumnType::Text, ..self }
     }
 
-    /// The column.
+    /// Owned copy of the definition.
     #[must_use]
     pub fn column(&self) -> Column {
         Column {
@@ -51,7 +51,7 @@ const fn gauge(name: &'static str, unit: &'static str, doc: &'static str) -> Col
     ColumnDef { kind: ColumnKind::Gauge, ..counter(name, unit, doc) }
 }
 
-/// A whole number of what happened since the row before.
+/// A whole number counted since the previous row.
 const fn interval(name: &'static str, unit: &'static str, doc: &'static str) -> ColumnDef {
     ColumnDef { kind: ColumnKind::Interval, ..counter(name, unit, doc) }
 }
@@ -61,7 +61,7 @@ const fn interval(name: &'static str, unit: &'static str, doc: &'static str) -> 
 pub struct DeviceColumn(ColumnDef);
 
 impl DeviceColumn {
-    /// Name of the column of one device, whose columns begin with `prefix` ([`super::seconds::device_prefixes`]).
+    /// Column name for one device, whose columns begin with `prefix` ([`super::seconds::device_prefixes`]).
     #[must_use]
     pub fn name(&self, prefix: &str) -> String {
         format!("{prefix}_{}", self.0.name)
@@ -73,7 +73,7 @@ impl DeviceColumn {
         Column { name: self.name(prefix), ..self.0.column() }
     }
 
-    /// Whether the column of this name can be one of this family.
+    /// True if a column of this name can belong to this family.
     #[must_use]
     pub(crate) fn includes(&self, name: &str) -> bool {
         let device = name.strip_prefix("dev_").and_then(|rest| rest.strip_suffix(self.0.name));

@@ -1,7 +1,7 @@
 //! The counts of a workload in one trial, in the same form for every workload.
 //!
-//! Only counts, sums and durations: `analyse` computes rates, percentiles and whether two counts agree, so that a
-//! better formula applies to every stored run.
+//! Only counts, sums and durations: `analyse` computes rates and percentiles and compares counts, so that a better
+//! formula applies to every stored run.
 
 use super::probe::ProbeRecord;
 use super::recovery::{BeforeCrash, RecoveryCounts};
@@ -20,7 +20,7 @@ pub struct Counts {
     pub measures: Vec<Measure>,
     /// Operations whose second was already complete (the clock was set back); they count in the next open one.
     pub out_of_order: u64,
-    /// Why the load ended early, in the tool's words: the stack ran out of space.
+    /// Reason that the load ended early, as the tool printed it: the stack ran out of space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
     /// Summary printed by the tool that drove the load.
@@ -34,7 +34,7 @@ pub struct Counts {
     /// The crash of the server, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryCounts>,
-    /// Counts of the load before a crash that is yet to come. A stored trial does not have this.
+    /// Counts from before a machine crash, until the trial continues after it. Never stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_crash: Option<BeforeCrash>,
     /// Snapshots made and deleted meanwhile, if the workload does that.
@@ -61,7 +61,7 @@ pub struct Measure {
     pub elapsed_us: u64,
     /// Sum of the latencies of completed operations, microseconds.
     pub latency_us_sum: u64,
-    /// Why the measure was unavailable.
+    /// Reason that the measure was unavailable.
     pub unavailable: Option<String>,
     /// The slices of measures that take turns.
     pub slices: Vec<MeasureSlice>,

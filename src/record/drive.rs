@@ -1,46 +1,46 @@
-//! What was done to a drive before stacks were built on it, so that it is measured in its steady state.
+//! Preconditioning of a drive before stacks were built on it, so that it is measured in its steady state.
 
 use serde::{Deserialize, Serialize};
 
-/// Length of a round by SNIA's specification, microseconds.
+/// Length of a round in SNIA's specification, microseconds.
 pub const SNIA_ROUND_US: u64 = 60_000_000;
 
-/// One drive, or the part of one that a stack uses; prepared once in a run and used by its trials in turn.
+/// One drive, or the part of it that a stack uses; prepared once in a run and used by its trials in turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DriveRecord {
-    /// By this a run knows it again: path and serial number, the part of it; folder and size of an image.
+    /// Identifies the drive within a run: path, serial number and part of a drive; folder and size of an image.
     pub key: String,
-    /// Node of the stack that was to be built on it.
+    /// Node of the stack to be built on it.
     pub node: String,
-    /// Device that was written.
+    /// Device written to.
     pub device: String,
-    /// Model of the drive as it tells it.
+    /// Model that the drive reports.
     pub model: Option<String>,
-    /// Whether it is an image file: what was written went through the filesystem that holds it.
+    /// True for an image file: writes went through the filesystem that holds it.
     pub is_image: bool,
     /// Size of the device, bytes; all of it was written.
     pub bytes: u64,
-    /// How it was emptied before.
+    /// Purge before the writes.
     pub purge: Purge,
-    /// What was written in sequence.
+    /// Sequential writes.
     pub fill: Fill,
-    /// Bytes of one random write.
+    /// Size of one random write, bytes.
     pub block_bytes: u64,
-    /// Random writes that were in flight at a time.
+    /// Random writes in flight.
     pub depth: u32,
-    /// How long a round was to be, microseconds.
+    /// Target length of a round, microseconds.
     pub round_us: u64,
-    /// Rounds that there could be at most.
+    /// Maximum number of rounds.
     pub most_rounds: u32,
-    /// The rounds, in order and without a pause between them.
+    /// The rounds, in order, without pauses between them.
     pub rounds: Vec<DriveRound>,
-    /// When it began, wall clock, microseconds since 1970-01-01 UTC.
+    /// Start, wall clock, microseconds since 1970-01-01 UTC.
     pub began_us: u64,
-    /// When it ended.
+    /// End, same clock.
     pub ended_us: u64,
 }
 
-/// What stands for SNIA's PURGE, after which a drive is as it left the factory.
+/// Substitute for SNIA's PURGE, which returns a drive to its factory state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Purge {
@@ -50,7 +50,7 @@ pub enum Purge {
     Discard,
     /// Nothing.
     None {
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
@@ -58,31 +58,31 @@ pub enum Purge {
 /// Sequential writes over the whole device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
-    /// How often the device was written over.
+    /// Number of times the device was overwritten.
     pub times: u32,
-    /// Bytes of one write.
+    /// Size of one write, bytes.
     pub block_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Wall time with the flush at its end, microseconds.
+    /// Wall time including the final flush, microseconds.
     pub elapsed_us: u64,
 }
 
-/// Random writes over the whole device for some time.
+/// Random writes over the whole device for a fixed time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriveRound {
-    /// When it began, wall clock, microseconds since 1970-01-01 UTC.
+    /// Start, wall clock, microseconds since 1970-01-01 UTC.
     pub began_us: u64,
-    /// How long it was, microseconds.
+    /// Duration, microseconds.
     pub elapsed_us: u64,
-    /// Writes that were completed in it.
+    /// Writes completed.
     pub operations: u64,
-    /// Bytes of these.
+    /// Bytes written.
     pub written_bytes: u64,
 }
 
 impl DriveRound {
-    /// Writes a second.
+    /// Writes per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.operations as f64 * 1e6 / self.elapsed_us.max(1) as f64

@@ -1,20 +1,20 @@
-//! What a fact says of flushes and caches: one table, used for runs, probes and imports alike.
+//! Meaning of facts for flushes and caches: one table for runs, probes and imports.
 //!
-//! Each row is a fact as it can be read somewhere, what it means, why, and where that is written down. Absent on purpose:
-//! classes and verdicts; what follows from a claim is for `analyse`.
+//! Each row has a fact, the claim it implies, the reason and the source. Absent on purpose: classes and verdicts;
+//! `analyse` derives them from the claims.
 
 use super::facts::{DeviceFacts, MountFacts, WriteCache};
 use crate::record::claim::{Claim, Promise};
 use std::fmt;
 
-/// Names that a row holds for.
+/// Names that a row matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
-    /// This one.
+    /// Exactly this name.
     Is(&'static str),
-    /// All that begin so: `nfs4`.
+    /// Names with this prefix: `nfs4`.
     Begins(&'static str),
-    /// All that begin so and go on with a digit: `ram0`.
+    /// Names with this prefix followed by a digit: `ram0`.
     Numbered(&'static str),
 }
 
@@ -30,33 +30,33 @@ impl Name {
     }
 }
 
-/// Where a fact stands, and its value.
+/// Kind of a fact, and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
-    /// The type of the filesystem that a folder lies on. [`Claim::HiddenBelow`] holds only where no block device was
-    /// found below it.
+    /// Type of the filesystem that holds a folder. [`Claim::HiddenBelow`] applies only if no block device was found
+    /// below it.
     Filesystem(Name),
-    /// An option in the mount table, with the filesystems that mean this by it; none = all that know the option.
+    /// A mount option, and the filesystems to which it applies; empty = all that have the option.
     MountOption(&'static str, &'static [&'static str]),
-    /// The kernel's name of a block device.
+    /// Kernel name of a block device.
     Device(Name),
-    /// The model that a block device reports.
+    /// Model that a block device reports.
     Model(&'static str),
     /// `queue/write_cache` of a block device.
     WriteCache(WriteCache),
-    /// A block device that is part of a disk which is in sight too.
+    /// A partition whose disk is visible too.
     Partition,
-    /// The line of a block device in `/proc/diskstats` ends before the flushes.
+    /// A block device whose line in `/proc/diskstats` has no flush counters.
     NoFlushCounter,
-    /// A block device whose driver takes requests without the block layer's queue: sysfs has no `mq/` for it.
+    /// A block device whose driver bypasses the block layer's queue: no `mq/` in sysfs.
     NoQueue,
-    /// A filesystem whose driver sends no flushes, whatever its options.
+    /// A filesystem whose driver never sends flushes, whatever its options.
     NeverFlushes(&'static str),
     /// A filesystem that never keeps a journal.
     NeverJournaled(&'static str),
-    /// A filesystem that keeps a journal as a rule, mounted without one.
+    /// A journaling filesystem mounted without its journal.
     WithoutJournal(&'static str),
-    /// A setting of PostgreSQL in force, with its value.
+    /// A PostgreSQL setting in force, with its value.
     Setting(&'static str, &'static str),
     /// A property of a ZFS dataset, with its value.
     ZfsProperty(&'static str, &'static str),
@@ -69,11 +69,11 @@ pub enum Fact {
 pub struct DurabilityRow {
     /// The fact.
     pub fact: Fact,
-    /// What it means.
+    /// The claim that it implies.
     pub claim: Claim,
-    /// Why, in words that follow a colon.
+    /// Reason, phrased to follow a colon.
     pub why: &'static str,
-    /// Manual page, or file of the kernel's or PostgreSQL's.
+    /// Manual page, or source file of the kernel or PostgreSQL.
     pub source: &'static str,
 }
 
@@ -88,7 +88,7 @@ const NO_JOURNAL: &str = "a power cut may destroy the filesystem itself";
 const REMOTE: &str = "it is on another machine";
 const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
 
-/// The table. Of several rows that hold, the first is the one to name.
+/// The table. If several rows match, the first is the one to report.
 pub(crate) const TABLE: &[DurabilityRow] = &[
     row(Fact::Filesystem(Name::Is("tmpfs")), Claim::Volatile, IN_MEMORY, "Documentation/filesystems/tmpfs.rst"),
     row(Fact::Filesystem(Name::Is("ramfs")), Claim::Volatile, IN_MEMORY, "fs/ramfs/inode.c"),
@@ -210,14 +210,14 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
 ];
 
 impl DurabilityRow {
-    /// The promise of whoever shows the fact; `read` is what it was found as.
+    /// The promise of this row; `read` is the fact as found.
     #[must_use]
     pub fn promise(&self, read: impl fmt::Display) -> Promise {
         Promise { claim: self.claim, source: read.to_string(), why: self.why.to_owned() }
     }
 }
 
-/// What the type of a filesystem means.
+/// The row of a filesystem type.
 #[must_use]
 pub fn filesystem(fstype: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| matches!(row.fact, Fact::Filesystem(name) if name.holds_for(fstype)))
@@ -229,11 +229,11 @@ pub(crate) fn memory_filesystem(fstype: &str) -> Option<&'static DurabilityRow> 
     filesystem(fstype).filter(|row| row.claim == Claim::Volatile)
 }
 
-/// What a mount option means to a filesystem; an empty name is one that is not known.
+/// The row of a mount option on a filesystem; an empty name is an unknown filesystem.
 #[must_use]
 pub(crate) fn mount_option(option: &str, filesystem: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| match row.fact {
-        // f2fs prints the blocks that it may lose behind a colon: `checkpoint=disable:0`.
+        // f2fs prints the number of blocks that it may lose after a colon: `checkpoint=disable:0`.
         Fact::MountOption(known, of) => {
             option.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
                 && (of.is_empty() || of.contains(&filesystem))
@@ -242,7 +242,7 @@ pub(crate) fn mount_option(option: &str, filesystem: &str) -> Option<&'static Du
     })
 }
 
-/// The options of a mount that mean something, each with its row; none twice.
+/// Mount options with a row, each once.
 #[must_use]
 pub(crate) fn mount_options(mount: &MountFacts) -> Vec<(&'static DurabilityRow, &str)> {
     let mut found: Vec<(&'static DurabilityRow, &str)> = Vec::new();
@@ -253,7 +253,7 @@ pub(crate) fn mount_options(mount: &MountFacts) -> Vec<(&'static DurabilityRow, 
     found
 }
 
-/// What a block device means by its name, its model and what sysfs says of it; `all` are the devices in sight.
+/// Rows of a block device by its name, model and sysfs attributes; `all` are the visible devices.
 pub fn device<'a>(
     device: &'a DeviceFacts,
     all: impl IntoIterator<Item = &'a DeviceFacts>,
@@ -265,19 +265,19 @@ pub fn device<'a>(
         Fact::WriteCache(cache) => device.write_cache == Some(cache),
         Fact::Partition => partition,
         Fact::NoFlushCounter => device.counts_flushes == Some(false) && !partition,
-        // A partition's queue is its disk's.
+        // A partition uses the queue of its disk.
         Fact::NoQueue => device.has_queue == Some(false) && !partition,
         _ => false,
     })
 }
 
-/// What a filesystem means whose driver sends no flushes.
+/// The row of a filesystem whose driver sends no flushes.
 #[must_use]
 pub(crate) fn never_flushes(fstype: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| matches!(row.fact, Fact::NeverFlushes(of) if fstype == of))
 }
 
-/// What a filesystem without a journal means.
+/// The row of a filesystem without a journal.
 #[must_use]
 pub(crate) fn unjournaled(mount: &MountFacts) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| match row.fact {
@@ -287,7 +287,7 @@ pub(crate) fn unjournaled(mount: &MountFacts) -> Option<&'static DurabilityRow> 
     })
 }
 
-/// The names of PostgreSQL's settings that can mean something, the worst first.
+/// Names of the PostgreSQL settings in the table, worst first.
 pub fn settings() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter_map(|row| match row.fact {
         Fact::Setting(name, _) => Some(name),
@@ -295,21 +295,21 @@ pub fn settings() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// What a setting of PostgreSQL promises by its value.
+/// Promise of a PostgreSQL setting with this value.
 #[must_use]
 pub fn setting(name: &str, value: &str) -> Option<Promise> {
     let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::Setting(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("{name} = {value}")))
 }
 
-/// What a property of a ZFS dataset promises by its value.
+/// Promise of a ZFS dataset property with this value.
 #[must_use]
 pub(crate) fn zfs_property(name: &str, value: &str) -> Option<Promise> {
     let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("zfs {name}={value}")))
 }
 
-/// What parameters of the ZFS module promise by the values that `shown` tells.
+/// Promises of ZFS module parameters; `shown` returns the value of a parameter.
 pub(crate) fn zfs_parameters(shown: impl Fn(&str) -> Option<String>) -> impl Iterator<Item = Promise> {
     TABLE.iter().filter_map(move |row| match row.fact {
         Fact::ZfsParameter(name, value) if shown(name).as_deref() == Some(value) => {
@@ -319,7 +319,7 @@ pub(crate) fn zfs_parameters(shown: impl Fn(&str) -> Option<String>) -> impl Ite
     })
 }
 
-/// The parameters of the ZFS module that can mean something.
+/// Names of the ZFS module parameters in the table.
 pub fn zfs_parameter_names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().filter_map(|row| match row.fact {
         Fact::ZfsParameter(name, _) => Some(name),
@@ -327,14 +327,14 @@ pub fn zfs_parameter_names() -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// What a ZFS promises by what was read of it beside its mount.
+/// Promises of ZFS from the properties and parameters read with its mount.
 #[must_use]
 pub(crate) fn zfs(mount: &MountFacts) -> Vec<Promise> {
     let of_dataset = mount.zfs.iter().filter_map(|(name, value)| zfs_property(name, value));
     of_dataset.chain(zfs_parameters(|name| mount.zfs.get(name).cloned())).collect()
 }
 
-/// Whether `name` is a partition of the disk `disk`: `vda1` of `vda`, `nvme0n1p2` of `nvme0n1`.
+/// True if `name` is a partition of the disk `disk`: `vda1` of `vda`, `nvme0n1p2` of `nvme0n1`.
 fn is_partition_of(name: &str, disk: &str) -> bool {
     let Some(rest) = name.strip_prefix(disk) else { return false };
     let ends_in_digit = disk.ends_with(|c: char| c.is_ascii_digit());

@@ -1,28 +1,28 @@
-//! Disks that a guest gets for the stacks of a plan: what both sides of its border call them.
+//! Disks that a guest gets for the stacks of a plan, as named on both sides.
 //!
-//! The host lists them in a file that the guest sees; inside, a disk is known by its serial number alone.
+//! The host lists them in a file visible to the guest, which identifies each disk by serial number alone.
 
 use crate::units::Bytes;
 
-/// Where the guest finds the list, a line for each disk.
+/// Path of the list in the guest, one line per disk.
 pub const LIST: &str = "/run/pgstrata/host/disks";
 
-/// Names of the buses, as a plan has them.
+/// Names of the buses in plans.
 pub const BUSES: &[&str] = &["virtio", "nvme", "scsi"];
 
-/// How a disk is attached.
+/// Attachment of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bus {
     /// virtio-blk: a write cache, no FUA.
     Virtio,
-    /// An NVMe controller of its own: FUA.
+    /// A separate NVMe controller: FUA.
     Nvme,
     /// A disk of a virtio-scsi controller: FUA (DPO and FUA of SCSI).
     Scsi,
 }
 
 impl Bus {
-    /// Its name in plans.
+    /// Name in plans.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,39 +39,39 @@ impl Bus {
     }
 }
 
-/// What a plan asks for.
+/// A disk as requested by a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DiskKind {
-    /// How it is attached.
+    /// Attachment.
     pub bus: Bus,
-    /// Its exact size.
+    /// Exact size.
     pub size: Bytes,
 }
 
 /// A disk of a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestDisk {
-    /// The serial number that it tells.
+    /// Serial number that it reports.
     pub serial: String,
-    /// What it is.
+    /// Bus and size.
     pub kind: DiskKind,
 }
 
-/// Disks of these kinds, numbered; drivers show 20 characters of a serial number.
+/// Numbers disks of these kinds. Drivers show only 20 characters of a serial number.
 #[must_use]
 pub fn numbered(kinds: &[DiskKind]) -> Vec<GuestDisk> {
     let disk = |(kind, number): (&DiskKind, usize)| GuestDisk { serial: format!("pgstrata-{number}"), kind: *kind };
     kinds.iter().zip(1..).map(disk).collect()
 }
 
-/// The text of the list.
+/// Text of the list.
 #[must_use]
 pub fn list(disks: &[GuestDisk]) -> String {
     let line = |disk: &GuestDisk| format!("{} {} {}\n", disk.serial, disk.kind.bus.name(), disk.kind.size.0);
     disks.iter().map(line).collect()
 }
 
-/// The disks of a list; a line that is none of ours is passed over.
+/// Disks of a list; foreign lines are skipped.
 #[must_use]
 pub fn listed(text: &str) -> Vec<GuestDisk> {
     let disk = |line: &str| match line.split(' ').collect::<Vec<_>>().as_slice() {

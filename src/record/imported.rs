@@ -140,7 +140,7 @@ pub struct ImportedRow {
     pub labels: Vec<(String, String)>,
     /// Its numbers.
     pub figures: Vec<ImportedFigure>,
-    /// Why it has no numbers, if the tool says so.
+    /// Reason for having no numbers, if the tool gives one.
     pub absent: Option<String>,
     /// True for an average since boot; `None` if the text does not say.
     pub since_boot: Option<bool>,
@@ -156,13 +156,13 @@ impl Default for ImportedRow {
 }
 
 impl ImportedRow {
-    /// The label of this name.
+    /// Label of this name.
     #[must_use]
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The number of this name.
+    /// Figure of this name.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<&ImportedFigure> {
         self.figures.iter().find(|figure| figure.name == name)
@@ -170,7 +170,7 @@ impl ImportedRow {
 }
 
 impl ImportedOutput {
-    /// The fact of this name.
+    /// Value of the fact of this name.
     #[must_use]
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -178,7 +178,7 @@ impl ImportedOutput {
 }
 
 impl ImportedCase {
-    /// The fact of this key.
+    /// Value of the fact of this key.
     #[must_use]
     pub fn fact(&self, key: &str) -> Option<&str> {
         self.facts.get(key).map(String::as_str)
@@ -194,7 +194,7 @@ pub struct ImportedFigure {
     pub unit: String,
     /// Its value in that unit.
     pub value: f64,
-    /// As it stands in the text.
+    /// Original text.
     pub text: String,
     /// Line number.
     pub line: u32,
@@ -203,11 +203,11 @@ pub struct ImportedFigure {
 /// Many durations from a log: exact except for their distribution.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedTimes {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
-    /// All together, microseconds.
+    /// Sum, microseconds.
     pub sum_us: u64,
-    /// The longest, microseconds.
+    /// Longest, microseconds.
     pub most_us: u64,
     /// (microseconds, count), ascending; rounded up by less than 0.1 %, but never beyond the longest. Empty if only
     /// sums are known.
@@ -217,7 +217,7 @@ pub struct ImportedTimes {
 /// A pgbench log, summarized in constant memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedLog {
-    /// Transactions done, skipped, failed.
+    /// Transactions completed, whether or not late.
     pub done: u64,
     /// Skipped because already late.
     pub skipped: u64,
@@ -225,8 +225,8 @@ pub struct ImportedLog {
     pub failed: Option<u64>,
     /// Transactions retried, done or failed, and total retries; `None` if the log has no such column.
     pub retried: Option<(u64, u64)>,
-    /// Wall clock of the first and the last transaction's end, or from the begin of the first interval to the end of the last
-    /// (its begin, where there is one alone), microseconds since 1970; `None` where the log has none.
+    /// Wall clock from the end of the first transaction to that of the last, or from the start of the first interval to
+    /// the end of the last (its start, if there is only one), microseconds since 1970; `None` if the log has no times.
     pub span_us: Option<(u64, u64)>,
     /// Latencies of the transactions done.
     pub latency: ImportedTimes,

@@ -1,16 +1,16 @@
-//! `latency.hist`: latencies of the measures, interval by interval.
+//! `latency.hist`: latencies of the measures, by interval.
 
 use hdrhistogram::Histogram;
 
-/// Latencies of one measure in a part of the measurement. The intervals of a measure follow each other without
-/// overlap; all together hold each operation that it completed. Where none was completed there is no interval.
+/// Latencies of one measure in a part of the measurement. Intervals of a measure do not overlap; together they hold
+/// every operation that it completed. There is no interval without completed operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyInterval {
     /// Name of the measure.
     pub measure: String,
-    /// Where it begins, microseconds since the first operation began.
+    /// Start, microseconds after the first operation began.
     pub start_us: u64,
-    /// How long it is, microseconds.
+    /// Length, microseconds.
     pub length_us: u64,
     /// Latencies of the operations that ended in it, microseconds.
     pub latencies: Histogram<u64>,

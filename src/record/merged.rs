@@ -1,4 +1,4 @@
-//! `merged.json`: what `pgstrata merge` took into a run folder, and what it left out.
+//! `merged.json`: runs that `pgstrata merge` took into a run folder, and those that it left out.
 
 use super::run::Share;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct MergeRecord {
     pub format: u32,
     /// Version of pgstrata that merged.
     pub tool_version: String,
-    /// When, RFC 3339.
+    /// Time of the merge, RFC 3339.
     pub made: String,
     /// Id of the merged run.
     pub id: String,
@@ -24,18 +24,18 @@ pub struct MergeRecord {
     pub seed: u64,
     /// Blocks of the plan.
     pub blocks: u32,
-    /// What all that was merged has in common.
+    /// Class of machine that the merged runs share.
     pub group: MachineClass,
-    /// What was merged.
+    /// Merged runs.
     pub merged: Vec<TakenRun>,
-    /// What was not: whole folders, or blocks of them.
+    /// Folders, or blocks of them, that were not merged.
     pub left_out: Vec<LeftOut>,
-    /// Blocks of the plan that no run has.
+    /// Blocks of the plan that are in no run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<u32>,
 }
 
-/// What runs must have in common to be merged: another class of hardware or software answers another question.
+/// Properties that runs must share to be merged: other hardware or software answers another question.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MachineClass {
     /// Version of pgstrata without its last number: `0.1`.
@@ -46,7 +46,7 @@ pub struct MachineClass {
     pub models: Vec<String>,
     /// Firmware of these, sorted.
     pub firmware: Vec<String>,
-    /// Whether the processor is emulated.
+    /// True if the processor is emulated.
     pub emulated: bool,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for MachineClass {
 /// A run that was merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenRun {
-    /// Its folder, as it was named.
+    /// Its folder as given.
     pub folder: String,
     /// Its id.
     pub id: String,
@@ -74,20 +74,20 @@ pub struct TakenRun {
     /// Its share of the blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// The blocks that were taken.
+    /// Blocks that were merged.
     pub blocks: Vec<u32>,
-    /// Trials in them.
+    /// Trials in those blocks.
     pub trials: u32,
 }
 
-/// Something that was not merged.
+/// A folder, or some of its blocks, that was not merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The folder, as it was named.
+    /// The folder as given.
     pub folder: String,
-    /// The blocks; empty: the whole folder.
+    /// Blocks left out; empty for the whole folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u32>,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }

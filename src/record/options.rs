@@ -1,10 +1,10 @@
-//! Options of a layer or a workload: the table that a plan hands over, and the description that it is checked against.
+//! Options of a layer or workload: the table from the plan, and the description that it is checked against.
 
 use crate::units::{Bytes, Micros};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One value of an option as the plan gives it.
+/// One value of an option as given in the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OptionValue {
@@ -16,14 +16,14 @@ pub enum OptionValue {
     Number(f64),
     /// Text.
     Text(String),
-    /// Several values: one option that is a list, never an axis (axes are expanded by the plan).
+    /// A list that is one value, never an axis (the plan expands axes).
     List(Vec<OptionValue>),
-    /// Values by name: properties of a ZFS dataset.
+    /// Named values: properties of a ZFS dataset.
     Map(BTreeMap<String, OptionValue>),
 }
 
 impl OptionValue {
-    /// The value as a person would write it outside TOML; items of a list or map joined by `,`.
+    /// The value as a person would write it outside TOML; items of a list or map are joined by `,`.
     #[must_use]
     pub fn plain(&self) -> String {
         match self {
@@ -45,13 +45,13 @@ impl OptionValue {
 #[serde(transparent)]
 pub struct Options(pub BTreeMap<String, OptionValue>);
 
-/// The value of an [`OptionKind::OrDefault`] that leaves what is there as it is.
+/// Value of an [`OptionKind::OrDefault`] that leaves the current setting unchanged.
 pub(crate) const LEAVE: &str = "default";
 
-/// What a value of an option must look like.
+/// Type of an option's value.
 #[derive(Debug, Clone, Copy)]
 pub enum OptionKind {
-    /// A whole number of at least the given minimum.
+    /// A whole number with a minimum.
     Integer {
         /// Smallest value allowed.
         min: i64,
@@ -76,61 +76,62 @@ pub enum OptionKind {
     Span,
     /// A whole number, or a share of the machine's memory: `50% of RAM`.
     IntegerOrShare,
-    /// Text, a number, or true or false.
+    /// Text, a number, or a boolean.
     Scalar,
-    /// A table of any names with a [`OptionKind::Scalar`] each: ZFS properties.
+    /// A table of arbitrary names, each with a [`OptionKind::Scalar`]: ZFS properties.
     Properties,
     /// A value of this kind, or [`LEAVE`].
     OrDefault(&'static OptionKind),
-    /// A table of these options.
+    /// A table with these options.
     Table(&'static [OptionSpec]),
 }
 
-/// Describes one option; a list of values makes an axis of the matrix. For checking, for the JSON schema, for the example plan and for the manual.
+/// Description of one option, used for checks, the JSON schema, the example plan and the manual. A list of values makes
+/// an axis of the matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
-    /// The key in the plan.
+    /// Key in the plan.
     pub key: &'static str,
-    /// What its value must look like.
+    /// Type of its value.
     pub kind: OptionKind,
-    /// Whether a plan must give it.
+    /// True if a plan must set it.
     pub required: bool,
-    /// What applies when it is not given, in words or as a value; `None` where nothing does.
+    /// Effect of leaving it out, as a value or in words; `None` for no effect.
     pub default: Option<&'static str>,
     /// One sentence for the manual.
     pub doc: &'static str,
 }
 
 impl OptionSpec {
-    /// An option that every plan must give.
+    /// An option that every plan must set.
     pub(crate) const fn required(key: &'static str, kind: OptionKind) -> OptionSpec {
         OptionSpec { key, kind, required: true, default: None, doc: "" }
     }
 
-    /// An option in whose place nothing applies.
+    /// An option without a default.
     pub(crate) const fn optional(key: &'static str, kind: OptionKind) -> OptionSpec {
         OptionSpec { key, kind, required: false, default: None, doc: "" }
     }
 
-    /// An option in whose place `default` applies, a value or words.
+    /// An option with a default, a value or words.
     pub(crate) const fn with_default(key: &'static str, kind: OptionKind, default: &'static str) -> OptionSpec {
         OptionSpec { key, kind, required: false, default: Some(default), doc: "" }
     }
 
-    /// The same with its sentence for the manual.
+    /// Adds the sentence for the manual.
     pub(crate) const fn doc(self, doc: &'static str) -> OptionSpec {
         OptionSpec { doc, ..self }
     }
 }
 
-/// What is wrong with the options of a layer or workload: which key, and what to do.
+/// A problem with the options of a layer or workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionProblem {
-    /// The key at fault; `None` where the table as a whole is.
+    /// The key at fault; `None` for the table as a whole.
     pub key: Option<String>,
-    /// What is wrong with it, for the person.
+    /// Problem, for the user.
     pub message: String,
-    /// What to do about it, where that is known.
+    /// Remedy, if known.
     pub help: Option<String>,
 }
 
@@ -140,7 +141,7 @@ impl OptionProblem {
         OptionProblem { key: Some(key.into()), message: message.into(), help: None }
     }
 
-    /// Adds what to do about it.
+    /// Adds the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -155,7 +156,7 @@ impl Options {
         self.0.get(key)
     }
 
-    /// Whether none is given.
+    /// True if no option is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -166,14 +167,14 @@ impl Options {
         self.0.insert(key.to_owned(), value);
     }
 
-    /// Sets each key that has no value to its text.
+    /// Sets each key without a value to its text.
     pub(crate) fn set_where_absent(&mut self, pairs: &[(&str, &str)]) {
         for (key, text) in pairs {
             self.0.entry((*key).to_owned()).or_insert_with(|| OptionValue::Text((*text).to_owned()));
         }
     }
 
-    /// Those of the keys that have a value, as the plan has it.
+    /// Those of the keys that have a value, with that value as in the plan.
     pub(crate) fn told<'k>(&'k self, keys: &'k [&str]) -> impl Iterator<Item = (String, String)> + 'k {
         keys.iter().filter_map(|key| Some(((*key).to_owned(), self.get(key)?.plain())))
     }
@@ -187,7 +188,7 @@ impl Options {
         }
     }
 
-    /// The texts of `key`; one text counts as a list of one; none as an empty list.
+    /// Texts of `key`; a single text is a list of one, an absent key an empty list.
     #[must_use]
     pub fn texts(&self, key: &str) -> Vec<String> {
         match self.get(key) {
@@ -225,13 +226,13 @@ impl Options {
         }
     }
 
-    /// The size of `key`. The plan has checked that it reads.
+    /// Size of `key`. The plan has checked that it parses.
     #[must_use]
     pub fn size(&self, key: &str) -> Option<Bytes> {
         self.text(key).and_then(|text| Bytes::parse(text).ok())
     }
 
-    /// The table of `key`; empty where it is not given.
+    /// Table of `key`; empty if absent.
     #[must_use]
     pub fn table(&self, key: &str) -> Options {
         match self.get(key) {
@@ -240,15 +241,15 @@ impl Options {
         }
     }
 
-    /// The time span of `key`, where it is given.
+    /// Time span of `key`, if set.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be parsed.
     pub(crate) fn checked_span(&self, key: &str) -> Result<Option<Micros>, OptionProblem> {
         self.text(key).map(|text| Micros::parse(text).map_err(|message| OptionProblem::at(key, message))).transpose()
     }
 
-    /// The time span of `key`. The plan has checked that it reads.
+    /// Time span of `key`. The plan has checked that it parses.
     #[must_use]
     pub fn span(&self, key: &str) -> Option<Micros> {
         self.text(key).and_then(|text| Micros::parse(text).ok())

@@ -46,7 +46,7 @@ pub struct ProbeRecord {
     pub rows: Vec<RowRecord>,
     /// Sync time by amount written.
     pub growth: Vec<Growth>,
-    /// Why that measurement ended early.
+    /// Reason that this measurement ended early.
     pub growth_failure: Option<Failure>,
     /// The probe's own folder, if it could not be removed, with the reason.
     pub left_behind: Option<String>,
@@ -222,9 +222,9 @@ pub struct RowSpec {
 pub struct RowRecord {
     /// Definition of the row.
     pub spec: RowSpec,
-    /// Why the row is unavailable here; then nothing was measured.
+    /// Reason that the row is unavailable here; nothing was measured.
     pub unavailable: Option<String>,
-    /// Why it ended early; earlier results are kept, and it was not retried.
+    /// Reason that it ended early; earlier results are kept, and it was not retried.
     pub failure: Option<Failure>,
     /// Slices in order.
     pub slices: Vec<Slice>,

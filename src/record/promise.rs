@@ -1,12 +1,12 @@
-//! What a node says of flushes and caches, read back with its source. The class of durability is judged by these and by
-//! flushes that were counted, by nothing else. Which fact means what stands in [`super::durability`].
+//! Promises of a node about flushes and caches, read back with their source. The durability class follows from these
+//! and from counted flushes alone. [`super::durability`] maps facts to promises.
 
 use crate::record::claim::{Claim, Promise};
 use crate::record::durability;
 use crate::record::durability::DurabilityRow;
 use crate::record::facts::{DeviceFacts, MountFacts};
 
-/// What a mount promises by its type and options.
+/// Promises of a mount, from its type and options.
 #[must_use]
 pub fn of_mount(mount: &MountFacts) -> Vec<Promise> {
     let memory = durability::memory_filesystem(&mount.fstype);
@@ -18,7 +18,7 @@ pub fn of_mount(mount: &MountFacts) -> Vec<Promise> {
     memory.into_iter().chain(options).chain(silent).chain(unjournaled(mount)).chain(durability::zfs(mount)).collect()
 }
 
-/// What a filesystem without a journal promises.
+/// Promise of a filesystem without a journal.
 #[must_use]
 pub(crate) fn unjournaled(mount: &MountFacts) -> Option<Promise> {
     let row = durability::unjournaled(mount)?;
@@ -26,13 +26,13 @@ pub(crate) fn unjournaled(mount: &MountFacts) -> Option<Promise> {
     Some(row.promise(format!("filesystem {}{without}", mount.fstype)))
 }
 
-/// What a device promises by what it is and how it says that it caches writes.
+/// Promises of a device, from its identity and reported write cache.
 #[must_use]
 pub fn of_device(device: &DeviceFacts) -> Vec<Promise> {
     of_device_among(device, [])
 }
 
-/// The same of one of several, of which another may be the disk that it is a part of.
+/// Like [`of_device`], with the visible devices `all`, which may include the disk of a partition.
 #[must_use]
 pub(crate) fn of_device_among<'a>(
     device: &'a DeviceFacts,
@@ -41,7 +41,7 @@ pub(crate) fn of_device_among<'a>(
     durability::device(device, all).map(|row| row.promise(source(row, device))).collect()
 }
 
-/// What the end of the way down from a mount without a block device promises.
+/// Promise of a mount without a block device.
 #[must_use]
 pub(crate) fn of_end(mount_point: &str, fstype: &str) -> Promise {
     let source = format!("nothing below {mount_point} ({fstype})");

@@ -1,4 +1,4 @@
-//! A publication of the shelf: what was read of it, and what it concluded, as data that its own figures can answer.
+//! A publication of the shelf: its figures, and its conclusions in a form that those figures can be checked against.
 
 use super::imported::ImportRecord;
 use serde::{Deserialize, Serialize};
@@ -11,35 +11,35 @@ pub struct Publication {
     pub name: String,
     /// Its cases with their figures.
     pub record: ImportRecord,
-    /// What it concluded.
+    /// Its conclusions.
     pub conclusions: Vec<Conclusion>,
 }
 
-/// One thing that it concluded. With none of the claims its figures cannot answer it.
+/// One conclusion. Without any claim, its figures cannot answer it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conclusion {
-    /// It, in our words.
+    /// The conclusion, paraphrased.
     pub says: String,
-    /// Figures that should be higher in one case than in another.
+    /// Figures that it claims to be higher in one case than in another.
     #[serde(default)]
     pub compare: Vec<Compare>,
-    /// What would be needed to answer it and was not published.
+    /// Unpublished information that would be needed to answer it.
     #[serde(default)]
     pub lacks: Option<String>,
 }
 
-/// That a figure is higher in one case than in another.
+/// A claim that a figure is higher in one case than in another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
-    /// Where it should be higher.
+    /// Case with the higher figure.
     pub case: String,
-    /// Where it should be lower.
+    /// Case with the lower figure.
     pub over: String,
     /// Tool that printed it.
     pub tool: String,
-    /// Its name.
+    /// Name of the figure.
     pub figure: String,
     /// Labels of its row; empty for the only row that has it.
     #[serde(default)]

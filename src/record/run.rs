@@ -1,4 +1,4 @@
-//! `run.json`: what a run is: tool, seed, cases and their order. The machine is a fact of each trial.
+//! `run.json`: tool, seed, cases and their order. The machine is a fact of each trial.
 
 use super::case::{CaseSpec, TrialKey};
 use super::event::Event;
@@ -9,18 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Version of the run folder. 1: the first.
 pub const FORMAT: u32 = 1;
 
-/// Blocks that were added to a run.
+/// Blocks added to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extension {
-    /// When, RFC 3339.
+    /// Time, RFC 3339.
     pub at: String,
     /// Blocks before.
     pub from: u32,
-    /// Blocks from then on.
+    /// Blocks afterwards.
     pub to: u32,
 }
 
-/// Which blocks of a plan a run has, where they are spread over machines: of `of` shares the one numbered `part`.
+/// Share of a plan's blocks that a run has when they are spread over machines: number `part` of `of` shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// Number of this share, from 1.
@@ -30,7 +30,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Whether a block belongs to it. Blocks are dealt out in turn: share 1 of 3 has blocks 1, 4, 7 ...
+    /// True if a block belongs to the share. Blocks are dealt in turn: share 1 of 3 has blocks 1, 4, 7 ...
     #[must_use]
     pub fn has(self, block: u32) -> bool {
         self.of > 0 && block > 0 && (block - 1) % self.of + 1 == self.part
@@ -46,14 +46,14 @@ impl std::fmt::Display for Share {
 /// A run whose trials went into a merged run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergedRun {
-    /// Its id, which its trials keep.
+    /// Id, which its trials keep.
     pub id: String,
-    /// Its share of the blocks; absent: it had all of them.
+    /// Its share of the blocks; `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// Host names of the machines on which its trials ran.
     pub hosts: Vec<String>,
-    /// The blocks that were taken from it.
+    /// Blocks taken from it.
     pub blocks: Vec<u32>,
 }
 
@@ -64,7 +64,7 @@ pub struct RunRecord {
     pub format: u32,
     /// Version of pgstrata that wrote it.
     pub tool_version: String,
-    /// Unique id: eight hex digits. Part of the name of everything that the run makes.
+    /// Unique id: eight hex digits. Part of the name of everything that the run creates.
     pub id: String,
     /// The plan's name.
     pub name: String,
@@ -72,62 +72,62 @@ pub struct RunRecord {
     pub plan_sha256: String,
     /// Seed of the order.
     pub seed: u64,
-    /// Number of blocks = trials of a case; the most that a case may have where blocks are adaptive.
+    /// Number of blocks = trials of a case; the maximum if blocks are adaptive.
     pub blocks: u32,
-    /// Adaptive blocks: how many each case has before the first look. Absent: a fixed number.
+    /// Adaptive blocks: trials of each case before the first look. `None`: a fixed number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<u32>,
-    /// Blocks that were added to the run after its plan, in their order.
+    /// Extensions of the run after its plan, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extended: Vec<Extension>,
-    /// Which blocks it has, where the plan's blocks are spread over machines. Absent: all of them.
+    /// Its share, if the plan's blocks are spread over machines. `None`: all blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// Of a run that `pgstrata merge` made: the runs that its trials come from.
+    /// For a run made by `pgstrata merge`: the runs that its trials come from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<MergedRun>,
-    /// What the baseline cases have in their axes: `{stack: ext4}`. Empty = no comparison.
+    /// Axis values of the baseline cases: `{stack: ext4}`. Empty = no comparison.
     pub baseline: BTreeMap<String, String>,
-    /// The plan that a quick run (`--quick`) is a part of; its windows are short ones. `None`: a whole run.
+    /// The plan that a quick run (`--quick`, with short windows) is a part of. `None`: a whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<QuickOf>,
-    /// How it finds out what a power cut would cost its cases; `None`: not at all.
+    /// Method to determine the cost of a power cut; `None`: not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityCheck>,
-    /// When it began, RFC 3339.
+    /// Start, RFC 3339.
     pub started: String,
     /// The cases.
     pub cases: Vec<CaseSpec>,
-    /// Every trial in the order of execution; of a share its own, of a merged run those of the blocks that it has.
+    /// Trials in order of execution: the own ones of a share; for a merged run, those of its blocks.
     pub order: Vec<TrialKey>,
 }
 
-/// What a quick run had before it: how much the whole plan is, and which options of layers were replaced.
+/// The plan behind a quick run: its size, and the layer options that were replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuickOf {
     /// Cases of the plan.
     pub cases: u32,
-    /// Blocks of the plan; the most, where they are adaptive.
+    /// Blocks of the plan; the maximum if adaptive.
     pub blocks: u32,
-    /// Options of layers that were set for the quick run: `loop` -> `2GiB`.
+    /// Layer options set for the quick run: `loop` -> `2GiB`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
 }
 
 impl RunRecord {
-    /// The blocks that its order has: all of them, unless it is a share or was merged.
+    /// Blocks in its order: all, unless it is a share or was merged.
     #[must_use]
     pub fn blocks_held(&self) -> BTreeSet<u32> {
         self.order.iter().map(|key| key.trial).collect()
     }
 
-    /// Whether its order has the plan's blocks in part.
+    /// True if its order lacks some of the plan's blocks.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.share.is_some() || !self.merged.is_empty()
     }
 
-    /// Whether it runs this plan: the same text, seed and part.
+    /// True if it runs this plan: same text, seed and quick mode.
     #[must_use]
     pub fn is_of_plan(&self, sha256: &str, seed: u64, quick: bool) -> bool {
         (self.plan_sha256.as_str(), self.seed, self.quick.is_some()) == (sha256, seed, quick)

@@ -8,18 +8,18 @@ pub struct SearchCounts {
     /// Rate of the warm-up, a closed loop without a limit, operations per second as printed by the tool; the search
     /// begins at 0.7 of it.
     pub peak_tps: f64,
-    /// The steps in the order in which they were taken.
+    /// The steps in the order taken.
     pub steps: Vec<StepCounts>,
 }
 
-/// One step: all clients together keep to a rate.
+/// One step: all clients together keep to one rate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepCounts {
-    /// Its rate as rungs above the first one, each 5 % more than the one before.
+    /// Its rate as rungs above the first one, each 5 % above the previous.
     pub rung: i32,
-    /// Operations a second that were to be sent, at random times.
+    /// Target operations per second, sent at random times.
     pub rate: f64,
-    /// When its first operation began, microseconds after that of the first step.
+    /// Start of its first operation, microseconds after that of the first step.
     pub start_us: u64,
     /// From the start of its first operation to the end of its last, microseconds.
     pub elapsed_us: u64,
@@ -42,7 +42,7 @@ pub struct StepCounts {
     pub tag: String,
 }
 
-/// Why a step did not pass.
+/// Reason that a step did not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
     /// The driver itself was late: the client is the bottleneck.
@@ -51,7 +51,7 @@ pub enum Failed {
     Late,
     /// In some seconds operations were due and none completed.
     Silent,
-    /// Fewer operations were done than the rate asked for.
+    /// Fewer operations were done than the rate requires.
     Behind,
 }
 
@@ -68,16 +68,16 @@ impl StepCounts {
         self.done + self.failed + self.skipped
     }
 
-    /// Share of those due that were late, skipped or failed; 0 where none was due.
+    /// Share of the operations due that were late, skipped or failed; 0 if none was due.
     #[must_use]
     pub fn late_share(&self) -> f64 {
         share(self.late + self.skipped + self.failed, self.due())
     }
 
-    /// Why it did not pass; `None` if it did.
+    /// Reason that it did not pass; `None` if it did.
     #[must_use]
     pub fn failed_by(&self) -> Option<Failed> {
-        // Operations are due at random: their number scatters by its root.
+        // Arrivals are random (Poisson), so their number scatters by its square root.
         let offered = self.rate * (self.elapsed_us as f64 / 1e6);
         let behind = (self.done as f64) < ACHIEVED_SHARE * offered - 3.0 * offered.sqrt();
         let conditions = [
@@ -110,7 +110,7 @@ mod tests {
             ..StepCounts::default()
         };
         assert_eq!(good.failed_by(), None);
-        // Arrivals are random: 2 850 of 3 000 due are within three roots.
+        // Arrivals are random: 2 850 of 3 000 due are within three square roots.
         assert_eq!(StepCounts { done: 2_850, skipped: 0, ..good.clone() }.failed_by(), None);
         for (one, why) in [
             (StepCounts { late: 21, ..good.clone() }, Failed::Late),

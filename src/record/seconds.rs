@@ -1,12 +1,12 @@
-//! The rows of `seconds.parquet`, one a second of one trial. Which columns there are stands in [`super::columns`].
+//! The rows of `seconds.parquet`, one per second of one trial. [`super::columns`] defines the columns.
 
 use crate::record::column::{Column, free_name};
 use crate::record::columns;
 use crate::record::columns::ColumnDef;
 use crate::record::stack::GroundName;
 
-/// How the columns of each device begin: `dev_` and the name of its node in plain letters, with a number where two would
-/// be the same. For the devices of one stack in their order.
+/// Column prefixes of a stack's devices, in their order: `dev_` and the name of the node in plain letters, numbered to
+/// resolve collisions.
 pub fn device_prefixes<'a>(names: impl IntoIterator<Item = &'a GroundName>) -> Vec<String> {
     let mut prefixes: Vec<String> = Vec::new();
     for name in names {

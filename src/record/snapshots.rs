@@ -1,23 +1,23 @@
-//! Snapshots that were made and deleted while a load ran.
+//! Snapshots made and deleted while a load ran.
 
 use serde::{Deserialize, Serialize};
 
 /// The snapshots of one trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotCounts {
-    /// Time between two of them that was asked for, microseconds; `None` for a case without, the control.
+    /// Requested time between two of them, microseconds; `None` for the control, which makes none.
     pub every_us: Option<u64>,
-    /// How many were to be kept.
+    /// Number to keep.
     pub keep: u64,
-    /// What was done, in order.
+    /// Actions in order.
     pub deeds: Vec<SnapshotDeed>,
-    /// Numbers of those that became useless because their own room was full.
+    /// Numbers of those invalidated because their own space was full.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<u64>,
-    /// Why no server could be started on a copy of the last one, where that was tried and failed.
+    /// Reason that no server could be started on a copy of the last one, if that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_failure: Option<String>,
-    /// Bytes in use when the load began and when it ended, those that snapshots hold included.
+    /// Bytes in use at the start and end of the load, including those held by snapshots.
     pub used_bytes: Option<(u64, u64)>,
 }
 
@@ -26,17 +26,17 @@ pub struct SnapshotCounts {
 pub struct SnapshotDeed {
     /// Number of the snapshot, from 1.
     pub number: u64,
-    /// Made or deleted.
+    /// Kind of action.
     pub kind: DeedKind,
-    /// When it began, microseconds after the first operation.
+    /// Start, microseconds after the first operation.
     pub start_us: u64,
-    /// How long the command took, microseconds; what goes on in the background afterwards is not in it.
+    /// Duration of the command, microseconds, excluding later background work.
     pub length_us: u64,
-    /// Why it failed.
+    /// Reason for failure.
     pub failure: Option<String>,
 }
 
-/// What was done with a snapshot.
+/// Action on a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeedKind {

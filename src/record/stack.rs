@@ -1,19 +1,19 @@
-//! A stack as the plan asks for it: a graph of nodes, each a layer on what it stands on.
+//! A stack as requested by the plan: a graph of nodes, each a layer with its inputs.
 
 use super::options::Options;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a node provides to nodes on top of it, and requires of nodes below it.
+/// Kind of ground that a node provides to nodes above it and requires from nodes below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroundKind {
-    /// A block device. Only one node can stand on it.
+    /// A block device. Only one node can use it.
     Device,
     /// A folder for data.
     Folder,
-    /// A storage pool. Any number of nodes can stand on it.
+    /// A storage pool. Any number of nodes can use it.
     Pool,
 }
 
@@ -29,7 +29,7 @@ impl GroundKind {
     }
 }
 
-/// How a node uses something that it stands on.
+/// Use that a node makes of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -91,7 +91,7 @@ impl Take {
     };
 }
 
-/// A ground by name: `NODE`, or `NODE.GROUND` where the node offers several.
+/// A ground by name: `NODE`, or `NODE.GROUND` if the node provides several.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GroundName(pub String);
@@ -122,10 +122,10 @@ impl fmt::Display for GroundName {
     }
 }
 
-/// Something that a node stands on.
+/// A ground that a node is built on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// Which ground.
+    /// The ground.
     pub from: GroundName,
     /// Purpose.
     pub role: Role,
@@ -147,7 +147,7 @@ pub struct NodeSpec {
     pub inputs: Vec<Input>,
 }
 
-/// One storage stack as asked for.
+/// One storage stack as requested.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StackSpec {
     /// Name in the plan.
@@ -174,7 +174,7 @@ pub struct StackSpec {
 pub enum End {
     /// The data directory.
     Data,
-    /// `pg_wal`, where it lies elsewhere.
+    /// `pg_wal`, if separate.
     Wal,
     /// A tablespace.
     Tablespace(String),
@@ -198,7 +198,7 @@ impl StackSpec {
         stacks.filter(move |stack| seen.insert(format!("{stack:?}")))
     }
 
-    /// A stack in which each layer stands on the one before it.
+    /// A stack in which each layer is built on the previous one.
     #[must_use]
     pub fn linear(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
         let mut nodes: Vec<NodeSpec> = Vec::new();
@@ -235,7 +235,7 @@ impl StackSpec {
         StackSpec { data, only: (!whole).then(|| only.to_owned()), ..self.clone() }.data_alone()
     }
 
-    /// The same with the ground of the data alone.
+    /// The same stack with only the ground that holds the data.
     #[must_use]
     pub(crate) fn data_alone(&self) -> StackSpec {
         let mut wanted = vec![self.data.node()];

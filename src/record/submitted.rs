@@ -1,4 +1,4 @@
-//! `submit.json`: what `pgstrata submit` handed in to an engine, in the folder that the engine's tasks work in.
+//! `submit.json`: the submission of `pgstrata submit` to an engine, in the folder where the engine's tasks work.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ pub const FORMAT: u32 = 1;
 pub struct Submission {
     /// [`FORMAT`].
     pub format: u32,
-    /// Version of pgstrata that submitted, and that runs.
+    /// Version of pgstrata that submitted it and runs the tasks.
     pub tool_version: String,
-    /// When it was written first, RFC 3339.
+    /// First written, RFC 3339.
     pub made: String,
-    /// Eight hex digits: part of the names that the engine sees.
+    /// Eight hex digits, part of the names that the engine sees.
     pub id: String,
     /// Name of the plan.
     pub name: String,
@@ -23,26 +23,27 @@ pub struct Submission {
     pub plan_sha256: String,
     /// Seed of the order.
     pub seed: u64,
-    /// Whether it is a quick run.
+    /// True for a quick run.
     pub quick: bool,
-    /// Blocks of the plan, as they run.
+    /// Blocks of the plan as run.
     pub blocks: u32,
-    /// Into how many shares they are divided.
+    /// Number of shares.
     pub shares: u32,
     /// The engine: `slurm`, `kubernetes`, `ssh`.
     pub engine: String,
-    /// What its flags were given, by their names.
+    /// Values of its flags, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// Arguments for the engine's program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// How often it was written: 1, and one more with each `--again`.
+    /// Number of times it was written: 1, plus one for each `--again`.
     pub attempt: u32,
 }
 
 impl Submission {
-    /// The name under which the engine knows it: letters, digits and hyphens, at most 40, so that it may be part of any name.
+    /// Name used with the engine: letters, digits and hyphens, at most 40 characters, so that it may be part of any
+    /// name.
     #[must_use]
     pub fn job_name(&self) -> String {
         let hyphened = self.name.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");

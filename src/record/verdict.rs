@@ -42,7 +42,7 @@ pub struct VerdictRecord {
     pub made: String,
     /// Ids of the cases it applies to; the stack of the first one was built.
     pub cases: Vec<String>,
-    /// What it is.
+    /// The verdict.
     pub verdict: Verdict,
     /// Clients that committed.
     pub clients: u16,

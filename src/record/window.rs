@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How long a workload is to be measured.
+/// Requested length of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "extent", rename_all = "snake_case")]
 pub enum Extent {
@@ -21,7 +21,7 @@ pub enum Extent {
     },
 }
 
-/// Why a measurement ended.
+/// Reason that a measurement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowEnd {
@@ -55,7 +55,7 @@ pub struct WindowRecord {
     pub from_checkpoint: Option<usize>,
     /// Wall clock when the client had ended, microseconds since 1970.
     pub ended_us: u64,
-    /// Why the measurement ended.
+    /// Reason that the measurement ended.
     pub end: WindowEnd,
     /// Segments in pg_wal before the measurement, used and recycled.
     pub wal_segments_before: Option<u64>,

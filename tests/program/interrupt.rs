@@ -138,6 +138,6 @@ fn a_second_interrupt_exits_at_once_and_clean_finishes() {
     assert!(String::from_utf8_lossy(&cleaned.stdout).contains(&format!("run {id}: cleaned up")), "{}", said(&cleaned));
     nothing_is_left(&shop, &id);
     let complete: Vec<_> = trials(&folder).into_iter().filter(|(_, inode)| *inode != 0).collect();
-    assert_eq!(complete.len(), 1, "{complete:?}");
+    assert!((1..4).contains(&complete.len()), "{complete:?}");
     resumes_to_the_end(&shop, &folder, &complete);
 }

@@ -8,7 +8,7 @@ use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use crate::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Facts whose changes a history marks.
+/// Facts whose changes a history shows.
 const MARKED: [GroupBy; 4] = [GroupBy::Kernel, GroupBy::Firmware, GroupBy::Postgres, GroupBy::Model];
 
 /// A machine as far as it belongs to a group: a machine whose kernel was changed is in one group before and in another one after.

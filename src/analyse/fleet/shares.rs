@@ -1,4 +1,4 @@
-//! How far the shares of a submitted plan are: complete, under way, in part, or without a run folder.
+//! Progress of the shares of a submitted plan: complete, running, partial, or without a run folder.
 
 use crate::error::Result;
 use crate::record::case::TrialKey;
@@ -9,7 +9,7 @@ use crate::store::folder::{RunFolder, StoredTrial};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// How far a share is.
+/// Progress of a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -30,14 +30,14 @@ pub struct ShareState {
     pub share: u32,
     pub blocks: Vec<u32>,
     pub state: State,
-    /// Trials with a result; those that it is to have, `None` where no folder says.
+    /// Trials with a result, and trials due; `None` for the latter if no folder has them.
     pub done: u32,
     pub trials: Option<u32>,
     /// Host names of the machines that its trials ran on.
     pub hosts: Vec<String>,
     /// Its run folder.
     pub folder: Option<String>,
-    /// Why a trial was not run.
+    /// Reason that a trial was not run.
     pub reason: Option<String>,
 }
 
@@ -73,10 +73,10 @@ impl ShareState {
     }
 }
 
-/// How far each share of a submission is, by these run folders; of several folders of one share the one that is furthest.
+/// Progress of each share of a submission, from these run folders; of several folders of one share, the most advanced.
 ///
 /// # Errors
-/// When a trial of one cannot be read.
+/// If a trial cannot be read.
 pub fn shares(submission: &Submission, folders: &[RunFolder]) -> Result<Vec<ShareState>> {
     let mut found: Vec<ShareState> = (1..=submission.shares)
         .map(|part| ShareState::absent(Share { part, of: submission.shares }, submission.blocks))

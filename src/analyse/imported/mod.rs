@@ -1,4 +1,4 @@
-//! Imported figures by themselves: which rows are which, and which no storage can have.
+//! Imported figures on their own: selecting rows, and figures that no storage can reach.
 
 pub(crate) mod beyond;
 pub(crate) mod select;

@@ -1,8 +1,8 @@
-//! Finding rows and figures in what was imported.
+//! Finds rows and figures in imported data.
 
 use crate::record::imported::{ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 
-/// A row and where it stands.
+/// A row and its location.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub(crate) case: &'a ImportedCase,
@@ -16,7 +16,7 @@ impl<'a> Found<'a> {
         self.row.label(name)
     }
 
-    /// Whether all these labels are its.
+    /// True if it has all these labels.
     pub(crate) fn is(&self, labels: &[(&str, &str)]) -> bool {
         labels.iter().all(|(name, value)| self.label(name) == Some(value))
     }
@@ -36,12 +36,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Every row of a case.
+/// All rows of a case.
 pub(crate) fn rows(case: &ImportedCase) -> impl Iterator<Item = Found<'_>> {
     case.trials.iter().flat_map(move |trial| rows_of_trial(case, trial))
 }
 
-/// Every row of a trial.
+/// All rows of a trial.
 pub(crate) fn rows_of_trial<'a>(
     case: &'a ImportedCase,
     trial: &'a ImportedTrial,
@@ -49,7 +49,7 @@ pub(crate) fn rows_of_trial<'a>(
     trial.outputs.iter().flat_map(move |output| output.rows.iter().map(move |row| Found { case, trial, output, row }))
 }
 
-/// The rate of the synced writes of a method: `one write` or `two writes`.
+/// The rate of synced writes with a method: `one write` or `two writes`.
 pub(crate) fn synced<'a>(
     rows: impl Iterator<Item = Found<'a>>,
     test: &'a str,
@@ -59,14 +59,14 @@ pub(crate) fn synced<'a>(
         .filter(|(_, _, rate)| *rate > 0.0)
 }
 
-/// The transactions a second of a summary of pgbench, without the time to connect where both are told.
+/// Transactions per second of a pgbench summary, excluding connection time if both are given.
 pub(crate) fn tps<'a>(found: &Found<'a>) -> Option<&'a ImportedFigure> {
     const NAMES: [&str; 3] = ["tps_excluding_connecting", "tps", "tps_including_connecting"];
     let summary = found.output.tool == "pgbench" && found.label("part") == Some("summary");
     NAMES.iter().find_map(|name| found.figure(name)).filter(|_| summary)
 }
 
-/// How long a rate was measured, in words: `60 s`, `2000 operations`.
+/// Text of the measurement's length: `60 s`, `2000 operations`.
 pub(crate) fn length(found: &Found<'_>) -> Option<String> {
     let heads = || found.output.rows.iter().filter(|row| row.labels.is_empty()).flat_map(|row| &row.figures);
     let head = |name: &str| heads().find(|figure| figure.name == name).map(|figure| figure.value);

@@ -1,13 +1,13 @@
-//! How numbers stand in sentences.
+//! Formatting of numbers in sentences.
 
 use crate::units::{grouped, significant};
 
-/// A rate: whole from 1000 on, as the sources have it, else three digits.
+/// A rate: whole from 1000 on, as the sources print it, else three digits.
 pub fn rate(value: f64) -> String {
     if value >= 999.5 { grouped(value.round() as u64) } else { significant(value) }
 }
 
-/// A time with two digits: one that a rate implies is worth no more.
+/// A time with two digits: one computed from a rate justifies no more.
 pub(crate) fn milliseconds(us: f64) -> String {
     let ms = us / 1e3;
     if ms == 0.0 || !ms.is_finite() {

@@ -1,4 +1,5 @@
-//! Which `wal_sync_method` to set: the fastest of those that reach the device, if it is surely faster than the default.
+//! Recommends a `wal_sync_method`: the fastest of those that reach the device, if significantly faster than the
+//! default.
 
 use super::evidence::{Evidence, work_of, writes_back};
 use super::findings::{Candidate, Credibility, DeviceWork, Recommendation, RowFinding};
@@ -9,7 +10,7 @@ use crate::stats::slices::overlap;
 use crate::units::significant;
 use std::collections::BTreeSet;
 
-/// Default of PostgreSQL on Linux.
+/// PostgreSQL's default on Linux.
 const DEFAULT: &str = "fdatasync";
 
 /// Recommends a method for a server of the major version `server`.
@@ -43,7 +44,7 @@ fn candidate(evidence: &Evidence, method: &str, row: &RowFinding) -> Candidate {
     }
 }
 
-/// Why a method is out of the question.
+/// Reason that a method is excluded.
 fn excluded(evidence: &Evidence, row: &RowFinding) -> Option<String> {
     if let Some(why) = &row.unavailable {
         return Some(why.clone());
@@ -94,7 +95,7 @@ fn choose(
     among(&open)
 }
 
-/// The fastest of the methods that are left, if its interval lies above the default's.
+/// The fastest of the remaining methods, if its interval lies above the default's.
 fn among(open: &[(&'static str, &RowFinding)]) -> (Option<&'static str>, String) {
     let per_s = |row: &RowFinding| row.rate.as_ref().map_or(0.0, |rate| rate.per_s);
     let Some((fastest, row)) = open.iter().max_by(|a, b| per_s(a.1).total_cmp(&per_s(b.1))) else {

@@ -1,20 +1,20 @@
-//! What a reader should know before believing a figure of a probe.
+//! Caveats on the figures of a probe.
 
 use super::evidence::Evidence;
 use super::findings::{CpuShares, RateFinding, RowFinding};
 use crate::record::probe::{CpuWait, ProbeRecord};
 use crate::units::{Bytes, Micros, significant};
 
-/// A filesystem may write this many times the bytes it is given: journal, log tree, superblocks, whole blocks of 64 kB for
-/// 8 kB. More is someone else's.
+/// A filesystem may write this many times the bytes it is given: journal, log tree, superblocks, whole blocks of 64 kB
+/// for 8 kB. More must come from others.
 const MOST_JOURNAL: f64 = 20.0;
-/// File size that the rows of pg_test_fsync have there.
+/// Usual file size of the rows that pg_test_fsync has too.
 const USUAL_FILE_BYTES: u64 = 16 << 20;
 
 /// The caveat that explains a mark in the table of a probe.
 pub const OF_MARKS: &str = "other programs use the device: device work of rows marked ~ includes theirs";
 
-/// Every caveat, the most important first.
+/// All caveats, most important first.
 pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     let record = evidence.record;
     let mut found: Vec<String> = record.notes.iter().chain(&record.left_behind).cloned().collect();
@@ -36,7 +36,7 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     found
 }
 
-/// What the time was too short for: the rows whose rates are not known to the precision, with the widest.
+/// Caveat for rows whose rates did not reach the precision in time, with the widest interval.
 fn unsettled(evidence: &Evidence) -> Option<String> {
     let record = evidence.record;
     let rates = || evidence.rows.iter().filter_map(|row| Some((row.spec.label.trim(), row.rate.as_ref()?)));
@@ -52,7 +52,7 @@ fn unsettled(evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// Shares of the time in which something waited for a CPU.
+/// Shares of the time spent waiting for a CPU.
 pub(super) fn cpu(record: &ProbeRecord) -> CpuShares {
     let share = |us: fn(&CpuWait) -> Option<u64>| {
         let wait = record.cpu.as_ref().filter(|wait| wait.elapsed_us > 0)?;
@@ -61,16 +61,16 @@ pub(super) fn cpu(record: &ProbeRecord) -> CpuShares {
     CpuShares { own: share(|wait| wait.own_us), some: share(|wait| wait.some_us) }
 }
 
-/// Share of the time in which its own thread may wait for a CPU before latencies are not the storage's.
+/// Share of the time that the probe's own thread may wait for a CPU; beyond, latencies are not the storage's alone.
 const OWN_WAIT: f64 = 0.03;
-/// The same for anybody: kernel threads that complete a sync wait like others. A row of the probe has several writers,
+/// The same for any process: kernel threads that complete a sync wait like others. A probe's row has several writers,
 /// which wait for each other's CPU on a small machine.
 const SOME_WAIT: f64 = 0.25;
 
-/// What a caveat about busy CPUs says; `compare` takes no direction from what has one.
+/// Phrase that identifies the caveat about busy CPUs; `compare` takes no direction from a probe that has it.
 pub(crate) const WAITED: &str = "waited for a CPU";
 
-/// Whether waiting for CPUs was so much that latencies are not the storage's alone; in words.
+/// Caveat if CPU waits were so long that latencies are not the storage's alone.
 fn busy_cpus(evidence: &Evidence) -> Option<String> {
     let CpuShares { own, some } = cpu(evidence.record);
     let percent = |share: f64| significant(share * 100.0);
@@ -87,7 +87,7 @@ fn busy_cpus(evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// The row of which a device wrote more than it can have caused, journal and all.
+/// The row during which a device wrote more than the row can have caused, journal included.
 fn crowded(evidence: &Evidence) -> Option<String> {
     let excess = |row: &RowFinding| {
         let own = f64::from(row.spec.write_bytes) * f64::from(row.spec.writes);

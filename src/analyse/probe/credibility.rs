@@ -1,8 +1,8 @@
-//! How believable the synced writes are, from the rules that fired and from what was seen at each level.
+//! Credibility of the synced writes, from the rules that fired and the flushes seen at each level.
 //!
-//! The order, what is worst first: memory; no flush seen; implausible; unexplained; unknown, where sight is barred or the
-//! facts contradict each other; declared stable; flushed. The last three are the words that a run has for a class, too.
-//! A failed sync is said before all of them.
+//! Worst first: memory; no flush seen; implausible; unexplained; unknown, if devices are hidden or facts contradict
+//! each other; declared stable; flushed. The last three are also durability classes of a run. A failed sync precedes
+//! all of them.
 
 use super::evidence::{Evidence, declared_stable, flushed, work_of, writes_back};
 use super::findings::{Credibility, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache};
@@ -14,13 +14,13 @@ use crate::analyse::findings::durability::virtual_disk;
 use crate::record::promise;
 use crate::units::{Micros, significant};
 
-/// Error numbers of Linux.
+/// Linux error numbers.
 const EIO: i32 = 5;
-/// EPERM, EINVAL, EROFS, ENOSYS, EOPNOTSUPP: a call was not taken, and nobody was told that it was.
+/// EPERM, EINVAL, EROFS, ENOSYS, EOPNOTSUPP: the call was rejected, and nothing was acknowledged.
 const REFUSED: [i32; 5] = [1, 22, 30, 38, 95];
-/// EFBIG, ENOSPC, EDQUOT: the same for a write. A sync that fails with these has lost what was delayed.
+/// EFBIG, ENOSPC, EDQUOT: the same for a write. A sync that fails with these has lost delayed data.
 const NO_ROOM: [i32; 3] = [27, 28, 122];
-/// Operations of the deciding row below which nothing good is said.
+/// Minimum number of operations of the deciding row for a favorable judgement.
 const FEWEST_OPERATIONS: u64 = 10;
 
 pub(super) fn credibility(evidence: &Evidence) -> Credibility {
@@ -30,7 +30,7 @@ pub(super) fn credibility(evidence: &Evidence) -> Credibility {
     if let Some(unjournaled) = mount.and_then(promise::unjournaled) {
         reason.push_str(&format!("; {unjournaled}"));
     }
-    // Those that decided first, then those that speak for anything, then information.
+    // Rules that decided first, then those that speak for a class, then information.
     fired.sort_by_key(|rule| match rule.speaks_for {
         Some(speaks) if speaks == kind => 0,
         Some(_) => 1,
@@ -66,7 +66,7 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String)
     })
 }
 
-/// What keeps a good word from being said.
+/// Reason that rules out a favorable judgement.
 fn barred(evidence: &Evidence) -> Option<String> {
     let place = &evidence.record.place;
     let Some(row) = evidence.main() else {
@@ -93,7 +93,7 @@ fn all_write_through(evidence: &Evidence) -> bool {
     evidence.lowest().iter().all(|device| declared_stable(device).is_some())
 }
 
-/// That the lowest devices, which need no flushes by their own word, were not shown to be written to either.
+/// Reason if the lowest devices, which declare that they need no flushes, were not seen to receive the writes either.
 fn unwritten(evidence: &Evidence, row: &RowFinding) -> Option<String> {
     let lowest = evidence.lowest();
     let works = lowest.iter().filter_map(|device| work_of(row, &device.name));
@@ -107,7 +107,7 @@ fn unwritten(evidence: &Evidence, row: &RowFinding) -> Option<String> {
     })
 }
 
-/// Why nothing good can be said of one of the lowest devices.
+/// Reason that one of the lowest devices rules out a favorable judgement.
 fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     let name = &device.name;
     if declared_stable(device).is_some() {
@@ -141,7 +141,7 @@ fn by_word(evidence: &Evidence) -> String {
     words.join("; ") + &below_virtual(evidence)
 }
 
-/// What is to be said of a lowest device that is not one of metal.
+/// Caveat on a lowest device that is virtual.
 fn below_virtual(evidence: &Evidence) -> String {
     if evidence.virtual_disk() { format!("; {}", virtual_disk(&evidence.lowest_names())) } else { String::new() }
 }
@@ -153,7 +153,7 @@ fn by_flushes(evidence: &Evidence) -> String {
     format!("flushes were counted at every level that counts them ({}){ends}", seen.join("; "))
 }
 
-/// The first failed call that was to make something durable.
+/// The first failed call that concerns durability.
 fn headline(evidence: &Evidence) -> Option<String> {
     let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
     let Some((row, failure)) =
@@ -180,8 +180,8 @@ fn headline(evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// Whether a failed call was to make something durable: a sync, or a write that is one. What is refused because it cannot
-/// be available here, or for lack of space, is not.
+/// True if a failed call concerns durability: a sync, or a synced write. Calls that are unavailable here or refused for
+/// lack of space do not count.
 fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
     let among = |numbers: &[i32]| failure.errno.is_some_and(|errno| numbers.contains(&errno));
     let writes_are_syncs = matches!(way, Some(Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring));
@@ -189,7 +189,7 @@ fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
     !among(&REFUSED) && (failure.call.contains("sync") || failure.errno == Some(EIO) || is_write)
 }
 
-/// What was seen at each device.
+/// Flushes and writes seen at each device.
 fn levels(evidence: &Evidence) -> Vec<LevelSeen> {
     let devices = evidence.record.place.devices.iter();
     let one = |device: &DeviceFacts| LevelSeen {

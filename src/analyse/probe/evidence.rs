@@ -1,4 +1,4 @@
-//! What the rules look at: the record with what was computed from it, and the questions that several rules ask.
+//! Input of the rules: the record with the computed figures, and queries that several rules share.
 
 use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Way};
 use super::work::SEEN;
@@ -8,10 +8,9 @@ use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::ProbeRecord;
 use crate::record::promise;
 
-/// Operations below which counters for an operation say nothing: the uncounted one at a slice's beginning would weigh.
+/// Operations below which counters per operation are meaningless: the uncounted one at a slice's start would weigh in.
 const FEWEST_OPERATIONS: u64 = 5;
 
-/// Record, rows and growth.
 pub(super) struct Evidence<'a> {
     pub record: &'a ProbeRecord,
     pub rows: &'a [RowFinding],
@@ -19,16 +18,16 @@ pub(super) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// The row of a family and way that has one writer and does it in the plainest manner.
+    /// The row of a family and way with one writer and no special options.
     pub fn row(&self, family: Family, way: Way) -> Option<&'a RowFinding> {
         let plain = |row: &&RowFinding| row.spec.segment.is_none_or(|segment| segment == Segment::Recycled);
         let fits = |row: &&RowFinding| row.spec.family == family && row.spec.way == way && row.spec.writers <= 1;
-        // pg_test_fsync's open_* rows are direct, a server's are not.
+        // pg_test_fsync's open_* rows use O_DIRECT, a server's do not.
         let rows = || self.rows.iter().filter(fits).filter(plain).filter(|row| row.operations > 0);
         rows().find(|row| !row.spec.direct).or_else(|| rows().next())
     }
 
-    /// The row that stands for "a synced write here".
+    /// The row that represents "a synced write here".
     pub fn main(&self) -> Option<&'a RowFinding> {
         let order = [
             (Family::OneWrite, Way::Fdatasync),
@@ -39,12 +38,12 @@ impl<'a> Evidence<'a> {
         order.into_iter().find_map(|(family, way)| self.row(family, way))
     }
 
-    /// Rows in which every operation is one buffered write and one fdatasync or fsync of its own.
+    /// Rows whose every operation is one buffered write with its own fdatasync or fsync.
     pub fn sync_rows(&self) -> impl Iterator<Item = &'a RowFinding> {
         self.single_writes().filter(|row| matches!(row.spec.way, Way::Fdatasync | Way::Fsync))
     }
 
-    /// The same with those whose write is the sync.
+    /// Those rows, and rows whose write is itself the sync.
     pub fn single_writes(&self) -> impl Iterator<Item = &'a RowFinding> {
         let fits = |row: &&RowFinding| {
             matches!(row.spec.family, Family::OneWrite | Family::Wal)
@@ -56,7 +55,7 @@ impl<'a> Evidence<'a> {
         self.rows.iter().filter(fits)
     }
 
-    /// Devices that stand on nothing that can be seen; those furthest down where that was not recorded.
+    /// Devices with nothing visible below them; the deepest ones if that was not recorded.
     pub fn lowest(&self) -> Vec<&'a DeviceFacts> {
         let devices = &self.record.place.devices;
         let leaves: Vec<&DeviceFacts> =
@@ -68,7 +67,7 @@ impl<'a> Evidence<'a> {
         devices.iter().filter(|device| Some(device.depth) == depth).collect()
     }
 
-    /// Whether a hypervisor or a driver makes the lowest devices up.
+    /// True if the lowest devices are virtual or implemented in software.
     pub fn virtual_disk(&self) -> bool {
         self.record.place.hypervisor.is_some() || self.lowest().iter().any(|device| device.is_made_up())
     }
@@ -78,7 +77,7 @@ impl<'a> Evidence<'a> {
         self.lowest().iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Why nothing is known below the lowest device, in words; empty where that device is physical.
+    /// Reasons that nothing is known below the lowest device; empty if it is physical.
     pub fn sight_ends(&self) -> Vec<String> {
         let ends = self.record.place.ends.iter().filter(|end| end.claim != Claim::HoldsFlushesBack);
         let mut ends: Vec<String> = ends.map(Promise::to_string).collect();
@@ -89,22 +88,22 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether a device says that it has a volatile cache.
+/// True if a device reports a volatile cache.
 pub(super) fn writes_back(device: &DeviceFacts) -> bool {
     device.write_cache == Some(WriteCache::WriteBack)
 }
 
-/// The word of a device that declares stable what it acknowledged.
+/// Promise of a device that declares acknowledged data stable.
 pub(super) fn declared_stable(device: &DeviceFacts) -> Option<Promise> {
     promise::of_device(device).into_iter().find(|promise| promise.claim == Claim::DeclaredStable)
 }
 
-/// What a row's operations were to a device.
+/// Work of a device for a row's operations.
 pub(super) fn work_of<'a>(row: &'a RowFinding, device: &str) -> Option<&'a DeviceWork> {
     row.work.iter().find(|work| work.device == device)
 }
 
-/// Whether flushes for an operation are as many as a sync needs.
+/// True if there are as many flushes per operation as a sync needs.
 pub(super) fn flushed(work: &DeviceWork) -> bool {
     work.flushes_per_op.is_some_and(|flushes| flushes >= SEEN)
 }

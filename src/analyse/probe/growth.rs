@@ -1,4 +1,4 @@
-//! How the time of a sync grows with what was written before it.
+//! Sync time as a function of the amount written before.
 
 use super::findings::GrowthFinding;
 use super::work::counts_writes;
@@ -6,7 +6,7 @@ use crate::record::probe::{Growth, ProbeRecord};
 use crate::stats::moments::median;
 use std::collections::BTreeMap;
 
-/// One finding for each amount that was written, ascending.
+/// Findings by amount written, ascending.
 pub(super) fn growth(record: &ProbeRecord) -> Vec<GrowthFinding> {
     let mut by_amount: BTreeMap<u64, Vec<&Growth>> = BTreeMap::new();
     for one in &record.growth {
@@ -33,7 +33,7 @@ fn of_amount(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> Gro
     }
 }
 
-/// Share of the bytes that arrived at the level where most did: a driver that passes requests on may not count them.
+/// Share of the bytes seen at the level that received most: pass-through drivers may not count them.
 fn reached(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> Option<f64> {
     let written = written_bytes as f64 * tries.len() as f64;
     let mut by_depth: BTreeMap<u32, f64> = BTreeMap::new();

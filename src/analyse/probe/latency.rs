@@ -1,4 +1,5 @@
-//! How long operations took: percentiles, the series by second, stalls, a coarse histogram on one scale for all rows.
+//! Latencies of operations: percentiles, series by second, stalls, and a coarse histogram on a scale shared by all
+//! rows.
 
 use super::findings::{HistogramScale, SecondFinding, Slow};
 use crate::analyse::findings::LatencyFinding;
@@ -6,22 +7,22 @@ use crate::record::probe::{RowRecord, SecondLatencies};
 use crate::units::{Micros, significant};
 use std::collections::BTreeMap;
 
-/// Operations from which on a 99th percentile is given: below, it is the slowest operation by another name.
+/// Minimum number of operations for a 99th percentile: with fewer it is just the slowest one.
 const FEWEST_FOR_P99: u64 = 100;
-/// The same for the 99.9th.
+/// The same for the 99.9th percentile.
 const FEWEST_FOR_P999: u64 = 1000;
 /// A stall is slower than this many medians of its row ...
 const STALL_MEDIANS: u64 = 10;
-/// ... and slower than this: below it nobody waits.
+/// ... and slower than this: shorter delays do not matter.
 const STALL_LEAST_NS: u64 = 10_000_000;
 /// Upper bounds of the histogram's bins, half a decade each: from 1 us to 1 s.
 const BINS: usize = 12;
-/// Half decades up to the end of the first one.
+/// Half decades up to the upper bound of the first bin.
 const FIRST_BIN: usize = 7;
 /// Lower bound of the first bin.
 const BIN_LOWEST_NS: u64 = 1_000;
 
-/// Latencies and how often each was seen.
+/// Number of operations by latency.
 pub(super) type LatencyCounts = BTreeMap<u64, u64>;
 
 /// All latencies of a row.
@@ -35,12 +36,12 @@ pub(super) fn counts(row: &RowRecord) -> LatencyCounts {
     all
 }
 
-/// Percentiles of a row, those that its operations can carry. The slowest is exact where the row recorded it.
+/// Percentiles of a row, as far as it has enough operations. The maximum is exact if the row recorded it.
 pub(super) fn figures(counts: &LatencyCounts, slowest: &[Slow]) -> Option<LatencyFinding> {
     let operations = total(counts);
     let exact = slowest.iter().map(|slow| slow.latency_ns).max();
     let max_ns = exact.or_else(|| counts.keys().next_back().copied())?;
-    // Those in the histogram are rounded up.
+    // Latencies in the histogram are rounded up.
     let at = |quantile| percentile(counts, quantile).map(|ns| ns.min(max_ns));
     Some(LatencyFinding {
         operations,
@@ -52,7 +53,7 @@ pub(super) fn figures(counts: &LatencyCounts, slowest: &[Slow]) -> Option<Latenc
     })
 }
 
-/// The series of a row; seconds without an operation are not in it.
+/// Series of a row, without seconds that have no operation.
 pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
     let slowest = row.slowest.iter().map(|slow| slow.latency_ns).max().unwrap_or(u64::MAX);
     let one = |second: &SecondLatencies| {
@@ -70,18 +71,18 @@ pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
     row.seconds.iter().filter_map(one).collect()
 }
 
-/// The recorded slow operations that are stalls, and how many stalls there were in all.
+/// The recorded slow operations that are stalls, and the total number of stalls.
 pub(super) fn stalls(counts: &LatencyCounts, slowest: &[Slow]) -> (Vec<Slow>, u64) {
     let Some(median) = percentile(counts, 0.5) else { return (Vec::new(), 0) };
     let limit = median.saturating_mul(STALL_MEDIANS).max(STALL_LEAST_NS);
     let recorded: Vec<Slow> = slowest.iter().filter(|slow| slow.latency_ns > limit).copied().collect();
     let counted = counts.range(limit.saturating_add(1)..).fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
-    // Latencies are rounded up in the distribution and exact in the list: what is listed is there in any case.
+    // Latencies are rounded up in the distribution and exact in the list, so the list may have more.
     let all = counted.max(recorded.len() as u64);
     (recorded, all)
 }
 
-/// What counts as a stall, in words.
+/// Text of the definition of a stall.
 pub(super) fn stall_rule() -> String {
     let least = Micros(STALL_LEAST_NS / 1000);
     format!("a stall is an operation slower than {STALL_MEDIANS} times its row's median and slower than {least}")
@@ -108,7 +109,7 @@ pub(super) fn scale() -> HistogramScale {
     HistogramScale { low_ns: BIN_LOWEST_NS, high_ns: upper_ns[BINS - 1], upper_ns: upper_ns.to_vec() }
 }
 
-/// A time in nanoseconds with its unit.
+/// Text of a time in nanoseconds, in a suitable unit.
 pub(super) fn span(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{} ns", significant(ns)),
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn a_stall_is_slow_for_its_row_and_for_people() {
         let slow = |ms: u64| Slow { at_us: 0, latency_ns: ms * 1_000_000 };
-        // Median 100 us: 9 ms is 90 medians and yet short; 11 ms is a stall.
+        // Median 100 us: 9 ms is 90 medians, but short; 11 ms is a stall.
         let (fast, all) = stalls(&of(&[(100_000, 1000), (9_000_000, 1), (11_000_000, 1)]), &[slow(11), slow(9)]);
         assert_eq!((fast, all), (vec![slow(11)], 1));
         // Median 8 ms, a disk: 11 ms is no stall, 81 ms is.

@@ -1,7 +1,7 @@
-//! What a probe of a folder says: how fast, how steady and how believable a synced write is there.
+//! Findings of a probe of a folder: speed, steadiness and credibility of synced writes there.
 //!
-//! A pure function from the record to its findings. How the credibility is reached: `docs/adr/0010-probe-credibility.md`.
-//! Absent on purpose: text for terminals (`report::probe`), and a conviction: only pulling the plug gives one.
+//! A pure function from the record to its findings. `docs/adr/0010-probe-credibility.md` explains the credibility.
+//! Absent on purpose: text for terminals (`report::probe`), and convictions, which only a power cut can give.
 
 pub(crate) mod advice;
 pub(crate) mod caveats;
@@ -28,7 +28,7 @@ use crate::record::probe::ProbeRecord;
 use evidence::Evidence;
 use findings::ProbeFindings;
 
-/// Everything that can be concluded from a probe, for a server of the major version `server`.
+/// All conclusions from a probe, for a server of the major version `server`.
 #[must_use]
 pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
     let rows = rows::rows(record, server);

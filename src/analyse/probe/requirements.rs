@@ -1,9 +1,9 @@
-//! What a person requires of a folder, and whether a probe shows it: `pgstrata probe --require`.
+//! Requirements of a user on a folder, and whether a probe meets them: `pgstrata probe --require`.
 //!
-//! A requirement is met only where the whole 95 % interval meets it, and not met where none of it does; between the two the
-//! probe cannot decide. Rates and latencies are those of the row that equals a server at its defaults. The interval of a
-//! percentile is that of the share of operations beyond it (R. S. Woodruff, JASA 47 (1952) 635), each second of the row a
-//! cluster, since the operations of a second are slow together.
+//! A requirement is met only if the whole 95 % interval meets it, and not met if none of it does; otherwise the probe
+//! is undecided. Rates and latencies are those of the row equivalent to a server at its defaults. The interval of a
+//! percentile is that of the share of operations beyond it (R. S. Woodruff, JASA 47 (1952) 635), with each second of
+//! the row as a cluster, since slow operations come in bursts.
 
 use super::findings::{ProbeFindings, RowFinding};
 use super::latency::{self, percentile, span};
@@ -14,62 +14,62 @@ use crate::stats::student;
 use crate::units::{Micros, significant};
 use serde::Serialize;
 
-/// Seconds below which latencies have no interval.
+/// Minimum number of seconds for an interval of latencies.
 const FEWEST_SECONDS: usize = 3;
-/// Degrees of freedom with which Student's distribution is as good as the normal one.
+/// Degrees of freedom at which Student's distribution is practically normal.
 const MANY: f64 = 1e6;
 
-/// One thing that is required.
+/// One requirement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Requirement {
-    /// Flushes reach the device as far as can be seen, or it declares that it needs none.
+    /// Flushes reach the lowest visible device, or it declares that it needs none.
     Durable,
-    /// At least so many WAL writes a second.
+    /// Minimum number of WAL writes per second.
     Rate(f64),
-    /// A percentile of the latency is at most this.
+    /// Maximum of a latency percentile.
     Latency {
-        /// As it is written: `p99`.
+        /// Name in the argument: `p99`.
         name: &'static str,
         quantile: f64,
         most_ns: u64,
     },
 }
 
-/// Latencies that can be required.
+/// Percentiles that can be required.
 const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// What came of a requirement.
+/// Outcome of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Pass,
     Fail,
-    /// Not passed: the interval holds the limit, or the facts do not tell.
+    /// Treated as not passed: the interval contains the limit, or the facts are insufficient.
     Undecided,
 }
 
-/// A requirement with what was found.
+/// A requirement and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequirementFinding {
-    /// As it was asked for: `p99=5 ms`.
+    /// As given: `p99=5 ms`.
     pub requirement: String,
     pub outcome: Outcome,
-    /// The figure, in `unit`; `None` for what is not a number, or was not measured.
+    /// The figure, in `unit`; `None` if it is not a number or was not measured.
     pub figure: Option<f64>,
     /// Its 95 % interval.
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// `1/s` or `ns`.
     pub unit: &'static str,
-    /// What was found, in words.
+    /// Description of the finding.
     pub found: String,
 }
 
 impl Requirement {
-    /// Reads `durable`, `rate=1000`, `p99=5ms`.
+    /// Parses `durable`, `rate=1000`, `p99=5ms`.
     ///
     /// # Errors
-    /// In words.
+    /// A message for the user.
     pub fn parse(text: &str) -> Result<Requirement, String> {
         let forms = "durable, rate=N (per second), p50=TIME, p99=TIME, p99.9=TIME";
         let Some((name, value)) = text.split_once('=') else {
@@ -103,7 +103,7 @@ impl Requirement {
     }
 }
 
-/// Each requirement with what the probe says of it.
+/// Outcome of each requirement.
 #[must_use]
 pub fn judge(record: &ProbeRecord, findings: &ProbeFindings, all: &[Requirement]) -> Vec<RequirementFinding> {
     all.iter()
@@ -185,7 +185,7 @@ fn latency_within(asked: &Requirement, row: Option<&RowRecord>, quantile: f64, m
     }
 }
 
-/// Half the 95 % interval of the share of slow operations, its seconds the clusters.
+/// Half the 95 % interval of the share of slow operations, with seconds as clusters.
 fn clustered(row: &RowRecord, is_slow: impl Fn(u64) -> bool) -> f64 {
     let sum = |second: &SecondLatencies, of: &dyn Fn(u64) -> bool| {
         second.latencies.iter().filter(|(ns, _)| of(*ns)).map(|(_, operations)| *operations as f64).sum::<f64>()
@@ -199,14 +199,14 @@ fn clustered(row: &RowRecord, is_slow: impl Fn(u64) -> bool) -> f64 {
     (squares * k / (k - 1.0)).sqrt() / operations * student::two_sided_quantile(CONFIDENCE, k - 1.0)
 }
 
-/// The 95 % interval of a percentile; an upper end only where at least one operation lies beyond it.
+/// The 95 % interval of a percentile; it has an upper end only if at least one operation lies beyond it.
 fn percentile_interval(row: &RowRecord, quantile: f64) -> (Option<u64>, Option<u64>) {
     let all = latency::counts(row);
     let Some(at) = percentile(&all, quantile) else { return (None, None) };
     if row.seconds.len() < FEWEST_SECONDS {
         return (None, None);
     }
-    // Many operations may take exactly as long: they count on the side that makes the interval wider.
+    // Many operations may take exactly this long: they count on the side that widens the interval.
     let clustered = clustered(row, |ns| ns > at).max(clustered(row, |ns| ns >= at));
     let operations = all.values().map(|operations| *operations as f64).sum::<f64>();
     let independent = (quantile * (1.0 - quantile) / operations).sqrt() * student::two_sided_quantile(CONFIDENCE, MANY);
@@ -227,7 +227,7 @@ mod tests {
         judge(record, &find(record, 18), &[required]).remove(0)
     }
 
-    /// A WAL row of ten seconds with a slow operation in a hundred and a half.
+    /// A WAL row of ten seconds with 1.5 % slow operations.
     fn with_latencies(slow: &[u64]) -> ProbeRecord {
         let mut record = honest();
         let second = |(i, slow): (usize, &u64)| SecondLatencies {
@@ -271,12 +271,12 @@ mod tests {
 
     #[test]
     fn a_latency_passes_only_with_all_of_its_interval() {
-        // 1.5 % of the operations are slow, in each second alike.
+        // 1.5 % of the operations are slow, evenly in each second.
         let steady = with_latencies(&[15; 10]);
         assert_eq!(judged(&steady, "p99=5ms").outcome, Outcome::Fail, "{:?}", judged(&steady, "p99=5ms"));
         assert_eq!(judged(&steady, "p99=7ms").outcome, Outcome::Pass);
         assert_eq!(judged(&steady, "p50=5ms").outcome, Outcome::Pass);
-        // The same, all of them in one second: another ten seconds may have none.
+        // The same, but all in one second: another ten seconds may have none.
         let burst = with_latencies(&[150, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(judged(&burst, "p99=5ms").outcome, Outcome::Undecided, "{:?}", judged(&burst, "p99=5ms"));
         let short = with_latencies(&[0, 0]);

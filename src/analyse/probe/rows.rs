@@ -1,4 +1,4 @@
-//! The rows: rates with their intervals, latencies, what the devices did.
+//! Findings of the rows: rates with intervals, latencies, device work.
 
 use super::findings::{RateFinding, RowFinding};
 use super::{latency, server, work};
@@ -7,10 +7,10 @@ use crate::stats::autocorrelation::FEWEST_VALUES;
 use crate::stats::slices;
 use crate::units::significant;
 
-/// Share of the budget from which on it counts as used up: the idle interval is not in the time taken.
+/// Share of the budget that counts as used up: the idle interval is not part of the elapsed time.
 const USED_UP: f64 = 0.8;
 
-/// Every row of the record, in its order.
+/// All rows of the record, in order.
 pub(super) fn rows(record: &ProbeRecord, server: u32) -> Vec<RowFinding> {
     record.rows.iter().map(|row| one(row, record, server)).collect()
 }
@@ -57,7 +57,7 @@ fn rate(row: &RowRecord, record: &ProbeRecord) -> Option<RateFinding> {
     })
 }
 
-/// Why a rate is not known to the precision that was asked for.
+/// Reason that a rate did not reach the requested precision.
 fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -> String {
     let slices = row.slices.len();
     let Some(half) = half else {
@@ -66,7 +66,7 @@ fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -
             _ => "no operations in its slices".to_owned(),
         };
     };
-    // Beyond a half intervals are so lopsided that one number says nothing.
+    // Beyond 50 %, intervals are so asymmetric that a single number is meaningless.
     let wide = if half >= 0.5 { "over ±50".to_owned() } else { format!("±{}", significant(half * 100.0)) };
     let found = format!("{wide} % instead of {} %", significant(record.precision * 100.0));
     let why = if let Some(failure) = &row.failure {
@@ -81,7 +81,7 @@ fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -
     format!("{found}: {why}")
 }
 
-/// Commits that one sync served on average, where syncs were counted apart.
+/// Mean number of commits per sync, if syncs were counted separately.
 fn commits_per_sync(row: &RowRecord) -> Option<f64> {
     let counted: Vec<(&Slice, u64)> = row.slices.iter().filter_map(|slice| Some((slice, slice.syncs?))).collect();
     let syncs = counted.iter().map(|(_, syncs)| *syncs as f64).sum::<f64>();

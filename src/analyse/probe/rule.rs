@@ -1,9 +1,9 @@
-//! A rule of the credibility that fired.
+//! A credibility rule that fired.
 
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::findings::FiredRule;
 
-/// Puts a fired rule together; `measured` is a number, the threshold that it passed, and their unit.
+/// Builds a fired rule; `measured` is a number, the threshold that it passed, and their unit.
 pub(crate) fn rule(
     name: &str,
     speaks_for: Option<CredibilityKind>,

@@ -1,4 +1,4 @@
-//! The rules of the credibility, and those that look at the place alone.
+//! The credibility rules; here those about the location alone.
 
 use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::evidence::Evidence;
@@ -9,10 +9,10 @@ use crate::record::claim::Claim;
 use crate::record::durability;
 use crate::record::durability::memory_filesystem;
 
-/// The name of the rule about a mount option that holds flushes back.
+/// Name of the rule about mount options that hold flushes back.
 pub(crate) const MOUNT_OPTION: &str = "mount_option";
 
-/// Every rule that fires.
+/// All rules that fire.
 pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
     let all = [
         memory_mount(evidence),

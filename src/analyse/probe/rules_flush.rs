@@ -1,4 +1,4 @@
-//! Rules that look at what reached the devices: flushes, writes, bytes.
+//! Rules on flushes, writes and bytes that reached the devices.
 
 use super::evidence::{Evidence, work_of, writes_back};
 use super::findings::{DeviceWork, FiredRule, RowFinding};
@@ -8,7 +8,7 @@ use crate::analyse::probe::rule::rule;
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
 
-/// Where the threshold of one half comes from.
+/// Source of the threshold of one half.
 const MERGED: &str = "a sync asks for one flush; the kernel merges those due at the same time (block/blk-flush.c)";
 
 /// A volatile cache that a sync did not flush. Each level is judged by its device with the most flushes.
@@ -29,7 +29,7 @@ pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("no_flush", Some(CredibilityKind::NoFlushSeen), Some(measured), MERGED, sentence))
 }
 
-/// The device of a level with the most flushes for an operation, among those that need flushes and count them.
+/// Device of a level with the most flushes per operation, among those that need flushes and count them.
 fn most_flushed<'a>(
     evidence: &Evidence,
     row: &'a RowFinding,
@@ -45,13 +45,13 @@ fn most_flushed<'a>(
 
 /// A sync after which nothing was written.
 pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
-    // Bytes and not writes: an empty flush is a write too, and a journal's commit carries its flush.
+    // Bytes, not writes: an empty flush is a write too, and a journal's commit carries its flush.
     let own = |row: &RowFinding| f64::from(row.spec.write_bytes.max(1)) * f64::from(row.spec.writes.max(1));
     let top = |row: &'_ RowFinding| {
         let works: Vec<&DeviceWork> = row.work.iter().filter(|work| work.depth == 0).collect();
         (!works.is_empty()).then(|| works.iter().map(|work| work.bytes_per_op).sum::<f64>() / own(row))
     };
-    // A driver that passes requests on may count none at all.
+    // A pass-through driver may count nothing.
     let deeper = |row: &RowFinding| row.work.iter().any(|work| work.depth > 0 && work.bytes_per_op / own(row) >= SEEN);
     let (row, share) = evidence
         .single_writes()
@@ -73,7 +73,7 @@ pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
     ))
 }
 
-/// Megabytes that were synced and did not arrive.
+/// Megabytes that were synced but did not reach the devices.
 pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
     let compresses = evidence.record.place.mount.as_ref().is_some_and(|mount| {
         mount.super_options.iter().chain(&mount.options).any(|option| option.starts_with("compress"))

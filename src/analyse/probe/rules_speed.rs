@@ -1,4 +1,4 @@
-//! Rules that compare times with what hardware can do.
+//! Rules that compare times with hardware limits.
 
 use super::evidence::{Evidence, flushed, work_of, writes_back};
 use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, Way};
@@ -8,36 +8,38 @@ use crate::analyse::findings::CredibilityKind;
 use crate::analyse::probe::rule::rule;
 use crate::units::{Bytes, significant};
 
-/// A tenth on top of the turns that a disk gives, for the clock.
+/// Tolerance of a tenth over the rotations of a disk, for the clock.
 const TURNS_ALLOWED: f64 = 1.1;
-/// NAND without power-loss protection is not known to be flushed faster: published are 0.6 ms and more, protected cache 0.15 ms
-/// and less. The middle, where few disks are, so that a disk is on one side of it in every probe.
+/// No NAND without power-loss protection is known to flush faster: published figures are 0.6 ms and more; protected
+/// caches take 0.15 ms and less. The threshold is in between, where few disks are, so that a disk is on the same side
+/// in every probe.
 const FASTEST_FLUSH_NS: u64 = 300_000;
-/// Below this it surely is not: a quarter, so that neither noise nor a better drive of that kind changes the credibility.
+/// Certainly too fast: a sixth of that, so that neither noise nor a better drive of that kind changes the credibility.
 const SURELY_FAST_NS: u64 = 50_000;
-/// The name of the rule about that.
+/// Name of that rule.
 pub(super) const FAST_FLUSH: &str = "fast_flush";
-/// No device that is not memory is known to sync more often, one writer at a time.
+/// No device other than memory is known to sync more often with one writer.
 const MOST_SYNCS_PER_S: f64 = 100_000.0;
 /// 16 lanes of PCI Express 5.0 carry 63 GB/s.
 const FASTEST_BUS_BYTES_PER_S: f64 = 64e9;
-/// Writes faster than this went into memory: SATA carries 0.6 GB/s, a network of 10 Gbit/s 1.25 GB/s.
+/// Faster writes went to memory: SATA carries 0.6 GB/s, a 10 Gbit/s network 1.25 GB/s.
 const MEMORY_BYTES_PER_S: f64 = 1.25e9;
-/// Amount from which on the time of a sync is told from noise.
+/// Amount at which the time of a sync exceeds noise.
 const LARGE_BYTES: u64 = 1 << 20;
-/// A sync that costs less than this many times one of little is called flat.
+/// A large sync that costs less than this many times a small one is called flat.
 const FLAT: f64 = 2.0;
-/// Two writes and one fdatasync should cost no more than this many times one write and its fdatasync.
+/// Two writes and one fdatasync should cost at most this many times one write and its fdatasync.
 const TWO_WRITES_COST: f64 = 1.5;
 /// Two O_DSYNC writes should cost at least this many times one: they are two syncs.
 const TWO_SYNCS_COST: f64 = 1.5;
-/// They cost surely no more than one: nearer to once than to twice by all of the interval.
+/// Upper bound for two that cost no more than one: the whole interval is nearer to 1 than to 2.
 const ONE_SYNC_COST: f64 = 1.25;
 
-/// More flushes than turns.
+/// More flushes than rotations.
 pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
     let lowest = evidence.lowest();
-    // Only a number that the disk itself gives: the kernel's flag is set for whatever does not say that it does not rotate.
+    // Only the speed that the disk itself reports: the kernel's flag is set for everything that does not report
+    // non-rotational.
     let (device, rpm) = lowest.iter().find_map(|device| Some((device, device.rpm?)))?;
     let turns_per_s = TURNS_ALLOWED * f64::from(rpm) / 60.0;
     let row = evidence.main()?;
@@ -60,7 +62,7 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("rotation", Some(kind), Some((per_s, turns_per_s, "syncs per second")), source, sentence))
 }
 
-/// Memory that keeps its data without power: faster than any of these rules foresees.
+/// True for persistent memory: it is faster than these rules assume.
 fn is_persistent_memory(evidence: &Evidence) -> bool {
     let dax = |option: &String| option == "dax" || option == "dax=always";
     let mount = evidence.record.place.mount.as_ref();
@@ -68,10 +70,10 @@ fn is_persistent_memory(evidence: &Evidence) -> bool {
         || mount.is_some_and(|mount| mount.options.iter().chain(&mount.super_options).any(dax))
 }
 
-/// Filesystems on other machines: how fast the network is cannot be seen from here.
+/// Filesystems on other machines: the speed of the network is unknown here.
 const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "virtiofs", "gpfs"];
 
-/// Rates that only memory reaches.
+/// Rates that only memory can reach.
 pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
     if is_persistent_memory(evidence) {
         return None;
@@ -89,8 +91,8 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("too_many_syncs", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
 }
 
-/// A volatile cache that is flushed faster than NAND can be written. On metal it speaks for a kind only where the figure is
-/// far from the threshold. Of a virtual disk nobody can tell from inside which of the two reasons holds: unknown.
+/// A volatile cache that is flushed faster than NAND can be written. On a physical disk it speaks for a class only if
+/// the figure is far from the threshold. Inside a virtual machine the two causes cannot be distinguished: unknown.
 pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let lowest = evidence.lowest();
@@ -98,7 +100,7 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
         .iter()
         .filter(|device| writes_back(device))
         .find(|device| work_of(row, &device.name).is_some_and(flushed))?;
-    // The fastest tenth and not the median: whatever slows the machine down makes no flush honest.
+    // The fastest tenth, not the median: a slow machine does not make a flush honest.
     let p10 = row.latency?.p10_ns;
     if p10 >= FASTEST_FLUSH_NS {
         return None;
@@ -126,9 +128,9 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule(FAST_FLUSH, kind, Some((p10 as f64 / 1e3, FASTEST_FLUSH_NS as f64 / 1e3, "us")), source, sentence))
 }
 
-/// A sync that would have had to write faster than any bus carries.
+/// A sync that would have had to write faster than any bus can carry.
 pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
-    // What was seen to arrive may have done so while it was written; then the sync had nothing left to do.
+    // Data seen at the device may have been written before the sync, which then had nothing left to do.
     let arrived = |growth: &&GrowthFinding| growth.reached_device.is_some_and(|reached| reached >= SEEN);
     let mount = evidence.record.place.mount.as_ref();
     let synchronous = mount.is_some_and(|mount| mount.options.iter().chain(&mount.super_options).any(|o| o == "sync"));
@@ -153,7 +155,7 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
     ))
 }
 
-/// A sync whose time does not depend on what it has to write.
+/// A sync whose time does not depend on the amount to write.
 pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
     let largest = large(evidence)?;
     let smallest = evidence.growth.iter().find(|growth| growth.written_bytes > 0)?;
@@ -175,14 +177,14 @@ pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("flat_growth", None, Some((factor, FLAT, "times the small sync")), source, sentence))
 }
 
-/// The largest amount, if it was written faster than anything but memory takes it.
+/// The largest amount, if it was written at a speed that only memory reaches.
 fn large<'a>(evidence: &Evidence<'a>) -> Option<&'a GrowthFinding> {
     let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= LARGE_BYTES)?;
     let to_memory = largest.write_bytes_per_s.is_some_and(|per_s| per_s > MEMORY_BYTES_PER_S);
     to_memory.then_some(largest)
 }
 
-/// Two writes with O_DSYNC that cost little more than one.
+/// Two O_DSYNC writes that cost little more than one.
 pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredRule> {
     let (one, two) = pair(evidence, Way::OpenDatasync)?;
     let (_, most) = cost(one, two)?;
@@ -198,7 +200,7 @@ pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredR
     Some(rule("open_datasync_does_not_halve", kind, Some((most, TWO_SYNCS_COST, "times one write")), source, sentence))
 }
 
-/// Two writes with one fdatasync that cost much more than one.
+/// Two writes with one fdatasync that cost much more than one write.
 pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
     let (one, two) = pair(evidence, Way::Fdatasync)?;
     let (least, _) = cost(one, two)?;
@@ -220,14 +222,14 @@ fn pair<'a>(evidence: &Evidence<'a>, way: Way) -> Option<(&'a RateFinding, &'a R
     Some((one, two))
 }
 
-/// Least and most that an operation of the second rate costs over one of the first, by their intervals.
+/// Bounds of the cost of an operation of the second rate relative to the first, from their intervals.
 fn cost(one: &RateFinding, two: &RateFinding) -> Option<(f64, f64)> {
     let least = one.low_per_s? / two.high_per_s.filter(|per_s| *per_s > 0.0)?;
     let most = one.high_per_s? / two.low_per_s.filter(|per_s| *per_s > 0.0)?;
     Some((least, most))
 }
 
-/// What fsync costs over fdatasync: the journal.
+/// Cost of fsync over fdatasync: the journal.
 pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
     let rate = |way: Way| evidence.row(Family::OneWrite, way)?.rate.as_ref().filter(|rate| rate.per_s > 0.0);
     let (fdatasync, fsync) = (rate(Way::Fdatasync)?, rate(Way::Fsync)?);
@@ -248,7 +250,7 @@ pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("journal", None, Some((ratio, 1.0, "times fdatasync")), source, sentence))
 }
 
-/// The rate that the row surely has: the lower end of its interval, or its rate where it has none.
+/// Lower bound of the row's rate: the lower end of its interval, or the rate without an interval.
 fn surely_above(rate: &RateFinding) -> Option<f64> {
     Some(rate.low_per_s.unwrap_or(rate.per_s)).filter(|per_s| per_s.is_finite())
 }

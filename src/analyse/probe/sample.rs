@@ -1,4 +1,4 @@
-//! Synthetic probes for tests: a builder whose plain form is an honest disk, and changes to it one by one.
+//! Synthetic probes for tests: an honest disk by default, and functions that change it.
 
 use crate::record::facts::{DeviceFacts, MountFacts, WriteCache};
 use crate::record::probe::{
@@ -12,7 +12,7 @@ const SLICES: u64 = 20;
 /// Time of a slice.
 const SLICE_NS: u64 = 50_000_000;
 
-/// A device that says write back.
+/// A device that reports write back.
 pub fn device(name: &str, depth: u32) -> DeviceFacts {
     DeviceFacts {
         name: name.to_owned(),
@@ -28,7 +28,7 @@ pub fn device(name: &str, depth: u32) -> DeviceFacts {
     }
 }
 
-/// A probe on ext4 on an NVMe drive: 1000 syncs a second, each a write and a flush.
+/// A probe on ext4 on an NVMe drive: 1000 syncs per second, each one write and one flush.
 pub fn honest() -> ProbeRecord {
     let mount = MountFacts { target: "/data".to_owned(), fstype: "ext4".to_owned(), ..MountFacts::default() };
     let mut record = ProbeRecord {
@@ -102,7 +102,7 @@ pub fn spec(id: &str, family: Family, label: &str, way: Way) -> RowSpec {
     }
 }
 
-/// A row that ran at `per_s` and did `writes` writes and a flush for each operation.
+/// A row at rate `per_s` with `writes` writes and one flush per operation.
 pub fn row(spec: RowSpec, per_s: u64, writes: u64) -> RowRecord {
     let mut row = RowRecord {
         spec,
@@ -118,13 +118,13 @@ pub fn row(spec: RowSpec, per_s: u64, writes: u64) -> RowRecord {
     row
 }
 
-/// Makes a row run at `per_s`, with little noise. Device counters are gone.
+/// Sets a row's rate to `per_s`, with little noise. Device counters are removed.
 pub fn paced(row: &mut RowRecord, per_s: u64) {
     let latency = 1_000_000_000 / per_s.max(1);
     row.slices = (0..SLICES)
         .map(|i| {
             let operations = (SLICE_NS / latency.max(1)).max(1);
-            // A slice is a little faster or slower than the next.
+            // Slices vary slightly in speed.
             let elapsed_ns = operations * latency * (99 + i * 7 % 3) / 100;
             Slice { at_us: i * 100_000, elapsed_ns: elapsed_ns.max(1), operations, ..Slice::default() }
         })
@@ -134,12 +134,12 @@ pub fn paced(row: &mut RowRecord, per_s: u64) {
     row.slowest = vec![Slow { at_us: 5, latency_ns: latency }];
 }
 
-/// Sets what the device at `place` did for an operation of a row.
+/// Sets the work of the device at `place` per operation of a row.
 pub fn counted(row: &mut RowRecord, place: usize, writes: f64, flushes: Option<f64>) {
     for slice in &mut row.slices {
         let operations = slice.operations as f64;
         slice.devices.resize((place + 1).max(slice.devices.len()), None);
-        // A counter is whole; what it would be is rounded up.
+        // Counters are whole numbers, rounded up.
         slice.devices[place] = Some(DeviceCounts {
             writes: (operations * writes).ceil() as u64,
             write_bytes: (operations * writes).ceil() as u64 * 8192,
@@ -149,7 +149,7 @@ pub fn counted(row: &mut RowRecord, place: usize, writes: f64, flushes: Option<f
     }
 }
 
-/// Every row at the same rate, counters as they were.
+/// Sets the rate of every row; counters are unchanged.
 pub fn all_at(record: &mut ProbeRecord, per_s: u64) {
     for row in &mut record.rows {
         let writes = row.spec.writes;
@@ -158,7 +158,7 @@ pub fn all_at(record: &mut ProbeRecord, per_s: u64) {
     }
 }
 
-/// The same probe on a filesystem below which no device is visible.
+/// The same probe on a filesystem with no visible device below.
 pub fn without_devices(mut record: ProbeRecord, fstype: &str) -> ProbeRecord {
     record.place.devices.clear();
     record.place.ends = vec![promise::of_end("/data", fstype)];
@@ -169,7 +169,6 @@ pub fn without_devices(mut record: ProbeRecord, fstype: &str) -> ProbeRecord {
     record
 }
 
-/// The row with this id.
 pub fn find<'a>(record: &'a mut ProbeRecord, id: &str) -> &'a mut RowRecord {
     record.rows.iter_mut().find(|row| row.spec.id == id).expect("the sample has this row")
 }

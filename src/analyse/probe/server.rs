@@ -1,8 +1,8 @@
-//! Which rows equal what a server does.
+//! Rows equivalent to the WAL writes of a server.
 //!
-//! How PostgreSQL opens its WAL: before 16, `open_datasync` and `open_sync` add O_DIRECT where nothing but the server
-//! itself reads the WAL (src/backend/access/transam/xlog.c, `get_sync_bit`: `wal_level = minimal`); since 16 O_DIRECT
-//! comes from `debug_io_direct = wal` alone, and then for every method. pg_test_fsync adds it to its open_* rows always.
+//! PostgreSQL before 16 adds O_DIRECT to `open_datasync` and `open_sync` if only the server itself reads the WAL
+//! (src/backend/access/transam/xlog.c, `get_sync_bit`: `wal_level = minimal`); since 16, O_DIRECT comes only from
+//! `debug_io_direct = wal`, and then for every method. pg_test_fsync always adds it to its open_* rows.
 
 use super::findings::ServerRow;
 use crate::record::probe::{Family, ProbeRecord, RowSpec, Segment, Way};
@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 /// First major version with `debug_io_direct`.
 const DEBUG_IO_DIRECT: u32 = 16;
 
-/// The name of a way in `wal_sync_method`; `None` for methods not used by PostgreSQL on Linux.
+/// Value of `wal_sync_method` for a way; `None` for methods not used by PostgreSQL on Linux.
 pub(super) fn method(way: Way) -> Option<&'static str> {
     let mut known = Way::METHODS.into_iter().filter(|(known, _)| *known != Way::FsyncWritethrough);
     known.find(|(known, _)| *known == way).map(|(_, name)| name)
 }
 
-/// Whether a row is what a server does at default settings but for its `wal_sync_method`.
+/// True if a row equals a server at default settings except for `wal_sync_method`.
 pub(super) fn at_default_settings(spec: &RowSpec) -> bool {
     spec.family == Family::Wal
         && !spec.direct
@@ -27,7 +27,7 @@ pub(super) fn at_default_settings(spec: &RowSpec) -> bool {
         && method(spec.way).is_some()
 }
 
-/// What a server of the major version `server` has to do with a row.
+/// Relation of a row to a server of the major version `server`.
 pub(super) fn role(spec: &RowSpec, server: u32) -> Option<String> {
     match spec.family {
         Family::Wal => Some(wal(spec, server)),
@@ -66,7 +66,7 @@ fn wal(spec: &RowSpec, server: u32) -> String {
     format!("PostgreSQL {server} with wal_sync_method = {method}; {}", provisos.join("; "))
 }
 
-/// When a server uses O_DIRECT for its WAL.
+/// Conditions under which a server uses O_DIRECT for its WAL.
 fn direct(spec: &RowSpec, server: u32) -> String {
     let opens = matches!(spec.way, Way::OpenDatasync | Way::OpenSync);
     match (server >= DEBUG_IO_DIRECT, opens) {
@@ -78,10 +78,10 @@ fn direct(spec: &RowSpec, server: u32) -> String {
     }
 }
 
-/// For each method, the row that equals a server at default settings.
+/// For each method, the row equivalent to a server at default settings.
 pub(super) fn equals(record: &ProbeRecord, server: u32) -> Vec<ServerRow> {
     let mut seen = BTreeSet::new();
-    // A row of group commit with a single writer is the same as the plain one.
+    // A group commit row with a single writer equals the plain one.
     let rows = record.rows.iter().map(|row| &row.spec);
     let rows = rows.filter(|spec| at_default_settings(spec) && seen.insert(method(spec.way)));
     let one = |spec: &RowSpec| {

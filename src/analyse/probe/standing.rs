@@ -1,10 +1,10 @@
-//! Where the folder stands among devices whose figures were published.
+//! The folder ranked among devices with published figures.
 
 use super::findings::{Credibility, Family, RowFinding, Standing, StandingEntry, Way};
 use crate::analyse::findings::CredibilityKind;
 use serde::Deserialize;
 
-/// The published figures: the shelf's, which hold more of each device than is asked here.
+/// The published figures, from the shelf, which has more about each device than is used here.
 const DEVICES: &str = include_str!("../../../shelf/sync-devices/devices.toml");
 
 #[derive(Debug, Deserialize)]
@@ -25,7 +25,7 @@ struct ShelfDevice {
     in_standing: Option<bool>,
 }
 
-/// The published devices and the folder, the fastest first.
+/// The published devices and the folder, fastest first.
 pub(super) fn standing(rows: &[RowFinding], credibility: &Credibility) -> Standing {
     let mut entries = published().unwrap_or_default();
     let row = rows.iter().find(|row| row.spec.family == Family::OneWrite && row.spec.way == Way::Fdatasync);
@@ -55,7 +55,7 @@ fn note(kind: CredibilityKind) -> &'static str {
     }
 }
 
-/// The embedded figures; a test sees to it that they can be read.
+/// The embedded figures; a test ensures that they parse.
 fn published() -> Option<Vec<StandingEntry>> {
     let published: Published = toml::from_str(DEVICES).ok()?;
     let entry = |device: ShelfDevice| {

@@ -1,4 +1,4 @@
-//! Every rule of the credibility, convicted and acquitted; the recommendation; what the rows say.
+//! Every credibility rule, convicting and acquitting; the recommendation; findings of the rows.
 
 mod counters;
 
@@ -20,7 +20,7 @@ fn rule<'a>(findings: &'a ProbeFindings, name: &str) -> Option<&'a FiredRule> {
     findings.credibility.rules.iter().find(|rule| rule.name == name)
 }
 
-/// The credibility, and that the rule fired with a source and a sentence.
+/// Asserts the credibility, and that the rule fired with a source and a sentence.
 fn assert_convicted(record: &ProbeRecord, kind: CredibilityKind, name: &str) {
     let findings = found(record);
     let fired = rule(&findings, name).unwrap_or_else(|| panic!("{name}: {:?}", findings.credibility));
@@ -28,7 +28,7 @@ fn assert_convicted(record: &ProbeRecord, kind: CredibilityKind, name: &str) {
     assert_eq!(findings.credibility.kind, kind, "{name}: {:?}", findings.credibility);
 }
 
-/// The credibility, and that the rule did not fire.
+/// Asserts the credibility, and that the rule did not fire.
 fn assert_acquitted(record: &ProbeRecord, kind: CredibilityKind, name: &str) {
     let findings = found(record);
     assert_eq!(rule(&findings, name), None);
@@ -46,7 +46,7 @@ fn write_through(record: &mut ProbeRecord) {
     record.rows.iter_mut().for_each(|row| counted(row, 0, f64::from(row.spec.writes), Some(0.0)));
 }
 
-/// Every row's counters at a further device.
+/// Adds a device with counters to every row.
 fn below(record: &mut ProbeRecord, name: &str, flushes: Option<f64>) {
     let place = record.place.devices.len();
     record.place.devices.push(device(name, 1));
@@ -109,7 +109,7 @@ fn a_volatile_cache_not_flushed_by_a_sync_is_suspect() {
 
 #[test]
 fn flushes_not_counted_by_the_kernel_lead_to_no_accusation() {
-    // A partition and its disk; device mapper above a disk: both count none.
+    // A partition and its disk; device mapper above a disk: neither counts.
     for (name, has_queue) in [("sda2", None), ("dm-0", Some(false))] {
         let record = changed(|record| {
             record.place.devices[0].name = name.to_owned();
@@ -120,7 +120,7 @@ fn flushes_not_counted_by_the_kernel_lead_to_no_accusation() {
         assert_acquitted(&record, CredibilityKind::Flushed, "no_flush");
     }
     assert_acquitted(&changed(write_through), CredibilityKind::DeclaredStable, "no_flush");
-    // Two members, of which the one that holds the block is flushed.
+    // Two members, of which only the one that holds the block is flushed.
     let record = changed(|record| {
         record.place.devices.push(device("nvme1n1", 0));
         record.rows.iter_mut().for_each(|row| counted(row, 1, 0.0, Some(0.0)));
@@ -160,7 +160,7 @@ fn a_sync_beyond_bus_speed_is_suspect_where_nothing_arrived() {
     assert_convicted(&blind, CredibilityKind::NoFlushSeen, "growth_beyond_the_bus");
     let uncounted = changed(|record| record.growth.iter_mut().for_each(|growth| growth.devices = vec![None]));
     assert_convicted(&instant(uncounted), CredibilityKind::Implausible, "growth_beyond_the_bus");
-    // It arrived while it was written: nothing was left to the sync.
+    // The data arrived during the writes: nothing was left to the sync.
     assert_acquitted(&instant(honest()), CredibilityKind::Flushed, "growth_beyond_the_bus");
     let slow = without_devices(honest(), "fuse.x");
     assert_acquitted(&slow, CredibilityKind::Unknown, "growth_beyond_the_bus");
@@ -187,7 +187,7 @@ fn a_disk_cannot_turn_faster_than_disks_turn() {
 
 #[test]
 fn the_rotational_flag_of_the_kernel_is_worth_nothing() {
-    // It is set for whatever does not say that it does not rotate: RAID controllers, LUNs of a SAN, virtual disks.
+    // The flag is set for everything that does not report non-rotational: RAID controllers, SAN LUNs, virtual disks.
     let spin = |record: &mut ProbeRecord, name: &str| {
         record.place.devices[0].name = name.to_owned();
         record.place.devices[0].rotational = Some(true);
@@ -209,7 +209,7 @@ fn flushes_faster_than_flash_are_unexplained_without_power_loss_protection() {
     let metal = changed(|record| all_at(record, 25_000));
     assert_convicted(&metal, CredibilityKind::Unexplained, "fast_flush");
     assert!(found(&metal).recommendation.reason.contains("the times are unexplained"));
-    // Between 50 and 300 us it is said and changes no credibility.
+    // Between 50 and 300 us the rule fires without changing the credibility.
     assert_convicted(&changed(|record| all_at(record, 10_000)), CredibilityKind::Flushed, "fast_flush");
     assert_acquitted(&changed(|record| all_at(record, 3_000)), CredibilityKind::Flushed, "fast_flush");
     let protected = changed(|record| {
@@ -243,7 +243,7 @@ fn a_fast_flush_of_a_virtual_disk_has_unknown_credibility() {
 
 #[test]
 fn credibility_near_a_threshold_is_stable_over_twenty_probes() {
-    // The fastest tenth of an unchanged disk varied by a sixth over twenty probes; ranges in us, the nearest end a twentieth
+    // The fastest tenth of an unchanged disk varied by a sixth over twenty probes; ranges in us, the nearest end 5 %
     // from the threshold.
     for (name, from, to, kind) in [
         ("vda", 240.0, 285.0, CredibilityKind::Unknown),
@@ -265,7 +265,7 @@ fn credibility_near_a_threshold_is_stable_over_twenty_probes() {
 
 #[test]
 fn noise_of_an_unchanged_disk_does_not_change_its_credibility() {
-    // Rates from 20 to 220 us an operation, as one disk has from probe to probe; CPUs and neighbours busy now and then.
+    // Times of 20 to 220 us per operation, as one disk varies between probes; CPUs and neighbors are occasionally busy.
     use crate::record::probe::CpuWait;
     for name in ["vda", "nvme0n1"] {
         let kinds: BTreeSet<String> = (0..20u64)
@@ -288,7 +288,7 @@ fn noise_of_an_unchanged_disk_does_not_change_its_credibility() {
     }
 }
 
-/// A device in the place of the disk, with counters that stand as they would since the machine started.
+/// A device that replaces the disk, with counters as if since boot.
 fn uncounted(name: &str, writes: f64) -> ProbeRecord {
     changed(|record| {
         let device = &mut record.place.devices[0];
@@ -414,7 +414,7 @@ fn traffic_of_others_revokes_trust_but_not_suspicion() {
         let counts = DeviceCounts { writes: 400, flushes: Some(400), ..DeviceCounts::default() };
         record.idle.devices = vec![Some(counts)];
     };
-    // A tenth of what was counted leaves no doubt that the rest is ours.
+    // With idle traffic of only a tenth, the rest is certainly ours.
     let little = changed(|record| {
         let counts = DeviceCounts { writes: 60, flushes: Some(60), ..DeviceCounts::default() };
         record.idle.devices = vec![Some(counts)];
@@ -570,7 +570,7 @@ fn device_work_outside_the_counted_interval_covers_all_commits() {
     let record = changed(|record| {
         let row = row_of(record, "wal.fdatasync.recycled");
         row.spec.writers = 8;
-        // The counters saw a ramp and a tail as long as what counts.
+        // The counters include a ramp and a tail as long as the counted part.
         counted(row, 0, 0.5, Some(0.5));
         for slice in &mut row.slices {
             slice.syncs = Some(slice.operations / 4);
@@ -588,7 +588,7 @@ fn the_findings_survive_being_written_and_read() {
     let findings = found(&honest());
     let text = serde_json::to_string(&findings).unwrap();
     let read = serde_json::from_str::<ProbeFindings>(&text).unwrap();
-    // Reading a fraction may miss its last binary digit, so figures are compared by their shapes.
+    // A parsed fraction may differ in its last binary digit, so figures are compared by their shapes.
     assert_eq!((&read.credibility, &read.server_equals), (&findings.credibility, &findings.server_equals));
     assert_eq!((read.rows.len(), read.rows[3].latency), (findings.rows.len(), findings.rows[3].latency));
     assert!(text.contains("\"p99_ns\"") && text.contains("\"kind\":\"flushed\""));

@@ -1,8 +1,8 @@
-//! What the devices did: for an operation of each row, and while the probe did nothing.
+//! Work of the devices, per operation of each row and while the probe was idle.
 //!
-//! The counters belong to the whole device. What others did to it meanwhile is in them too; the idle interval tells how
-//! much that is likely to be. FUA writes are counted by no kernel (block/blk-flush.c counts flush requests alone), but a
-//! flush that carries no data is counted as a write of no bytes too: growth shows whether it is here, and it is taken off.
+//! Counters belong to the whole device and include the work of others; the idle interval estimates how much. No kernel
+//! counts FUA writes (block/blk-flush.c counts flush requests alone), but a flush without data is also counted as a
+//! write of no bytes: growth shows whether this kernel does so, and then it is subtracted.
 
 use super::findings::{DeviceWork, IdleTraffic};
 use crate::record::claim::Claim;
@@ -11,35 +11,35 @@ use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, 
 use crate::stats::outliers;
 use crate::units::{Bytes, significant};
 
-/// Flushes, or writes, for an operation that count as "there was one": the kernel merges flushes that are due at the
-/// same time, hence not 1.
+/// Flushes, or writes, per operation that count as "there was one": less than 1, because the kernel merges flushes that
+/// are due at the same time.
 pub(super) const SEEN: f64 = 0.5;
-/// Idle traffic beyond this share of a row's makes its counters worthless.
+/// Idle traffic beyond this share of a row's traffic makes its counters worthless.
 const WORTHLESS: f64 = 0.1;
 
-/// The devices' work for an operation of a row, in the order of `place.devices`; those without counters are left out.
+/// Work of the devices per operation of a row, in the order of `place.devices`, without devices that have no counters.
 pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
     let devices = record.place.devices.iter().enumerate().filter(|(place, _)| counts_writes(record, *place));
     devices.filter_map(|(place, device)| one_device(row, record, place, device)).collect()
 }
 
-/// Whether a counter of a device has moved in anything that the probe did.
+/// True if a counter of a device has moved at any time in the probe.
 fn has_moved(record: &ProbeRecord, place: usize, counter: fn(&DeviceCounts) -> u64) -> bool {
     let rows = record.rows.iter().flat_map(|row| &row.slices).map(|slice| &slice.devices);
     let mut looks = rows.chain(record.growth.iter().map(|growth| &growth.devices)).chain([&record.test_sync]);
     looks.any(|devices| devices.get(place).copied().flatten().is_some_and(|counts| counter(&counts) > 0))
 }
 
-/// Whether a device counts what is written to it: one that has counted nothing since it appeared, our own writes
-/// included, counts nothing at all (a multipath NVMe before Linux 6.4).
+/// True if a device counts its writes. One that has counted nothing since it appeared, not even ours, never counts (a
+/// multipath NVMe before Linux 6.4).
 pub(super) fn counts_writes(record: &ProbeRecord, place: usize) -> bool {
     let counted_before = record.place.devices.get(place).is_some_and(|device| device.writes_before != Some(0));
     counted_before || has_moved(record, place, |counts| counts.writes)
 }
 
-/// Why a device's counter of flushes is not believed: it has never moved, so that nothing shows that it can.
+/// Reason to distrust a device's flush counter: it has never moved, so nothing shows that it works.
 fn never_flushed(record: &ProbeRecord, place: usize) -> Option<String> {
-    // One that says write through is sent none.
+    // A device that reports write through gets none.
     let device =
         record.place.devices.get(place).filter(|device| device.write_cache != Some(WriteCache::WriteThrough))?;
     let has_counted = device.flushes_before.is_some_and(|before| before > 0)
@@ -86,13 +86,13 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
     Some(work)
 }
 
-/// Whether the kernel may make a row's write durable by FUA instead of a flush: direct writes alone. A buffered one is
+/// True if the kernel may use FUA instead of a flush for a row's writes: only for direct writes. Buffered ones are
 /// written back first and then flushed (generic_write_sync in fs.h).
 pub(crate) fn asks_for_fua(spec: &RowSpec) -> bool {
     spec.direct && matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
 }
 
-/// Whether the kernel counts a flush without data as a write: a sync with nothing to write showed as many writes as
+/// True if the kernel counts a flush without data as a write: a sync with nothing to write showed as many writes as
 /// flushes, and no byte.
 fn counts_flushes_as_writes(record: &ProbeRecord, place: usize) -> bool {
     let empty = record.growth.iter().filter(|growth| growth.written_bytes == 0);
@@ -102,15 +102,15 @@ fn counts_flushes_as_writes(record: &ProbeRecord, place: usize) -> bool {
     2 * counts.iter().filter(as_writes).count() > counts.len()
 }
 
-/// Writes for each flush from which on flushes are taken for writes without data. Not 2: now and then two are merged.
+/// Writes per flush at which flushes count as writes without data. Not 2: occasionally two are merged.
 const SURELY_EMPTY: f64 = 1.8;
 
-/// The slices in which the device was counted, its writes without empty flushes.
+/// Slices in which the device has counters, with empty flushes subtracted from its writes.
 fn counted(slices: &[Slice], place: usize, empty_flushes: bool) -> Vec<(&Slice, DeviceCounts)> {
     let of = |slice: &Slice| {
         let counts = slice.devices.get(place).copied().flatten()?;
-        // A write that carries its flush with it (PREFLUSH, FUA: a journal's commit) is one write and up to two flushes:
-        // only where there is at least another write for each flush, flushes are surely writes of their own.
+        // A write that carries its flush (PREFLUSH, FUA: a journal's commit) is one write and up to two flushes.
+        // Flushes are certainly writes of their own only if there is at least one other write per flush.
         let flushes =
             counts.flushes.filter(|flushes| empty_flushes && counts.writes as f64 >= SURELY_EMPTY * *flushes as f64);
         Some(DeviceCounts { writes: counts.writes.saturating_sub(flushes.unwrap_or(0)), ..counts })
@@ -118,16 +118,15 @@ fn counted(slices: &[Slice], place: usize, empty_flushes: bool) -> Vec<(&Slice, 
     slices.iter().filter(|slice| slice.operations > 0).filter_map(|slice| Some((slice, of(slice)?))).collect()
 }
 
-/// Operations that a slice's counters cover.
+/// Operations covered by a slice's counters.
 fn covered(slice: &Slice) -> f64 {
     slice.device_operations.unwrap_or(slice.operations) as f64
 }
 
-/// From this many slices on the median of the slices is taken, so that what a neighbour did in one of them does not
-/// count.
+/// Number of slices at which their median is used, so that a neighbor's burst in one of them does not count.
 const SLICES_FOR_A_MEDIAN: usize = 5;
 
-/// What a device did for one operation; `None` where a slice has no such count.
+/// Work of a device per operation; `None` if a slice lacks that counter.
 fn per_operation(slices: &[(&Slice, DeviceCounts)], of: fn(&DeviceCounts) -> Option<u64>) -> Option<f64> {
     let counts = slices.iter().map(|(slice, counts)| Some((of(counts)? as f64, covered(slice))));
     let counts: Vec<(f64, f64)> = counts.collect::<Option<_>>()?;
@@ -139,14 +138,14 @@ fn per_operation(slices: &[(&Slice, DeviceCounts)], of: fn(&DeviceCounts) -> Opt
     outliers::median(&each)
 }
 
-/// Operations that one sync served, where syncs were counted apart.
+/// Operations per sync, if syncs were counted separately.
 fn operations_per_sync(slices: &[(&Slice, DeviceCounts)]) -> Option<f64> {
     let syncs: f64 = slices.iter().map(|(slice, _)| slice.syncs.map(|syncs| syncs as f64)).sum::<Option<f64>>()?;
     let operations: f64 = slices.iter().map(|(slice, _)| slice.operations as f64).sum();
     (syncs > 0.0).then(|| operations / syncs)
 }
 
-/// What the device at `place` did while the probe did nothing, before and between its rounds, and for how long, seconds.
+/// Work of the device at `place` while the probe was idle, before and between its rounds, and that time in seconds.
 fn idle_of(record: &ProbeRecord, place: usize) -> Option<(DeviceCounts, f64)> {
     let of = |idle: &Idle| Some((idle.devices.get(place).copied().flatten()?, idle.elapsed_us as f64 / 1e6));
     let (before, before_s) = of(&record.idle)?;
@@ -157,8 +156,8 @@ fn idle_of(record: &ProbeRecord, place: usize) -> Option<(DeviceCounts, f64)> {
     (seconds > 0.0).then_some((counts, seconds))
 }
 
-/// Flushes a second of others: the smaller of the rates before the rows and in the pauses between them, since a burst in one
-/// of them is none of the rows'.
+/// Flushes per second of others: the smaller of the rates before the rows and in the pauses between them, since a burst
+/// in only one of them does not affect the rows.
 fn others_flushes(record: &ProbeRecord, place: usize) -> Option<f64> {
     let rate = |idle: &Idle| {
         let flushes = idle.devices.get(place).copied().flatten()?.flushes?;
@@ -167,7 +166,7 @@ fn others_flushes(record: &ProbeRecord, place: usize) -> Option<f64> {
     [&record.idle, &record.pauses].into_iter().filter_map(rate).reduce(f64::min)
 }
 
-/// The greatest share that the idle traffic would have of the writes and flushes that were counted in `seconds`.
+/// Largest share that idle traffic would have in the writes and flushes counted in `seconds`.
 fn idle_share(record: &ProbeRecord, place: usize, seconds: f64, counted: (f64, Option<f64>)) -> Option<f64> {
     let (idle, idle_s) = idle_of(record, place)?;
     let share = |idle: u64, counted: f64| {
@@ -213,7 +212,7 @@ pub(super) fn amount(value: f64, one: &str, many: &str) -> String {
     format!("{text} {noun}")
 }
 
-/// Traffic of each device that has counters while the probe did nothing.
+/// Traffic of each device with counters while the probe was idle.
 pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
     let one = |(place, device): (usize, &DeviceFacts)| {
         let (counts, seconds) = idle_of(record, place)?;

@@ -1,10 +1,10 @@
-//! A case as a row: what it is and the numbers that it is about.
+//! Summary of a case: its facts and main figures.
 
 use super::findings::{CaseFinding, MainFigure};
 use crate::analyse::imported::select::{rows, synced, tps};
 use crate::record::imported::ImportedCase;
 
-/// The row of a case.
+/// Summary of a case.
 pub(super) fn case(case: &ImportedCase) -> CaseFinding {
     let mut tools: Vec<String> = Vec::new();
     for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
@@ -23,7 +23,7 @@ pub(super) fn case(case: &ImportedCase) -> CaseFinding {
     }
 }
 
-/// Transactions a second, and the rate of each way to sync one write; the mean over the trials.
+/// Transactions per second, and the rate of each sync method with one write; means over the trials.
 fn main_figures(case: &ImportedCase) -> Vec<MainFigure> {
     let mut found: Vec<(MainFigure, usize)> = Vec::new();
     let mut add = |name: &str, unit: &str, value: f64| match found.iter_mut().find(|(it, _)| it.name == name) {

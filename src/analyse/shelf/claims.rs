@@ -1,7 +1,7 @@
-//! Conclusions against the figures that they rest on: one ratio and one sentence for each comparison.
+//! Checks conclusions against the figures behind them: one ratio and one sentence per comparison.
 //!
-//! Trials that were repeated give an interval (`stats::ratio`). Two single runs carry none and show nothing; whether their
-//! ratio points a way is the rule of `compare::single`.
+//! Repeated trials give an interval (`stats::ratio`). Two single runs have none and show nothing; `compare::single`
+//! decides whether their ratio indicates a direction.
 
 use super::findings::{Comparison, ConclusionFinding, Support};
 use crate::analyse::compare::single;
@@ -12,7 +12,7 @@ use crate::record::publication::{Compare, Conclusion};
 use crate::stats::ratio::{self, BlockMean, Ratio};
 use crate::units::significant;
 
-/// What the figures say of a conclusion.
+/// Support of a conclusion by the figures.
 pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion) -> ConclusionFinding {
     let mut because = Vec::new();
     let comparisons: Vec<Comparison> = conclusion.compare.iter().filter_map(|claim| compare(record, claim)).collect();
@@ -31,7 +31,7 @@ fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Fo
     let mut found: Vec<(Found<'a>, f64)> = Vec::new();
     let case = record.cases.iter().find(|case| case.name == name)?;
     for row in rows(case).filter(|row| row.output.tool == claim.tool && row.is(&labels)) {
-        // Progress rows have the same names; the summary stands for them.
+        // Progress rows have the same names; the summary covers them.
         let summary = row.label("part").is_none_or(|part| part == "summary");
         let other_trial = found.last().is_none_or(|(last, _)| !std::ptr::eq(last.trial, row.trial));
         if let Some(value) = row.value(&claim.figure).filter(|_| summary && other_trial) {
@@ -42,10 +42,10 @@ fn side<'a>(record: &'a ImportRecord, name: &str, claim: &Compare) -> Option<(Fo
     Some((first, found.into_iter().map(|(_, value)| value).collect()))
 }
 
-/// One figure of two cases.
+/// Compares one figure of two cases.
 fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
     let ((row, a), (_, b)) = (side(record, &claim.case, claim)?, side(record, &claim.over, claim)?);
-    // Blocks of their own: trials of what was imported are not known to lie beside each other.
+    // Separate blocks: imported trials are not known to be paired.
     let blocks = |values: &[f64], from: u32| -> Vec<BlockMean> {
         (from..).zip(values).map(|(block, mean)| BlockMean::of(block, *mean)).collect()
     };
@@ -71,7 +71,7 @@ fn compare(record: &ImportRecord, claim: &Compare) -> Option<Comparison> {
     Some(comparison)
 }
 
-/// What a ratio that should be above 1 says. What two single runs cannot show they cannot disprove.
+/// Support from a ratio that the conclusion claims to exceed 1. Two single runs can neither show nor refute it.
 fn support(found: &Ratio, points: bool) -> Support {
     match (found.interval.is_some(), found.value > 1.0) {
         (true, above) if found.tells_apart() => {

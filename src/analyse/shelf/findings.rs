@@ -1,4 +1,5 @@
-//! What is found of a publication: its cases, its conclusions with what its own figures support, what its figures say.
+//! Findings about a publication: its cases, the support of its conclusions by its own figures, and remarks on the
+//! figures.
 
 use crate::record::imported::Origin;
 use serde::Serialize;
@@ -7,100 +8,93 @@ use std::collections::BTreeMap;
 /// Version of the JSON form. 1: the first.
 pub const FORMAT: u32 = 1;
 
-/// Everything that is found of a publication.
+/// All findings about a publication.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShelfFindings {
     /// [`FORMAT`].
     pub format: u32,
-    /// Version of pgstrata that found it.
+    /// Version of pgstrata that analysed it.
     pub analysed_by: String,
     /// Its folder on the shelf.
     pub name: String,
-    /// What varied.
+    /// Difference between the cases.
     pub varied: String,
-    /// How it was measured.
+    /// Measurement procedure.
     pub procedure: String,
-    /// Where it comes from.
     pub origin: Origin,
-    /// Its cases.
     pub cases: Vec<CaseFinding>,
-    /// What it concluded, in its order.
+    /// Its conclusions, in order.
     pub conclusions: Vec<ConclusionFinding>,
-    /// What its figures say without being asked, the gravest first.
+    /// Remarks of the rules, gravest first.
     pub remarks: Vec<Remark>,
-    /// What a reader should know.
     pub caveats: Vec<String>,
-    /// What is not told.
+    /// Relevant facts that are not reported.
     pub unknown: Vec<String>,
 }
 
 /// One case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseFinding {
-    /// Its name.
     pub name: String,
-    /// What is known of it, by dotted key.
+    /// Known facts, by dotted key.
     pub facts: BTreeMap<String, String>,
     /// Trials with figures.
     pub trials: usize,
-    /// Tools whose output was read, in order.
+    /// Tools whose output was parsed, in order.
     pub tools: Vec<String>,
-    /// How many numbers were read.
+    /// Number of figures.
     pub figures: usize,
-    /// The numbers that it is about.
+    /// Main figures.
     pub main: Vec<MainFigure>,
-    /// What a reader should know of it.
     pub caveats: Vec<String>,
 }
 
-/// A number that a case is about.
+/// A main figure of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MainFigure {
-    /// Its short name: `tps`, `fsync`.
+    /// Short name: `tps`, `fsync`.
     pub name: String,
-    /// Its unit.
     pub unit: String,
     /// Mean over the trials.
     pub value: f64,
 }
 
-/// What a publication's own figures say of one of its conclusions.
+/// Support of a conclusion by the publication's own figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Support {
-    /// They say the opposite.
+    /// The figures show the opposite.
     Contradicted,
-    /// Nothing that was published can answer it.
+    /// No published figure can answer it.
     CannotBeTold,
-    /// What they differ by may be chance.
+    /// The difference may be chance.
     NotShown,
-    /// They differ by more than runs are known to scatter, but each was measured once.
+    /// The difference exceeds the usual scatter of runs, but each case was measured once.
     PointsThatWay,
-    /// They carry it.
+    /// The figures support it.
     Shown,
 }
 
-/// A conclusion and its answer.
+/// A conclusion and its support.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ConclusionFinding {
-    /// What was concluded.
+    /// The conclusion.
     pub says: String,
-    /// What its figures say of it.
     pub support: Support,
-    /// Each comparison that it rests on.
+    /// Comparisons that it rests on.
     pub comparisons: Vec<Comparison>,
-    /// Why, in sentences.
+    /// Reasons, as sentences.
     pub because: Vec<String>,
 }
 
-/// One figure of two cases.
+/// Comparison of one figure between two cases.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Where it should be higher.
+    /// Case with the higher figure, as claimed.
     pub case: String,
-    /// Where it should be lower.
+    /// Case with the lower figure, as claimed.
     pub over: String,
-    /// What is compared: `pgbench: tps_excluding_connecting`.
+    /// Compared figure: `pgbench: tps_excluding_connecting`.
     pub what: String,
     /// Unit of both values.
     pub unit: String,
@@ -108,23 +102,22 @@ pub struct Comparison {
     pub value: f64,
     /// Mean over the trials of `over`.
     pub over_value: f64,
-    /// One over the other.
+    /// `value` over `over_value`.
     pub ratio: f64,
-    /// Trials of both.
+    /// Number of trials of each.
     pub trials: (usize, usize),
-    /// Interval of the ratio with 95 %, where trials carry one.
+    /// 95 % interval of the ratio, if there are enough trials.
     pub interval: Option<(f64, f64)>,
-    /// What it says of the conclusion.
     pub support: Support,
-    /// In a sentence.
+    /// Text of the comparison.
     pub sentence: String,
 }
 
-/// How grave a remark is.
+/// Gravity of a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// Two things that were told or printed cannot both be so.
+    /// Two stated or printed facts contradict each other.
     Contradiction,
     /// The figure does not mean what it seems to.
     Suspicion,
@@ -132,19 +125,18 @@ pub enum Weight {
     Information,
 }
 
-/// What a rule says of figures.
+/// Remark of a rule on figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Remark {
-    /// The rule.
+    /// Name of the rule.
     pub rule: String,
-    /// How grave.
     pub weight: Weight,
-    /// Which case.
+    /// Name of the case.
     pub case: String,
-    /// Where the threshold or the rule comes from.
+    /// Source of the threshold or the rule.
     pub source: String,
-    /// In words.
+    /// Text.
     pub sentence: String,
-    /// Where the figures stand: file and line.
+    /// Location of the figures: file and line.
     pub at: Vec<(String, u32)>,
 }

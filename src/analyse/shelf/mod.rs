@@ -1,7 +1,7 @@
-//! What a publication concluded, beside what its own figures support; and what imported figures say by themselves.
+//! Conclusions of a publication and their support by its own figures, and remarks on imported figures.
 //!
-//! A pure function from what was read to its findings. The rules ([`rules::remarks`]) ask nothing of the shelf: they serve
-//! the files of a user as well.
+//! A pure function from the imported data to its findings. The rules ([`rules::remarks`]) do not depend on the shelf:
+//! they also serve imports by users.
 
 pub(crate) mod cases;
 pub(crate) mod claims;
@@ -18,7 +18,7 @@ use super::compare::single;
 use crate::record::publication::Publication;
 use findings::{ConclusionFinding, ShelfFindings};
 
-/// Everything that can be said of a publication.
+/// All findings about a publication.
 pub fn find(publication: &Publication) -> ShelfFindings {
     let record = &publication.record;
     let conclusions: Vec<ConclusionFinding> =

@@ -3,7 +3,7 @@
 use crate::analyse::imported::select::Found;
 use crate::analyse::shelf::findings::{Remark, Weight};
 
-/// A rule that is put together.
+/// Name and source of a rule.
 pub(crate) struct Rule {
     pub(super) name: &'static str,
     pub(super) weight: Weight,
@@ -11,7 +11,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// What it says of rows, the first of which tells the case.
+    /// Remark on these rows, the first of which determines the case.
     pub(super) fn says(&self, rows: &[Found<'_>], sentence: String) -> Option<Remark> {
         Some(Remark {
             rule: self.name.to_owned(),

@@ -1,11 +1,10 @@
-//! What figures that others published, or that a user imports, say without being asked. Each rule has its name, what it is
-//! compared with, and where that comes from.
+//! Rules on imported or published figures. Each has a name, a threshold and a source.
 
 use crate::analyse::shelf::findings::Remark;
 use crate::analyse::shelf::{rules_facts, rules_load, rules_sync};
 use crate::record::imported::ImportRecord;
 
-/// Every remark, the gravest first, else in the order of the cases.
+/// All remarks, gravest first, then in the order of the cases.
 pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
     let mut found = Vec::new();
     for case in &record.cases {

@@ -1,5 +1,5 @@
-//! Rules that hold what a case is said to have against what its own output shows, and cases against each other that differ
-//! in nothing but whether a sync is done.
+//! Rules that compare the stated facts of a case with its own output, and cases that differ only in whether a sync is
+//! done.
 
 use super::findings::{Remark, Weight};
 use crate::analyse::imported::select::{Found, rows, synced, tps};
@@ -8,7 +8,7 @@ use crate::analyse::shelf::rule::Rule;
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
-/// Facts that decide whether a sync is done, with the value that leaves it out.
+/// Facts that decide whether a sync is done, with the value that disables it.
 const DECIDES: [(&str, &str); 5] = [
     ("zfs.sync", "disabled"),
     ("fsync", "off"),
@@ -16,18 +16,18 @@ const DECIDES: [(&str, &str); 5] = [
     ("mount.barrier", "0"),
     ("mount.barrier", "off"),
 ];
-/// Cases that are nearer than this are not said to differ.
+/// Smallest ratio at which cases are said to differ.
 const APART: f64 = 1.5;
 
-/// What contradicts the facts of a case.
+/// Contradictions of the facts of a case.
 pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark> {
     let of_fact =
         |(key, value): (&String, &String)| property(case, key, value).or_else(|| of_pgbench(case, key, value));
     case.facts.iter().filter_map(of_fact).chain(mounted(record, case)).collect()
 }
 
-/// A property that every list of `zfs get` or `zpool get` shows otherwise: of the dataset that the case is said to have
-/// used, or that is mounted where its data lay; of all where neither is told.
+/// A property that contradicts every `zfs get` or `zpool get` list: of the dataset that the case reportedly used, or
+/// that is mounted at the data; of all datasets if neither is known.
 fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let source = "the list of properties that came with the case";
     let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
@@ -52,7 +52,7 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     rule.says(&listed, sentence).filter(|_| !listed.iter().any(is_said))
 }
 
-/// A setting of pgbench, as `pgbench.NAME` or `workload.NAME`, that its summary shows otherwise.
+/// A pgbench setting, given as `pgbench.NAME` or `workload.NAME`, that contradicts its summary.
 fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let rule =
         Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the summary that pgbench printed" };
@@ -63,8 +63,8 @@ fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     rule.says(&[row], format!("pgbench reports {name} {shown}, but the case states {said}"))
 }
 
-/// A filesystem that `mount` shows otherwise at the place of the case. Mounts that a case lists are its own; those of a
-/// case that lists nothing else are the machine's.
+/// A filesystem that contradicts the `mount` output at the case's location. Mounts listed with other output belong to
+/// the case; a list alone is the machine's.
 fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
     let source = "the mounts that came with the case";
     let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
@@ -82,7 +82,7 @@ fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
     Some(Remark { case: case.name.clone(), ..remark })
 }
 
-/// What durability costs: pairs of cases that differ in nothing but whether a sync is done.
+/// Cost of durability: pairs of cases that differ only in whether a sync is done.
 pub(super) fn prices(record: &ImportRecord) -> Vec<Remark> {
     let pairs = record.cases.iter().flat_map(|a| record.cases.iter().map(move |b| (a, b)));
     pairs.filter_map(|(without, with)| price(without, with)).collect()
@@ -113,7 +113,7 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
 /// A row and its rate.
 type Rated<'a> = (Found<'a>, f64);
 
-/// The first way to sync that both cases have, or transactions.
+/// The first sync method that both cases have, or transactions.
 fn pair<'a>(a: &'a ImportedCase, b: &'a ImportedCase) -> Option<(&'static str, Rated<'a>, Rated<'a>)> {
     const WAYS: [&str; 4] = ["fdatasync", "fsync", "open_datasync", "open_sync"];
     let sync = |case: &'a ImportedCase, way: &str| {

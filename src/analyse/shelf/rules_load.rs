@@ -1,4 +1,4 @@
-//! Rules on a load and the device beside it: what one commit writes, and a summary that does not fit itself.
+//! Rules on a load and its device: writes per commit, and inconsistent summaries.
 
 use super::findings::{Remark, Weight};
 use crate::analyse::imported::select::{Found, rows_of_trial, tps};
@@ -7,16 +7,16 @@ use crate::record::imported::{ImportedCase, ImportedTrial};
 use crate::units::{Bytes, significant};
 
 const KIB: f64 = 1024.0;
-/// Writes per commit below which a device is not where the commits went, unless some twenty share one.
+/// Writes per commit below which commits went elsewhere, unless some twenty share a sync.
 const LEAST_WRITES: f64 = 0.05;
-/// How near a size must be to count as the same.
+/// Relative difference at which two sizes count as the same.
 const SAME: f64 = 0.08;
-/// Transactions a second and what they were computed from agree within this.
+/// Maximum relative difference between transactions per second and the figures behind them.
 const ROUNDING: f64 = 0.01;
-/// Transactions in flight at the end of a run are waited for: that much longer it may take, seconds.
+/// Time that a run may overrun while its last transactions finish, seconds.
 const DRAIN_S: f64 = 2.0;
 
-/// What a trial with pgbench says.
+/// Remarks on a pgbench trial.
 pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
     let Some(load) = rows_of_trial(case, trial).find(|row| tps(row).is_some_and(|tps| tps.value > 0.0)) else {
         return Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark
     arithmetic(&load).into_iter().chain(commit(&load, &device(case, trial))).collect()
 }
 
-/// The rows of the only whole device with writes; partitions (`c0d0p1`, `sda1` beside `sda`) are inside theirs.
+/// Rows of the only whole device with writes; partitions (`c0d0p1`, `sda1` beside `sda`) are included in it.
 fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<Found<'a>> {
     let is_written = |row: &Found<'_>| row.value("write_ops_per_s").is_some_and(|per_s| per_s > 0.0);
     let mut rows: Vec<Found<'a>> = rows_of_trial(case, trial)
@@ -33,7 +33,7 @@ fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<Found<'a>
     let names: Vec<&str> = rows.iter().filter(|row| is_written(row)).filter_map(|row| row.label("device")).collect();
     let is_part_of = |name: &str, whole: &str| {
         let rest = name.strip_prefix(whole).unwrap_or_default();
-        // sda1, nvme0n1p1, da0s1; but da10 is no part of da1.
+        // sda1, nvme0n1p1, da0s1; but da10 is not part of da1.
         let marked = rest.strip_prefix(['p', 's']);
         let number = if whole.ends_with(|c: char| c.is_ascii_digit()) { marked.unwrap_or_default() } else { rest };
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -44,7 +44,7 @@ fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<Found<'a>
     rows
 }
 
-/// What one commit writes, as means over all reports of the device.
+/// Writes per commit, as means over all reports of the device.
 fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
     let rule = Rule {
         name: "commit_writes",
@@ -78,8 +78,8 @@ fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
     rule.says(&rows, sentence)
 }
 
-/// Transactions that do not fit their duration. Over the duration, connecting is part of it, and transactions that were
-/// begun before its end count too.
+/// Transactions that do not fit their duration. The duration includes connecting, and transactions begun before its end
+/// count too.
 fn arithmetic(load: &Found<'_>) -> Option<Remark> {
     let rule = Rule {
         name: "tps_does_not_fit",

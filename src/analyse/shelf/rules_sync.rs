@@ -1,4 +1,4 @@
-//! Rules on rates of synced writes: what memory, a cache and a turning disk can do.
+//! Rules on rates of synced writes: limits of memory, caches and rotating disks.
 
 use crate::analyse::compare::side::UnsyncedForm;
 use crate::analyse::imported::beyond::{MOST_SYNCS_PER_S, fastest};
@@ -10,14 +10,14 @@ use crate::record::durability::memory_filesystem;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::significant;
 
-/// One turn at 15 000 rpm, the fastest disks sold, a tenth less for the clock; microseconds.
+/// One rotation at 15 000 rpm, the fastest disks sold, minus a tenth for the clock; microseconds.
 const SHORTEST_TURN_US: f64 = 0.9 * 60e6 / 15_000.0;
-/// Two synced writes cost about twice one. Beyond this many times, one of the two figures is of another thing.
+/// Two synced writes cost about twice one. Beyond this ratio, the two figures measure different things.
 const ODD_COST: f64 = 4.0;
-/// Below this, two writes that are each synced cost less than two syncs do.
+/// Below this ratio, two synced writes cost less than two syncs do.
 const TWO_SYNCS_COST: f64 = 1.5;
 
-/// What the rates of a trial say.
+/// Remarks on the rates of a trial.
 pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
     let told = case.fact("postgresql.version").or(record.origin.postgresql.as_deref());
     let all = [
@@ -39,7 +39,7 @@ fn rate_of<'a>(
     synced(rows_of_trial(case, trial), test).find(|(_, of, _)| *of == method).map(|(found, _, rate)| (found, rate))
 }
 
-/// Rates that only memory reaches.
+/// Rates that only memory can reach.
 fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     let rule = Rule {
         name: "too_many_syncs",
@@ -58,8 +58,8 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     rule.says(&[row], sentence)
 }
 
-/// A sync that costs nothing. What the row without a sync does beside the write depends on the version; where that is not
-/// known, nothing follows from it.
+/// A sync that costs nothing. The unsynced row does other work too, depending on the version; if that is unknown,
+/// nothing follows.
 fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, told: Option<&str>) -> Option<Remark> {
     let unsynced = rows_of_trial(case, trial).find(|found| found.label("test") == Some("not synced"))?;
     let without = unsynced.value("rate")?;
@@ -81,7 +81,7 @@ fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, told: Opt
     rule.says(&[row, unsynced], sentence)
 }
 
-/// A disk that turns, and syncs faster than that.
+/// A rotating disk that syncs faster than it rotates.
 fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     let rule = Rule {
         name: "faster_than_a_turn",
@@ -105,8 +105,8 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
     rule.says(&[row], sentence)
 }
 
-/// Two writes that are each synced, against one. The test of sizes may have the same row once more; where the two differ
-/// in kind, or the cost is none that two syncs have, what was measured is not known.
+/// Two synced writes against one. The test of sizes may have the same row again; if the two disagree, or the cost is
+/// not that of two syncs, it is unknown what was measured.
 fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Option<Remark> {
     let (one_row, one) = rate_of(case, trial, "one write", method)?;
     let (two_row, two) = rate_of(case, trial, "two writes", method)?;

@@ -1,4 +1,4 @@
-//! Tests of claims and rules on made-up records. What comes out of the real shelf is tested in `tests/shelf.rs`.
+//! Tests of claims and rules on synthetic records. `tests/shelf.rs` tests the real shelf.
 
 use super::findings::{ConclusionFinding, Remark, Support, Weight};
 use super::{claims, rules};
@@ -39,7 +39,7 @@ fn record(cases: Vec<ImportedCase>) -> ImportRecord {
     ImportRecord { cases, ..ImportRecord::default() }
 }
 
-/// A run of pgbench of 60 s with one client.
+/// A pgbench run of 60 s with one client.
 fn pgbench(tps: f64) -> ImportedOutput {
     let figures = [
         ("clients", "count", 1.0),
@@ -50,7 +50,7 @@ fn pgbench(tps: f64) -> ImportedOutput {
     output("pgbench", vec![row(&[("part", "summary")], &figures)])
 }
 
-/// An output of pg_test_fsync: test, method, rate.
+/// Output of pg_test_fsync: test, method, rate.
 fn syncs(rows: &[(&str, &str, f64)]) -> ImportedOutput {
     let mut all = vec![row(&[], &[("seconds_per_test", "s", 5.0)])];
     all.extend(rows.iter().map(|(test, method, rate)| {
@@ -129,7 +129,7 @@ fn what_was_not_published_cannot_be_told() {
     assert_eq!((found.support, found.because), (Support::CannotBeTold, vec!["missing: a disk".to_owned()]));
 }
 
-/// The remarks on one output of pg_test_fsync.
+/// Remarks on one pg_test_fsync output.
 fn on_syncs(facts: &[(&str, &str)], rows: &[(&str, &str, f64)]) -> Vec<Remark> {
     rules::remarks(&record(vec![case("a", facts, vec![trial(vec![syncs(rows)])])]))
 }

@@ -1,4 +1,4 @@
-//! What is said before a figure is believed: once for all cases that it concerns, the most important first.
+//! Cautions: reported once for all cases concerned, most important first.
 
 use crate::analyse::findings::Findings;
 use crate::analyse::stories::story::{Act, Story, first_device};
@@ -7,10 +7,10 @@ use crate::record::facts::{Fits, HostFacts};
 use crate::record::operation::CacheState;
 use crate::record::trial::{Gap, TrialRecord};
 
-/// What every run on the stories' virtual disk says.
+/// Caution of every run on the stories' virtual disk.
 const BELOW: &str = "vda is a virtual disk: nothing below it is visible";
 
-/// Text and scope of each other caution.
+/// Text and scope of every other caution.
 fn said(found: &Findings) -> Vec<(&str, Option<&str>)> {
     let others = found.cautions.iter().filter(|caution| caution.text != BELOW);
     others.map(|caution| (caution.text.as_str(), caution.scope.as_deref())).collect()

@@ -1,4 +1,4 @@
-//! Trials that have every column that analysis reads, and what becomes of the findings when one is missing.
+//! Trials with every column that analysis reads, and the effect of missing ones on the findings.
 
 use crate::analyse::analysis::Analysis;
 use crate::analyse::stories::story::{Act, Story, disk};
@@ -13,20 +13,20 @@ use crate::record::trial::{TrialRecord, WaitCount, WaitFigures};
 /// The devices of the trials, from top to bottom.
 const DEVICES: [&str; 4] = ["loop3", "dm_0", "vda1", "vda"];
 
-/// The run of one trial on the devices of [`rows`], without its trial, and the record of that.
+/// A run with one trial on the devices of [`rows`], the trial not yet added, and the trial's record.
 pub fn run(rows: usize) -> (Story, TrialRecord) {
     let mut act = Act::on("ext4").trials(&[1]);
     act.stack.devices = DEVICES.into_iter().zip(0..).map(|(name, depth)| disk(depth, name)).collect();
     let mut story = Story::of(1, None).with(&act);
     let mut record = story.trials.remove(0).record;
-    // With samples of waits there is a finding about the CPUs, too.
+    // Samples of waits add a finding about the CPUs.
     let waits = vec![WaitCount { class: "CPU".to_owned(), event: "CPU".to_owned(), count: 9 }];
     record.waits = Some(WaitFigures { samples: 9, backends: 9, waits, ..WaitFigures::default() });
     record.counts.as_mut().unwrap().elapsed_us = (rows as u64 - 1) * 1_000_000;
     (story, record)
 }
 
-/// Every column that analysis reads, counters growing by ragged steps; nothing is done in the second `stall`.
+/// All columns that analysis reads, with counters growing by irregular steps; nothing is done in the second `stall`.
 pub fn rows(rows: usize, stall: usize) -> Seconds {
     let mut seconds = Seconds::new(rows);
     let (all, after_start): (Vec<bool>, Vec<bool>) = (0..rows).map(|row| (true, row > 0)).unzip();
@@ -51,7 +51,7 @@ pub fn rows(rows: usize, stall: usize) -> Seconds {
         let values = (0..rows).map(|row| done(row) * factor).collect();
         seconds.push_counts(column.name, values, &after_start);
     }
-    // Rows come a fifth of a second late by turns, so that rates depend on the clock.
+    // Alternate rows are 0.2 s late, so that rates depend on the clock.
     let clock = (0..rows as u64).map(|row| row * 1_000_000 + row % 2 * 200_000).collect();
     seconds.push_counts(columns::TIME_US.name, clock, &all);
     let numbers = listed.filter(|column| column.of == ColumnType::Count && column.kind != ColumnKind::Interval);
@@ -71,7 +71,7 @@ pub fn rows(rows: usize, stall: usize) -> Seconds {
     seconds
 }
 
-/// What is found of a trial without the columns that `missing` says, as JSON.
+/// Findings of a trial without the columns selected by `missing`, as JSON.
 fn found_without(missing: impl Fn(&str) -> bool) -> String {
     const ROWS: usize = 61;
     let (story, mut record) = run(ROWS);
@@ -93,7 +93,7 @@ fn found_without(missing: impl Fn(&str) -> bool) -> String {
 fn every_column_listed_as_read_changes_the_findings() {
     let whole = found_without(|_| false);
     assert!(whole == found_without(|_| false), "nothing but the columns may differ");
-    // The ARC is asked about on ZFS alone: `arc` has its own test.
+    // The ARC is only read on ZFS: `arc` has its own test.
     let of_all = |column: &&ColumnDef| column.name != columns::ZFS_ARC_TARGET_BYTES.name;
     for column in reads::COLUMNS.into_iter().flatten().filter(of_all) {
         assert!(whole != found_without(|name| name == column.name), "nothing reads {}", column.name);

@@ -1,4 +1,4 @@
-//! What is said of trials that others disturbed.
+//! Findings on trials that other programs disturbed.
 
 use crate::analyse::analysis::Analysis;
 use crate::analyse::findings::Findings;
@@ -11,7 +11,7 @@ fn by(others_ns: u64) -> Option<CpuTaken> {
 
 const A_TENTH: u64 = 6_000_000_000;
 
-/// Findings of a run of ten trials of two cases; `disturbed` of them count though they were, `set_aside` do not.
+/// Findings of a run of ten trials of two cases: `disturbed` disturbed trials count, those of `set_aside` do not.
 fn findings(disturbed: usize, set_aside: &[bool]) -> Findings {
     let mut story = Story::of(5, None).with(&Act::on("ext4")).with(&Act::on("xfs"));
     for trial in story.trials.iter_mut().take(disturbed) {

@@ -1,4 +1,4 @@
-//! What the analysis says a commit survives, story by story: each sets one fact and looks at the class and its reason.
+//! Durability classes, story by story: each sets one fact and asserts the class and its reason.
 
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
@@ -20,7 +20,7 @@ pub(crate) fn assert_judged(act: &Act, class: DurabilityClass, reason: &str) {
     assert!(found.class == class && found.reason.contains(reason), "wanted {class:?} ... {reason}; got {found:?}");
 }
 
-/// ext4 on a loop device whose file lies on a disk.
+/// ext4 on a loop device whose file is on a disk.
 pub(crate) fn on_loop() -> Act {
     let mut act = Act::on("ext4");
     let mut image = disk(0, "loop3");
@@ -40,7 +40,7 @@ fn a_partition_counts_no_flushes_and_its_disk_is_asked() {
     assert_judged(&on_loop(), DurabilityClass::Flushed, "seen at the loop device, and flushes reach vda");
 }
 
-/// A folder on a disk that others flush too, seen to flush so often in a second before each trial.
+/// A folder on a disk that others flush too, at a rate seen in the second before each trial.
 fn shared(flushes_a_second: u64, flushes_per_commit: f64) -> Act {
     let mut act = Act::on("ext4").clients(1);
     act.stack.layer = "directory";
@@ -64,7 +64,7 @@ fn a_preexisting_folder_is_flushed_after_subtracting_flushes_of_others() {
     assert_judged(&shared(0, 1.0), DurabilityClass::Flushed, "1 flush per WAL sync (1 per commit) seen at vda");
     let quiet = "device shared with other programs: they did not flush";
     assert_judged(&shared(0, 1.0), DurabilityClass::Flushed, quiet);
-    // 1000 commits a second and 100 flushes of others: 1.1 are counted, and 110 of these are not ours.
+    // 1000 commits per second and 100 flushes of others: 1.1 are counted, of which 110 are not ours.
     let busy = shared(100, 1.1);
     assert_judged(&busy, DurabilityClass::Flushed, "0.99 flushes per WAL sync");
     assert_judged(&busy, DurabilityClass::Flushed, "their flush rate before the trials is subtracted");
@@ -72,7 +72,7 @@ fn a_preexisting_folder_is_flushed_after_subtracting_flushes_of_others() {
 
 #[test]
 fn flushes_of_neighbours_make_no_folder_flushed() {
-    // A stack that swallows half of its flushes, and a neighbour that lifts them over what is asked for.
+    // A stack that drops half of its flushes, and a neighbor that lifts the count over the threshold.
     assert_judged(&shared(100, 0.55), DurabilityClass::Unknown, "only 0.44 flushes per WAL sync");
     assert_judged(
         &shared(400, 1.0),
@@ -106,7 +106,7 @@ fn a_loop_device_over_something_invisible_stays_unknown() {
     assert_judged(&act, DurabilityClass::Unknown, "the device below its file /var/lib/pgstrata/image is not visible");
 }
 
-/// A stack whose devices could not be followed to their end.
+/// A stack whose devices could not be followed to the end.
 fn devices_end(why: &str) -> Vec<Promise> {
     vec![Promise::new(Claim::HiddenBelow, why)]
 }
@@ -129,7 +129,7 @@ fn several_devices_at_one_depth_are_judged_together() {
     act.stack.devices = vec![disk(0, "vda"), disk(0, "vdb")];
     act.flushes = vec![Some(2.0)];
     assert_judged(&act, DurabilityClass::Flushed, "2 flushes per WAL sync (2 per commit) seen at vda+vdb");
-    // One of them declares its writes stable: the other one must be flushed, and that word is needed as well.
+    // One of them declares its writes stable: the other must be flushed, and the declaration is needed as well.
     act.stack.devices[1].write_cache = Some(WriteCache::WriteThrough);
     let word = "/sys/block/vdb/queue/write_cache: write through";
     assert_judged(&act, DurabilityClass::DeclaredStable, word);
@@ -138,7 +138,7 @@ fn several_devices_at_one_depth_are_judged_together() {
     assert_judged(&act, DurabilityClass::Unknown, "only 0 flushes");
 }
 
-/// tpcb on a disk that says write through: the kernel sends it no flush.
+/// tpcb on a disk that reports write through: the kernel sends it no flush.
 fn write_through() -> Act {
     let mut act = Act::on("ext4");
     act.stack.devices = vec![DeviceFacts { write_cache: Some(WriteCache::WriteThrough), ..disk(0, "nvme0n1") }];
@@ -156,7 +156,7 @@ fn a_disk_that_reports_write_through_is_declared_stable() {
     act.flushes[2] = Some(0.0);
     let above = "1 flush per WAL sync (1 per commit) counted at the loop device above it";
     assert_judged(&act, DurabilityClass::DeclaredStable, above);
-    // A loop device above it that swallows flushes.
+    // A loop device above it that drops flushes.
     act.flushes[0] = Some(0.01);
     assert_judged(&act, DurabilityClass::Unknown, "only 0.01 flushes per WAL sync (0.01 per commit) seen at loop3");
 }
@@ -240,7 +240,7 @@ fn without_full_page_writes_a_case_may_have_torn_pages() {
     let both = torn.clone().setting("synchronous_commit", "off");
     assert_judged(&both, DurabilityClass::MayTear, "otherwise delayed: synchronous_commit = off");
     assert_judged(&torn.clone().setting("fsync", "off"), DurabilityClass::Volatile, "fsync = off");
-    // It wins nothing against those that are safe.
+    // It does not win against the safe ones.
     let found = Story::of(2, None).with(&torn.tps(2000.0).named("torn")).with(&Act::on("ext4")).findings();
     let classes: Vec<DurabilityClass> = found.rankings[0].classes.iter().map(|class| class.class).collect();
     assert_eq!(classes, [DurabilityClass::Flushed, DurabilityClass::MayTear]);
@@ -284,7 +284,7 @@ fn fua_writes_need_no_flushes_on_disks_that_support_fua() {
     (act.flushes, act.wal_syncs) = (vec![Some(0.0)], Some(0.0));
     assert_judged(&act, DurabilityClass::Unknown, "only 0 flushes per commit");
     act.stack.devices[0].fua = Some(true);
-    // Written through the page cache: it is written back and then flushed, so that no flush has no excuse.
+    // Written through the page cache: written back and then flushed, so that a missing flush has no excuse.
     assert_judged(&act, DurabilityClass::Unknown, "only 0 flushes per commit");
     let by_fua = "1.02 writes per commit reached vda by a method that requests FUA with direct I/O";
     let minimal = act.clone().setting("wal_level", "minimal");
@@ -305,8 +305,8 @@ fn a_read_only_workload_needs_no_flush_and_claims_none() {
     assert_judged(&act, DurabilityClass::NotApplicable, "the workload only reads");
     (act.writes, act.wal_records, act.xids) = (Writes::Unknown, Some(0.001), Some(0.001));
     assert_judged(&act, DurabilityClass::NotApplicable, "the workload only reads");
-    // The counter of WAL records may lag behind a short window: whoever took an id of a transaction has written.
-    // Beside one query a second the records of other processes are many.
+    // The counter of WAL records may lag behind in a short window, but a transaction with an id has written. At one
+    // query per second, the records of other processes dominate.
     (act.wal_records, act.xids) = (Some(0.2), Some(0.0));
     assert_judged(&act, DurabilityClass::NotApplicable, "the workload only reads");
     (act.wal_records, act.xids) = (Some(0.001), Some(0.95));
@@ -386,7 +386,7 @@ fn a_filesystem_without_a_journal_keeps_its_durability_class() {
     assert!(said.contains(&why), "{said:?}");
 }
 
-/// Data and WAL on disks of their own, the data's flushed so often for each commit.
+/// Data and WAL on separate disks, with this many flushes of the data per commit.
 fn apart(data_flushes: f64) -> Act {
     let mut act = Act::on("ext4");
     act.flushes = vec![Some(data_flushes)];
@@ -397,7 +397,7 @@ fn apart(data_flushes: f64) -> Act {
 
 #[test]
 fn the_lower_class_of_data_and_wal_is_named() {
-    // 60 seconds of 1000 commits with three checkpoints, a flush for each: 0.00005 flushes per commit.
+    // 60 seconds of 1000 commits with three checkpoints, one flush for each: 0.00005 flushes per commit.
     assert_judged(&apart(0.001), DurabilityClass::Flushed, "pg_wal: 1 flush per WAL sync (1 per commit) seen at vdb");
     assert_judged(&apart(0.001), DurabilityClass::Flushed, "; the data: ");
     let swallowed = "the data: only 0 flushes per checkpoint seen at vda: expected at least 0.5";
@@ -450,7 +450,7 @@ fn a_workload_of_ones_own_may_commit_less_than_once() {
     assert_judged(&act, DurabilityClass::Unknown, "the number of transactions that wrote was not counted");
 }
 
-/// A script of the user's own whose every transaction writes, at the pace of the WAL writer's flushes.
+/// A user's script whose every transaction writes, at the pace of the WAL writer's flushes.
 pub(crate) fn lazy_script() -> Act {
     let mut act = Act::on("ext4").clients(4);
     act.writes = Writes::Unknown;
@@ -460,7 +460,8 @@ pub(crate) fn lazy_script() -> Act {
 
 #[test]
 fn a_script_with_asynchronous_commits_is_not_flushed() {
-    // Seen of SET LOCAL synchronous_commit = off: a flush for each sync of the WAL, and no sync for most transactions.
+    // As observed with SET LOCAL synchronous_commit = off: a flush for each WAL sync, and no sync for most
+    // transactions.
     let why = "only 1.04 flushes per WAL sync (0.00206 per transaction) seen at vda: expected at least 0.125";
     assert_judged(&lazy_script(), DurabilityClass::Unknown, why);
 }

@@ -1,4 +1,4 @@
-//! What arrives at the clients of what a stack does alone: cases with a server beside synced writes of one writer.
+//! Server cases compared with the stack alone: synced writes of one writer.
 
 use crate::analyse::findings::{Findings, FlushShare};
 use crate::analyse::stories::story::{Act, Floor, Story};
@@ -8,7 +8,7 @@ fn share(found: &Findings, case: usize) -> Option<FlushShare> {
     found.cases[case].strata.as_ref().unwrap().flush_share.clone()
 }
 
-/// One server case beside a `sync` case of the same stack, both at this rate.
+/// A server case and a `sync` case on the same stack, both at this rate.
 fn beside_sync(act: &Act, syncs: f64) -> Option<FlushShare> {
     share(&Story::of(3, None).with(act).with(&Act::sync_on("ext4").tps(syncs)).findings(), 0)
 }

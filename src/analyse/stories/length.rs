@@ -1,4 +1,4 @@
-//! A run of days: what is kept of it stays small, and no stall is lost in it.
+//! A run of days: memory stays bounded, and no stall is lost.
 
 use crate::analyse::analysis::Analysis;
 use crate::analyse::stories::columns::{rows, run};
@@ -7,7 +7,7 @@ use crate::record::case::TrialKey;
 
 /// Rows of four days.
 const ROWS: usize = 4 * 86_400 + 1;
-/// The second in which nothing was done.
+/// The second without any operation.
 const STALL: usize = 123_456;
 
 #[test]

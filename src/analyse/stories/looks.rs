@@ -1,4 +1,4 @@
-//! What is concluded where looks decide how many blocks there are.
+//! Conclusions of runs with adaptive blocks.
 
 use crate::analyse::findings::{DurabilityClass, ProcedureKind};
 use crate::analyse::stories::story::{Act, Story};

@@ -1,4 +1,4 @@
-//! What verdicts do to ranks and classes.
+//! Effects of verdicts on ranks and classes.
 
 use crate::analyse::findings::{DurabilityClass, Findings};
 use crate::analyse::stories::story::{Act, Story};
@@ -59,7 +59,7 @@ fn a_convicted_case_ranks_among_those_that_lose_everything() {
     let said = "convicted: a power cut: loses 120 commits / 30 ms; ranked as volatile";
     assert_eq!(found.cases[1].cautions[0], said);
     assert!(!found.headline.contains("xfs is the fastest stack:"), "{}", found.headline);
-    // A look stops what has nobody left to be compared with.
+    // A look stops cases without another case to compare with.
     let look = story(verdicts).at_least(3).look(3);
     assert!(look.needed.is_empty() && look.stopped.len() == 2, "{look:?}");
 }

@@ -1,4 +1,4 @@
-//! Stories about ranks and the figures beside them: cases whose every trial is given.
+//! Stories about ranks and the figures beside them, with every trial given.
 
 use crate::analyse::findings::{ClassRanking, Counter, Findings, PairOutcome, ProcedureKind, RankRow};
 use crate::analyse::stories::story::{Act, Story};
@@ -48,7 +48,7 @@ fn the_interval_of_a_ratio_comes_from_the_deciding_test() {
     let ranks: Vec<(u32, &str)> = class(&found).rows.iter().map(|row| (row.rank, row.label.as_str())).collect();
     assert_eq!(ranks, [(1, "xfs"), (2, "ext4"), (3, "btrfs"), (4, "zfs")]);
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
-    // By themselves the two blockwise ratios scatter too much: 1.144 (0.93 to 1.41).
+    // Separately, the two blockwise ratios scatter too much: 1.144 (0.93 to 1.41).
     assert!(comparison.outcome.differs() && comparison.ratio.low.unwrap() > 1.0, "{comparison:?}");
     assert!(decision.remarks.is_empty(), "{:?}", decision.remarks);
     assert!(
@@ -173,7 +173,7 @@ fn cases_of_unequal_noise_are_decided_pair_by_pair() {
 
 #[test]
 fn a_case_beaten_only_by_the_first_is_called_slower() {
-    // Residuals that alternate: the margin lies between one step and two.
+    // Alternating residuals: the margin lies between one step and two.
     let by_turns = |story: Story, stack: &str, odd: f64, even: f64| {
         let act = |tps: f64| Act::on(stack).tps(tps);
         story.with(&act(odd).trials(&[1, 3])).also(&act(even).trials(&[2, 4]))

@@ -1,10 +1,10 @@
-//! Runs whose clients keep to a rate: operations a second are the same for all, so latency decides. And runs so fast that
-//! not every operation is logged.
+//! Runs at a fixed rate: operations per second are the same for all, so latency decides. Also runs so fast that not
+//! every operation is logged.
 
 use crate::analyse::findings::{Findings, RankedBy};
 use crate::analyse::stories::story::{Act, Story};
 
-/// tpcb at 500 transactions a second with a limit of 20 ms.
+/// tpcb at 500 transactions per second with a limit of 20 ms.
 fn at_rate(stack: &str, latency_us: u64) -> Act {
     Act { latency_us, rate: Some((500.0, 20_000)), unsteady: 0.01, ..Act::on(stack).tps(500.0) }
 }

@@ -1,4 +1,4 @@
-//! Synthetic runs for the tests of this room, told as stories: "ext4 at 1000 tps, flushing half a time per commit".
+//! Synthetic runs for the tests of this room, as stories: "ext4 at 1000 tps, flushing half a time per commit".
 
 use crate::analyse::analysis::Analysis;
 use crate::analyse::findings::Findings;
@@ -20,64 +20,63 @@ use crate::stats::simulation::{Noise, autoregressive};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
-/// A run in the making.
 pub struct Story {
     pub input: RunInput,
     pub trials: Vec<TrialInput>,
     noise: Noise,
 }
 
-/// One case of a story with its truth.
+/// One case of a story with its true properties.
 #[derive(Clone)]
 pub struct Act {
     pub stack: Floor,
-    /// What pg_wal lies on, where that is something else.
+    /// Storage of pg_wal, if separate.
     pub wal_stack: Option<Floor>,
-    /// Suite of the guest, where that is an axis.
+    /// Suite of the guest, if that is an axis.
     pub guest: Option<String>,
     pub workload: &'static str,
     pub writes: Writes,
     pub clients: u64,
     pub tps: f64,
     pub seconds: usize,
-    /// Standard deviation of a second over the mean.
+    /// Relative standard deviation of a second's rate.
     pub unsteady: f64,
-    /// Trials that exist; empty = one in each block.
+    /// Existing trials; empty = one in each block.
     pub trials: Vec<u32>,
     pub settings: BTreeMap<String, String>,
-    /// What scripts set in their sessions.
+    /// Settings made by scripts in their sessions.
     pub script_settings: Vec<FoundSetting>,
     /// Flushes per commit at each device, from top to bottom; `None` = no such column.
     pub flushes: Vec<Option<f64>>,
     pub wal_flushes: Vec<Option<f64>>,
     /// Writes per commit at each device.
     pub writes_each: f64,
-    /// Writes at each device over those of most stories, from top to bottom; missing = 1.
+    /// Writes at each device relative to most stories, from top to bottom; missing = 1.
     pub device_writes: Vec<f64>,
-    /// WAL syncs of a trial's whole load, and its flushes at each device from top to bottom, counted exactly.
+    /// WAL syncs in the whole load of a trial, and exact flushes at each device from top to bottom.
     pub load: Option<(u64, Vec<u64>)>,
     /// WAL records per commit.
     pub wal_records: Option<f64>,
     pub wal_syncs: Option<f64>,
-    /// Transactions that wrote, per transaction.
+    /// Share of transactions that wrote.
     pub xids: Option<f64>,
     /// Checkpoints in each trial.
     pub checkpoints: u64,
     pub waits: Option<WaitFigures>,
-    /// Nearly all operations take so long, one in fifty twice as long.
+    /// Latency of nearly all operations; one in fifty takes twice as long.
     pub latency_us: u64,
-    /// What clients keep to, and the limit of what is late, microseconds.
+    /// Fixed rate, and the latency limit in microseconds.
     pub rate: Option<(f64, u64)>,
-    /// Operations skipped for each one that was done.
+    /// Skipped operations per completed one.
     pub skipped: f64,
     pub cpu_busy: f64,
-    /// A program that is none of the run, with its share of one CPU of two.
+    /// Another program, with its share of one of two CPUs.
     pub others: Option<(&'static str, f64)>,
-    /// Last touch on every record.
+    /// Final change to every record.
     pub touch: fn(&mut TrialRecord),
 }
 
-/// A filesystem, with the devices below it, each depth on the next.
+/// A filesystem and the devices below it, each depth on the next.
 #[derive(Clone)]
 pub struct Floor {
     pub name: String,
@@ -140,7 +139,7 @@ pub fn disk(depth: u32, name: &str) -> DeviceFacts {
 }
 
 impl Act {
-    /// tpcb on a filesystem of its own on a disk that flushes once per commit.
+    /// tpcb on its own filesystem on a disk that flushes once per commit.
     pub fn on(stack: &str) -> Act {
         let mount = MountFacts { fstype: stack.to_owned(), target: "/data".to_owned(), ..MountFacts::default() };
         let devices = vec![disk(0, "vda")];
@@ -197,13 +196,13 @@ impl Act {
         self
     }
 
-    /// The same in a guest, which is an axis.
+    /// The same in a guest, as an axis.
     pub fn in_guest(mut self, suite: &str) -> Act {
         self.guest = Some(suite.to_owned());
         self
     }
 
-    /// The same on a stack of another name.
+    /// The same with another stack name.
     pub fn named(mut self, stack: &str) -> Act {
         self.stack.name = stack.to_owned();
         self
@@ -295,7 +294,7 @@ impl Act {
         StackFacts { name: self.stack.name.clone(), nodes, data, wal, ..StackFacts::default() }
     }
 
-    /// One in fifty takes twice as long; each trial is a little faster or slower than the others.
+    /// One in fifty takes twice as long; trials vary slightly in speed.
     fn latencies(&self, trial: u32, done: u64) -> Histogram<u64> {
         let seed = self.stack.name.bytes().fold(u64::from(trial), |sum, byte| sum * 31 + u64::from(byte));
         let us = self.latency_us + self.latency_us * (seed % 7) / 300;
@@ -436,7 +435,7 @@ impl Act {
 }
 
 impl Story {
-    /// A run of `blocks` blocks compared with the stack `baseline`, or with none.
+    /// A run of `blocks` blocks, optionally with the stack `baseline` as baseline.
     pub fn of(blocks: u32, baseline: Option<&str>) -> Story {
         let baseline = baseline.map(|stack| ("stack".to_owned(), stack.to_owned()));
         let run = RunRecord {
@@ -494,14 +493,14 @@ impl Story {
         self
     }
 
-    /// Blocks are adaptive: the first look comes after so many.
+    /// Makes blocks adaptive: the first look comes after this many.
     #[must_use]
     pub fn at_least(mut self, blocks: u32) -> Story {
         self.input.run.at_least = Some(blocks);
         self
     }
 
-    /// Adds further trials of a case that is there.
+    /// Adds further trials of an existing case.
     #[must_use]
     pub fn also(mut self, act: &Act) -> Story {
         self = self.with(act);
@@ -509,7 +508,7 @@ impl Story {
         self
     }
 
-    /// What a look after this block finds.
+    /// Result of a look after this block.
     pub fn look(self, block: u32) -> Look {
         let mut analysis = Analysis::new(self.input);
         for trial in self.trials {
@@ -518,7 +517,7 @@ impl Story {
         analysis.look(block)
     }
 
-    /// Adds a case of which no trial could be built.
+    /// Adds a case none of whose trials could be built.
     #[must_use]
     pub fn with_failed(mut self, act: &Act, reason: &str) -> Story {
         let before = self.trials.len();
@@ -529,7 +528,7 @@ impl Story {
         self
     }
 
-    /// Everything that is concluded; it must survive JSON, in which a NaN would not.
+    /// All conclusions. They must survive JSON, which NaN would not.
     pub fn findings(self) -> Findings {
         let mut analysis = Analysis::new(self.input);
         for trial in self.trials {

@@ -1,4 +1,4 @@
-//! Stories of servers that skip syncs, of tables without WAL, and of clocks and windows that tell too little.
+//! Stories of servers that skip syncs, of tables without WAL, and of clocks and windows with too little information.
 
 use crate::analyse::findings::DurabilityClass;
 use crate::analyse::probe::sample;
@@ -7,7 +7,7 @@ use crate::analyse::stories::story::{Act, Story, disk};
 use crate::record::claim::{Claim, Promise};
 use crate::record::trial::TrialRecord;
 
-/// So many WAL syncs in the load of each trial, and so many flushes for each at each device.
+/// Sets the number of WAL syncs in each trial's load, and the flushes per sync at each device.
 fn exact(mut act: Act, per_sync: &[f64]) -> Act {
     let syncs = 6000;
     act.load = Some((syncs, per_sync.iter().map(|each| (each * syncs as f64).round() as u64).collect()));
@@ -55,22 +55,23 @@ fn a_server_that_skips_syncs_is_detected_by_sync_cost() {
             "expected at least 1.9 per WAL sync; one sync is 2 on btrfs",
         ),
         (btrfs(false, "ssd"), &[one_of(10.0, 2.02)], unknown, "1.82 flushes per WAL sync"),
-        // A device with FUA gets the superblock without a second flush; without copies nothing is known of btrfs.
+        // A device with FUA gets the superblock without a second flush; without copy-on-write nothing is known of
+        // btrfs.
         (btrfs(true, "ssd"), &[1.0], flushed, "one sync is 1 on btrfs"),
         (btrfs(false, "nodatacow"), &[1.0], flushed, "could be skipped unseen"),
         (pair(), &[2.0, 2.0], flushed, "one sync is 4 on btrfs"),
         (pair(), &[1.0, 1.0], unknown, "expected at least 3.8 per WAL sync"),
-        // The loop device passes all on, the disk below swallows every second.
+        // The loop device passes all on, the disk below drops every second one.
         (on_loop(), &[1.0, 0.0, 0.5], unknown, "0.5 flushes per WAL sync (1 per commit) seen at vda"),
         (on_loop(), &[1.0, 0.0, 1.0], flushed, "seen at the loop device"),
     ] {
         assert_judged(&exact(act, per_sync), class, words);
     }
-    // Two devices of a pool or an array may each need a flush of its own: no word of more than what is known.
+    // Each device of a pool or array may need its own flush: claim no more than is known.
     let mut array = Act::on("xfs");
     array.stack.devices.push(disk(0, "vdb"));
     assert_judged(&exact(array, &[0.5, 0.5]), flushed, "up to 53 % of WAL syncs");
-    // With so few syncs those that the WAL writer tells late weigh.
+    // With so few syncs, those that the WAL writer reports late matter.
     let mut few = Act::on("ext4");
     few.load = Some((50, vec![45]));
     assert_judged(&few, flushed, "up to 15 % of WAL syncs");
@@ -150,7 +151,7 @@ fn unlogged_tables_are_named_and_transactions_only_there_lose_all() {
     assert_judged(&alone(1.0, 1.02), DurabilityClass::Unknown, &format!("{why}: unlogged or temporary tables alone"));
     assert_judged(&alone(1.0, 1.02).touched(unlogged), DurabilityClass::Volatile, &format!("{words}, and {why}"));
     assert_judged(&alone(0.3, 0.32).touched(unlogged), DurabilityClass::Volatile, why);
-    // A change and its commit are two records; subtransactions have ids and no commits of their own.
+    // A change and its commit are two records; subtransactions have ids but no commits.
     assert_judged(
         &alone(1.0, 2.0).touched(unlogged),
         DurabilityClass::Unknown,
@@ -197,7 +198,7 @@ fn a_mount_option_is_quoted_from_mount_table_and_plan() {
     }
     let found = story.findings().cases[0].durability.clone();
     assert!(found.reason.contains("mount option nobarrier, `barrier=0` in the plan of ext4"), "{found:?}");
-    // One below an image is no option of the plan.
+    // No plan option can put one below an image.
     let mut below = on_loop();
     below.stack.promises = vec![Promise::new(Claim::HoldsFlushesBack, "mount option nobarrier at /srv")];
     assert_judged(&below, DurabilityClass::Volatile, "mount option nobarrier at /srv of ext4 (ext4)");

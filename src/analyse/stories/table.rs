@@ -1,4 +1,4 @@
-//! The table of durability, row by row: the same fact means the same of a run, of a probe and of an import.
+//! The durability table, row by row: the same fact means the same in a run, a probe and an import.
 
 use crate::analyse::compare::{from_import, from_probe};
 use crate::analyse::findings::{Durability, DurabilityClass};
@@ -11,8 +11,8 @@ use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, Import
 use crate::record::probe::ProbeRecord;
 use crate::record::promise;
 
-/// What is expected of a claim. Nothing that is counted can lift it: each story below flushes once for each commit.
-/// `None` for a claim that changes no class and is only said.
+/// Expected class of a claim. No count can improve it: each story below flushes once per commit. `None` for a claim
+/// that only adds a remark.
 fn expected(claim: Claim) -> Option<DurabilityClass> {
     match claim {
         Claim::Volatile | Claim::HoldsFlushesBack => Some(DurabilityClass::Volatile),
@@ -31,7 +31,7 @@ fn example(name: Name) -> String {
     }
 }
 
-/// Changes a mount to one that shows the fact, or a device.
+/// Makes a mount or a device show the fact.
 fn shown(fact: Fact, mount: &mut MountFacts, device: &mut DeviceFacts) {
     match fact {
         Fact::Filesystem(name) => mount.fstype = example(name),
@@ -77,14 +77,14 @@ fn of_run(fact: Fact) -> Durability {
     Story::of(2, None).with(&act).findings().cases[0].durability.clone()
 }
 
-/// A probe of a place that shows the fact; `None` where a place shows no such thing.
+/// A probe of a folder that shows the fact; `None` if a probe cannot show it.
 fn of_probe(fact: Fact) -> Option<Durability> {
     let mut record: ProbeRecord = sample::honest();
     match fact {
         Fact::Setting(..) => return None,
         Fact::Filesystem(name) => record = sample::without_devices(record, &example(name)),
         Fact::Partition => {
-            // The disk counts at the level above, where its partition is the last that can be seen.
+            // The disk counts at the level above, where its partition is the last visible device.
             record.place.devices[0].name = "vda".to_owned();
             record.place.devices.push(sample::device("vda1", 1));
             for row in &mut record.rows {
@@ -98,7 +98,7 @@ fn of_probe(fact: Fact) -> Option<Durability> {
     measures.into_iter().find(|measure| measure.item == "fdatasync")?.durability
 }
 
-/// A published figure of pgbench with the fact; `None` where nobody publishes such a thing.
+/// A published pgbench figure with the fact; `None` if nobody publishes it.
 fn of_import(fact: Fact) -> Option<Durability> {
     let facts = match fact {
         Fact::Filesystem(name) => vec![("stack.filesystem".to_owned(), example(name))],

@@ -1,4 +1,4 @@
-//! What the windows of a run hold and lack: cycles, phases, trends, quiet, work that was not the same.
+//! Content of a run's windows: cycles, phases, trends, quiet, unequal work.
 
 use crate::analyse::findings::Findings;
 use crate::analyse::stories::story::{Act, Story};
@@ -77,7 +77,7 @@ fn whole_cycles_begin_at_the_checkpoint_that_ended_warmup() {
     let found = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles)).findings();
     let window = found.trials[0].window.as_ref().unwrap();
     assert_eq!((window.whole_cycles, window.asked_cycles, window.cut), (3, Some(3), false));
-    // The one before ended before the first operation; the last had only begun.
+    // The first one ended before the first operation; the last had only begun.
     let starts: Vec<f64> = window.checkpoints.iter().map(|checkpoint| checkpoint.start_s).collect();
     assert_eq!(starts, [-0.2, 20.0, 40.0, 60.01]);
     // 60 segments became 57, but three checkpoints removed two each.
@@ -85,7 +85,7 @@ fn whole_cycles_begin_at_the_checkpoint_that_ended_warmup() {
     assert_eq!((window.vacuums, window.vacuum_s), (1, 6.0));
     let case = found.cases[0].window.as_ref().unwrap();
     assert_eq!((case.whole_cycles, case.vacuum_share), ((3, 3), 0.1));
-    // Of each cycle 15 s lie in the checkpoint; the seconds in which one ends or begins are neither.
+    // In each cycle 15 s belong to the checkpoint; seconds in which one begins or ends belong to neither.
     assert_eq!((case.inside.seconds, case.outside.seconds), (14 + 15 + 15, 5 + 5 + 5));
     assert!(!texts(&found).iter().any(|text| text.contains("checkpoint cycle")), "{:?}", texts(&found));
     assert!(texts(&found).contains(&"autovacuum ran during 10 % of the measured time"), "{:?}", texts(&found));
@@ -94,7 +94,7 @@ fn whole_cycles_begin_at_the_checkpoint_that_ended_warmup() {
 #[test]
 fn rates_in_checkpoints_and_outside_are_figures_of_their_own() {
     let mut story = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles));
-    // 100 a second in checkpoints, 300 outside, and much in the seconds in which one begins or ends.
+    // 100 per second in checkpoints, 300 outside, and much in the seconds in which one begins or ends.
     let in_second = |row: u64| match row {
         1..=14 | 21..=35 | 41..=55 => 100,
         16..=20 | 36..=40 | 56..=60 => 300,
@@ -189,7 +189,7 @@ fn unexplained_differences_in_completed_checkpoint_cycles_leave_no_winner() {
     assert!(headline.contains(wanted), "{headline}");
     let equal = Story::of(3, Some("ext4")).with(&slow.clone().touched(three_cycles)).with(&fast).findings().headline;
     assert!(equal.contains("xfs is the fastest"), "{equal}");
-    // A plan with a duration and checkpoints as it wants them has what it asked for.
+    // A plan with a duration and its own checkpoint settings gets what it asked for.
     fn by_time(record: &mut TrialRecord) {
         three_cycles(record);
         record.window.as_mut().unwrap().extent = Extent::Span { span_us: 60_000_000 };

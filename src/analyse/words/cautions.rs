@@ -1,4 +1,4 @@
-//! What a reader should know before believing a figure.
+//! Caveats on the figures of a run.
 
 use crate::analyse::case::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
 use crate::analyse::case::sums::CaseSums;
@@ -17,10 +17,10 @@ use crate::record::stack::GroundName;
 use crate::units::{Bytes, Micros};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of one CPU that telemetry may cost before that is said: the promise of the manual.
+/// Share of one CPU above which the cost of telemetry is reported: the manual promises less.
 const TELEMETRY_ALLOWANCE: f64 = 0.005;
 
-/// Of one case that was to be measured in so many blocks, the most important first. `found` is its finding.
+/// Remarks on one case due in this many blocks, most important first. `found` is its finding.
 #[must_use]
 pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u32) -> Vec<Remark> {
     if sums.trials.is_empty() {
@@ -67,14 +67,14 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, run: &RunRecord, blocks: u3
     remarks
 }
 
-/// Filesystems of a trial's database that a power cut may cost as a whole.
+/// Filesystems of a trial's database that a power cut may destroy.
 fn unjournaled(trial: &TrialFinding) -> Vec<String> {
     let Some(stack) = &trial.stack else { return Vec::new() };
     let found = stack.ends().into_iter().filter_map(|(_, ground)| stack.promise(Some(ground), Claim::Unjournaled));
     found.map(|(_, promise)| promise.to_string()).collect()
 }
 
-/// A clock that was set while a trial was measured.
+/// Remark on a clock that was set during a trial.
 fn clock(sums: &CaseSums) -> Option<Remark> {
     let (trial, step_us) = sums.clock_step?;
     let (by, way) = (Micros(step_us.unsigned_abs()), if step_us < 0 { "back" } else { "forward" });
@@ -85,7 +85,7 @@ fn clock(sums: &CaseSums) -> Option<Remark> {
     Some(Remark::plain(Weight::Unlike, what))
 }
 
-/// Full CPUs: the storage's share of the time says less then, as a stack also costs CPU time.
+/// Remark on full CPUs: the storage's share of the time is then less meaningful, as a stack also costs CPU time.
 fn full_cpus(sums: &CaseSums) -> Option<Remark> {
     let cpu = sums.cpu.cpu().filter(|cpu: &CpuUse| cpu.is_full())?;
     let (words, share) = if cpu.stolen < LOSS_WORTH_SAYING {
@@ -113,9 +113,9 @@ fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
         Fits::Memory if mount.is_some_and(MountFacts::is_kept_by_arc) => {
             "can be held by the ARC: reads may have come from it"
         }
-        // Of a dataset whose `primarycache` is not `all` nothing keeps the pages.
+        // For a dataset whose `primarycache` is not `all`, nothing caches the pages.
         Fits::Memory if mount.is_some_and(|mount| mount.fstype == "zfs") => return None,
-        // What the ARC holds of them has a caution of its own.
+        // The ARC's part of them has its own caution.
         Fits::Memory if sums.operation.as_ref().is_some_and(arc::reads_cold) => return None,
         Fits::Memory => "fit into memory: reads came from the page cache",
         Fits::Neither => return None,
@@ -126,7 +126,7 @@ fn fits(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
     })
 }
 
-/// Measures that some of the trials lack, and on an aged stack, whose charts show each, those that all of them lack.
+/// Remarks on measures missing in some trials and, on an aged stack, whose charts show each, in all of them.
 fn missing_measures(sums: &CaseSums) -> impl Iterator<Item = Remark> {
     let is_aged = !sums.spec.age.is_empty();
     sums.measures.iter().filter(move |measure| measure.is_partial() || is_aged).filter_map(|measure| {
@@ -135,7 +135,7 @@ fn missing_measures(sums: &CaseSums) -> impl Iterator<Item = Remark> {
     })
 }
 
-/// Too few trials, or trials without an interval.
+/// Remarks on too few trials, or on trials without an interval.
 fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if found.trials < blocks {
@@ -154,9 +154,9 @@ fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
 fn failures(found: &CaseFinding) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for measure in &found.measures {
-        // A search goes beyond the capacity on purpose.
+        // A search exceeds the capacity on purpose.
         let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
-        // pgbench draws the script of an operation when a client sends it.
+        // pgbench chooses the script of an operation when a client sends it.
         let unsent = match found.measures.len() {
             1 => "never sent (no client was free until the window had ended; latencies count their wait until then)",
             _ => {
@@ -189,7 +189,7 @@ fn checks(trials: &[TrialFinding]) -> Vec<Remark> {
     remarks
 }
 
-/// A figure with all the digits in which two of its kind may differ.
+/// A figure with all digits in which two of its kind may differ.
 fn in_full(value: f64) -> String {
     if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
         crate::units::grouped(value as u64)
@@ -198,7 +198,7 @@ fn in_full(value: f64) -> String {
     }
 }
 
-/// Seconds that sources missed in the trials of a case.
+/// Remarks on seconds that sources missed in the trials of a case.
 fn missed(trials: &[TrialFinding]) -> Vec<Remark> {
     let mut missed: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for gap in trials.iter().flat_map(|trial| &trial.gaps).filter(|gap| gap.second.is_some()) {
@@ -210,8 +210,8 @@ fn missed(trials: &[TrialFinding]) -> Vec<Remark> {
     missed.into_iter().map(remark).collect()
 }
 
-/// Sources that were absent altogether, once for the run: it is mostly the machine that lacks them. A stack in memory
-/// has no devices and a workload without a server no statistics of one: that is no gap.
+/// Remarks on sources absent throughout, once per run: usually the machine lacks them. A stack in memory has no
+/// devices, and a workload without a server has no server statistics: that is no gap.
 fn absent(cases: &[CaseSums]) -> Vec<Remark> {
     let mut absent: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let trials = || cases.iter().flat_map(|case| &case.trials);
@@ -226,7 +226,7 @@ fn absent(cases: &[CaseSums]) -> Vec<Remark> {
     absent.into_iter().map(|absent| Remark::plain(Weight::Missing, text(absent))).collect()
 }
 
-/// Whether a source has nothing to read in a trial because of what the trial is.
+/// True if a source has nothing to read in a trial of this kind.
 fn is_of_course(source: &str, trial: &TrialFinding) -> bool {
     let in_memory = |stack: &StackFacts| {
         stack.devices().is_empty() && stack.promise(stack.data.as_ref(), Claim::Volatile).is_some()
@@ -238,7 +238,7 @@ fn is_of_course(source: &str, trial: &TrialFinding) -> bool {
     }
 }
 
-/// Facts that should be the same in every trial and are not.
+/// Remarks on facts that differ between trials and should not.
 fn differing_facts(trials: &[TrialFinding]) -> Vec<Remark> {
     let mut seen: Vec<(String, Vec<String>)> = Vec::new();
     for trial in trials {
@@ -300,7 +300,7 @@ fn device_queue(device: &DeviceFacts) -> Option<String> {
     device.nr_requests.map(|requests| requests.to_string())
 }
 
-/// Images whose blocks are allocated while the stack is measured.
+/// Remark on images whose blocks are allocated during the measurement.
 fn sparse(trials: &[TrialFinding]) -> Option<Remark> {
     let mut stacks = trials.iter().filter_map(|trial| trial.stack.as_ref());
     let what = "sparse image: the filesystem below allocated blocks during the measurement, more for stacks that write to \
@@ -308,7 +308,7 @@ fn sparse(trials: &[TrialFinding]) -> Option<Remark> {
     stacks.any(|stack| stack.nodes.iter().any(NodeFacts::is_sparse)).then(|| Remark::plain(Weight::Elsewhere, what))
 }
 
-/// Stacks that had served other trials before.
+/// Remark on stacks that had served other trials before.
 fn age(trials: &[TrialFinding]) -> Option<Remark> {
     let aged: Vec<u32> = trials
         .iter()
@@ -323,7 +323,7 @@ fn age(trials: &[TrialFinding]) -> Option<Remark> {
     Some(Remark::plain(Weight::Unlike, "trials ran on stacks used by earlier trials").alone(own))
 }
 
-/// Of the run as a whole.
+/// Remarks on the run as a whole.
 #[must_use]
 pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], found: &[CaseFinding], finished: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();

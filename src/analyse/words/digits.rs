@@ -1,11 +1,10 @@
-//! How many digits of a figure its interval carries: the same in sentences, tables and charts.
+//! Digits of a figure, as its interval justifies: the same in sentences, tables and charts.
 
 use crate::analyse::findings::Estimate;
 use crate::analyse::findings::estimate::BEYOND_USE;
 use crate::units::grouped;
 
-/// A figure with its interval, no more digits than the interval carries: the figure, and `1180–1290` or why there is
-/// none.
+/// A figure with no more digits than its interval justifies, and `1180–1290` or the reason for no interval.
 #[must_use]
 pub fn estimate_text(estimate: &Estimate) -> (String, String) {
     let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
@@ -29,8 +28,8 @@ pub fn estimate_text(estimate: &Estimate) -> (String, String) {
     (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded(high, last)))
 }
 
-/// "1.19 times ext4 (1.10 to 1.29)": in a sentence, with its unit (" times ext4"), and the ends of the interval or the range where
-/// one is worth its digits.
+/// "1.19 times ext4 (1.10 to 1.29)": for a sentence, with its unit (" times ext4") and the ends of the interval or
+/// range, if there is one.
 #[must_use]
 pub fn in_sentence(estimate: &Estimate, unit: &str) -> String {
     let (value, ends) = estimate_text(estimate);
@@ -39,9 +38,9 @@ pub fn in_sentence(estimate: &Estimate, unit: &str) -> String {
     format!("{value}{unit}{ends}")
 }
 
-/// Power of ten of the last digit worth showing, by the half width of the interval as the Particle Data Group rounds:
-/// two of its digits while they are below 3.55, else one. Between 3 and 5 digits of the figure, and whole numbers from
-/// 100 to 9999.
+/// Power of ten of the last significant digit, from the half width of the interval by the rounding of the Particle Data
+/// Group: two of its digits while they are below 3.55, else one. Between 3 and 5 digits of the figure, and whole
+/// numbers from 100 to 9999.
 #[must_use]
 pub fn last_digit(value: f64, half_width: f64) -> i32 {
     let power = |x: f64| if x > 0.0 && x.is_finite() { x.log10().floor() as i32 } else { 0 };
@@ -57,7 +56,7 @@ pub fn last_digit(value: f64, half_width: f64) -> i32 {
     by_width.clamp(first - 4, first - 2)
 }
 
-/// `value` rounded to the digit at 10^`last`, thousands apart.
+/// `value` rounded to the digit at 10^`last`, with thousands separated.
 #[must_use]
 pub fn rounded(value: f64, last: i32) -> String {
     if !value.is_finite() {
@@ -72,7 +71,7 @@ pub fn rounded(value: f64, last: i32) -> String {
     format!("{sign}{}", unbroken(&grouped(whole.abs() as u64)))
 }
 
-/// The same with blanks that no line ends at.
+/// The same with non-breaking spaces.
 fn unbroken(number: &str) -> String {
     number.replace(' ', "\u{a0}")
 }

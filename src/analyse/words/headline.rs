@@ -1,4 +1,4 @@
-//! The answer in words, from the most important ranking. It says no more than the intervals carry.
+//! The answer as text, from the most important ranking. It claims no more than the intervals support.
 
 use crate::analyse::case::backend_time::storage_clause;
 use crate::analyse::case::sums::CaseSums;
@@ -11,12 +11,12 @@ use crate::analyse::words::digits::{estimate_text, in_sentence};
 use crate::analyse::words::work;
 use crate::stats::ratio::Ratio;
 
-/// Most of a failed trial's reason in a headline, characters.
+/// Maximum length of a failed trial's reason in a headline, characters.
 const REASON_CHARS: usize = 160;
-/// Other rankings with another winner that are named.
+/// Maximum number of other rankings with another winner.
 const OTHERS_NAMED: usize = 2;
 
-/// The answer over all rankings, the first of which decides.
+/// The answer from all rankings, the first of which decides.
 #[must_use]
 pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> Answer {
     let Some(main) = contests.first() else { return nothing_measured(not_run, cases) };
@@ -30,7 +30,7 @@ pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun
     Answer { question, answer: format!("{}.", sentence.sentence()), notes }
 }
 
-/// The answer of a run on an emulated processor, where nothing is ranked.
+/// The answer for a run on an emulated processor, where nothing is ranked.
 #[must_use]
 pub fn emulated() -> Answer {
     let note = "Writes, bytes and flushes per operation, durability classes and failures are valid.";
@@ -42,7 +42,6 @@ pub fn emulated() -> Answer {
 }
 
 impl Answer {
-    /// Everything as one paragraph.
     #[must_use]
     pub fn text(&self) -> String {
         let parts = [&self.question, &self.answer].into_iter().chain(&self.notes).filter(|part| !part.is_empty());
@@ -50,7 +49,7 @@ impl Answer {
     }
 }
 
-/// The reason in one line: the rest stands with the trials that were not run.
+/// The reason in one line; the rest is listed with the trials that were not run.
 fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
     let failed = not_run.iter().find(|entry| entry.step.is_some());
     let (answer, notes) = match failed {
@@ -69,7 +68,7 @@ fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
     Answer { question: String::new(), answer: answer.to_owned(), notes }
 }
 
-/// The rate that the best case holds, where that was searched for.
+/// The rate that the best case holds, if it was searched for.
 fn held(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
     let best = head.rows.first()?;
     let capacity = cases.iter().find(|case| case.id == best.case)?.capacity.as_ref()?;
@@ -77,14 +76,14 @@ fn held(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
     Some(format!("{} {}.", best.label, capacity.sentence))
 }
 
-/// What part of the best case's time storage was.
+/// Storage's share of the best case's time.
 fn storage(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
     let best = head.rows.first()?;
     let time = cases.iter().find(|case| case.id == best.case)?.backend_time.as_ref()?;
     Some(format!("{}: {}.", best.label, storage_clause(time)?))
 }
 
-/// Rankings of the same workload in which somebody else wins.
+/// Rankings of the same workload with another winner.
 fn others(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
     let Some(main) = contests.first() else { return Vec::new() };
     let winners = |class: &ClassRanking| {
@@ -129,13 +128,13 @@ impl HeadlineSentence<'_> {
         text
     }
 
-    /// A clause for each group of cases that promise less.
+    /// A clause for each group of cases with weaker durability.
     fn others_classes(&self) -> Vec<String> {
         let classes = self.main.ranking.classes.iter().skip(1);
         classes.flat_map(|class| self.less_safe(class)).collect()
     }
 
-    /// Two rows or more of the safest class.
+    /// Sentence on two or more rows of the safest class.
     fn among(&self, rows: &[RankRow]) -> String {
         let best: Vec<&RankRow> = rows.iter().filter(|row| row.rank == 1).collect();
         let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
@@ -179,7 +178,7 @@ impl HeadlineSentence<'_> {
         pairs(rows).all(|(one, other)| same(one, other))
     }
 
-    /// The difference that would have been seen, and the best against the last of these with its interval.
+    /// The detectable difference, and the best compared with the last of these, with its interval.
     fn how_far(&self, rows: &[&RankRow]) -> String {
         if rows.iter().all(|row| row.rate.trials < 2) {
             return ": one trial per case has no interval".to_owned();
@@ -196,7 +195,7 @@ impl HeadlineSentence<'_> {
         self.beyond(rows) + &ratio.unwrap_or_default()
     }
 
-    /// Which difference would have been seen between these.
+    /// The detectable difference between these.
     fn beyond(&self, rows: &[&RankRow]) -> String {
         let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
         let decided = cases.first().zip(cases.last()).and_then(|(first, last)| self.main.decided(first, last));
@@ -216,7 +215,7 @@ impl HeadlineSentence<'_> {
         work::unequal_cycles(&self.cases(rows))
     }
 
-    /// What all of these wrote against the baseline, or the best without one.
+    /// WAL of these relative to the baseline, or to the best without one.
     fn wal_aside(&self, rows: &[RankRow]) -> String {
         let reference = self.baseline(rows).unwrap_or(&rows[0]);
         let aside = |case| work::wal_aside(&self.cases(rows), &reference.label, case);
@@ -227,7 +226,7 @@ impl HeadlineSentence<'_> {
         rows.iter().find(|row| row.comparison.is_none() && self.has_baseline())
     }
 
-    /// `than`: whom alone they were shown to be slower than, where that is not each of the best.
+    /// `than`: the only cases that they were shown to be slower than, if not all of the best.
     fn list_slower(&self, rows: &[&RankRow], than: &str) -> String {
         if rows.is_empty() {
             return String::new();
@@ -257,7 +256,7 @@ impl HeadlineSentence<'_> {
         }
     }
 
-    /// A class that promises less, against the best of the safest one.
+    /// A class with weaker durability, compared with the best of the safest one.
     fn less_safe(&self, class: &ClassRanking) -> Vec<String> {
         let Some(best) = self.head.rows.first() else { return Vec::new() };
         let by = self.main.ranking.by;
@@ -293,7 +292,8 @@ impl HeadlineSentence<'_> {
             .collect()
     }
 
-    /// "2.36 times ext4": the ratio that the table has, against the baseline; without one that differs, against `best`.
+    /// "2.36 times ext4": the ratio from the table against the baseline; against `best` if there is none or it is
+    /// equal.
     fn quoted_value(&self, ratio: &Ratio, row: &RankRow, best: &RankRow) -> String {
         let rows = || self.main.ranking.classes.iter().flat_map(|class| &class.rows);
         let base = row
@@ -345,7 +345,7 @@ impl HeadlineSentence<'_> {
     }
 }
 
-/// What a class costs.
+/// Cost of a class.
 fn price(class: DurabilityClass, count: usize) -> &'static str {
     match (class, count) {
         (DurabilityClass::NotApplicable, _) => "only read",
@@ -361,7 +361,7 @@ fn price(class: DurabilityClass, count: usize) -> &'static str {
     }
 }
 
-/// "1.19 times ext4 (1.10 to 1.29)", as the table has it: where `first` is the baseline, the other one against it.
+/// "1.19 times ext4 (1.10 to 1.29)", as in the table: if `first` is the baseline, the other one against it.
 fn quoted_ratio(ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
     let table = |row: &RankRow, base: &RankRow| {
         row.comparison.as_ref().filter(|against| against.baseline == base.case).map(|against| against.ratio)

@@ -1,17 +1,17 @@
-//! Remarks of several cases as cautions, the most important first.
+//! Merges remarks on several cases into cautions, most important first.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::Caution;
 use crate::analyse::findings::remark::{Number, Remark, Weight, filled};
 
-/// The remarks on the run and on each of its cases as cautions, the most important first.
+/// Remarks on the run and on each case as cautions, most important first.
 #[must_use]
 pub fn cautions(of_run: Vec<Remark>, all: &[CaseSums], of_cases: &[Vec<Remark>]) -> Vec<Caution> {
     let single = of_run.iter().any(|remark| remark.weight == Weight::SingleTrial);
     let mut groups: Vec<(Remark, Vec<Number>, Vec<usize>)> =
         of_run.into_iter().map(|remark| (remark, Vec::new(), Vec::new())).collect();
     for (case, remarks) in of_cases.iter().enumerate() {
-        // What holds for the whole run is said once.
+        // Remarks on the whole run appear once.
         for remark in remarks.iter().filter(|remark| !(single && remark.weight == Weight::SingleTrial)) {
             let same = |known: &Remark| known.weight == remark.weight && known.words == remark.words;
             match groups.iter_mut().find(|(known, _, cases)| !cases.is_empty() && same(known)) {
@@ -32,7 +32,7 @@ pub fn cautions(of_run: Vec<Remark>, all: &[CaseSums], of_cases: &[Vec<Remark>])
     groups.into_iter().map(caution).collect()
 }
 
-/// What several cases are all of, among those that were measured.
+/// Common description of several cases, among those measured.
 fn scope(all: &[CaseSums], cases: &[usize]) -> Option<String> {
     let with_server = |case: usize| all[case].spec.postgres.is_some();
     let are_all = |wanted: &dyn Fn(usize) -> bool| {

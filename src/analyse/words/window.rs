@@ -1,4 +1,4 @@
-//! Windows in words: what is to be remarked on those of a case, and what a quick run left out.
+//! Text about windows: remarks on those of a case, and limitations of a quick run.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::analyse::findings::remark::{Number, Remark, Weight};
@@ -6,16 +6,16 @@ use crate::analyse::findings::{CaseFinding, TrialWindow};
 use crate::record::operation::Writes;
 use crate::record::run::{QuickOf, RunRecord};
 
-/// Autovacuum's share of the time that is worth a remark.
+/// Autovacuum's share of the time above which it is reported.
 const VACUUM_WORTH_SAYING: f64 = 0.01;
 
-/// Whether checkpoints belong to what a case does: it is not known to write nothing.
+/// True unless the case is known to write nothing: then checkpoints are part of its work.
 fn writes(sums: &CaseSums) -> bool {
     let never = sums.operation.as_ref().is_none_or(|operation| operation.writes == Writes::Never);
     !never && sums.strata.read_only() != Some(true)
 }
 
-/// What is to be remarked on the windows of a case. That those of a quick run are short stands beside its answer.
+/// Remarks on the windows of a case. The short windows of a quick run are mentioned with its answer.
 pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let loud =
@@ -68,7 +68,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums, is_quick: bool) -> Vec<Rema
     remarks
 }
 
-/// Trials whose rate moved in a window that is not made of checkpoint cycles.
+/// Trials whose rate drifted in a window that is not made of checkpoint cycles.
 fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
     let moved = |window: &&&TrialWindow| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen);
     let moved = windows.iter().filter(moved).count() as u64;
@@ -76,7 +76,7 @@ fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
     (moved > 0).then(|| Remark::with(Weight::Short, words, Number::Of(moved, windows.len() as u64)))
 }
 
-/// A script that was to be measured over checkpoint cycles, and brought none.
+/// A script that was to be measured over checkpoint cycles but caused none.
 fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
     let idle = |window: &&&TrialWindow| window.asked_cycles.is_some() && window.checkpoints.is_empty();
     let idle: Vec<&&TrialWindow> = windows.iter().filter(idle).collect();
@@ -87,7 +87,7 @@ fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
     (sums.strata.read_only() == Some(true) && !idle.is_empty()).then(|| Remark::plain(Weight::Short, words))
 }
 
-/// The last words on a run that was made with `--quick`, after the answer: what its windows lack, and what of the plan was left out.
+/// Final sentence on a `--quick` run, after the answer: limits of its windows, and the omitted part of the plan.
 #[must_use]
 pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> String {
     let windows = || {
@@ -114,7 +114,7 @@ pub fn quick_sentence(cases: &[CaseSums], run: &RunRecord, whole: &QuickOf) -> S
     }
 }
 
-/// "It had 13 of the plan's 171 cases, 1 block instead of 3, and loop=2GiB."; `None` where nothing was left out.
+/// "It had 13 of the plan's 171 cases, 1 block instead of 3, and loop=2GiB."; `None` if nothing was left out.
 fn part_of_plan(run: &RunRecord, whole: &QuickOf) -> Option<String> {
     let cases = run.cases.len();
     let fewer = (cases < whole.cases as usize).then(|| format!("{cases} of the plan's {} cases", whole.cases));

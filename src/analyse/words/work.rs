@@ -1,16 +1,16 @@
-//! Whether cases that are compared did the same work: WAL for a commit, and whole checkpoint cycles.
+//! Checks that compared cases did the same work: WAL per commit, and whole checkpoint cycles.
 
 use crate::analyse::case::sums::CaseSums;
 use crate::record::case::CaseSpec;
 
-/// Difference of the WAL for a commit that is named beside a comparison.
+/// Difference of the WAL per commit that is reported with a comparison.
 const WAL_WORTH_SAYING: f64 = 0.05;
 
-/// Settings that decide when a checkpoint comes.
+/// Settings that determine when a checkpoint comes.
 const CHECKPOINT_SETTINGS: [&str; 2] = ["checkpoint_timeout", "max_wal_size"];
 
-/// "; WAL per commit against ext4: xfs 25 % less, btrfs 9 % more", of the cases that wrote so much less or more than the one of
-/// this label; empty where none did.
+/// "; WAL per commit against ext4: xfs 25 % less, btrfs 9 % more", for cases that differ so much from the one with this
+/// label; empty if none does.
 #[must_use]
 pub fn wal_aside(cases: &[(&str, &CaseSums)], label: &str, reference: &CaseSums) -> String {
     let differ: Vec<String> = cases.iter().filter_map(|(label, case)| more_wal(label, case, reference)).collect();
@@ -28,8 +28,8 @@ fn more_wal(label: &str, case: &CaseSums, reference: &CaseSums) -> Option<String
     (share.abs() >= WAL_WORTH_SAYING).then(|| format!("{label} {:.0} % {than}", 100.0 * share.abs()))
 }
 
-/// Why no winner is named: the windows of these cases hold different numbers of whole checkpoint cycles, and nothing that
-/// the plan sets makes them. `None` where they hold the same, or the plan has checkpoints as it wants them.
+/// Reason to name no winner: the windows of these cases hold different numbers of whole checkpoint cycles, and no
+/// setting of the plan explains that. `None` if they hold the same number, or the plan sets its own checkpoints.
 #[must_use]
 pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
     let cycles = |case: &CaseSums| {
@@ -40,7 +40,7 @@ pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
     let asked = |case: &CaseSums| {
         case.trials.iter().filter_map(|trial| trial.window.as_ref()).any(|w| w.asked_cycles.is_some())
     };
-    // Every step of a search has its own cycle, and how many there are is no part of what it finds.
+    // Every step of a search has its own cycle, and their number is not part of its result.
     let searched = |case: &CaseSums| case.operation.as_ref().is_some_and(|operation| operation.is_searched);
     let known: Vec<(&str, f64, &CaseSums)> = cases
         .iter()

@@ -1,4 +1,4 @@
-//! A disk of scsi_debug made for real, where the kernel has it; and what is refused before.
+//! A real scsi_debug disk, if the kernel has it; and requests that are refused beforehand.
 
 use super::*;
 use crate::provision::test_site::{TestPlace, options_of, stack, stands_and_dies, text};

@@ -1,5 +1,5 @@
-//! Pools, their datasets and volumes, built for real on loop devices. Need root and a kernel with ZFS, and say so where
-//! either lacks.
+//! Real pools, datasets and volumes on loop devices. Need root and a kernel with ZFS, and report it if either is
+//! missing.
 
 use super::*;
 use crate::parse::kstat;
@@ -73,7 +73,7 @@ fn what_would_lead_out_of_the_stack_is_refused() {
     assert!(Zpool.check(&options_of(&[("module", parameter)])).is_err());
 }
 
-/// A place where pools can be made; `None`, with the reason printed, elsewhere.
+/// A place where pools can be made; `None`, with the reason printed, if they cannot.
 fn place() -> Option<TestPlace> {
     let place = TestPlace::new()?;
     if let Some(unmet) = zfs_tools::unmet(&place.host).first() {
@@ -95,12 +95,12 @@ fn table(pairs: &[(&str, OptionValue)]) -> OptionValue {
     OptionValue::Map(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
 }
 
-/// The options `properties` with these.
+/// The option `properties` with these.
 fn properties(pairs: &[(&str, OptionValue)]) -> Options {
     options_of(&[("properties", table(pairs))])
 }
 
-/// A pool on as many images as it has inputs, named by them, with a dataset `fs`.
+/// A pool on one image per input, named after it, with a dataset `fs`.
 fn pool_of(place: &TestPlace, inputs: Vec<Input>, pool: Options, dataset: Options) -> StackSpec {
     let folder = place.path();
     let image = || {
@@ -119,7 +119,7 @@ fn stripe(place: &TestPlace, pool: Options, dataset: Options) -> StackSpec {
     pool_of(place, vec![on("a", Role::Data, None)], pool, dataset)
 }
 
-/// Writes and syncs a file on the data's folder.
+/// Writes and syncs a file in the data folder.
 fn use_it(built: &BuiltStack) {
     let file = built.folder().join("file");
     fs::write(&file, vec![7u8; 2 << 20]).unwrap();
@@ -131,7 +131,7 @@ fn pools(place: &TestPlace) -> String {
     listed.lines().filter(|name| name.contains(&place.run_id)).collect()
 }
 
-/// Undoes all above the images, looks that the devices are blank, then the rest.
+/// Undoes everything above the images, asserts that the devices are blank, then undoes the rest.
 fn clean(place: TestPlace, built: &BuiltStack) {
     let things = place.ledger().open_things();
     let first = things.iter().find(|(_, thing)| thing.owner == "zpool").unwrap().0;
@@ -249,7 +249,7 @@ fn parameters_of_the_module_are_in_force_and_put_back() {
     assert_eq!(details["module parameter zfs_arc_max"], "134217728");
     assert!(undo_from(place.ledger(), 1, &Undoers::new(), &place.host).is_empty());
     assert_eq!(limit(), before, "the limit that holds is the one of before");
-    // The module takes such a value and does not follow it.
+    // The module accepts such a value and ignores it.
     let error = place.build(&stripe(&place, module("1MiB"), Options::default())).unwrap_err();
     assert!(error.chain().contains("zfs_arc_max = 1048576 is not in force"), "{}", error.chain());
     assert!(undo_from(place.ledger(), 1, &Undoers::new(), &place.host).is_empty());
@@ -273,7 +273,8 @@ fn an_option_refused_by_zfs_is_reported_and_leaves_nothing() {
 
 #[test]
 fn a_pool_that_dies_at_any_entry_is_undone() {
-    // Entry 0 is the run's folder; image (once more with its inode) and loop, label, pool, mount point, dataset and mount follow.
+    // Entry 0 is the run's folder; then image (again with its inode), loop, label, pool, mount point, dataset and
+    // mount.
     at_every_entry(8, |death| {
         let mut place = place()?;
         let spec = stripe(&place, Options::default(), Options::default());
@@ -311,7 +312,7 @@ fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     let again = stack::reopen_stack(&place.site("again"), &spec, devices).unwrap();
     assert_eq!(fs::read_to_string(again.folder().join("kept")).unwrap(), "x");
     assert_eq!(again.facts.node("fs").unwrap().details["recordsize"], "16384 (local)");
-    // Undoing the import leaves the pool on its devices, and a label is wiped for its own pool's name only.
+    // Undoing the import leaves the pool on its devices, and a label is only wiped for its own pool's name.
     let failures = undo_from(place.ledger(), again.mark, &Undoers::new(), &place.host);
     assert!(failures.is_empty(), "{failures:#?}");
     assert_eq!(pools(&place), "");
@@ -362,7 +363,7 @@ fn a_zvol_is_found_by_name_and_carries_a_filesystem() {
     let built = place.build(&spec).unwrap();
     use_it(&built);
     let facts = built.facts.node("vol").unwrap();
-    // ZFS 2.1 calls it the default, which it is there.
+    // ZFS 2.1 reports it as the default, which it is there.
     assert!(facts.details["volblocksize"].starts_with("8192"), "{:?}", facts.details);
     assert_eq!(facts.details["volmode"], "dev (local)");
     assert!(facts.grounds[0].device.as_ref().unwrap().name.starts_with("zd"));

@@ -1,4 +1,4 @@
-//! Devices of zram made for real, where the kernel has it; and what is refused before.
+//! Real zram devices, if the kernel has it; and requests that are refused beforehand.
 
 use super::*;
 use crate::provision::test_site::{TestPlace, options_of, stack, stands_and_dies, text};

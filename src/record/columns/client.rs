@@ -1,4 +1,4 @@
-//! Columns that say which row it is, and those of the client.
+//! Columns that identify a row, and those of the client.
 
 #![expect(missing_docs, reason = "a definition says what its column means")]
 
@@ -11,7 +11,7 @@ pub const SECOND: ColumnDef =
     gauge("second", "s", "seconds since the start of the measurement; row 0 holds the counters at its start");
 pub const TIME_US: ColumnDef = gauge("time_us", "us", "wall-clock time of the row, microseconds since 1970-01-01 UTC");
 
-/// Columns that every row starts with: which run, case, trial and second it is, and when.
+/// Leading columns of every row: run, case, trial, second and time.
 pub(crate) const KEY: [ColumnDef; 5] = [RUN, CASE, TRIAL, SECOND, TIME_US];
 
 pub(crate) const CLIENT_DONE: ColumnDef =
@@ -36,7 +36,7 @@ pub(crate) const CLIENT_IDLE_US_MAX: ColumnDef = interval(
     "longest time without a completed operation that ended in the second or was going on at its end, to 1 ms",
 );
 
-/// Columns of the client: what completed in the second that ends with the row. Absent in row 0.
+/// Columns of the client: operations completed in the second that ends with the row. Absent in row 0.
 pub(crate) const CLIENT: [ColumnDef; 11] = [
     CLIENT_DONE,
     CLIENT_FAILED,

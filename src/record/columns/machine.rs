@@ -59,11 +59,11 @@ pub(crate) const CPU_STEAL_NS: ColumnDef = counter(
     "/proc/stat steal: time taken by the hypervisor for other guests, all CPUs, in steps of 10 ms",
 );
 
-/// All states of the CPUs: their sum is the time of all CPUs.
+/// All CPU states; they sum to the total time of all CPUs.
 pub(crate) const CPU_TIMES: [ColumnDef; 8] =
     [CPU_USER_NS, CPU_NICE_NS, CPU_SYSTEM_NS, CPU_IDLE_NS, CPU_IOWAIT_NS, CPU_IRQ_NS, CPU_SOFTIRQ_NS, CPU_STEAL_NS];
 
-/// Of these the states in which a CPU works for this machine.
+/// CPU states that are work of this machine.
 pub(crate) const CPU_WORK: [ColumnDef; 5] = [CPU_USER_NS, CPU_NICE_NS, CPU_SYSTEM_NS, CPU_IRQ_NS, CPU_SOFTIRQ_NS];
 
 pub(crate) const CPU_FULLEST_NS: ColumnDef = interval(
@@ -113,10 +113,10 @@ pub(crate) const PSI_MEMORY_SOME_US: ColumnDef =
 pub const PSI_MEMORY_FULL_US: ColumnDef =
     counter("psi_memory_full_us", "us", "/proc/pressure/memory: time in which all non-idle tasks waited for memory");
 
-/// Kernel threads and processes that have columns.
+/// Number of busiest kernel threads and processes that have columns.
 pub(crate) const TOP: usize = 5;
 
-/// Names of the busiest, the busiest first.
+/// Names of the busiest, busiest first.
 pub(crate) const TOP_NAMES: [ColumnDef; TOP] =
     [top_name("top1_name"), top_name("top2_name"), top_name("top3_name"), top_name("top4_name"), top_name("top5_name")];
 

@@ -1,4 +1,4 @@
-//! Columns of the server: counters of its statistics views, from whichever version runs.
+//! Columns of the server: counters of its statistics views, across supported versions.
 
 #![expect(missing_docs, reason = "a definition says what its column means")]
 

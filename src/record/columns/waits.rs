@@ -1,4 +1,4 @@
-//! Columns of `waits.parquet` after those that say which trial it is, and the columns of a case's axes.
+//! Columns of `waits.parquet` after those that identify the trial, and the columns of a case's axes.
 
 use super::{ColumnDef, SECOND, gauge, interval};
 use crate::record::column::{Column, ColumnKind, ColumnType, free_name};
@@ -22,14 +22,14 @@ const BACKENDS: ColumnDef = interval(
     "backends seen in this wait, summed over the samples; divided by samples, the mean number of backends in it",
 );
 
-/// Columns of `waits.parquet`, one row a second and wait.
+/// Columns of `waits.parquet`, one row per second and wait.
 #[must_use]
 pub(crate) fn waits() -> [Column; 6] {
     [SECOND, TIME_US, WAIT_CLASS, WAIT_EVENT, SAMPLES, BACKENDS].map(|column| column.column())
 }
 
-/// Columns of a case's axes with its value in each: `axis_stack`, `axis_clients`, `axis_ext4_mount`. Text always, as an
-/// axis may have numbers and words.
+/// Columns of a case's axes with its value in each: `axis_stack`, `axis_clients`, `axis_ext4_mount`. Always text, since
+/// an axis may mix numbers and words.
 #[must_use]
 pub fn axes(axes: &BTreeMap<String, String>) -> Vec<(Column, &str)> {
     let mut columns: Vec<(Column, &str)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Columns of ZFS: its cache, its intent log and its transaction groups. Only trials on a pool have them.
+//! Columns of ZFS: its cache, intent log and transaction groups. Only trials on a pool have them.
 
 #![expect(missing_docs, reason = "a definition says what its column means")]
 

@@ -1,4 +1,4 @@
-//! What counters can and cannot tell: empty flushes, journals, legs of a stack, busy CPUs.
+//! Limits of counters: empty flushes, journals, legs of a stack, busy CPUs.
 
 use super::*;
 use crate::record::facts::DeviceFacts;
@@ -58,7 +58,7 @@ fn empty_flushes_counted_as_writes_are_subtracted_from_writes() {
     for slice in &mut row.slices {
         slice.devices = vec![counts(2 * slice.operations, 8192 * slice.operations, slice.operations)];
     }
-    // A neighbour's burst in one slice.
+    // A neighbor's burst in one slice.
     row.slices[0].devices = vec![counts(900, 1 << 30, row.slices[0].operations)];
     let empty = Growth { written_bytes: 0, write_ns: 0, sync_ns: 1, at_us: 0, devices: vec![counts(1, 0, 1)] };
     record.growth.retain(|growth| growth.written_bytes > 0);
