@@ -2,7 +2,9 @@
 
 use super::case::sums::CaseSums;
 use super::findings::remark::{Remark, Weight};
-use super::findings::{self, CaseFinding, Durability, Findings, FullFinding, MachineFinding, Ranking, RunSummary};
+use super::findings::{
+    self, CaseFinding, Durability, Findings, FullFinding, MachineFinding, NotRun, Ranking, RunSummary,
+};
 use super::run::blocks::Blocks;
 use super::run::disturbed::Disturbed;
 use super::run::not_run::NotRunSums;
@@ -36,7 +38,6 @@ pub struct Analysis {
     pub(super) input: RunInput,
     pub(super) cases: Vec<CaseSums>,
     not_run: NotRunSums,
-    trials_not_run: u32,
     full: Vec<FullFinding>,
     hosts: BTreeMap<TrialKey, HostFacts>,
     disturbed: Disturbed,
@@ -57,7 +58,6 @@ impl Analysis {
             input,
             cases,
             not_run: NotRunSums::default(),
-            trials_not_run: 0,
             full: Vec::new(),
             hosts: BTreeMap::new(),
             disturbed: Disturbed::default(),
@@ -87,7 +87,6 @@ impl Analysis {
         match &trial.record.outcome {
             Outcome::NotRun { .. } if is_full => {}
             Outcome::NotRun { step, reason, hint } => {
-                self.trials_not_run += 1;
                 self.not_run.add(id, trial.record.trial, *step, reason, hint.as_deref());
             }
             Outcome::Measured => {
@@ -142,7 +141,7 @@ impl Analysis {
         percentile_ratios::compare(&rankings, &self.cases, &mut found);
         percentile_ratios::rank_rows(&mut rankings, &found);
         ranking::one_rate(&rankings, &mut found);
-        let run = self.summary();
+        let run = self.summary(&not_run);
         let finished = self.input.pending.is_empty();
         let mut of_run = cautions::of_run(&machines, &self.cases, &found, finished);
         of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Wrong, lost.as_str())));
@@ -206,7 +205,7 @@ impl Analysis {
         machines::found(order.filter_map(|key| Some((key.clone(), self.hosts.get(key)?.clone()))))
     }
 
-    fn summary(&self) -> RunSummary {
+    fn summary(&self, not_run: &[NotRun]) -> RunSummary {
         let run = &self.input.run;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let share = |wall: u64, measured: u64| (wall > 0).then(|| (measured as f64 / wall as f64).min(1.0));
@@ -221,7 +220,7 @@ impl Analysis {
             blocks_held: spread::blocks_held(run),
             trials_planned: count(run.order.len()),
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
-            trials_not_run: self.trials_not_run,
+            trials_not_run: count(not_run.iter().map(|entry| entry.trials.len()).sum()),
             trials_disturbed: self.disturbed.counting,
             measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
             plan: self.input.plan_text.clone(),

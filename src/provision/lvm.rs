@@ -149,7 +149,7 @@ const PHYSICAL: &str = "physical volume";
 const GROUP: &str = "volume group";
 const ACTIVE: &str = "active volume group";
 
-/// Behavior of a full pool on writes: the column of lvs, and its name among the facts.
+/// Behaviour of a full pool on writes: the column of lvs, and its name among the facts.
 const WHEN_FULL: (&str, &str) = ("lv_when_full", "when full");
 
 /// Exists if the kernel has the device mapper.

@@ -1,4 +1,4 @@
-//! Block devices in sysfs, by device number: names, attributes, neighbors.
+//! Block devices in sysfs, by device number: names, attributes, neighbours.
 //!
 //! Everything goes through [`Host`], so that tests use small fake trees. Absent on purpose: the meaning of attributes
 //! (see [`super::devices`], [`super::guard`]).

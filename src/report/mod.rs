@@ -37,7 +37,7 @@ pub(crate) mod shelf;
 mod snapshots;
 mod stages;
 mod table;
-pub(crate) mod terminal;
+pub mod terminal;
 pub mod text;
 mod trials;
 mod windows;

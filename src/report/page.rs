@@ -295,7 +295,7 @@ fn tables(findings: &Findings, labels: &BTreeMap<String, String>) -> BTreeMap<St
         ageing::points(&findings.ageing),
         capacities.figures(),
         capacities.steps(),
-        cases.latencies(),
+        cases.latencies().telling(),
         cases.strata(),
         cases.devices(),
         counters_table(&findings.rankings),

@@ -240,6 +240,20 @@ impl Table {
         self
     }
 
+    /// Shows no column that tells nothing: `–`, 0 or closed loop (which has a note) in every row. The CSV has them all.
+    pub fn telling(mut self) -> Table {
+        let is_silent = |row: &TableRow, at: usize| {
+            row.cells.get(at).is_none_or(|cell| ["–", "0", "closed loop"].contains(&&*cell.text))
+        };
+        for at in (0..self.columns.len()).rev() {
+            if self.length > 0 && self.groups.iter().flat_map(|group| &group.rows).all(|row| is_silent(row, at)) {
+                self.columns.remove(at);
+                self.groups.iter_mut().flat_map(|group| &mut group.rows).for_each(|row| drop(row.cells.remove(at)));
+            }
+        }
+        self
+    }
+
     /// Gives the figures of each column the same number of decimals: three digits of the middle one, at most three
     /// decimals. A figure that would be shown as 0 is shown as less than the last digit.
     pub fn even(mut self) -> Table {

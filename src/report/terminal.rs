@@ -149,7 +149,7 @@ fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
             table.add_row([rank, case, rate, trials, against, p99, storage.unwrap_or_else(absent), verdict]);
         }
         for remark in class.decision.iter().flat_map(|decision| &decision.remarks) {
-            table.add_between(paragraph("  ", remark));
+            table.add_between(remark_text(remark));
         }
     }
     align_right(&mut table, &[0, 2, 3, 4, 5, 6]);
@@ -157,7 +157,13 @@ fn brief_ranking(ranking: &Ranking, findings: &Findings) -> String {
     paragraph("", &ranking.title) + &indented(&table) + &left
 }
 
-/// Device work of each case, if nothing is ranked.
+/// A remark on a ranking; a command that it ends with stands on a line of its own, to be copied.
+fn remark_text(remark: &str) -> String {
+    let Some((why, command)) = remark.split_once(": pgstrata ") else { return paragraph("  ", remark) };
+    paragraph("  ", &format!("{why}:")) + &paragraph("    ", &format!("pgstrata {command}"))
+}
+
+/// Device work of each case, where nothing is ranked.
 fn devices(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let found = device_work(findings, labels).even();
     if found.groups.is_empty() {
@@ -195,7 +201,7 @@ fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
             table.add_row(row.cells.iter().map(with_aside));
         }
         for sentence in &group.below {
-            table.add_between(paragraph("  ", sentence));
+            table.add_between(remark_text(sentence));
         }
     }
     align_right(&mut table, numbers);

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 fn class_texts(class: DurabilityClass) -> [&'static str; 3] {
     use DurabilityClass::{DeclaredStable, Delayed, Flushed, MayTear, NotApplicable, Unknown, Volatile};
     match class {
-        NotApplicable => ["Not applicable", "not_applicable", "reads only: no commit to lose"],
+        NotApplicable => ["Not applicable", "not_applicable", "reads only, no commit to lose"],
         Flushed => ["Flushed", "flushed", "flushes reach every visible level"],
         DeclaredStable => {
             let meaning = "the device claims to need no flushes; this cannot be verified";

@@ -43,7 +43,7 @@ fn the_live_page_reloads_until_the_run_has_ended() {
     browser.wait_until("window.before === undefined && document.readyState === 'complete'");
     // Between two documents there is an empty one, which asks for nothing either.
     browser.wait_until(
-        "document.querySelector('meta[http-equiv=refresh]') === null && document.body.innerText.includes('3 of 3')",
+        "document.querySelector('meta[http-equiv=refresh]') === null && document.body?.innerText.includes('3 of 3')",
     );
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -3,6 +3,7 @@
 mod ageing;
 mod chromium;
 mod facts;
+mod first_screens;
 mod foreign;
 mod hostile;
 mod layout;
@@ -14,6 +15,7 @@ mod page;
 mod runs;
 mod sample;
 mod serve;
+mod stored_runs;
 mod text;
 mod verdicts;
 mod windows;

@@ -92,7 +92,6 @@ fn terminal_output_begins_with_the_headline() {
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
     let first = &text[..at("tpcb, clients=16\n")].replace('\n', " ");
     assert!(first.contains("Linux 6.18.2), PostgreSQL 15.18. 45 of 48 trials measured"), "{first}");
-    assert!(at("tpcb, clients=16\n") < at("Volatile: may lose everything on power loss"));
     assert!(at("(1)  tmpfs") < at("Caveats"));
     assert!(at("Caveats") < at("btrfs tpcb clients=1, trials 1–3 (ended while load)"));
     assert!(at("copying the data failed: no space left on device") < at("try: give the loop image"));

@@ -131,9 +131,10 @@ pub struct RunSummary {
     /// For blocks spread over machines: which blocks these are, and which machines they come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_held: Option<String>,
-    /// Planned trials: those measured, not run and still to do.
+    /// Planned trials.
     pub trials_planned: u32,
     pub trials_measured: u32,
+    /// Those without figures: failed, damaged, or still to do.
     pub trials_not_run: u32,
     /// Measured trials during which other programs or guests took more CPU time than on a quiet machine.
     pub trials_disturbed: u32,

@@ -265,7 +265,7 @@ fn credibility_near_a_threshold_is_stable_over_twenty_probes() {
 
 #[test]
 fn noise_of_an_unchanged_disk_does_not_change_its_credibility() {
-    // Times of 20 to 220 us per operation, as one disk varies between probes; CPUs and neighbors are occasionally busy.
+    // Times of 20 to 220 us per operation, as one disk varies between probes; CPUs and neighbours are occasionally busy.
     use crate::record::probe::CpuWait;
     for name in ["vda", "nvme0n1"] {
         let kinds: BTreeSet<String> = (0..20u64)

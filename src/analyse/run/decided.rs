@@ -160,7 +160,7 @@ impl Decided {
                 self.blocks.most + more
             ),
             None => format!(
-                "{names}; at this ratio and variance, even 10 times its blocks, added to this run, would not decide"
+                "{names}; at this ratio and variance, even 10 times as many blocks, added to this run, would not decide"
             ),
         })
     }
@@ -249,12 +249,12 @@ impl Decided {
     }
 }
 
-/// ", 16 minutes,"
+/// " (16 minutes)"
 fn minutes(minutes: f64) -> String {
     match minutes {
-        ..1.5 => ", a minute,".to_owned(),
-        1.5..120.0 => format!(", {minutes:.0} minutes,"),
-        _ => format!(", {:.0} hours,", minutes / 60.0),
+        ..1.5 => " (a minute)".to_owned(),
+        1.5..120.0 => format!(" ({minutes:.0} minutes)"),
+        _ => format!(" ({:.0} hours)", minutes / 60.0),
     }
 }
 

@@ -174,7 +174,7 @@ fn what_is_declared_stable_stands_beside_what_is_flushed() {
     let classes: Vec<DurabilityClass> = found.rankings[0].classes.iter().map(|class| class.class).collect();
     assert_eq!(classes, [DurabilityClass::Flushed, DurabilityClass::DeclaredStable]);
     let alone = Story::of(2, None).with(&write_through().named("one")).with(&write_through().named("two")).findings();
-    assert!(alone.headline.contains("whose devices declare their writes stable"), "{}", alone.headline);
+    assert!(alone.headline.contains("whose device declares its writes stable"), "{}", alone.headline);
 }
 
 #[test]

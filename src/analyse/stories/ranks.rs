@@ -64,7 +64,7 @@ const WIDE: [Rates; 2] = [("ext4", [1000.0, 1900.0, 700.0]), ("xfs", [1600.0, 15
 fn two_cases_that_may_differ_either_way_are_undecided() {
     let found = told(&WIDE, |record| set(record, &WIDE));
     assert_eq!(row(&found, "xfs").comparison.as_ref().unwrap().outcome, PairOutcome::Undecided);
-    let says = "xfs and ext4: undecided between these stacks whose commits wait for a flush (smallest detectable difference at 80 % power: a factor of ";
+    let says = "it is undecided which of xfs and ext4 is the fastest stack whose commits wait for a flush (smallest detectable difference at 80 % power: a factor of ";
     assert!(
         found.headline.contains(says) && found.headline.contains("; xfs is 1.5") && !found.headline.contains(" = "),
         "{}",
@@ -95,7 +95,7 @@ const NEARLY: [Rates; 2] = [("ext4", [1000.0, 1120.0, 900.0]), ("xfs", [1120.0, 
 fn the_command_that_adds_blocks_names_the_run() {
     let found = told(&NEARLY, |record| set(record, &NEARLY));
     let remarks = class(&found).decision.as_ref().unwrap().remarks.join("; ");
-    let says = " more blocks, a minute, would decide: pgstrata run --resume results/story --blocks ";
+    let says = " more blocks (a minute) would decide: pgstrata run --resume results/story --blocks ";
     assert!(remarks.contains(says), "{remarks}");
 }
 

@@ -12,7 +12,7 @@ pub fn estimate_text(estimate: &Estimate) -> (String, String) {
         let half = estimate.range.map_or(0.0, |(least, most)| (most - least) / 2.0);
         let last = last_digit(estimate.value, half);
         let why = match estimate.range {
-            Some((least, most)) => format!("range of 2: {}–{}", rounded(least, last), rounded(most, last)),
+            Some((least, most)) => format!("2 trials: {}–{}", rounded(least, last), rounded(most, last)),
             None => format!("no interval from {trials}"),
         };
         return (rounded(estimate.value, last), why);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn two_trials_have_a_range_and_no_interval() {
         let two = Estimate { range: Some((980.2, 1250.7)), ..Estimate::of(1107.2, None, 2) };
-        assert_eq!(estimate_text(&two), ("1107".to_owned(), "range of 2: 980–1251".to_owned()));
+        assert_eq!(estimate_text(&two), ("1107".to_owned(), "2 trials: 980–1251".to_owned()));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::stats::ratio::Ratio;
 
 /// Maximum length of a failed trial's reason in a headline, characters.
 const REASON_CHARS: usize = 160;
-/// Maximum number of other rankings with another winner.
+/// Other rankings with another winner, and cases without figures, that are named.
 const OTHERS_NAMED: usize = 2;
 
 /// The answer from all rankings, the first of which decides.
@@ -26,6 +26,7 @@ pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun
     notes.extend(held(head, cases));
     notes.extend(storage(head, cases));
     notes.extend(others(contests, head));
+    notes.extend(without_trials(cases));
     let question = format!("On this machine ({})", main.ranking.title);
     Answer { question, answer: format!("{}.", sentence.sentence()), notes }
 }
@@ -66,6 +67,16 @@ fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
         None => ("Nothing has been measured yet: no trial has run.", Vec::new()),
     };
     Answer { question: String::new(), answer: answer.to_owned(), notes }
+}
+
+/// Cases that the answer is not about: of none of their trials is there a figure.
+fn without_trials(cases: &[CaseFinding]) -> Option<String> {
+    let names = names::of_cases(cases.iter().map(|case| (case.id.as_str(), &case.axes)));
+    let lacking = cases.iter().filter(|case| case.trials == 0).filter_map(|case| names.get(&case.id).cloned());
+    let lacking: Vec<String> = lacking.collect();
+    let many = || format!("{} of {} cases", lacking.len(), cases.len());
+    let named = if lacking.len() > OTHERS_NAMED { many() } else { list(&lacking) };
+    (!lacking.is_empty()).then(|| format!("Not measured: {named}."))
 }
 
 /// The rate that the best case holds, if it was searched for.
@@ -139,10 +150,12 @@ impl HeadlineSentence<'_> {
         let best: Vec<&RankRow> = rows.iter().filter(|row| row.rank == 1).collect();
         let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
         if best.len() == rows.len() {
-            let (names, kind, how_far) = (list(&labels), self.kind(2), self.how_far(&best));
+            let (names, how_far) = (list(&labels), self.how_far(&best));
             return match self.are_same(&best) {
-                true => format!("of the {kind}, {names} are the same within {}{how_far}", PairOutcome::margin()),
-                false => format!("{names}: undecided between these {kind}{how_far}"),
+                true => {
+                    format!("of the {}, {names} are the same within {}{how_far}", self.kind(2), PairOutcome::margin())
+                }
+                false => format!("it is undecided which of {names} {}{how_far}", self.leads(1)),
             };
         }
         let first = &rows[0];
@@ -326,7 +339,7 @@ impl HeadlineSentence<'_> {
             (false, false) => "cases",
         };
         let of = match (self.head.class, one) {
-            (DurabilityClass::NotApplicable, _) => "for reads only".to_owned(),
+            (DurabilityClass::NotApplicable, _) => "for reads".to_owned(),
             (DurabilityClass::Flushed, _) => format!("whose {} wait for a flush", self.operations()),
             (DurabilityClass::DeclaredStable, true) => "whose device declares its writes stable".to_owned(),
             (DurabilityClass::DeclaredStable, false) => "whose devices declare their writes stable".to_owned(),

@@ -39,7 +39,7 @@ fn scope(all: &[CaseSums], cases: &[usize]) -> Option<String> {
         (0..all.len()).filter(|case| !all[*case].trials.is_empty() && wanted(*case)).eq(cases.iter().copied())
     };
     let kinds: [(&str, &dyn Fn(usize) -> bool); 3] = [
-        ("all cases", &|_| true),
+        (if all.iter().any(|case| case.trials.is_empty()) { "all measured cases" } else { "all cases" }, &|_| true),
         ("all cases with a server", &with_server),
         ("all cases without a server", &|case| !with_server(case)),
     ];

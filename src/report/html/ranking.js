@@ -87,7 +87,8 @@ function ratioPanel(ratios, layout, baseline) {
     return Object.assign(panel, { min: log.min, max: log.max, axis: { type: "log", axisLabel: log.axisLabel, axisTick: log.axisTick, name: name } });
   }
   var step = roundStep(high - low || 0.1, 5);
-  return Object.assign(panel, { min: Math.floor(low / step - 0.01) * step, max: Math.ceil(high / step + 0.01) * step, axis: { interval: step, name: name } });
+  return Object.assign(panel, { min: Math.floor(low / step - 0.01) * step, max: Math.ceil(high / step + 0.01) * step, axis: { interval: step, name: name,
+    axisLabel: Object.assign(axis().axisLabel, { formatter: function (v) { return String(Number(v.toFixed(4))); } }) } });
 }
 
 function rankingOption(ranking, figures, ratios, width) {
