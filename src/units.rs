@@ -181,7 +181,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     #[test]
-    fn a_difference_reads_as_per_cent_and_from_twice_on_as_a_factor() {
+    fn differences_from_twofold_on_are_printed_as_factors() {
         let shown = [1.0061, 1.058, 1.2, 1.9996, 2.4, 31.2].map(beyond);
         assert_eq!(shown, ["0.6 %", "5.8 %", "20 %", "100 %", "a factor of 2.4", "a factor of 31.2"]);
     }

@@ -8,7 +8,7 @@ fn pgstrata(args: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn a_bad_plan_exits_with_2_and_prints_only_to_standard_error() {
+fn a_bad_plan_exits_with_2_and_prints_to_stderr() {
     let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
     std::fs::write(file.path(), "name = \"p\"\nbloks = 3\n").unwrap();
     let path = file.path().to_str().unwrap();
@@ -22,7 +22,7 @@ fn a_bad_plan_exits_with_2_and_prints_only_to_standard_error() {
 }
 
 #[test]
-fn a_plan_that_is_not_there_and_wrong_usage_exit_with_2() {
+fn a_missing_plan_and_wrong_usage_exit_with_2() {
     let output = pgstrata(&["plan", "/nonexistent/plan.toml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("/nonexistent/plan.toml"));
@@ -32,7 +32,7 @@ fn a_plan_that_is_not_there_and_wrong_usage_exit_with_2() {
 }
 
 #[test]
-fn a_folder_called_like_a_shipped_plan_does_not_hide_it_and_a_file_does() {
+fn only_a_file_hides_a_shipped_plan_of_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let named = folder.path().join("zfs-sync");
     let planned = || {

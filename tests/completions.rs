@@ -26,7 +26,7 @@ fn offered(folder: &Path, line: &str, words: &[&str]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn bash_offers_publications_and_the_cases_of_a_run_to_compare() {
+fn bash_completes_publications_and_cases_of_a_run_for_compare() {
     let folder = tempfile::tempdir().unwrap();
     for case in ["ext4.tpcb", "xfs.tpcb"] {
         fs::create_dir_all(folder.path().join("run/trials").join(case)).unwrap();

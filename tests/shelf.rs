@@ -44,7 +44,7 @@ fn of_wal_blocks_it_says_what_a_commit_writes() {
 }
 
 #[test]
-fn of_wal_blocks_it_says_which_write_is_odd_and_not_why() {
+fn the_odd_wal_block_write_is_named_but_not_explained() {
     let found = found("wal-blocksize-2012");
     let odd = said(&found, "pg_test_fsync", "two_writes_cost_much");
     assert!(
@@ -54,7 +54,7 @@ fn of_wal_blocks_it_says_which_write_is_odd_and_not_why() {
 }
 
 #[test]
-fn of_zfs_it_says_the_price_of_durability_and_that_the_properties_contradict_the_run() {
+fn zfs_properties_that_contradict_the_run_are_reported() {
     let found = found("freebsd10-zfs-fsync-2014");
     let price = said(&found, "sync-disabled", "price_of_durability");
     assert!(
@@ -84,7 +84,7 @@ fn of_memory_filesystems_it_says_that_nothing_is_synced() {
 }
 
 #[test]
-fn what_a_single_run_may_claim_is_one_rule_in_helps_and_outputs() {
+fn help_and_output_state_the_same_rule_for_single_runs() {
     let flowing = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let rule = pgstrata::analyse::compare::single::sentence();
     for args in [

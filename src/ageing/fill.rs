@@ -144,7 +144,7 @@ mod tests {
     use std::cell::RefCell;
 
     #[test]
-    fn a_step_fills_its_folders_and_deletes_a_quarter_of_each() {
+    fn a_step_fills_folders_and_deletes_a_quarter_of_each() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..FOLDERS {
             std::fs::create_dir(folder.path().join(format!("dir{number}"))).unwrap();

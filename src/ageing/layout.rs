@@ -132,7 +132,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn once_a_relation_is_not_told_no_other_is_asked_for() {
+    fn after_one_relation_without_extents_no_other_is_queried() {
         // Files of procfs have no extents, and neither does a relation without a file.
         let folder = Path::new("/proc/self");
         let asked = Cell::new(0);

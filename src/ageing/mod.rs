@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_are_asked_for_only_where_something_is_filled_and_stays() {
+    fn snapshots_are_requested_only_where_a_filled_filesystem_persists() {
         let asks = |fill: i64, filesystem: &str| {
             let mut options = Options::default();
             options.set("fill", OptionValue::Integer(fill));

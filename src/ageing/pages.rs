@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_each_page_at_most_once_and_all_pages_get_their_turn() {
+    fn a_batch_has_no_duplicate_pages_and_batches_cover_all() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let mut seen = BTreeSet::new();
         for _ in 0..100 {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_it_and_a_cluster_without_data_is_refused() {
+    fn an_interrupt_ends_ageing_and_an_empty_cluster_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let files = files_in(folder.path(), &[4]);
         let interrupt = Interrupt::never();

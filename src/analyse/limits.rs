@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_read_with_its_sign_and_anything_else_is_refused() {
+    fn a_limit_is_read_with_its_sign() {
         let read = |text| Limit::parse(text).map(|limit| (limit.figure.clone(), limit.is_fall, limit.words()));
         assert_eq!(read("tps -5 %"), Ok(("tps".to_owned(), true, "tps -5 %".to_owned())));
         assert_eq!(
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_interval_decides_and_one_that_holds_the_limit_does_not() {
+    fn a_limit_inside_the_interval_is_undecided() {
         let steady = [1000.0, 1002.0, 998.0];
         assert_eq!(outcome(&[1001.0, 999.0, 1003.0], &steady, "tps -5 %"), Outcome::Pass);
         assert_eq!(outcome(&[901.0, 899.0, 903.0], &steady, "tps -5 %"), Outcome::Fail);
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_the_run_lacks_is_undecided_and_a_new_one_is_told() {
+    fn a_case_missing_from_the_run_is_undecided() {
         let means = [1000.0, 1002.0, 998.0];
         let new = [side("ext4", vec![tps("new", &means)]), side("btrfs", vec![tps("new", &means)])];
         let old = [side("ext4", vec![tps("old", &means)]), side("xfs", vec![tps("old", &means)])];
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_their_own_are_called_unpaired_and_cases_of_one_run_are_not() {
+    fn only_separate_runs_are_called_unpaired() {
         let means = [1000.0, 1002.0, 998.0];
         let sides = [side("ext4", vec![tps("one", &means)])];
         let others = [side("xfs", vec![tps("one", &[1001.0, 1003.0, 999.5])])];
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_fails_when_it_is_measured_again_is_undecided_and_not_passed_over() {
+    fn a_case_that_fails_when_measured_again_is_undecided() {
         let means = [1000.0, 1002.0, 998.0];
         let both = |run, means| [side("ext4", vec![tps(run, means)]), side("xfs", vec![tps(run, means)])];
         let (new, old) = (both("new", &[1001.0, 1003.0, 999.5]), both("old", &means));
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_nobody_has_is_named_with_those_that_there_are() {
+    fn an_unknown_figure_is_named_along_with_the_available_ones() {
         let sides = [side("ext4", vec![tps("one", &[1.0])])];
         let found = unknown(&limits(&["tps -5 %", "qps -5 %"]), &sides, &[]);
         assert_eq!(found, Some(("qps".to_owned(), vec!["tps".to_owned()])));

@@ -231,7 +231,7 @@ mod tests {
     use crate::record::counts::Measure;
 
     #[test]
-    fn what_was_never_sent_waits_for_as_long_as_it_would_have_and_counts_in_the_mean() {
+    fn unsent_operations_count_in_the_mean_with_their_waiting_time() {
         let unsent = Unsent { count: 200, from_us: 6_000_000, until_us: 8_000_000, free_us: 10_000_000 };
         let waits = waited(&[unsent]).unwrap();
         assert_eq!((waits.len(), waits.min() / 100_000, waits.max() / 100_000), (200, 20, 39));

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_libraries_that_a_build_asks_for_are_missed_with_their_packages() {
+    fn missing_library_headers_are_reported_with_their_packages() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("usr/include")).unwrap();
         std::fs::write(root.path().join("usr/include/lz4.h"), "").unwrap();

@@ -114,7 +114,7 @@ fn can_build(spec: &BuildSpec) -> bool {
 }
 
 #[test]
-fn a_build_is_made_once_as_a_user_who_is_not_root_and_the_server_is_asked() {
+fn a_build_is_made_once_as_an_unprivileged_user() {
     let shop = Workshop::new();
     let spec = shop.tarball(&[]);
     if !can_build(&spec) {
@@ -146,7 +146,7 @@ fn a_build_is_made_once_as_a_user_who_is_not_root_and_the_server_is_asked() {
 }
 
 #[test]
-fn a_build_that_fails_leaves_nothing_but_its_log_and_says_why() {
+fn a_failed_build_leaves_only_its_log_and_states_why() {
     let shop = Workshop::new();
     let configured = |arguments: &[&str]| {
         let configure = arguments.iter().map(|argument| (*argument).to_owned()).collect();
@@ -180,7 +180,7 @@ fn a_build_that_fails_leaves_nothing_but_its_log_and_says_why() {
 }
 
 #[test]
-fn an_interrupted_build_leaves_nothing_and_a_killed_one_nothing_that_counts() {
+fn an_interrupted_or_killed_build_leaves_nothing_that_counts() {
     let shop = Workshop::new();
     let spec = shop.tarball(&["slow"]);
     if !can_build(&spec) {

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_counted_from_1_and_an_array_from_0() {
+    fn a_share_counts_from_1_and_an_array_from_0() {
         assert_eq!(share("2/3", &[]).unwrap(), Some(Share { part: 2, of: 3 }));
         assert_eq!(share("8", &[]).unwrap(), None);
         let array = |id| [("SLURM_ARRAY_TASK_ID", id), ("SLURM_ARRAY_TASK_COUNT", "3"), ("SLURM_ARRAY_TASK_MIN", "0")];

@@ -43,7 +43,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_two_entries_of_one_kind_share_a_name_or_an_option() {
+    fn entries_of_one_kind_have_unique_names_and_options() {
         let catalogue = catalogue();
         for kind in [&catalogue.layers, &catalogue.workloads] {
             let names: BTreeSet<&str> = kind.iter().map(|entry| entry.name).collect();

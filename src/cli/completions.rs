@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bash_zsh_and_fish_complete_the_names_of_the_shelf_and_the_cases_of_runs() {
+    fn bash_zsh_and_fish_complete_shelf_names_and_run_cases() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = script(shell);
             let sides = shelf::names().into_iter().map(|name| format!("shelf:{name}"));

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_inside_comes_out_as_it_was_in_whatever_pieces() {
+    fn guest_results_are_read_unchanged_in_pieces_of_any_size() {
         let lines = [Line::Told("recording".to_owned()), Line::Results(vec![result()])];
         let (mut heard, told) = (Heard::default(), std::cell::RefCell::new(Vec::new()));
         for line in lines {

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_of_equal_trials_never_climbs_by_a_tenth_after_the_third() {
+    fn after_three_equal_trials_time_left_never_climbs_a_tenth() {
         let mut random = ChaCha8Rng::seed_from_u64(20_261_122);
         for _ in 0..200 {
             let (seconds, expected) = (random.random_range(8..300), random.random_range(4..600));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_trial_that_takes_what_the_others_took_the_end_does_not_move() {
+    fn the_estimated_end_is_constant_within_a_typical_trial() {
         let said = play(10, &[("a", 60), ("a", 60), ("a", 60), ("a", 60)], 30);
         let ends: Vec<u64> = said.iter().filter(|(n, ..)| *n > 0).map(|(_, now, left)| now + left).collect();
         assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");

@@ -37,7 +37,7 @@ fn every_shape_of_stack_is_read_and_drawn() {
 }
 
 #[test]
-fn plans_of_zfs_are_read_and_the_parameters_of_a_stack_go_to_its_pool() {
+fn parameters_of_a_zfs_stack_go_to_its_pool() {
     let small = graphs(include_str!("../../tests/plans/zfs.toml"));
     assert_eq!(small.cases.iter().filter(|case| case.stack.name == "datasets").count(), 2, "sync is an axis");
     let pool = small.cases.iter().find_map(|case| case.stack.node("zpool")).unwrap();
@@ -49,7 +49,7 @@ fn plans_of_zfs_are_read_and_the_parameters_of_a_stack_go_to_its_pool() {
 }
 
 #[test]
-fn a_workload_without_a_server_stands_where_the_wal_lies_and_crosses_with_nothing_else() {
+fn a_workload_without_a_server_runs_where_the_wal_lies() {
     let plan = graphs(GRAPHS);
     let synced: Vec<_> = plan.cases.iter().filter(|case| case.workload.kind == "sync").collect();
     assert!(synced.iter().all(|case| case.stack.wal.is_none() && case.stack.tablespaces.is_empty()));
@@ -63,7 +63,7 @@ fn a_workload_without_a_server_stands_where_the_wal_lies_and_crosses_with_nothin
 }
 
 #[test]
-fn devices_of_one_count_vary_together_and_those_of_two_each_for_themselves() {
+fn devices_of_one_count_vary_together_and_named_ones_independently() {
     let sizes = |devices: &str| -> Vec<Vec<String>> {
         let stack = format!("[stack.s]\ndevices = {devices}\nfilesystem = {{ btrfs = {{}} }}\n");
         let plan = graphs(&format!("name = \"p\"\nblocks = 1\n{stack}[workload.w]\nsync = {{}}\n"));

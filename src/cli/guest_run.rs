@@ -455,14 +455,14 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_its_trial_wants_killed_is_booted_again_with_its_disk() {
+    fn a_guest_that_its_trial_kills_reboots_with_its_disk() {
         let (ended, got) = played(&[(&[started(), asked()], None), (&[done()], None)]);
         assert_eq!(ended.unwrap(), Ended::Exited(0));
         assert_eq!(got, [(Vec::new(), None), (Vec::new(), Some("disk"))]);
     }
 
     #[test]
-    fn each_trial_may_crash_once_and_the_same_one_again_when_it_is_repeated() {
+    fn each_trial_may_crash_once_and_again_when_repeated() {
         let (ended, got) =
             played(&[(&[started(), asked()], None), (&[done(), started(), asked()], None), (&[done()], None)]);
         assert_eq!(ended.unwrap(), Ended::Exited(0));
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_crash_in_one_trial_costs_it_and_the_rest_goes_on_with_an_empty_disk() {
+    fn a_second_crash_costs_the_trial_but_not_the_rest() {
         let (ended, got) = played(&[(&[started(), asked()], None), (&[asked()], None), (&[], None)]);
         assert_eq!(ended.unwrap(), Ended::Exited(0));
         assert_eq!(got.len(), 3);
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_does_not_come_back_costs_the_trial_alone() {
+    fn a_guest_that_never_returns_costs_only_the_trial() {
         let (ended, got) = played(&[
             (&[started(), asked()], None),
             (&[], Some("the guest did not answer within 300 s; last lines of its console: x")),

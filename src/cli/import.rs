@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_is_told_apart_from_facts_and_an_unknown_part_of_it_is_refused() {
+    fn the_origin_is_separate_from_facts_and_refuses_unknown_parts() {
         let set = |key: &str| vec![(key.to_owned(), "x".to_owned())];
         let mut record = ImportRecord { cases: vec![ImportedCase::default()], ..ImportRecord::default() };
         tell(&[set("origin.machine"), set("stack.device")].concat(), &mut record).unwrap();

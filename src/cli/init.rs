@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_question_makes_a_plan_that_reads_on_every_place_it_can_be_asked_of() {
+    fn every_question_makes_a_readable_plan_on_every_place() {
         let places = [Place::Loop, of_disk(&disk(&[], Some("S\"\\1"))).unwrap(), Place::Folder("/srv/p\"g".into())];
         for question in &QUESTIONS {
             for place in places.iter().filter(|place| !(question.formats && matches!(place, Place::Folder(_)))) {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_in_use_or_without_a_serial_is_refused_and_one_is_named_by_its_id() {
+    fn a_disk_in_use_or_without_a_serial_is_refused() {
         assert!(of_disk(&disk(&["mounted on /"], Some("S"))).unwrap_err().to_string().contains("in use: mounted on /"));
         assert!(of_disk(&disk(&[], None)).unwrap_err().to_string().contains("neither serial nor WWN"));
         let found = [disk(&[], Some("S"))];
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_answer_is_asked_again_and_the_end_of_the_input_says_that_no_plan_was_written() {
+    fn an_empty_answer_is_repeated_and_eof_writes_no_plan() {
         assert_eq!(answer(&mut &b"\n  \n 2 \n"[..], "a number").unwrap(), "2");
         let error = answer(&mut &b"\n"[..], "a number").unwrap_err();
         assert!(error.to_string().contains("no plan was written") && error.kind().exit_code() == 2, "{error}");

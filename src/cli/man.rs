@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_subcommand_has_a_page_with_the_sections_that_readers_look_for() {
+    fn every_subcommand_has_a_man_page_with_the_usual_sections() {
         let pages = pages().unwrap();
         assert_eq!(pages[0].0, "pgstrata.1");
         let shown = super::super::command().get_subcommands().filter(|sub| !sub.is_hide_set()).count();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_the_plan_names_every_layer_workload_and_option() {
+    fn the_plan_page_names_every_layer_workload_and_option() {
         let page = plan_page();
         let catalogue = super::super::catalogue();
         for entry in catalogue.layers.iter().chain(&catalogue.workloads) {

@@ -13,6 +13,8 @@ mod completions;
 mod cut;
 mod cut_guest;
 mod doctor;
+#[cfg(test)]
+mod documentation;
 mod engines;
 mod estimate;
 mod follow;
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_linux_is_refused_elsewhere_and_says_what_works_there() {
+    fn commands_that_need_linux_are_refused_elsewhere_with_an_alternative() {
         let command = command();
         for name in NEED_LINUX {
             assert!(command.find_subcommand(name).is_some(), "{name}");

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_takes_the_image_files_and_a_disk_their_place() {
+    fn image_files_go_to_a_folder_or_become_a_disk() {
         let mut in_it = cases("separate-wal");
         put(&Host::this(), &mut in_it, false, &["/tmp".to_owned()]).unwrap();
         let images = in_it.iter().flat_map(|case| &case.stack.nodes).filter(|node| node.layer == IMAGE);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn each_device_of_a_stack_gets_the_disk_that_is_named_for_it_and_a_stack_with_one_device_the_first() {
+    fn each_device_of_a_stack_gets_its_named_disk() {
         let mut wal = cases("separate-wal");
         replace(&mut wal, false, &[on(Some("data"), "/dev/a"), on(Some("log"), "/dev/b")]).unwrap();
         for case in &wal {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_and_a_stack_that_is_filled_take_a_part_as_large_as_the_image_file() {
+    fn a_quick_run_takes_a_part_of_image_file_size() {
         for (name, quick, stack, bytes) in [
             ("pool-ageing", false, "ext4-fill", Some(16 << 30)),
             ("pool-ageing", false, "zfs-fill", Some(16 << 30)),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_those_of_the_whole_disk_in_a_quick_run_too() {
+    fn zones_span_the_whole_disk_even_in_a_quick_run() {
         let mut zones = cases("disk-zones");
         assert!(!replace(&mut zones, true, &[on(None, "/dev/x")]).unwrap());
         for case in &zones {
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_disk_is_drawn_below_the_device_whose_place_it_takes() {
+    fn a_disk_part_is_drawn_below_the_device_it_replaces() {
         let mut wal = cases("separate-wal");
         replace(&mut wal, true, &[on(Some("data"), "/dev/a"), on(Some("log"), "/dev/b")]).unwrap();
         let apart = wal.iter().find(|case| case.stack.name == "apart").unwrap();

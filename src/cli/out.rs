@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn remarks_are_folded_at_the_terminals_width_and_short_lines_stay_as_they_are() {
+    fn remarks_wrap_at_terminal_width_and_short_lines_stay_unchanged() {
         let text = format!("warning: {}\n  a  b   c", "word ".repeat(40).trim_end());
         let lines = folded(&text, 80);
         assert!(lines.lines().all(|line| line.chars().count() <= 80) && lines.lines().count() == 4, "{lines}");
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_reading_is_no_error_and_a_full_disk_is_one() {
+    fn a_closed_pipe_is_no_error_unlike_a_full_disk() {
         assert!(settle(Err(ErrorKind::BrokenPipe.into())).is_ok());
         let error = settle(Err(ErrorKind::StorageFull.into())).unwrap_err();
         assert!(error.to_string().starts_with("failed to write to standard output"), "{error}");

@@ -61,7 +61,7 @@ mod tests {
     use std::path::Component;
 
     #[test]
-    fn a_state_folder_named_from_above_the_working_folder_is_resolved() {
+    fn a_state_folder_above_the_working_folder_is_resolved() {
         let state = StateArgs { state: Some("../pgstrata-state".into()) }.state().unwrap();
         assert!(state.is_absolute() && state.ends_with("pgstrata-state"), "{}", state.display());
         assert!(!state.components().any(|part| part == Component::ParentDir), "{}", state.display());

@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_shown_with_its_cases_and_the_order_of_each_block() {
+    fn a_plan_lists_its_cases_and_each_blocks_order() {
         insta::assert_snapshot!(shown(&plan(), &checked(), &[], &forecast()), @r"
     Plan p: 2 cases x 2 blocks = 4 trials, seed 7
     Baseline: stack = s
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_wider_than_a_terminal_and_none_holds_a_control_character() {
+    fn no_line_exceeds_the_terminal_width_or_contains_control_characters() {
         let text = shown(&plan(), &checked(), &[], &forecast());
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");

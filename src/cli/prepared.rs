@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drive_is_shown_with_what_is_written_and_about_how_long_it_takes() {
+    fn a_drive_is_listed_with_planned_writes_and_estimated_duration() {
         let line = DriveLine {
             drive: "/dev/sdx, serial S".to_owned(),
             is_image: false,

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_fits_80_columns_with_time_left_and_rate_first() {
+    fn the_line_fits_80_columns_with_time_left_first() {
         let line = now().line(80, 4 * S);
         let (left, rest) = line.split_once(" (").unwrap();
         assert_eq!(left, "0/16  12 min left");
@@ -293,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn at_120_columns_the_name_is_whole_and_at_40_it_goes_first() {
+    fn names_are_whole_at_120_columns_and_dropped_at_40() {
         assert!(now().line(120, 4 * S).ends_with("  xfs.rw.wal_sync_method-open_datasync #1"));
         let narrow = now().line(40, 4 * S);
         assert!(narrow.starts_with("0/16  12 min left") && narrow.chars().count() == 39, "{narrow}");
     }
 
     #[test]
-    fn a_measurement_beyond_what_was_expected_does_not_say_second_11_of_10() {
+    fn an_overlong_measurement_is_not_shown_as_11_of_10() {
         let mut now = now();
         let what = Event::Second { trial: trial(), second: 11, done: 1, latency_us_p99: None };
         now.note(&Stamped { at_us: 12 * S, what });

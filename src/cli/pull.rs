@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thirty_clean_pulls_allow_a_tenth_and_one_allows_nearly_all() {
+    fn thirty_clean_pulls_bound_the_loss_rate_at_a_tenth() {
         assert!((upper_limit(1) - 0.95).abs() < 1e-12);
         assert!((upper_limit(30) - 0.095).abs() < 0.0005, "{}", upper_limit(30));
     }

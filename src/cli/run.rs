@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_that_are_preconditioned_are_asked_for_once_and_no_images_or_others() {
+    fn disks_to_precondition_are_confirmed_once_and_image_files_never() {
         let asked = |cases: &[CaseSpec]| preconditioned(&Host::this(), cases, &[]).unwrap();
         let disk = case("disk", "/dev/no-such-disk", &["precondition"]);
         let lines = asked(&[disk.clone(), disk]);

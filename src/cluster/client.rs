@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_listens_in_place_of_the_server_on_the_data_folder_is_told_nothing() {
+    fn an_impostor_server_on_the_data_folder_is_sent_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let to = address(folder.path());
         let listener = UnixListener::bind(&to.socket).unwrap();

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn initdb_cannot_be_told_to_put_the_cluster_elsewhere_or_to_lock_us_out() {
+    fn initdb_arguments_cannot_move_the_cluster_or_lock_us_out() {
         for argument in
             ["-kD/path", "-kX/path", "-kUbob", "-dnD", "--set=hba_file=/x", "-clisten_addresses=*", "port=1"]
         {

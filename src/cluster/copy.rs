@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_the_same_bytes_modes_and_no_holes_and_the_wal_elsewhere() {
+    fn a_copy_has_equal_bytes_and_modes_and_no_holes() {
         let Some(install) = some_installation() else { return };
         let folder = tempfile::tempdir().unwrap();
         let template = template_in(folder.path());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_leaves_a_stack_has_its_wal_in_its_own_folder_again() {
+    fn a_cluster_leaving_a_stack_gets_its_wal_folder_back() {
         let Some(install) = some_installation() else { return };
         let folder = tempfile::tempdir().unwrap();
         let template = template_in(folder.path());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_the_template_nor_the_copy_stays_in_the_page_cache() {
+    fn template_and_copy_are_evicted_from_the_page_cache() {
         let Some(install) = some_installation() else { return };
         if !crate::host::Host::this().has_program("fincore") {
             println!("skipped: needs fincore of util-linux");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_names_the_file_and_says_what_to_do() {
+    fn a_full_disk_error_names_the_file_and_a_remedy() {
         let Some(install) = some_installation() else { return };
         if !crate::host::users::is_root() {
             println!("skipped: needs root, to mount a small tmpfs");

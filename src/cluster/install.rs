@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installation_that_the_server_user_cannot_reach_names_the_closed_folder() {
+    fn an_unreachable_installation_names_the_closed_folder() {
         let Some(real) = skipped_without_postgres() else { return };
         if !users::is_root() {
             println!("skipped: needs root, to be another user than the server's");

@@ -76,7 +76,7 @@ mod tests {
     use crate::host::Host;
 
     #[test]
-    fn a_checkpoint_is_seen_as_soon_as_it_begins_and_its_figures_when_it_has_ended() {
+    fn a_checkpoint_is_seen_as_soon_as_it_begins() {
         let host = Host::this();
         let folder = tempfile::tempdir().unwrap();
         let Some(server) = server_in(&host, folder.path()) else { return };

@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_whose_processes_were_all_killed_recovers_and_is_the_same_server() {
+    fn a_server_recovers_after_all_its_processes_are_killed() {
         let host = Host::this();
         let folder = tempfile::tempdir().unwrap();
         let Some(server) = server_in(&host, folder.path()) else { return };
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_does_not_exist_is_named_with_the_servers_own_words() {
+    fn an_unknown_setting_is_named_with_the_servers_error_message() {
         let Some(install) = some_installation() else { return };
         let host = Host::this();
         let folder = tempfile::tempdir().unwrap();
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_file_says_the_server_listens_on_its_private_socket_alone() {
+    fn the_server_always_listens_only_on_its_private_socket() {
         let Some(install) = some_installation() else { return };
         let host = Host::this();
         let folder = tempfile::tempdir().unwrap();
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copied_template_is_a_server_of_its_own_with_its_wal_on_another_stack() {
+    fn a_copied_template_is_an_independent_server_with_separate_wal() {
         let host = Host::this();
         let folder = tempfile::tempdir().unwrap();
         let Some(template) = server_in(&host, folder.path()) else { return };

@@ -188,7 +188,7 @@ mod tests {
     use crate::cluster::testing::server_in;
 
     #[test]
-    fn a_killed_server_leaves_no_process_and_no_shared_memory_after_undo() {
+    fn undo_after_a_kill_leaves_no_process_or_shared_memory() {
         let host = Host::this();
         let folder = tempfile::tempdir().unwrap();
         let Some(server) = server_in(&host, folder.path()) else { return };
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_runs_on_is_ended_although_its_folder_is_gone() {
+    fn a_running_server_is_ended_although_its_folder_is_gone() {
         let host = Host::this();
         let folder = tempfile::tempdir().unwrap();
         let Some(server) = server_in(&host, folder.path()) else { return };
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn only_segments_of_postgresql_in_their_place_are_taken_for_such() {
+    fn only_postgresql_segments_in_dev_shm_are_recognised_as_such() {
         assert_eq!(segment_number(Path::new("/dev/shm/PostgreSQL.613940324")), Some(613_940_324));
         assert_eq!(segment_number(Path::new("/dev/shm/../etc/passwd")), None);
         assert_eq!(segment_number(Path::new("/dev/shm/PostgreSQL.x")), None);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_of_another_postmaster_or_in_use_is_not_ours_to_remove() {
+    fn segments_in_use_or_of_another_postmaster_are_not_removed() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("proc/sysvipc")).unwrap();
         let row = |nattch: u32| format!("key shmid perms size cpid lpid nattch\n 77 4 600 56 1000 1001 {nattch}\n");

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn asynchronous_commits_may_be_missing_until_they_are_said_to_be_flushed_and_hide_no_synchronous_loss() {
+    fn asynchronous_commits_may_be_lost_until_reported_flushed() {
         let entries = [entry(Op::Write, 0), entry(Op::Write, 2), entry(Op::Flush, 4)];
         let contents = vec![Content::Wal; entries.len()];
         let evidence = Evidence { entries: &entries, contents: &contents, disks: &[0], pages_are_kept: true };
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copying_filesystem_overwrites_where_it_is_told_to_and_only_below_the_data() {
+    fn btrfs_overwrites_pages_only_with_copy_on_write_disabled() {
         let of = |name: &str, key: &str, value: OptionValue| {
             pages_are_overwritten(&StackSpec::linear("s", vec![(name, Options([(key.to_owned(), value)].into()))]))
         };

@@ -50,7 +50,7 @@ fn cut(case: &CaseSpec, states: usize) -> Result<CaseResult> {
 }
 
 #[test]
-fn a_workload_beside_the_clients_is_in_the_states_and_a_stack_that_flushes_holds() {
+fn a_flushing_stack_holds_with_a_workload_beside_the_clients() {
     if !can_record("ext4") {
         return;
     }
@@ -65,7 +65,7 @@ fn a_workload_beside_the_clients_is_in_the_states_and_a_stack_that_flushes_holds
 }
 
 #[test]
-fn a_stack_that_does_not_flush_is_convicted_with_a_workload_beside() {
+fn a_stack_without_flushes_is_convicted_with_a_workload_beside() {
     if !can_record("ext4") {
         return;
     }
@@ -75,7 +75,7 @@ fn a_stack_that_does_not_flush_is_convicted_with_a_workload_beside() {
 }
 
 #[test]
-fn a_script_that_fails_is_an_error_and_no_verdict_of_the_stack() {
+fn a_failing_script_is_an_error_and_no_verdict() {
     if !can_record("ext4") {
         return;
     }
@@ -156,7 +156,7 @@ fn pgbench_ends_before_its_server_does() {
 }
 
 #[test]
-fn data_for_which_the_stack_has_no_room_leave_the_case_not_measured() {
+fn data_too_large_for_the_stack_are_not_measured() {
     if !can_record("ext4") {
         return;
     }

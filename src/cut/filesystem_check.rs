@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_is_told_in_what_the_checker_printed_on_both_streams() {
+    fn damage_is_recognised_in_both_output_streams_of_the_checker() {
         let check = |exit: &str| {
             let script = format!("echo Inode 7, i_blocks is 16, should be 18; echo e2fsck 1.47 >&2; exit {exit}");
             let command = Command::new("sh").args(["-c", script.as_str()]);

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_asynchronous_commit_may_be_lost_until_the_server_says_that_it_is_flushed() {
+    fn an_asynchronous_commit_may_be_lost_until_it_is_flushed() {
         let asynchronous = Acknowledgement { asynchronous: true, end: Some(80), ..one(0, 1, 5, 100) };
         let synchronous = one(1, 1, 5, 300);
         let said = |mark, up_to| Flushed { mark, at_us: mark, up_to };
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_cannot_be_is_the_fault_of_the_harness() {
+    fn an_impossible_history_is_the_fault_of_the_harness() {
         let wrong = |acknowledged: Vec<Acknowledgement>| History::of(acknowledged).check(100).unwrap_err();
         assert_eq!(wrong(Vec::new()), "no commit was acknowledged");
         assert!(wrong(vec![one(0, 1, 5, 4)]).contains("a mark before its commit"));

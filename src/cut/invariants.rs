@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledged_commits_are_looked_for_and_one_more_may_be_there() {
+    fn acknowledged_commits_must_exist_and_one_more_may() {
         let at = 35;
         assert_eq!(judge(&tables_with(3), &history(9), at), Finding::Whole);
         assert_eq!(judge(&tables_with(4), &history(9), at), Finding::Whole, "the one in flight");

@@ -43,7 +43,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn links_of_a_recording_lead_to_where_its_disks_are_mounted_now() {
+    fn links_of_a_recording_point_to_its_current_mounts() {
         let place = tempfile::tempdir().unwrap();
         let data = place.path().join("data/pgstrata-data/cluster");
         fs::create_dir_all(data.join("pg_tblspc")).unwrap();

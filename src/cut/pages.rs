@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_servers_that_are_built_with_other_sizes_are_known_and_no_other_size_is_one() {
+    fn only_pages_of_sizes_that_postgresql_supports_are_recognised() {
         let page = |version: u16| {
             let mut page = vec![0; 4096];
             page[12..18].copy_from_slice(&[0x1C, 0, 0x80, 0, 0, 4]);

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_that_were_there_and_change_on_both_sides_have_seams() {
+    fn only_existing_pages_that_change_on_both_sides_have_seams() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base");
         let base = create_base(&path, SIZE).unwrap();

@@ -219,7 +219,7 @@ mod tests {
     use crate::cluster::{server, testing};
 
     #[test]
-    fn a_session_of_a_checked_server_is_refused_more_memory_than_the_limit_and_that_says_nothing_of_the_disk() {
+    fn a_session_over_the_memory_limit_accuses_no_disk() {
         let (host, folder) = (Host::this(), tempfile::tempdir().unwrap());
         let Some(install) = testing::some_installation() else { return };
         let spec = testing::spec_in(install, folder.path());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_gave_up_or_crashed_says_so_and_a_killed_one_does_not() {
+    fn a_crashed_server_is_distinguished_from_a_killed_one() {
         for line in [
             "2026-11-22 [7] FATAL:  could not locate a valid checkpoint record at 0/1F2E3D0",
             "[7] PANIC:  could not read block 3",

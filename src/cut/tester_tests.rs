@@ -62,7 +62,7 @@ fn checker<'a>(
 }
 
 #[test]
-fn the_log_replays_to_the_very_disk_that_a_clean_stop_leaves() {
+fn the_log_replays_to_the_disk_after_clean_shutdown() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     if !can_record("ext4") {
@@ -99,7 +99,7 @@ fn the_log_replays_to_the_very_disk_that_a_clean_stop_leaves() {
 }
 
 #[test]
-fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
+fn the_end_of_wal_reveals_a_lost_durable_write() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("ext4") {
         return;
@@ -138,7 +138,7 @@ fn a_lost_member_of_the_durable_set_is_caught_by_the_end_of_wal() {
 }
 
 #[test]
-fn disks_that_do_not_mount_or_hold_no_cluster_are_told_and_disturb_no_later_state() {
+fn unmountable_disks_are_reported_and_do_not_affect_later_states() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("ext4") {
         return;
@@ -168,7 +168,7 @@ fn disks_that_do_not_mount_or_hold_no_cluster_are_told_and_disturb_no_later_stat
 }
 
 #[test]
-fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
+fn a_check_with_a_killed_server_proves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("ext4") {
         return;
@@ -214,7 +214,7 @@ fn a_check_whose_server_is_killed_says_nothing_of_the_state() {
 }
 
 #[test]
-fn a_second_cut_finds_a_recovery_whose_disk_drops_pages_and_its_evidence_is_built_again() {
+fn a_second_cut_detects_a_recovery_whose_disk_drops_pages() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("ext4") {
         return;
@@ -311,7 +311,7 @@ fn on_two_disks() -> CaseSpec {
 }
 
 #[test]
-fn the_evidence_of_a_stack_whose_wal_lies_elsewhere_is_built_again() {
+fn evidence_of_a_stack_with_separate_wal_can_be_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("ext4") {
         return;
@@ -327,7 +327,7 @@ fn the_evidence_of_a_stack_whose_wal_lies_elsewhere_is_built_again() {
 }
 
 #[test]
-fn wal_on_an_honest_disk_does_not_save_data_on_one_that_lies() {
+fn honest_wal_disks_do_not_save_data_on_lying_disks() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     if !can_record("ext4") {
@@ -345,7 +345,7 @@ fn wal_on_an_honest_disk_does_not_save_data_on_one_that_lies() {
 }
 
 #[test]
-fn pages_torn_at_4_kib_are_a_severity_of_their_own_and_no_setting_hides_them() {
+fn pages_torn_at_4_kib_have_their_own_severity() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     if !can_record("ext4") {
@@ -359,7 +359,7 @@ fn pages_torn_at_4_kib_are_a_severity_of_their_own_and_no_setting_hides_them() {
 }
 
 #[test]
-fn a_library_that_makes_fsync_do_nothing_is_convicted_also_where_it_spares_all_but_one_folder() {
+fn a_library_that_disables_fsync_in_one_folder_is_convicted() {
     let folder = tempfile::tempdir().unwrap();
     let places = places(folder.path());
     let (library, source) = (folder.path().join("nosync.so"), folder.path().join("nosync.c"));

@@ -193,7 +193,7 @@ fn stacks_that_do_not_flush_are_convicted_by_arithmetic() {
 }
 
 #[test]
-fn after_a_restart_nothing_is_left_of_a_stack_in_memory() {
+fn nothing_of_a_stack_in_memory_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     if !can_record("tmpfs") {
         return;

@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_fails_once_does_not_convict_and_does_not_hide_one_that_fails_always() {
+    fn a_state_that_fails_only_once_does_not_convict() {
         let (holds, lost) = (Verdict::Holds { states: 0 }, Verdict::Loses { commits: 3, us: 7 });
         let both = [(1, lost.clone()), (2, torn())];
         assert_eq!(worst(holds.clone(), &both, &[(1, lost.clone()), (2, torn())]), (torn(), Some(2)));

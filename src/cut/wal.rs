@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_that_of_the_published_examples_in_one_part_or_in_several() {
+    fn the_checksum_matches_published_examples_in_one_or_several_parts() {
         assert_eq!(crc32c(&[b"123456789"]), 0xE306_9283);
         assert_eq!(crc32c(&[b"1234", b"", b"56789"]), 0xE306_9283);
         // RFC 3720, appendix B.4.

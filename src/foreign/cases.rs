@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_a_case_of_its_own_with_a_name_of_its_own() {
+    fn every_file_is_a_separate_case_with_a_unique_name() {
         let readings = ["a/zfs.txt.gz", "b/zfs.txt", "zfs.out", "b/zfs.log", "-", "x y.txt"].map(|name| {
             let mut reading = Reading::default();
             reading.file.name = name.to_owned();

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_puts_around_a_line_is_taken_off_and_numbers_stay() {
+    fn page_decoration_around_a_line_is_removed_and_numbers_stay() {
         let page = "\u{feff}Hello\r\n```text\r\n> > fsync\u{a0}\n>\n| | open_sync 5 | |\na b\n~~~\n\u{a0} z";
         let found: Vec<(u32, &str)> = lines(page).iter().map(|line| (line.number, line.text)).collect();
         assert_eq!(found, [(1, "Hello"), (3, "fsync"), (4, ""), (5, "open_sync 5"), (6, "a b"), (8, "z")]);
@@ -226,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_that_is_printed_reads_back_with_point_and_with_comma(value in -1e12f64..1e12) {
+        fn a_printed_number_reads_back_with_decimal_point_or_comma(value in -1e12f64..1e12) {
             let text = format!("{value:.3}");
             prop_assert_eq!(number(&text), text.parse().ok());
             let comma = number(&text.replace('.', ","));

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_number_of_a_text_without_a_line_feed_needs_another_to_show_that_it_is_whole() {
+    fn a_last_number_without_a_line_feed_may_be_truncated() {
         let row = |texts: &[&str]| {
             let figure = |text: &&str| Figure {
                 name: "rate".into(),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_number_and_one_of_another_line_are_not() {
+    fn a_part_of_a_number_is_no_match() {
         for (text, line) in [
             ("4", "4,48"),
             ("48", "4.48"),

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_column_that_may_be_lag_or_retries_is_said_to_be_untold() {
+    fn a_column_of_either_lag_or_retries_is_marked_ambiguous() {
         let untold = |text: &str| of(text).0.column_untold;
         assert!(untold("0 1 100 0 1403826720 5 0\n0 2 100 0 1403826720 7 0\n"));
         assert!(!untold("0 1 100 0 1403826720 5\n0 2 100 0 1403826720 7\n"));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_intervals_is_counted_by_its_sums_and_what_its_zeros_do_not_tell_is_unknown() {
+    fn a_log_of_intervals_is_counted_by_its_sums() {
         let (log, output) = aggregated(include_str!("../../tests/fixtures/pgbench/18-aggregated.log")).unwrap();
         assert_eq!(
             (log.done, log.latency.most_us, log.failed, log.retried, log.lines_unread),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_interval_that_is_cut_off_is_dropped_and_said() {
+    fn a_truncated_last_interval_is_dropped_and_reported() {
         for whole in 1..4 {
             let lines: String = (0..whole).map(|n| format!("14038267{n}0 2 30 500 10 20\n")).collect();
             for cut in ["1403826790 2 30 500 10 2", "1403826790 2", "14"] {
@@ -345,7 +345,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_latency_is_kept_within_a_thousandth_and_never_made_smaller(
+        fn every_latency_is_kept_within_a_thousandth_and_never_reduced(
             latencies in prop::collection::vec(0u64..10_000_000_000, 1..50)
         ) {
             let lines = latencies.iter().enumerate().map(|(n, us)| format!("0 {n} {us} 0 1403826720 5\n"));

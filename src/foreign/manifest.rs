@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_what_to_do() {
+    fn an_error_is_reported_with_its_line_and_a_remedy() {
         let case = "[[case]]\nname = 'a'\n";
         for (text, says, hint) in [
             ("[[case]]\nnam = 'a'\n", "line 2: unknown field `nam`", "--manifest-example"),

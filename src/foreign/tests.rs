@@ -44,7 +44,7 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_fixture_is_read_and_every_line_of_it_belongs_to_an_output() {
+fn every_fixture_parses_and_each_line_belongs_to_an_output() {
     for path in fixtures() {
         let name = path.display().to_string();
         let bytes = std::fs::read(&path).unwrap();
@@ -59,7 +59,7 @@ fn every_fixture_is_read_and_every_line_of_it_belongs_to_an_output() {
 }
 
 #[test]
-fn commands_dates_and_prose_around_an_output_are_no_figures_and_what_they_tell_is_known() {
+fn commands_dates_and_prose_around_an_output_yield_no_figures() {
     let output = include_str!("../../shelf/wal-blocksize-2012/pgbench-fdatasync-8k.txt");
     let around = |before: &str, after: &str| {
         let reading = of(format!("{before}\n{output}\n{after}\n").as_bytes()).unwrap();
@@ -80,7 +80,7 @@ fn commands_dates_and_prose_around_an_output_are_no_figures_and_what_they_tell_i
 }
 
 #[test]
-fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
+fn text_of_unknown_tools_is_refused_with_its_first_line() {
     let error = of(b"\nwelcome to frobnicate 3\n1 2 3\n").unwrap_err();
     assert_eq!(error.kind(), Kind::User);
     assert!(error.to_string().contains("line 2 is `welcome to frobnicate 3`"), "{error}");
@@ -90,7 +90,7 @@ fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
 }
 
 #[test]
-fn a_form_of_a_known_tool_that_is_not_read_is_refused_by_its_name_and_what_is_read_instead() {
+fn unsupported_formats_of_known_tools_are_refused_by_name() {
     let fixture = |name: &str| {
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/refused").join(name))
             .unwrap()
@@ -117,7 +117,7 @@ fn a_form_of_a_known_tool_that_is_not_read_is_refused_by_its_name_and_what_is_re
 }
 
 #[test]
-fn a_tools_own_word_of_failure_is_said_beside_its_figures_wherever_it_stands() {
+fn a_failure_message_of_a_tool_accompanies_its_figures() {
     let fixture = |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
     let pgbench = fixture("tests/fixtures/pgbench/15-unmeasured.out");
     let fio = fixture("tests/fixtures/fio/3.13-error.json");
@@ -163,7 +163,7 @@ fn a_tools_own_word_of_failure_is_said_beside_its_figures_wherever_it_stands() {
 }
 
 #[test]
-fn what_is_empty_or_no_text_is_refused_by_what_it_is() {
+fn empty_and_binary_input_is_refused_with_the_reason() {
     assert_eq!(refused(b""), "some.txt is empty");
     assert_eq!(refused(b" \n\t\r\n"), "some.txt is empty");
     assert!(refused(b"\x7fELF\x02\x01\x01\0\0\0\0").contains("it is binary, not text"));
@@ -172,7 +172,7 @@ fn what_is_empty_or_no_text_is_refused_by_what_it_is() {
 }
 
 #[test]
-fn a_line_that_does_not_end_is_refused_before_it_is_read() {
+fn an_endless_line_is_refused_before_it_is_read() {
     struct Endless(usize);
     impl std::io::Read for Endless {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
@@ -188,7 +188,7 @@ fn a_line_that_does_not_end_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
+fn an_overlong_line_is_refused_unless_it_is_json() {
     let fixture = |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
     let joined = fixture("tests/fixtures/pg_test_fsync/15-en.txt").replace('\n', " ").repeat(300);
     assert!(refused(joined.as_bytes()).contains("line 1 of some.txt is"));
@@ -200,7 +200,7 @@ fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
 }
 
 #[test]
-fn a_file_is_recognised_by_its_beginning_however_long_and_packed_it_is() {
+fn a_large_compressed_file_is_recognised_by_its_beginning() {
     use std::io::Write;
     let of = |bytes: &[u8]| recognised(&mut &bytes[..]);
     let fixture = |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
@@ -245,7 +245,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_text_makes_a_reader_panic_and_every_number_stands_whole_in_its_line(
+    fn no_input_panics_a_reader_and_numbers_stay_whole(
         which in proptest::prelude::any::<usize>(), other in proptest::prelude::any::<usize>(),
         at in 0usize..8000, length in 0usize..60, noise in "[ -~\n\r\t,é]{0,12}", width in 10usize..200,
     ) {

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn system_date_and_version_are_taken_from_the_lines_between_outputs() {
+    fn system_date_and_version_come_from_lines_between_outputs() {
         let text = "$ uname -a\nLinux db1 3.10.0-862.el7.x86_64 #1 SMP Fri Apr 20 2018 x86_64 GNU/Linux\n\
                     $ date\nThu Jun 26 23:52:00 UTC 2014\n$ /usr/pgsql-9.6/bin/pg_test_fsync -f /data/x\n";
         let expected = [

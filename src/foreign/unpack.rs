@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packing_is_told_by_its_first_bytes_and_undone_also_twice_in_a_row() {
+    fn each_compression_is_detected_by_magic_bytes_and_decompressed() {
         for (packing, packed) in
             [(Packing::Gzip, gzip("fsync 5\n")), (Packing::Xz, bytes(XZ)), (Packing::Zstd, bytes(ZSTD))]
         {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_wants_much_memory_or_holds_no_text_is_refused() {
+    fn a_frame_needing_much_memory_or_holding_binary_is_refused() {
         assert!(unpacked(b"\x28\xb5\x2f\xfd\x00\xff\0\0\0\0\0").is_err());
         assert!(unpacked(b"\x28\xb5\x2f\xfd\xe0\0\0\0\0\xff\0\0\0").is_err());
         let skip = b"\x50\x2a\x4d\x18\x03\0\0\0xyz";
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_off_file_is_an_error_and_not_its_beginning() {
+    fn a_truncated_compressed_file_is_an_error() {
         for packed in [gzip(&"fsync 5\n".repeat(99)), bytes(XZ), bytes(ZSTD)] {
             assert!(unpacked(&packed[..packed.len() - 6]).is_err());
         }

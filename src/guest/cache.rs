@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guests_that_begin_at_once_get_folders_of_their_own_and_none_is_removed_under_another() {
+    fn guests_started_concurrently_get_separate_folders() {
         let place = tempfile::tempdir().unwrap();
         let cache = Cache::at(place.path());
         std::thread::scope(|scope| {

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn each_disk_is_attached_by_its_bus_with_its_serial_and_a_file_that_has_no_name() {
+    fn each_disk_is_attached_on_its_bus_with_its_serial() {
         let place = tempfile::tempdir().unwrap();
         let cache = Cache::at(place.path());
         let buses = [(Bus::Virtio, 1 << 20), (Bus::Nvme, 2 << 20), (Bus::Scsi, 3 << 20), (Bus::Scsi, 3 << 20)];
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_them_adds_nothing_and_one_with_too_many_or_too_large_ones_is_refused() {
+    fn too_many_or_too_large_guest_disks_are_refused() {
         let place = tempfile::tempdir().unwrap();
         let cache = Cache::at(place.path());
         let none = PlanDisks::make(&cache, Vec::new()).unwrap();

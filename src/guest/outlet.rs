@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_folder_is_seen_while_it_grows_and_is_ours_at_its_end() {
+    fn a_run_folder_is_visible_while_growing_and_finally_ours() {
         let place = tempfile::tempdir().unwrap();
         files::set_mode(place.path(), 0o755).unwrap();
         let (host, results) = (Host::this(), place.path().join("results"));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_on_in_a_copy_of_its_folder_which_then_takes_its_place() {
+    fn a_resumed_run_works_in_a_copy_replacing_its_folder() {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
         let (host, folder) = (Host::this(), run_folder(results.path()));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_whose_program_was_killed_goes_on_from_where_its_folder_was_left() {
+    fn a_run_of_a_killed_program_resumes_from_its_folder() {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
         let (host, folder) = (Host::this(), results.path().join("2026-p"));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_come_out_by_name_and_what_else_lies_there_does_not() {
+    fn only_folders_with_the_prefix_leave_the_guest() {
         let results = tempfile::tempdir().unwrap();
         files::set_mode(results.path(), 0o755).unwrap();
         let outlet = Outlet::make(&Host::this(), results.path(), ("p.toml", b"x")).unwrap();

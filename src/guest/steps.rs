@@ -83,7 +83,7 @@ mod tests {
     use crate::error::Error;
 
     #[test]
-    fn what_a_killed_build_left_mounted_is_unmounted_and_not_removed_through() {
+    fn mounts_left_by_a_killed_build_are_unmounted_before_removal() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         if !crate::host::users::is_root() {
             println!("skipped: mounts below an unfinished step: needs root");

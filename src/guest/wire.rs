@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_cut_or_too_large_is_an_error() {
+    fn a_truncated_or_oversized_frame_is_an_error() {
         assert!(Frame::read(&mut [b'O', 5, 0, 0, 0, 1].as_slice()).is_err());
         assert!(Frame::read(&mut [b'O', 0, 0, 0, 255].as_slice()).is_err());
         assert!(Frame::read(&mut [b'?', 0, 0, 0, 0].as_slice()).is_err());

@@ -460,7 +460,7 @@ mod tests {
     use crate::error::Kind;
 
     #[test]
-    fn a_failing_command_shows_its_arguments_exit_code_and_last_lines() {
+    fn a_failing_command_shows_arguments_exit_code_and_last_lines() {
         let host = Host::this();
         let command = Command::new("sh").args(["-c", "echo out; echo 'no space' >&2; exit 3"]);
         let text = host.run(&command).unwrap_err().to_string();
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_a_command_with_all_that_it_started_and_lets_none_start_but_for_cleanup() {
+    fn an_interrupt_kills_a_command_with_all_its_children() {
         let interrupt = Interrupt::never();
         let host = Host::this().heeding(&interrupt);
         let stubborn = Command::new("sh").args(["-c", "trap '' TERM; sleep 60 & sleep 60; sleep 60"]);
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_leaves_a_daemon_with_its_pipes_behind_is_not_waited_for() {
+    fn a_daemon_that_inherits_the_pipes_is_not_waited_for() {
         let begun = now();
         let left = Command::new("sh").args(["-c", "setsid sleep 30 & echo $!"]);
         let unread = left.clone().stdin("x".repeat(1 << 20));
@@ -508,14 +508,14 @@ mod tests {
     }
 
     #[test]
-    fn a_large_output_and_a_large_input_do_not_block_each_other() {
+    fn large_output_and_large_input_do_not_block_each_other() {
         let text = "x".repeat(1 << 20);
         let output = Host::this().run(&Command::new("cat").stdin(text.clone())).unwrap();
         assert_eq!(output.stdout.len(), text.len());
     }
 
     #[test]
-    fn the_children_of_a_run_carry_its_id_and_others_do_not() {
+    fn only_children_of_a_run_carry_its_id() {
         let show = Command::new("sh").args(["-c", "echo $PGSTRATA_RUN"]);
         let host = Host::this();
         assert_eq!(host.for_run("0badcafe").run(&show).unwrap().stdout, "0badcafe\n");
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_left_to_a_program_is_open_there_and_in_no_other() {
+    fn an_inherited_file_is_open_in_that_program_alone() {
         use std::os::fd::AsRawFd;
         let file = Arc::new(tempfile::tempfile().unwrap());
         let look = Command::new("test").arg("-e").arg(format!("/proc/self/fd/{}", file.as_raw_fd()));

@@ -203,7 +203,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_newcomer_takes_the_place_of_whoever_was_heard_longest_ago_of_the_most_crowded_address() {
+    fn a_new_connection_evicts_the_idlest_of_the_busiest_address() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let places = Connections::new(3);
         let join = || {

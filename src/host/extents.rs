@@ -178,7 +178,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     #[test]
-    fn holes_and_reserved_ranges_are_told_and_written_ones_are_not() {
+    fn only_holes_and_unwritten_extents_are_reported() {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let file = File::create_new(folder.path().join("file")).unwrap();
         file.set_len(16 << 20).unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_extents_side_by_side_are_one_piece_though_their_stored_length_is_not_told() {
+    fn adjacent_compressed_extents_count_as_one_piece() {
         let (k, c) = (1024, EXTENT_ENCODED);
         // btrfs: 128 KiB of data stored in 40 KiB each.
         let near = [extent(0, 640 * k, 128 * k, c), extent(128 * k, 680 * k, 128 * k, c)];

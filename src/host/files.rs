@@ -511,7 +511,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_that_fails_leaves_the_old_file_and_no_litter() {
+    fn a_failed_write_keeps_the_old_file_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
         write_whole(&path, b"one").unwrap();
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_given_away_without_what_its_links_lead_to() {
+    fn chown_of_a_tree_does_not_follow_symlinks() {
         use std::os::unix::fs::{MetadataExt, lchown, symlink};
         if !super::super::users::is_root() {
             println!("skipped: giving files away needs root");

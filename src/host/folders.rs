@@ -145,7 +145,7 @@ mod tests {
     use std::os::unix::fs::{chown, symlink};
 
     #[test]
-    fn a_folder_that_others_may_change_or_replace_is_not_trusted() {
+    fn a_folder_writable_or_replaceable_by_others_is_not_trusted() {
         let place = tempfile::tempdir().unwrap();
         let below = |path: &str| place.path().join(path);
         let make = |path: &str, mode: u32, owner: Option<u32>| {

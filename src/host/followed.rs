@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_and_the_limit_end_it_with_all_that_it_started() {
+    fn an_interrupt_or_timeout_kills_it_with_all_its_children() {
         let interrupt = Interrupt::never();
         interrupt.raise();
         let (ended, _) = followed("sleep 60 & wait", Duration::from_secs(60), &interrupt);

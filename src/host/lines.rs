@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_that_send_no_line_are_dropped_and_shut_nobody_out() {
+    fn clients_that_send_no_line_are_dropped_and_block_nobody() {
         let (interrupt, (tell, told)) = (Interrupt::default(), std::sync::mpsc::channel());
         std::thread::scope(|scope| {
             let ready = move |address: SocketAddr| tell.send(address).unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_has_sent_a_line_may_be_silent_and_one_that_stops_within_a_line_is_dropped() {
+    fn a_client_that_stops_within_a_line_is_dropped() {
         let (interrupt, (tell, told)) = (Interrupt::default(), std::sync::mpsc::channel());
         std::thread::scope(|scope| {
             let ready = move |address: SocketAddr| tell.send(address).unwrap();

@@ -183,7 +183,7 @@ mod tests {
     const SOCKET: &str = "PGSTRATA_TEST_SOCKET";
 
     #[test]
-    fn who_listens_is_known_by_its_process_and_unknown_from_another_namespace() {
+    fn a_listener_is_identified_within_its_pid_namespace_only() {
         if let Some(socket) = std::env::var_os(SOCKET) {
             // In the namespace created by the other half of this test.
             assert_eq!(peer(&UnixStream::connect(socket).unwrap()), None);
@@ -198,7 +198,7 @@ mod tests {
             return;
         }
         let inside = Command::new("unshare").args(["--pid", "--fork"]).arg(std::env::current_exe().unwrap());
-        let this = "host::linux::tests::who_listens_is_known_by_its_process_and_unknown_from_another_namespace";
+        let this = "host::linux::tests::a_listener_is_identified_within_its_pid_namespace_only";
         Host::this().run(&inside.args(["--exact", this]).env(SOCKET, &socket)).unwrap();
     }
 }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_knows_the_options_of_tmpfs_before_it_is_mounted() {
+    fn the_kernel_validates_tmpfs_options_before_the_mount() {
         if !crate::host::users::is_root() {
             assert_eq!(ask("tmpfs", "size=1m"), Answer::NotAsked("this check needs root".to_owned()));
             return;

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_of_the_mount_point_become_flags_and_all_others_are_the_filesystems() {
+    fn mount_point_options_become_flags_and_others_reach_the_filesystem() {
         let options = ["noatime", "data=journal", "nodev", "barrier=0"].map(str::to_owned);
         let sorted = MountOptions::of(&options).unwrap();
         assert_eq!(sorted.flags, MountFlags::NOATIME | MountFlags::NODEV);

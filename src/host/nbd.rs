@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_read_as_they_were_written_and_a_damaged_one_ends_the_list() {
+    fn netlink_attributes_round_trip_and_a_damaged_one_ends_them() {
         let bytes = [attribute(IDENTIFIER, &terminated("a")), attribute(INDEX, &7_u32.to_ne_bytes())].concat();
         assert_eq!(number_of(&bytes, INDEX), Some(7));
         assert_eq!(attributes(&bytes).next(), Some((IDENTIFIER, &b"a\0"[..])));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_finds_its_families_and_says_which_are_not_there() {
+    fn the_kernel_resolves_netlink_families_and_reports_missing_ones() {
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(GENERIC)).unwrap();
         bind(&socket, &SocketAddrNetlink::new(0, 0)).unwrap();
         let find = |name: &str| ask(&socket, CONTROL, GET_FAMILY, &attribute(FAMILY_NAME, &terminated(name)));

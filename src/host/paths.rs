@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_settled_as_far_as_it_is_there_and_refused_where_nobody_knows_where_it_leads() {
+    fn a_path_is_resolved_as_far_as_it_exists() {
         let place = tempfile::tempdir().unwrap();
         let real = place.path().canonicalize().unwrap().join("real");
         fs::create_dir_all(real.join("inner")).unwrap();

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_by_the_whole_variable_not_by_a_part_of_it() {
+    fn a_run_is_identified_by_its_exact_environment_variable() {
         let (_root, host) = machine(&[
             (10, "pgbench", "/", "HOME=/\0PGSTRATA_RUN=0badcafe\0", "/x"),
             (11, "pgbench", "/", "PGSTRATA_RUN=0badcafe1\0", "/x"),
@@ -353,14 +353,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_proc_is_an_error_not_an_empty_list() {
+    fn a_machine_without_proc_is_an_error() {
         let root = tempfile::tempdir().unwrap();
         let text = list(&Host::rooted(root.path())).unwrap_err().to_string();
         assert!(text.contains("list") && text.contains("proc"), "{text}");
     }
 
     #[test]
-    fn the_children_of_a_run_are_found_and_killed_and_no_other() {
+    fn only_the_children_of_a_run_are_found_and_killed() {
         let folder = tempfile::tempdir().unwrap();
         let id = crate::host::files::random_id().unwrap();
         let (_ours, ours) = sleeper(&Host::this().for_run(&id), folder.path());

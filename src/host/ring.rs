@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_is_in_the_file_and_a_refused_one_cancels_its_sync() {
+    fn a_write_reaches_the_file_and_failure_cancels_its_sync() {
         let Ok(mut ring) = Ring::new() else {
             println!("skipped: this kernel has no io_uring for us");
             return;

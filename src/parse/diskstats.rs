@@ -113,7 +113,7 @@ mod tests {
     const LINUX_3_10: &str = " 253 0 dm-0 72213 0 9498266 49882 30457 0 15245936 60022 0 22908 110986\n";
 
     #[test]
-    fn a_kernel_with_flush_counts_gives_all_of_them_in_bytes_and_milliseconds() {
+    fn a_kernel_with_flush_counts_yields_bytes_and_milliseconds() {
         let devices = parse(LINUX_6_18).unwrap();
         assert_eq!(devices.len(), 2);
         let vda = &devices[1];
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_before_5_5_has_no_flush_counts_and_one_before_4_18_no_discards() {
+    fn flush_and_discard_counts_are_absent_on_older_kernels() {
         let old = &parse(LINUX_4_19).unwrap()[0];
         assert_eq!((old.discards, old.flushes, old.flush_ms), (Some(9618), None, None));
         let older = &parse(LINUX_3_10).unwrap()[0];

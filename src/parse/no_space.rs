@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_write_is_told_by_its_hint_and_the_message_is_the_one_before() {
+    fn a_short_write_is_recognised_by_its_hint() {
         let log = "2026-11-22 05:17:23.500 GMT [42] ERROR:  could not extend file \"base/5/1\": wrote only 4096 of 8192 bytes\n\
                    2026-11-22 05:17:23.500 GMT [42] HINT:  Check free disk space.\n";
         assert!(logged(log).unwrap().1.starts_with("ERROR:  could not extend file"));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_are_refused_are_told_apart_from_those_without_room() {
+    fn refused_writes_are_distinguished_from_enospc() {
         let log = "2026-11-22 05:17:23.500 GMT [42] PANIC:  could not fsync file \"pg_wal/000000010000000000000001\": Input/output error\n";
         assert_eq!((logged(log), line(log)), (None, None));
         let (at_us, message) = refused_logged(log).unwrap();

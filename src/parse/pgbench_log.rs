@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn logs_of_both_versions_at_hand_read_for_every_kind_of_run() {
+    fn pgbench_logs_of_both_versions_parse_for_every_run_kind() {
         for (name, columns) in [("statements", PLAIN), ("rate-limit", LAG), ("scripts", PLAIN), ("failures", PLAIN)] {
             for version in ["15", "18"] {
                 let path = format!("{}/tests/fixtures/pgbench/{version}-{name}.log", env!("CARGO_MANIFEST_DIR"));
@@ -289,7 +289,7 @@ mod tests {
         }
 
         #[test]
-        fn a_number_ends_at_the_first_byte_that_is_no_digit_whatever_follows(
+        fn a_number_ends_at_the_first_non_digit_byte(
             number in "[0-9]{1,16}", behind in prop::collection::vec(any::<u8>(), 0..12),
         ) {
             let digits = |byte: &u8| byte.is_ascii_digit();
@@ -301,7 +301,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic_or_read_beyond_the_last_line_feed(bytes in any::<Vec<u8>>()) {
+        fn parsing_never_panics_or_reads_past_the_last_newline(bytes in any::<Vec<u8>>()) {
             let mut into = Vec::new();
             if let Ok(taken) = parse(&bytes, PLAIN, &mut into) {
                 prop_assert!(!bytes[taken..].contains(&b'\n'));

@@ -295,7 +295,7 @@ SQL script 2: my.sql
     }
 
     #[test]
-    fn summaries_of_both_versions_at_hand_read_for_every_kind_of_run() {
+    fn pgbench_summaries_of_both_versions_parse_for_every_run_kind() {
         for version in ["15", "18"] {
             let plain = parse(&fixture(&format!("{version}-statements"))).unwrap();
             assert!(plain.transactions > 0 && plain.failed == Some(0) && plain.tps.is_some());

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pods_that_have_ended_do_not_count_and_each_index_does_once() {
+    fn finished_pods_are_skipped_and_each_index_counts_once() {
         assert_eq!(
             open("2\tRunning\n0\tSucceeded\n1\tFailed\n0\tPending\n2\tPending\n3\tUnknown\n\tRunning\n4\n\n"),
             [0, 2, 3]

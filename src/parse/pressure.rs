@@ -55,7 +55,7 @@ full avg10=0.40 avg60=0.33 avg300=0.21 total=13821943
     }
 
     #[test]
-    fn a_kernel_before_5_13_has_no_full_line_for_the_cpu() {
+    fn kernels_before_5_13_have_no_full_line_for_cpu() {
         let text = "some avg10=0.05 avg60=0.09 avg300=0.32 total=21017026\n";
         assert_eq!(parse("/proc/pressure/cpu", text).unwrap().full_us, None);
     }

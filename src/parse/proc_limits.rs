@@ -29,7 +29,7 @@ Max address space         unlimited            unlimited            bytes
 ";
 
     #[test]
-    fn the_soft_limit_of_locked_memory_is_a_number_or_unlimited() {
+    fn the_soft_memlock_limit_is_a_number_or_unlimited() {
         assert_eq!(max_locked_memory(LIMITS), Some(SoftLimit::Bytes(8 << 20)));
         let none = LIMITS.replace("8388608  ", "unlimited");
         assert_eq!(max_locked_memory(&none), Some(SoftLimit::Unlimited));

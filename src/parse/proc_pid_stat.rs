@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_brackets_blanks_and_line_ends_does_not_shift_the_fields() {
+    fn brackets_blanks_and_newlines_in_names_shift_no_fields() {
         let cat = CAT.replace("(cat)", "(a) R 1 (b\n)");
         let odd = parse(PLACE, &cat).unwrap();
         assert_eq!((odd.comm, odd.started_ticks), ("a) R 1 (b\n", 188_454));

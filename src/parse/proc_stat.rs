@@ -125,7 +125,7 @@ btime 1770000000
     }
 
     #[test]
-    fn states_that_an_old_kernel_does_not_know_are_absent_not_zero() {
+    fn states_unknown_to_an_old_kernel_are_absent_not_zero() {
         let stat = parse("cpu  1 2 3 4\ncpu0 1 2 3 4\n").unwrap();
         assert_eq!((stat.all.iowait, stat.all.steal), (None, None));
     }

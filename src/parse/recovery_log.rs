@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_start_after_a_crash_is_found_and_they_follow_each_other() {
+    fn every_phase_of_crash_recovery_is_found_in_sequence() {
         for (version, wal, buffers) in [(15, 128_900_584, 15_126), (18, 116_697_520, 13_803)] {
             let log = parse(&fixture(version)).unwrap();
             let (began, ended) = (log.redo_began.unwrap(), log.redo_ended.unwrap());

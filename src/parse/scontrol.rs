@@ -64,7 +64,7 @@ mod tests {
     const LISTED: &str = include_str!("../../tests/fixtures/scontrol/22.05.txt");
 
     #[test]
-    fn each_task_of_the_named_arrays_has_its_state_and_the_name_of_another_job_is_no_field() {
+    fn each_array_task_has_its_state_despite_odd_job_names() {
         let found = tasks(LISTED, "pgstrata-spread-0a1b2c3d");
         let told = found.iter().map(|task| {
             let Task { array, indices, state, reason, exit_code, nodes } = task;

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_of_every_kind_are_read_with_their_causes_and_each_ends() {
+    fn checkpoints_of_every_kind_have_their_cause_and_end() {
         for version in [15, 18] {
             let entries = fixture(version);
             let causes = causes(&entries);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_read_in_full_in_the_words_of_each_version() {
+    fn a_checkpoint_is_parsed_in_full_from_each_version() {
         let line = "2026-11-22 05:17:22.460 GMT [16865] LOG:  checkpoint complete: wrote 3591 buffers (21.9%); 0 WAL file(s) \
                     added, 3 removed, 2 recycled; write=0.427 s, sync=0.001 s, total=0.429 s; sync files=14, longest=0.004 s, \
                     average=0.001 s; distance=28668 kB, estimate=28669 kB";
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_autovacuum_took_is_found_on_whichever_line_it_stands() {
+    fn autovacuum_elapsed_time_is_found_on_any_of_its_lines() {
         let log = "2026-11-22 05:17:16.079 GMT [9] LOG:  automatic analyze of table \"postgres.public.a\"\n\
                    \tavg read rate: 0.000 MB/s\n\tsystem usage: CPU: user: 0.06 s, system: 0.00 s, elapsed: 0.20 s\n\
                    2026-11-22 05:17:17.079 GMT [9] LOG:  automatic analyze of table \"postgres.public.b\" system usage: CPU: \
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_in_unknown_words_is_an_error_and_every_other_line_is_none() {
+    fn only_a_checkpoint_in_unknown_wording_is_an_error() {
         let line = "2026-11-22 05:17:22.460 GMT [1] LOG:  checkpoint complete: wrote all";
         let error = LogReader::default().line(line).unwrap_err().to_string();
         assert!(error.contains("buffers (") && error.contains(line), "{error}");

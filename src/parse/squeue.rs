@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_task_is_told_once_and_a_job_without_an_array_is_none() {
+    fn array_tasks_are_listed_once_and_plain_jobs_are_skipped() {
         assert_eq!(tasks("2\n0\n2\nN/A\n\n"), [0, 2]);
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_of_a_pool_is_read_and_fragmentation_may_be_unknown() {
+    fn pool_capacity_is_parsed_and_fragmentation_may_be_unknown() {
         let wanted = PoolRoom { size: 1000, allocated: 400, free: 600, fragmentation: Some(17), capacity: 40 };
         assert_eq!(room("1000\t400\t600\t17\t40\n").unwrap(), wanted);
         assert_eq!(room("1000\t400\t600\t17%\t40%\n").unwrap(), wanted);

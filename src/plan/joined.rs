@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn each_block_has_the_case_of_each_run_and_an_axis_tells_them_apart() {
+    fn each_block_has_the_cases_of_every_joined_run() {
         let (old, new) =
             (run("aaaaaaaa", PLAN), run("bbbbbbbb", &PLAN.replace("blocks = 3", "blocks = 4").replace("/srv", "/mnt")));
         let plan = joined(&old, &new).unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_are_matched_by_the_axes_of_workloads_and_equal_ones_are_left_out() {
+    fn cases_match_by_workload_axes_and_duplicates_are_dropped() {
         let swept = PLAN.replace("clients = 4", "clients = [4, 8, 16]");
         let old = run("aaaaaaaa", &swept.replace("16", "2"));
         let mut new = run("bbbbbbbb", &swept);

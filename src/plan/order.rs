@@ -242,7 +242,7 @@ mod tests {
         }
 
         #[test]
-        fn each_guest_has_a_block_in_one_piece_and_the_order_of_its_cases_alone(
+        fn each_guest_has_its_cases_of_a_block_contiguous(
             cases in 1usize..8, guests in 1usize..4, blocks in 1u32..6, seed in any::<u64>(),
         ) {
             let case = |guest: usize, name: &String| CaseSpec {
@@ -275,7 +275,7 @@ mod tests {
         }
 
         #[test]
-        fn a_seed_gives_the_same_order_again_and_another_seed_another(seed in any::<u64>()) {
+        fn the_same_seed_repeats_the_order_and_another_changes_it(seed in any::<u64>()) {
             prop_assert_eq!(order(&names(30), 2, seed), order(&names(30), 2, seed));
             prop_assert_ne!(order(&names(30), 2, seed), order(&names(30), 2, seed.wrapping_add(1)));
         }
@@ -288,7 +288,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_whole_design_has_each_case_follow_each_other_one_and_stand_at_each_place_equally_often(
+        fn a_full_design_balances_every_succession_and_every_position(
             n in 2usize..=13, designs in 1u32..3, seed in any::<u64>(),
         ) {
             let blocks = designs * n as u32 * if n % 2 == 0 { 1 } else { 2 };
@@ -305,7 +305,7 @@ mod tests {
         }
 
         #[test]
-        fn in_half_as_many_blocks_as_cases_no_case_follows_another_one_twice(
+        fn in_half_a_design_no_succession_of_cases_repeats(
             n in 4usize..=40, blocks in 1u32..=8, seed in any::<u64>(),
         ) {
             let blocks = blocks.min(n as u32 / 2);
@@ -313,7 +313,7 @@ mod tests {
         }
 
         #[test]
-        fn the_order_is_more_even_than_shuffles_of_the_same_cases(
+        fn the_order_is_more_balanced_than_random_shuffles(
             n in 4usize..=10, blocks in 2u32..=8, seed in any::<u64>(),
         ) {
             let ours = unevenness(&order(&names(n), blocks, seed), n);

@@ -161,7 +161,7 @@ pgbench = { clients = 4 }
     }
 
     #[test]
-    fn a_refusal_points_at_the_value_that_is_refused_and_else_at_the_key() {
+    fn a_refusal_points_at_the_refused_value_or_its_key() {
         let value = |name: &str, value: &str| at(&Spot::SettingValue(name.to_owned(), value.to_owned()));
         assert_eq!(value("wal_sync_method", "opendatasync"), [(7, "\"opendatasync\"")]);
         assert_eq!(value("fsync", "off"), [(7, "false")]);
@@ -179,7 +179,7 @@ pgbench = { clients = 4 }
     }
 
     #[test]
-    fn an_option_of_a_workload_is_found_and_else_its_kind() {
+    fn a_refusal_points_at_the_workload_option_or_its_kind() {
         let option = |key: &str| at(&Spot::Workload { name: "w".into(), key: key.into() });
         assert_eq!((option("clients"), option("jobs")), (vec![(10, "clients")], vec![(9, "pgbench")]));
     }

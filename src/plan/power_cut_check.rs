@@ -33,7 +33,7 @@ mod tests {
     use crate::record::verdict::DurabilityCheck;
 
     #[test]
-    fn a_plan_asks_for_verdicts_by_name_and_gets_none_by_default() {
+    fn power_cut_verdicts_are_off_unless_requested_by_name() {
         let read = |line: &str| {
             let plan = parse(&format!("{line}\n{MANUAL}"), "plan.toml", &catalogue());
             plan.map(|plan| plan.durability).map_err(|e| e.to_string())

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_suggested_for_a_slip_and_not_for_another_word() {
+    fn a_typo_gets_a_suggestion_and_another_word_none() {
         let known = ["ext2", "ext3", "ext4", "xfs", "btrfs", "filesystem"];
         let near = |word| nearest(word, known);
         assert_eq!(near("xsf"), ["xfs"]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_shows_its_line_and_column_and_no_control_character() {
+    fn a_problem_shows_line_and_column_without_control_characters() {
         let mut problems = Problems::default();
         problems.add(Problem::at(&(6..9), "bad \u{1b}[31mword").help("say\u{7} so"));
         let shown = problems.render("ok\nxx bad\n", "a\u{1b}b.toml", Paint::Plain);

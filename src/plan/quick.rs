@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_has_fewer_blocks_and_cases_and_other_options() {
+    fn a_quick_run_has_its_own_blocks_cases_and_options() {
         let plan =
             read("blocks = 1\nonly = { stack = \"ext4\", clients = [1, 16] }\nset = { loop = \"2GiB\" }").unwrap();
         let part = plan.in_quick.unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_may_give_a_workload_an_option_that_the_plan_leaves_to_its_default() {
+    fn a_quick_run_may_set_defaulted_workload_options() {
         let part = read("set = { rate = 100.0 }").unwrap().in_quick.unwrap();
         let limited = |case: &&crate::record::case::CaseSpec| case.workload.options.get("rate").is_some();
         let kinds: Vec<&str> = part.cases.iter().filter(limited).map(|case| case.workload.kind.as_str()).collect();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_of_a_workload_is_set_on_each_that_has_it_whichever_is_given_it() {
+    fn a_quick_option_applies_to_every_workload_accepting_it() {
         let given = |plan: &str| {
             let part = parse(plan, "plan.toml", &catalogue()).unwrap().in_quick.unwrap();
             let pgbench = part.cases.iter().filter(|case| case.workload.kind == "pgbench");

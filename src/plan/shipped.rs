@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_asks_a_question_and_has_a_page_that_names_it() {
+    fn each_shipped_plan_asks_a_question_documented_on_its_page() {
         for plan in all() {
             assert!(plan.question().ends_with('?'), "{}: {}", plan.name, plan.question());
             for part in ["**Question.**", "**Cases.**", "**Needs.**", "**What to read.**"] {

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_plan_has_so_many_of_is_refused_with_the_limit_and_before_anything_is_made_of_it() {
+    fn oversized_plans_are_refused_with_the_limit_before_allocation() {
         let (list, table) = ("1,".repeat(100_000), (0..2000).map(|n| format!("k{n}=1\n")).collect::<String>());
         let told = |text: &str| {
             let mut problems = Problems::default();

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_keeps_no_account_has_no_counts_rather_than_zeroes() {
+    fn a_device_without_accounting_has_no_counts_rather_than_zeroes() {
         let (_root, mut counters, _) = machine("1 0 8 0 10 0 80 0 0 0 0 0 0 0 0 3 0\n", "0\n");
         assert_eq!(counters.read(), [None]);
     }

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_sync_ends_all_writers_and_none_of_their_commits_counts() {
+    fn a_failed_sync_ends_all_writers_and_counts_no_commits() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
         let spec = rows(&RowChoice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_are_never_more_than_a_twentieth_of_what_is_free() {
+    fn probe_files_use_at_most_a_twentieth_of_free_space() {
         assert_eq!(segment_bytes(&place(None), FILES, 20).unwrap(), 16 << 20);
         for free_mib in [80u64, 100, 200, 500, 1279, 1280, 100_000] {
             let free = free_mib << 20;
@@ -107,7 +107,7 @@ mod tests {
     impl Observer for Silent {}
 
     #[test]
-    fn a_folder_can_be_probed_on_a_system_without_the_files_of_linux() {
+    fn a_folder_can_be_probed_without_proc_and_sys() {
         let (machine, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let request = Request {
             folder: folder.path().to_owned(),

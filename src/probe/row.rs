@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_refusal_is_no_failure_of_the_storage_and_a_later_one_is() {
+    fn only_a_refusal_after_the_first_is_a_storage_failure() {
         let mut refused = row("one_write.open_datasync");
         refused.failed(&failed("open", 22), 5);
         assert!(refused.record.failure.is_none() && refused.has_ended());

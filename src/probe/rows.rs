@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_chosen_by_name_and_by_the_beginning_of_their_names() {
+    fn rows_are_selected_by_name_or_name_prefix() {
         let ids = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             let choice = RowChoice::of_names(&names)?;

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_a_living_probe_is_no_stray_and_a_dead_ones_is() {
+    fn only_the_folder_of_a_dead_probe_is_stray() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
         assert_eq!(strays(place.path()), Vec::<PathBuf>::new());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_puts_into_the_private_folder_stays_and_is_told() {
+    fn foreign_files_in_the_private_folder_are_kept_and_reported() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
         site.fill("ours", 1 << 20, Fill::Hole).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_put_in_the_place_of_the_probed_one_is_not_it() {
+    fn a_folder_swapped_in_for_the_probed_one_is_rejected() {
         let place = tempfile::tempdir().unwrap();
         let probed = place.path().join("probed");
         fs::create_dir(&probed).unwrap();

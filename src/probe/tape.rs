@@ -115,7 +115,7 @@ mod tests {
     use crate::host::Host;
 
     #[test]
-    fn every_operation_is_on_the_tape_and_a_failed_one_is_not() {
+    fn every_successful_operation_is_taped_and_failed_ones_are_not() {
         let mut tape = Tape::new(Ticker::of(&Host::this()));
         let mut left = 3;
         let outcome = tape.run(Duration::from_secs(60), (1, 100), &Interrupt::never(), || {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_ends_by_time_by_number_or_by_interrupt_and_has_one_operation_at_least() {
+    fn a_slice_has_at_least_one_operation_despite_an_interrupt() {
         let mut tape = Tape::new(Ticker::of(&Host::this()));
         tape.run(Duration::ZERO, (1, 100), &Interrupt::never(), || Ok(())).unwrap();
         assert_eq!(tape.operations().count(), 1);

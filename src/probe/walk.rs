@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_of_a_segment_is_written_once_before_the_next_segment_begins() {
+    fn every_block_of_a_segment_is_written_once() {
         let place = tempfile::tempdir().unwrap();
         let mut site = ProbeSite::make(place.path()).unwrap();
         site.segment_bytes = 1 << 20;

@@ -89,7 +89,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_folder_is_made_listed_and_removed_with_what_is_in_it() {
+    fn a_folder_is_made_listed_and_removed_with_its_contents() {
         let place = tempfile::tempdir().unwrap();
         let ledger = Ledger::create(&place.path().join("ledger"), "r1").unwrap();
         let path = place.path().join("pgstrata-r1");

@@ -31,7 +31,7 @@ fn on_two(place: &TestPlace, layer: &str, options: Options, size: &str, roles: [
 }
 
 #[test]
-fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
+fn an_external_journal_or_log_is_made_mounted_and_wiped() {
     for (layer, size) in [("ext3", "64MiB"), ("ext4", "64MiB"), ("xfs", "320MiB")] {
         let Some(place) = TestPlace::new() else { return };
         let spec = on_two(&place, layer, Options::default(), size, [Role::Data, Role::Log]);
@@ -55,7 +55,7 @@ fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
 }
 
 #[test]
-fn a_btrfs_over_two_devices_has_the_profiles_asked_for_and_both_members() {
+fn two_device_btrfs_has_the_requested_profiles_and_both_members() {
     let Some(place) = TestPlace::new() else { return };
     let options = options_of(&[("data", text("raid1")), ("metadata", text("raid1"))]);
     let built = place.build(&on_two(&place, "btrfs", options, "256MiB", [Role::Data, Role::Data])).unwrap();
@@ -66,7 +66,7 @@ fn a_btrfs_over_two_devices_has_the_profiles_asked_for_and_both_members() {
 }
 
 #[test]
-fn a_stack_of_several_devices_that_dies_at_any_entry_is_undone() {
+fn a_multi_device_stack_dying_at_any_entry_is_undone() {
     // Entry 0 is the run's folder; then two images (twice, once with the inode) and two loops, journal, filesystem,
     // mount point and mount.
     at_every_entry(10, |death| {
@@ -82,7 +82,7 @@ fn a_stack_of_several_devices_that_dies_at_any_entry_is_undone() {
 }
 
 #[test]
-fn a_stack_is_opened_again_on_devices_that_carry_it_and_nothing_is_lost() {
+fn a_stack_is_reopened_on_its_devices_without_data_loss() {
     for (layer, size, roles) in [
         ("ext4", "64MiB", [Role::Data, Role::Log]),
         ("xfs", "320MiB", [Role::Data, Role::Log]),
@@ -115,7 +115,7 @@ fn what_cannot_be_opened_again_says_so() {
 }
 
 #[test]
-fn promises_come_from_mounts_devices_and_the_end_of_what_can_be_seen() {
+fn durability_promises_come_from_mounts_devices_and_the_visible_end() {
     let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", mounted(&["barrier=0"]))).unwrap();
     let (node, promise) = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap();
@@ -124,7 +124,7 @@ fn promises_come_from_mounts_devices_and_the_end_of_what_can_be_seen() {
 }
 
 #[test]
-fn one_disk_for_two_nodes_is_refused_before_anything_is_formatted() {
+fn one_disk_for_two_nodes_is_refused_before_formatting() {
     let disk = |path: &str| options_of(&[("disk", text(path)), ("serial", text("x"))]);
     let mut spec = StackSpec::linear("two", vec![("disk", disk("/dev/null"))]);
     spec.nodes.push(node("again", "disk", disk("/dev/../dev/null"), &[]));
@@ -136,7 +136,7 @@ fn one_disk_for_two_nodes_is_refused_before_anything_is_formatted() {
 }
 
 #[test]
-fn an_image_or_folder_that_is_there_already_is_neither_taken_nor_removed() {
+fn an_existing_image_or_folder_is_neither_used_nor_removed() {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_loop("ext4", "64MiB", Options::default());
     let theirs = place.path().join(format!("pgstrata-{}-1-ext4.loop.img", place.run_id));

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_block_device_and_a_missing_one_is_told() {
+    fn regular_files_and_missing_paths_are_no_block_devices() {
         assert!(BlockDevice::find(Path::new("/etc/passwd")).unwrap_err().to_string().contains("not a block device"));
         assert!(BlockDevice::find(Path::new("/dev/no-such")).unwrap_err().to_string().contains("/dev/no-such"));
     }

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_written_in_full_with_blocks_that_all_differ_and_do_not_compress() {
+    fn an_image_is_fully_written_with_distinct_incompressible_blocks() {
         let (_folder, path) = empty();
         let size = Bytes((5 << 20) + 8192);
         let told = RefCell::new(Vec::new());
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_speed_of_a_folder_is_tried_without_leaving_a_trace() {
+    fn the_speed_test_of_a_folder_leaves_no_trace() {
         let (folder, path) = empty();
         fs::remove_file(path).unwrap();
         if let Some(speed) = try_speed(folder.path()) {

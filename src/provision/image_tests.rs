@@ -52,7 +52,7 @@ fn undo(place: &TestPlace, mark: u64) {
 }
 
 #[test]
-fn no_filesystem_starts_with_a_hole_or_an_unwritten_range_below_it() {
+fn no_filesystem_starts_above_a_hole_or_unwritten_extent() {
     for (name, size) in FILESYSTEMS {
         let Some(place) = TestPlace::new() else { return };
         if !tells_extents(&place) {
@@ -90,7 +90,7 @@ fn the_sectors_are_those_of_the_disk_below() {
 }
 
 #[test]
-fn what_mkfs_punches_out_of_the_image_is_written_again_before_the_mount() {
+fn ranges_punched_by_mkfs_are_rewritten_before_the_mount() {
     for (name, size) in FILESYSTEMS {
         let Some(place) = TestPlace::new() else { return };
         if !tells_extents(&place) {
@@ -114,7 +114,7 @@ fn what_mkfs_punches_out_of_the_image_is_written_again_before_the_mount() {
 }
 
 #[test]
-fn trials_use_the_same_image_one_after_another_and_find_nothing_of_the_one_before() {
+fn trials_share_an_image_and_see_no_earlier_data() {
     let Some(place) = TestPlace::new() else { return };
     let mut images = Images::default();
     let mut inodes = Vec::new();
@@ -148,7 +148,7 @@ fn trials_use_the_same_image_one_after_another_and_find_nothing_of_the_one_befor
 }
 
 #[test]
-fn two_images_of_one_stack_stay_two_and_a_kept_stack_has_its_own() {
+fn images_stay_separate_and_a_kept_stack_has_its_own() {
     let Some(place) = TestPlace::new() else { return };
     let folder = place.path();
     let image = || options_of(&[("loop", text("4MiB")), ("in", text(folder.to_str().unwrap()))]);
@@ -202,7 +202,7 @@ fn an_image_in_use_is_not_given_to_another_trial() {
 }
 
 #[test]
-fn images_that_do_not_fit_together_are_refused_before_one_is_written() {
+fn images_exceeding_the_free_space_are_refused_before_any_write() {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_written("ext4", "512TiB");
     let mark = place.ledger().mark();
@@ -266,7 +266,7 @@ const DEEDS: [(&str, Deed); 10] = [
 ];
 
 #[test]
-fn whatever_takes_the_name_of_an_image_is_not_written_and_the_image_goes_all_the_same() {
+fn a_replacement_of_an_image_is_not_written_to() {
     for (what, deed) in DEEDS {
         let Some(place) = TestPlace::new() else { return };
         let (above, theirs) = (place.path().join("above"), place.path().join("theirs"));
@@ -302,7 +302,7 @@ fn whatever_takes_the_name_of_an_image_is_not_written_and_the_image_goes_all_the
 }
 
 #[test]
-fn an_image_that_was_moved_away_is_an_incomplete_cleanup_and_a_truncated_one_is_told() {
+fn a_moved_away_image_is_an_incomplete_cleanup() {
     let Some(place) = TestPlace::new() else { return };
     let (mut images, spec) = (Images::default(), place.on_written("ext2", "4MiB"));
     let (mark, _) = on_images(&place, &mut images, &spec).unwrap();
@@ -329,7 +329,7 @@ fn loop_devices() -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
+fn the_loop_device_is_removed_and_foreign_ones_are_kept() {
     let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_written("ext2", "4MiB")).unwrap();
     let name = built.facts.devices()[0].1.name.clone();
@@ -356,7 +356,7 @@ fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
 }
 
 #[test]
-fn a_run_that_dies_at_any_entry_of_a_written_image_leaves_nothing() {
+fn a_run_dying_at_any_image_entry_leaves_nothing() {
     // Entry 0 is the run's folder; then image, image with its inode, device, filesystem, mount point and mount.
     at_every_entry(6, |death| {
         let mut place = TestPlace::new()?;
@@ -377,7 +377,7 @@ fn sectors_written(device: &str) -> u64 {
 }
 
 #[test]
-fn an_ext4_on_a_written_image_has_nothing_left_to_zero_after_the_mount() {
+fn ext4_on_a_written_image_zeroes_nothing_after_mount() {
     let Some(place) = TestPlace::new() else { return };
     let (_, built) = on_images(&place, &mut Images::default(), &place.on_written("ext4", "512MiB")).unwrap();
     let devices = built.facts.devices();

@@ -164,7 +164,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_an_empty_file_with_the_name_of_an_image_is_removed_where_its_inode_is_unknown() {
+    fn without_a_known_inode_only_an_empty_image_is_removed() {
         let place = tempfile::tempdir().unwrap();
         let undo =
             |path: &Path| remove(&Host::this(), &Thing::new("loop", "image").with("path", path.to_str().unwrap()));

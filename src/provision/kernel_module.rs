@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_driver_is_there_when_loaded_on_disk_or_built_in() {
+    fn drivers_are_available_when_loaded_on_disk_or_built_in() {
         let root = tempfile::tempdir().unwrap();
         let host = Host::rooted(root.path());
         let write = |path: &str, text: &str| {

@@ -156,7 +156,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_was_synced_survives_and_what_was_not_is_gone_and_the_mount_is_as_before() {
+    fn only_synced_data_survives_a_machine_crash() {
         for (layer, size) in [("ext4", "64MiB"), ("xfs", "320MiB"), ("btrfs", "256MiB")] {
             let Some(place) = TestPlace::new() else { return };
             let spec = place.on_loop(layer, size, mounted(&["noatime"]));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filesystem_that_cannot_be_stopped_and_one_that_is_not_ours_are_left_alone() {
+    fn unstoppable_and_foreign_filesystems_are_left_alone() {
         let Some(place) = TestPlace::new() else { return };
         let spec = place.on_loop("ext4", "64MiB", Options::default());
         let crash = MachineCrash::of(&place.host, &spec, &place.build(&spec).unwrap());

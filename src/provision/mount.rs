@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn only_fresh_lines_of_the_kernel_log_about_our_device_are_shown() {
+    fn only_fresh_kernel_log_lines_about_our_device_are_shown() {
         let log = "[ 10.5] EXT4-fs (loop0): old\n[   12.25] ext4: Unknown parameter 'bogus'\n[ 12.3] usb 1-1: new\n\
                    [ 12.4] EXT4-fs (loop0): bad option\n";
         assert_eq!(

@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn options_of_mount_itself_need_no_kernel_and_ramfs_takes_any_word() {
+    fn generic_mount_options_need_no_kernel_and_ramfs_accepts_any() {
         assert_eq!(findings("tmpfs", "noatime,lazytime,defaults"), [const { MountFinding::Good }; 3]);
         assert!(matches!(findings("ramfs", "anything").as_slice(), [MountFinding::Unchecked(_)]));
     }
 
     #[test]
-    fn a_misspelt_option_is_refused_in_the_kernels_words_and_without_root_unchecked() {
+    fn a_misspelt_mount_option_is_refused_with_the_kernel_message() {
         let found = findings("tmpfs", "noatme,huge=never");
         if users::is_root() {
             assert!(matches!(&found[0], MountFinding::Refused(words) if words.contains("noatme")), "{found:?}");

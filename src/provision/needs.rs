@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filesystem_is_there_when_registered_or_when_a_module_brings_it() {
+    fn filesystems_are_available_when_registered_or_provided_by_a_module() {
         let (_root, host) = fake(&[
             ("proc/filesystems", "nodev\ttmpfs\n\text4\n"),
             ("proc/sys/kernel/osrelease", "6.1.0\n"),

@@ -66,7 +66,7 @@ fn stacks_without_a_device_are_built_and_undone() {
 }
 
 #[test]
-fn a_directory_stack_needs_no_root_and_leaves_what_was_there() {
+fn a_directory_stack_needs_no_root_and_keeps_existing_files() {
     let place = TestPlace::of_anybody();
     let others = tempfile::tempdir().unwrap();
     fs::write(others.path().join("theirs"), "x").unwrap();
@@ -102,7 +102,7 @@ fn the_folder_of_a_run_is_made_and_undone() {
 }
 
 #[test]
-fn a_run_that_dies_at_any_entry_leaves_nothing_that_clean_does_not_undo() {
+fn clean_undoes_a_run_that_dies_at_any_entry() {
     for (name, _place) in on_device() {
         dies_at_any_entry(name);
     }
@@ -145,7 +145,7 @@ fn what_mkfs_refuses_is_told_in_its_own_words() {
 }
 
 #[test]
-fn a_mount_option_that_the_kernel_refuses_is_told_in_the_kernels_words() {
+fn a_refused_mount_option_is_reported_with_the_kernel_message() {
     let Some(place) = TestPlace::new() else { return };
     let error = place.build(&place.on_loop("ext4", "64MiB", mounted(&["bogus"]))).unwrap_err().to_string();
     assert!(error.contains("mount -t ext4 -o bogus"), "{error}");
@@ -174,7 +174,7 @@ fn a_mount_option_that_the_kernel_drops_is_an_error() {
 }
 
 #[test]
-fn options_that_the_kernel_prints_in_other_words_or_not_at_all_count_as_kept() {
+fn options_the_kernel_rewords_or_hides_count_as_kept() {
     let ext4 = [
         "barrier=1",
         "barrier=0",
@@ -218,7 +218,7 @@ fn options_that_the_kernel_prints_in_other_words_or_not_at_all_count_as_kept() {
 }
 
 #[test]
-fn an_image_larger_than_the_free_space_is_refused_before_anything_is_made() {
+fn an_image_larger_than_free_space_is_refused_up_front() {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_loop("ext4", "512TiB", Options::default());
     assert!(
@@ -253,7 +253,7 @@ fn image_in(folder: &std::path::Path, size: &str, sparse: bool) -> Options {
 }
 
 #[test]
-fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
+fn a_disk_filling_up_under_a_sparse_image_is_undone() {
     let Some(place) = TestPlace::new() else { return };
     let folder = small(&place, "tmpfs");
     let site = place.site("sparse");
@@ -268,7 +268,7 @@ fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
 }
 
 #[test]
-fn direct_io_that_the_filesystem_below_refuses_is_an_error_that_says_what_to_do() {
+fn refused_direct_io_is_an_error_with_a_remedy() {
     let Some(place) = TestPlace::new() else { return };
     let folder = small(&place, "ramfs");
     // ramfs reports no free space, so only the image's own check can refuse it.
@@ -280,7 +280,7 @@ fn direct_io_that_the_filesystem_below_refuses_is_an_error_that_says_what_to_do(
 }
 
 #[test]
-fn two_runs_that_ask_for_loop_devices_at_once_get_different_ones() {
+fn two_concurrent_runs_get_different_loop_devices() {
     let Some(first) = TestPlace::new() else { return };
     let Some(second) = TestPlace::new() else { return };
     let devices = |place: &TestPlace| -> Vec<String> {
@@ -301,7 +301,7 @@ fn two_runs_that_ask_for_loop_devices_at_once_get_different_ones() {
 }
 
 #[test]
-fn a_busy_stack_stays_whole_and_in_the_ledger_until_it_is_free() {
+fn a_busy_stack_stays_in_the_ledger_until_free() {
     let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
     let open = fs::File::create(built.folder().join("file")).unwrap();
@@ -326,7 +326,7 @@ fn a_mount_of_somebody_else_on_our_mount_point_stays() {
 }
 
 #[test]
-fn undoing_leaves_a_device_alone_that_is_another_ones_by_now() {
+fn undoing_leaves_a_reused_device_alone() {
     let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
     let device = format!("/dev/{}", device_of(&built).name);
@@ -337,7 +337,7 @@ fn undoing_leaves_a_device_alone_that_is_another_ones_by_now() {
 }
 
 #[test]
-fn names_and_first_options_of_the_layers_are_as_plans_expect() {
+fn layer_names_and_their_first_options_are_as_plans_expect() {
     let names: BTreeSet<&str> = ALL.iter().map(|layer| layer.name()).collect();
     assert_eq!(names.len(), ALL.len());
     for layer in ALL {

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_found_by_its_backend_and_not_by_its_number() {
+    fn a_device_is_found_by_its_backend_not_its_number() {
         let root = tempfile::tempdir().unwrap();
         let host = Host::rooted(root.path());
         for (name, backend) in [("nbd0", "somebody's\n"), ("nbd3", "pgstrata-1\n"), ("loop0", "pgstrata-2\n")] {

@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dataset_or_volume_below_the_data_tells_and_one_of_the_wal_alone_does_not() {
+    fn identical_pages_are_skipped_by_zfs_below_the_data_only() {
         let why = "holds already: dedup = \"on\"";
         let dataset = ["loop", "zpool", "zfs"];
         assert!(skipped(&stack(&dataset, "zfs", "on")).unwrap().ends_with(why));

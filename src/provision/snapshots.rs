@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_of_btrfs_keeps_what_was_there_and_can_be_copied() {
+    fn a_btrfs_snapshot_keeps_its_content_and_can_be_copied() {
         let Some(place) = TestPlace::new() else { return };
         let spec = place.on_loop("btrfs", "256MiB", Options::default());
         snapshots_are_kept_and_go(place, &spec, |built, name| {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_of_reflinks_shares_its_blocks_with_the_origin_and_keeps_what_was_there() {
+    fn a_reflink_snapshot_shares_blocks_and_keeps_its_content() {
         let Some(place) = TestPlace::new() else { return };
         let spec = place.on_loop("xfs", "320MiB", Options::default());
         if !place.can_build(&spec) {

@@ -353,14 +353,14 @@ mod tests {
     }
 
     #[test]
-    fn the_pool_of_the_data_is_the_one_below_them_and_not_one_that_something_else_lies_on() {
+    fn the_data_pool_is_the_one_without_an_image_between() {
         let pool = |name: &str| with_data_on(name).pool_of_data().map(str::to_owned);
         assert_eq!((pool("on-volume").as_deref(), pool("own").as_deref()), (Some("tank"), Some("rpool")));
         assert_eq!(pool("on-image"), None);
     }
 
     #[test]
-    fn tools_name_a_stack_by_its_mount_point_or_by_the_pool_that_it_has_built() {
+    fn tools_name_stacks_by_mount_point_or_own_pool() {
         let stack = with_data_on("own");
         assert!(
             stack.is_named_in("mkdir: cannot create directory '/run/stack/fs/pgstrata-a3': No space left on device")

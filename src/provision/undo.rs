@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_walk_goes_backwards_down_to_the_mark_and_on_after_a_failure() {
+    fn undo_walks_backwards_to_the_mark_and_continues_after_failures() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::create(folder.path(), "r1").unwrap();
         let order = Arc::default();

@@ -131,7 +131,7 @@ mod tests {
     use crate::provision::test_site::{TestPlace, mkfs};
 
     #[test]
-    fn blocks_larger_than_a_page_are_read_back_or_refused_in_the_kernels_words() {
+    fn xfs_blocks_larger_than_a_page_are_confirmed_or_refused() {
         for bytes in ["16384", "65536"] {
             let Some(place) = TestPlace::with_layer("xfs") else { return };
             match place.build(&place.on_loop("xfs", "512MiB", mkfs(&["-b", &format!("size={bytes}")]))) {

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_ends_at_a_gap_in_the_file_or_on_the_vdev_or_at_another_vdev() {
+    fn a_zfs_piece_ends_at_a_gap_or_another_vdev() {
         let pieces = |blocks: &[FileBlock]| count(blocks).pieces;
         let run = [block(0, Some((0, 7))), block(1, Some((0, 8))), block(2, Some((0, 9)))];
         assert_eq!(pieces(&run), 1);

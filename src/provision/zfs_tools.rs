@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_given_as_zfs_takes_them_and_compared_as_it_shows_them() {
+    fn values_are_passed_as_zfs_accepts_and_compared_as_shown() {
         let options = with(&[
             ("recordsize", text("8k")),
             ("atime", OptionValue::Boolean(false)),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_cryptographic_checksum_with_compression_or_deduplication_skips_what_is_there() {
+    fn only_cryptographic_checksums_with_compression_or_dedup_skip_identical_writes() {
         let why = |pairs: &[(&str, &str)]| {
             let pairs: Vec<_> = pairs.iter().map(|(name, value)| (*name, text(value))).collect();
             skips_same_bytes(&with(&pairs))
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_arc_may_grow_to_is_read_where_there_is_one() {
+    fn the_arc_maximum_is_read_where_an_arc_exists() {
         let root = tempfile::tempdir().unwrap();
         let read = || arc_bytes_max(&Host::rooted(root.path()));
         assert_eq!(read().unwrap(), None);

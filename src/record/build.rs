@@ -102,7 +102,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn what_was_asked_for_and_is_not_in_force_is_named_with_both_values() {
+    fn requested_options_not_in_force_are_named_with_both_values() {
         let asked = BuildSpec {
             version: Some("15".into()),
             wal_blocksize: Some(16),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minor_version_is_of_its_major_one_and_not_of_a_shorter_number() {
+    fn a_minor_version_belongs_to_its_major_version_only() {
         assert!(is_of("15.18 (Debian 15.18-0+deb12u1)", "15") && is_of("15.18", "15.18") && is_of("19devel", "19"));
         assert!(!is_of("15.18", "15.1") && !is_of("15.18", "1") && !is_of("16.1", "15"));
     }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_includes_the_columns_of_all_devices_and_no_others() {
+    fn a_family_includes_exactly_the_columns_of_all_devices() {
         for name in ["dev_d1_flushes", "dev_xfs_loop_flushes", "dev_a_2_flushes"] {
             assert!(DEVICE_FLUSHES.includes(name), "{name}");
         }

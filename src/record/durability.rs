@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_merely_begins_like_one_in_memory_is_none() {
+    fn a_name_merely_starting_like_a_ramdisk_is_not_volatile() {
         let claims = |name: &str| {
             let named = DeviceFacts { name: name.to_owned(), ..DeviceFacts::default() };
             device(&named, []).map(|row| row.claim).collect::<Vec<_>>()
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_driver_does_with_flushes_is_told_by_its_queue_and_never_by_its_name() {
+    fn flush_behaviour_is_derived_from_the_queue_never_the_name() {
         let claims = |name: &str, has_queue| {
             let named = DeviceFacts { name: name.to_owned(), has_queue, ..DeviceFacts::default() };
             device(&named, []).map(|row| row.claim).collect::<Vec<_>>()

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merged_run_owns_of_each_run_the_blocks_that_were_taken_from_it() {
+    fn a_merged_run_owns_the_blocks_taken_from_each_run() {
         let of = |merged: &[(&str, &[u32])]| -> RunRecord {
             let merged: Vec<_> = merged
                 .iter()

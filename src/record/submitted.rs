@@ -79,7 +79,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_name_of_a_job_has_nothing_that_a_shell_or_a_manifest_would_read() {
+    fn a_job_name_contains_no_shell_or_manifest_syntax() {
         let named = |name: &str| Submission { name: name.to_owned(), ..submission("slurm") }.job_name();
         assert_eq!(named("Spread"), "pgstrata-spread-0a1b2c3d");
         assert_eq!(named("it's $(rm -rf ~), %j\n#SBATCH"), "pgstrata-it-s-rm-rf-j-sbatch-0a1b2c3d");

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_not_be_after_a_power_cut_convicts_and_what_may_be_or_is_unknown_does_not() {
+    fn only_states_forbidden_after_a_power_cut_convict() {
         let (why, what) = (String::new(), String::new());
         let wrong = [
             Verdict::Loses { commits: 1, us: 0 },

@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_disk_reads_as_it_was_written_and_its_replay_is_bit_identical(
+    fn a_disk_reads_back_as_written_and_replays_bit_identical(
         before in proptest::collection::vec(request(), 0..10),
         after in proptest::collection::vec(request(), 0..60),
     ) {
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn the_durable_set_is_the_one_of_the_definition_and_only_grows(entries in interleaved()) {
+    fn the_durable_set_matches_its_definition_and_only_grows(entries in interleaved()) {
         let durable = Durable::of(&entries, DeviceModel::Honest);
         let mut before = Vec::new();
         for at in 0..=entries.len() as u64 * 2 {
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn lying_models_keep_no_more_than_the_honest_and_protected_ones_no_less(entries in interleaved()) {
+    fn lying_device_models_keep_no_more_than_honest_ones(entries in interleaved()) {
         let honest = Durable::of(&entries, DeviceModel::Honest);
         let of = |model| Durable::of(&entries, model);
         let end = entries.len() as u64 * 2;
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn states_hold_the_floor_repeat_nothing_and_depend_on_the_seed_alone(
+    fn states_contain_the_durable_set_and_never_repeat(
         entries in interleaved(), seed in any::<u64>(),
     ) {
         let durable = Durable::of(&entries, DeviceModel::Honest);
@@ -191,7 +191,7 @@ proptest! {
 }
 
 #[test]
-fn disks_that_several_moments_can_leave_are_tried_at_the_latest() {
+fn disks_reachable_from_several_moments_are_tried_at_the_latest() {
     let disks = TestDisks::recording(1);
     let marks: Vec<Seq> = (0..5)
         .map(|block| {
@@ -210,7 +210,7 @@ fn disks_that_several_moments_can_leave_are_tried_at_the_latest() {
 }
 
 #[test]
-fn a_state_shows_the_durable_set_what_is_kept_and_the_part_of_a_torn_write() {
+fn a_state_shows_durable_kept_and_torn_writes() {
     let disks = TestDisks::recording(1);
     let write = |block: u64, filler: u8| disks.recorder.write(0, block * 4096, &[filler; 8192], false).unwrap();
     write(0, 1);
@@ -279,7 +279,7 @@ fn every_dropped_member_of_the_durable_set_is_caught() {
 }
 
 #[test]
-fn a_full_log_stops_the_recording_and_is_no_shorter_one() {
+fn a_full_log_fails_the_recording_instead_of_truncating_it() {
     let disks = TestDisks::new(1);
     disks.recorder.begin(&disks.log(), 20_000).unwrap();
     let results: Vec<bool> =
@@ -292,7 +292,7 @@ fn a_full_log_stops_the_recording_and_is_no_shorter_one() {
 }
 
 #[test]
-fn a_recorder_that_answered_what_it_did_not_log_is_caught() {
+fn a_recorder_that_answers_unlogged_requests_is_caught() {
     let disks = TestDisks::recording(1);
     disks.recorder.write(0, 0, &[1; 4096], false).unwrap();
     disks.recorder.forget_one();
@@ -319,7 +319,7 @@ fn disks_of_different_kinds_keep_what_each_of_them_keeps() {
 }
 
 #[test]
-fn a_log_that_is_cut_or_damaged_or_misses_an_answered_request_is_refused() {
+fn a_truncated_damaged_or_incomplete_log_is_refused() {
     let disks = TestDisks::recording(1);
     for block in 0..3 {
         disks.recorder.write(0, block * 4096, &[7; 4096], false).unwrap();

@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_idle_time_of_whole_seconds_is_a_range_and_no_figure() {
+    fn idle_time_in_whole_seconds_is_shown_as_a_range() {
         let steadiness = |longest_zero_s, longest_idle_us| Steadiness {
             seconds: 60,
             coefficient_of_variation: 0.1,

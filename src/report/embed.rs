@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_four_digits_and_no_more_characters_than_they_need() {
+    fn numbers_keep_four_digits_in_the_fewest_characters() {
         assert_eq!(short(Some(1234.567)).to_string(), "1235");
         assert_eq!(short(Some(0.012_345_6)).to_string(), "0.01235");
         assert_eq!(short(Some(98765.4)).to_string(), "98770");

@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_machines_are_two_groups_and_what_they_share_is_said_once() {
+    fn two_machines_form_two_groups_and_shared_facts_appear_once() {
         let host =
             |name: &str| HostFacts { hostname: name.to_owned(), kernel: "6.1.0".to_owned(), ..HostFacts::default() };
         let both = ["a", "b"].map(|name| MachineFinding { host: host(name), trials: Vec::new() });

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn from_80_columns_on_no_word_and_no_number_is_broken() {
+    fn from_80_columns_on_no_word_or_number_is_broken() {
         let whole = ["ext4,", "wal_sync_method=fdatasync", "12 345", "(11 111–13 131)", "flushes", "level"];
         for columns in [80, 100, 120] {
             let text = at_width(columns, || table().shown());
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn below_80_columns_and_where_a_word_is_too_long_rows_are_cards() {
+    fn below_80_columns_or_with_overlong_words_rows_become_cards() {
         let text = at_width(60, || table().shown());
         assert!(
             text.starts_with("  case: ext4, wal_sync_method=fdatasync\n  rate: 12 345 (11 111–13 131) tps\n"),

@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_embedded_can_end_its_element_or_change_on_the_way() {
+    fn embedded_content_is_unaltered_and_cannot_close_its_element() {
         for script in [ECHARTS, SCRIPT] {
             assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains('\r'));
         }

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_has_the_unit_in_its_headings_and_full_precision_in_its_rows() {
+    fn csv_has_units_in_headings_and_full_precision_in_rows() {
         let columns =
             vec![TableColumn::text("case"), TableColumn::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
         let mut table = Table::new("t", "T", columns).lead(&["class"]);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_number_is_a_dash_on_the_page_and_empty_in_the_csv() {
+    fn absent_numbers_are_dashes_in_html_and_empty_in_csv() {
         let cell = Cell::number(None::<f64>, |v| v.to_string());
         assert_eq!((cell.text.as_str(), cell.csv), ("–", vec![String::new()]));
     }

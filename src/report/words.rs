@@ -211,14 +211,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_latency_below_the_unit_of_its_histogram_is_not_called_none() {
+    fn a_latency_below_the_histogram_resolution_is_not_called_zero() {
         assert_eq!([millis(0), millis(1), millis(1499)], ["<0.001", "0.001", "1.5"]);
         assert_eq!([mean_millis(0.0), mean_millis(0.25)], ["<0.001", "0.00025"]);
         assert_eq!([latency(0), latency(950)], ["under 1 us", "950 us"]);
     }
 
     #[test]
-    fn a_caution_names_its_cases_and_counts_them_where_their_names_are_a_long_list() {
+    fn a_caution_names_its_cases_or_counts_too_many() {
         let labels: BTreeMap<String, String> =
             (0..9).map(|n| (n.to_string(), format!("{n} {}", "x".repeat(60)))).collect();
         let caution = |cases: &[&str]| Caution {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_read_without_seconds_and_strange_ones_stay_as_they_are() {
+    fn timestamps_print_without_seconds_and_odd_ones_stay_unchanged() {
         assert_eq!(moment("2026-03-02T09:14:33.5+00:00"), "2026-03-02 09:14 UTC");
         assert_eq!(moment("yesterday"), "yesterday");
     }

@@ -320,7 +320,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_refused_value_names_the_nearest_of_those_that_the_server_lists() {
+    fn a_refused_value_suggests_the_nearest_one_the_server_lists() {
         let install = Installation { bin: PathBuf::from("/x"), major: 18, version: "18.6 (Debian)".into() };
         let setting = RefusedSetting {
             name: "wal_sync_method".into(),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn io_uring_that_the_kernel_refuses_is_refused_once_for_all_cases_that_ask_for_it() {
+    fn unavailable_io_uring_is_refused_once_for_all_its_cases() {
         let case = |method: &str| CaseSpec {
             id: method.into(),
             guest: None,
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_whom_server_or_pgbench_would_turn_away_are_refused_and_so_are_standbys_that_never_come() {
+    fn excess_clients_and_standbys_that_never_connect_are_refused() {
         let refused = |clients, settings: &[(&str, &str)]| {
             let mut checked = Checked::default();
             let cases = [1, 2].map(|_| crate::run::warnings::tests::case(clients, settings));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_would_not_be_written_are_refused_where_they_are_to_be_rewritten() {
+    fn rewriting_identical_pages_is_refused_where_zfs_skips_them() {
         let refused = |age: &[(&str, OptionValue)]| {
             let mut options = Options::default();
             let dedup = ("dedup".to_owned(), OptionValue::Text("on".to_owned()));
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_whose_server_is_not_there_says_that_its_settings_are_unchecked() {
+    fn a_plan_with_a_missing_server_reports_settings_as_unchecked() {
         let mut checked = Checked::default();
         let values = Values::from([("fsync".to_owned(), BTreeSet::from(["off".to_owned()]))]);
         checked.server(&Host::this(), "/nowhere/bin", values).unwrap();

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_took_is_counted_from_the_first_whole_row_to_the_last() {
+    fn cpu_taken_by_others_spans_first_to_last_whole_row() {
         let s = 1_000_000_000;
         let rows = [
             (1_000_000, [None, Some(0), Some(0), Some(0)]),

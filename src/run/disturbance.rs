@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_program_is_warned_of_once_per_trial_and_a_quiet_one_never() {
+    fn a_busy_program_is_warned_about_once_per_trial() {
         assert_eq!(warnings(0.4), ["programs outside of the run take 40 % of a CPU, cc1 most of it"]);
         assert!(warnings(0.2).is_empty());
     }

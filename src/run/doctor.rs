@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_switch_of_io_uring_and_the_memory_that_may_be_locked_are_shown() {
+    fn the_io_uring_switch_and_the_memlock_limit_are_shown() {
         let root = tempfile::tempdir().unwrap();
         let told = |host: &Host| -> Vec<String> {
             io_uring_settings(host).into_iter().map(|setting| format!("{} {}", setting.name, setting.value)).collect()

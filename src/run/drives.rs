@@ -150,7 +150,7 @@ mod tests {
     const YES: OptionValue = OptionValue::Boolean(true);
 
     #[test]
-    fn a_run_that_goes_on_knows_the_disks_of_its_earlier_sittings_and_no_images() {
+    fn a_resumed_run_knows_its_preconditioned_disks_but_no_images() {
         let event = |at_us, is_image| {
             let trial = TrialKey { case: "c".into(), trial: 1 };
             let what =
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_not_counted_again_and_a_part_of_a_disk_is_a_drive_of_its_own() {
+    fn preconditioning_is_forecast_once_per_drive_or_partition() {
         let host = Host::this();
         let spec = disk(&[("precondition", YES)]);
         let expected = |done: &[DriveRecord]| expected_us(&host, [&spec, &spec].into_iter(), done).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_with_two_states_in_a_run_is_refused_however_it_is_named() {
+    fn a_drive_with_two_states_is_refused_under_any_name() {
         let place = tempfile::tempdir().unwrap();
         let (device, by_id) = (place.path().join("sdx"), place.path().join("by-id"));
         std::fs::write(&device, "").unwrap();

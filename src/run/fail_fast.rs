@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_whose_first_trials_all_fail_alike_is_stopped_with_their_reason() {
+    fn a_run_whose_first_trials_fail_alike_is_stopped() {
         let mut run = FailFast::new(4);
         for pid in 1..4 {
             assert!(run.see(failure(Step::Load, &format!("server {pid} at /run/{pid} ended: bad setting"))).is_none());
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trial_with_figures_or_another_failure_lets_the_run_go_on() {
+    fn one_success_or_a_different_failure_lets_the_run_continue() {
         for other in [None, failure(Step::Build, "bad setting"), failure(Step::Load, "no space")] {
             let mut run = FailFast::new(1);
             assert!(run.see(failure(Step::Load, "bad setting")).is_none());
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_lacks_and_what_fails_while_measuring_stop_nothing() {
+    fn missing_features_and_failures_during_measurement_stop_no_run() {
         let (mut lacks, mut measuring) = (FailFast::new(3), FailFast::new(3));
         for _ in 0..10 {
             assert!(lacks.see(failure(Step::Check, "no xfs")).is_none());

@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_folder_that_ages_what_no_plan_can_age_is_refused() {
+    fn a_run_folder_with_impossible_aging_is_refused() {
         let of = |layer: &str, key: &str, value: i64| {
             let mut case = case(1, &[]);
             let mut options = Options::default();
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_is_kept_is_refused_where_its_guest_is_killed_and_only_there() {
+    fn kept_stacks_are_refused_only_where_guests_are_killed() {
         let refused = |guest: Option<&str>, reuse, crash: &str| {
             let mut case = CaseSpec { guest: guest.map(str::to_owned), ..case(1, &[]) };
             case.stack.reuse = reuse;

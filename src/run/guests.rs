@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_tried_again_when_a_person_resumes_the_run_and_not_when_it_goes_on_in_the_next_guest() {
+    fn failed_trials_are_retried_only_when_a_person_resumes() {
         let tried = |events: Vec<Event>| {
             let stamped: Vec<Stamped> = events.into_iter().map(|what| Stamped { at_us: 1, what }).collect();
             tried(&stamped).into_iter().map(|key| key.case).collect::<Vec<_>>()

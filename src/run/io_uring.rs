@@ -167,7 +167,7 @@ mod tests {
     const GROUP: &str = "proc/sys/kernel/io_uring_group";
 
     #[test]
-    fn the_switch_its_group_and_seccomp_each_refuse_io_uring_with_a_reason_and_a_remedy() {
+    fn sysctl_group_and_seccomp_refusals_of_io_uring_have_remedies() {
         let user = User { name: "postgres".into(), uid: 105, gid: 113 };
         let refused = |files: &[(&str, &str)], errno: Option<i32>| {
             let (_root, host) = machine(files);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_may_be_locked_counts_before_linux_5_12_and_for_io_uring_alone() {
+    fn memlock_counts_for_io_uring_only_before_linux_5_12() {
         let files = |release: &'static str, limit: &'static str| {
             machine(&[("proc/sys/kernel/osrelease", release), ("proc/self/limits", limit)])
         };

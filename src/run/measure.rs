@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_that_the_workload_leaves_out_is_absent_and_not_zero() {
+    fn a_second_missing_from_the_workload_is_absent_not_zero() {
         let mut joiner = Joiner::new(1);
         joiner.ticks.extend([tick(0), tick(1), tick(2), tick(3)]);
         joiner.clients.extend([client(1, &[5]), client(3, &[5])]);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_tick_leaves_its_telemetry_absent_and_the_client_there() {
+    fn a_missed_tick_drops_its_telemetry_but_keeps_the_client() {
         let mut joiner = Joiner::new(1);
         joiner.ticks.extend([tick(0), tick(2)]);
         joiner.clients.extend([client(1, &[5]), client(2, &[5])]);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_seconds_without_a_tick_are_kept_and_ticks_without_a_second_are_not() {
+    fn trailing_seconds_are_kept_and_trailing_ticks_are_dropped() {
         let mut joiner = Joiner::new(1);
         joiner.ticks.push_back(tick(0));
         joiner.clients.extend([client(1, &[5]), client(2, &[5])]);
@@ -395,14 +395,14 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_of_a_sample_is_absent_and_its_percentiles_are_there() {
+    fn a_sampled_log_has_percentiles_but_no_maximum() {
         let second = ClientSecond { done: 200, log_sample: 0.01, ..client(1, &[5, 7]) };
         let row = client_row(&second);
         assert_eq!((&row[4], &row[5], &row[9]), (&Some(Value::Count(1200)), &Some(Value::Count(5)), &None));
     }
 
     #[test]
-    fn a_second_in_which_nothing_was_done_has_no_latency_rather_than_zero() {
+    fn an_idle_second_has_no_latency_rather_than_zero() {
         let row = client_row(&client(1, &[]));
         assert_eq!(row[0], Some(Value::Count(0)));
         assert_eq!(row.len(), client_columns().len());

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_goes_on_elsewhere_says_what_differs_and_one_that_stays_says_nothing() {
+    fn only_a_run_resumed_elsewhere_reports_what_differs() {
         let here = HostFacts {
             hostname: "old".to_owned(),
             kernel: "6.1.0".to_owned(),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_come_by_time_alone_and_stacks_of_about_one_size_get_the_same_wal() {
+    fn checkpoints_are_timed_and_similar_stacks_get_equal_wal() {
         let of = |free: u64| settings(&postgres(&[]), free);
         let roomy = of(500 << 30);
         assert_eq!(roomy["checkpoint_timeout"], "30s");

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_may_be_somebody_elses_is_refused_and_addresses_are_not() {
+    fn possibly_foreign_host_names_are_refused_and_addresses_are_not() {
         let status = |host: &str| said(&format!("GET / HTTP/1.1\r\nHost: {host}")).0;
         for ours in [
             "127.0.0.1",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_send_no_request_are_dropped_and_shut_nobody_out() {
+    fn clients_that_send_no_request_are_dropped_and_block_nobody() {
         let address = serving(4, |_| Response::plain(200, "here"));
         let silent = besiege(address, 8);
         for _ in 0..5 {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_take_a_large_answer_loses_its_connection() {
+    fn a_client_that_leaves_a_large_response_unread_is_disconnected() {
         let client = asked(serving(4, |_| Response::plain(200, "x".repeat(64 << 20))));
         sleep(Duration::from_secs(2));
         let mut all = Vec::new();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_sends_on_without_end_gets_its_answer_and_loses_its_connection() {
+    fn a_client_that_sends_endlessly_is_answered_and_disconnected() {
         let mut client = asked(serving(4, |_| Response::plain(200, "here")));
         let mut answer = [0; 8];
         client.read_exact(&mut answer).unwrap();

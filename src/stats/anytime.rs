@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_errors_needed_are_where_the_e_value_is_reached() {
+    fn required_standard_errors_are_where_the_e_value_is_reached() {
         for (blocks, degrees, evidence, wanted) in
             [(3.0, 2.0, 20.0, 10.7), (4.0, 3.0, 20.0, 6.6), (6.0, 5.0, 20.0, 5.1), (20.0, 19.0, 20.0, 3.9)]
         {

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_series_has_no_error_and_a_short_one_none_to_give() {
+    fn a_constant_series_has_zero_error_and_short_ones_none() {
         assert_eq!(within(&[7.0; 60]).unwrap().standard_error, 0.0);
         assert_eq!(within(&[7.0; 7]), None);
     }

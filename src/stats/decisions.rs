@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn tukeys_margin_of_two_cases_would_be_that_of_their_ratio() {
+    fn tukeys_margin_for_two_cases_equals_their_ratio_interval() {
         let (a, b) = (blocks(&[100.0, 107.0, 103.0, 101.0]), blocks(&[104.0, 103.0, 99.0, 102.0]));
         let design = Design::of(&[a.clone(), b.clone()]).unwrap();
         let found = design.tukey(&mut Criticals::seeded(1));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_is_one_more_than_the_cases_shown_to_be_faster() {
+    fn a_rank_is_one_plus_the_cases_shown_faster() {
         let found = decide(&[
             &[100.0, 101.0, 99.0, 100.5],
             &[150.0, 149.0, 151.0, 152.0],
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_not_all_cases_have_are_left_out_or_each_pair_is_decided_by_itself() {
+    fn incomplete_blocks_are_dropped_or_pairs_are_decided_separately() {
         let case = |means: &[f64], missing: &[u32]| -> Vec<BlockMean> {
             blocks(means).into_iter().filter(|trial| !missing.contains(&trial.block)).collect()
         };
@@ -403,7 +403,8 @@ mod tests {
         let most_missing = [case(&a, &[]), case(&b, &[1, 2, 3, 4]), case(&c, &[])];
         let found = Decisions::of(&most_missing, &mut Criticals::seeded(1));
         assert_eq!(found.procedure, Procedure::Holm { noise: None });
-        assert_eq!(ranks(&found), [2, 2, 1]);
+        // The second has a single trial: nothing is shown of it.
+        assert_eq!(ranks(&found), [2, 1, 1]);
     }
 
     #[test]

@@ -61,14 +61,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_limit_alone_makes_a_measurement_disturbed_and_at_the_limit_it_is_not() {
+    fn exceeding_any_one_limit_makes_a_measurement_disturbed() {
         let disturbed = |others, stolen| Taken { others, stolen }.is_disturbed();
         assert!(!disturbed(0.05, 0.02));
         assert!(disturbed(0.051, 0.0) && disturbed(0.0, 0.021));
     }
 
     #[test]
-    fn others_are_counted_in_cpus_and_stolen_time_as_a_share_of_all_of_them() {
+    fn others_count_in_cpus_and_steal_as_a_share() {
         // 10 s on 4 CPUs: others used 0.6 s, the hypervisor took 0.6 s.
         let taken = Taken::of(10_000_000, 40_000_000_000, 600_000_000, 600_000_000);
         assert_eq!(taken, Taken { others: 0.06, stolen: 0.015 });
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_end_at_a_fifth_of_the_trials_on_a_machine_that_is_quiet_at_times() {
+    fn repeats_are_limited_to_a_fifth_of_the_trials() {
         let made = |trials: u32, is_vain: fn(u32) -> bool| {
             let (mut repeats, mut in_vain) = (0, 0);
             while may_repeat(trials, repeats, in_vain) {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_never_quiet_costs_two_repeats_however_long_the_run_is() {
+    fn a_machine_that_is_never_quiet_costs_only_two_repeats() {
         assert!(may_repeat(1000, 1, 1));
         assert!(!may_repeat(1000, 2, 2));
     }

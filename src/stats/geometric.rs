@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_true_level_of_figures_that_differ_by_factors_as_often_as_it_says() {
+    fn the_geometric_interval_has_its_nominal_coverage() {
         let mut noise = Noise::seeded(20_261_122);
         for trials in [3, 5] {
             let hits = (0..2000)

@@ -157,13 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn trials_that_differ_by_factors_have_an_interval_of_positive_rates() {
+    fn trials_differing_by_factors_have_a_positive_interval() {
         let (low, high) = ends(&bare(&[1200.0, 2700.0, 4600.0]));
         assert!(low > 400.0 && high < 16_000.0, "{low} {high}");
     }
 
     #[test]
-    fn trials_that_agree_by_chance_are_no_surer_than_their_seconds() {
+    fn chance_agreement_of_trials_does_not_narrow_the_interval() {
         let inside = Some(Within { standard_error: 5.0, degrees: 50.0 });
         let trials: Vec<TrialMean> = [100.0, 100.01, 99.99].map(|mean| TrialMean { mean, within: inside }).into();
         let (low, high) = ends(&trials);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trial_and_two_have_no_interval_whatever_their_seconds_say() {
+    fn one_or_two_trials_have_no_interval() {
         let within = Some(Within { standard_error: 1.0, degrees: 1e9 });
         let trial = TrialMean { mean: 100.0, within };
         assert_eq!(mean_over_trials(&[trial]).unwrap().ends, None);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_truth_of_trials_that_differ_by_factors() {
+    fn the_interval_covers_the_truth_of_trials_differing_by_factors() {
         for trials in [3, 5] {
             for factor_spread in [0.1, 0.3, 0.6] {
                 let scene = Scene { trials, factor_spread, ..Scene::default() };
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn laying_the_half_width_off_on_the_mean_itself_would_lie_where_trials_differ_by_factors() {
+    fn an_arithmetic_interval_undercovers_trials_that_differ_by_factors() {
         let mut noise = Noise::seeded(3);
         let scene = Scene { trials: 5, factor_spread: 0.6, seconds: 8, ..Scene::default() };
         let hits = (0..3000)
@@ -259,7 +259,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_interval_holds_the_mean_is_positive_and_scales_with_the_unit(
+        fn the_interval_contains_the_mean_and_scales_with_the_unit(
             means in proptest::collection::vec(1.0f64..1e6, 3..9), factor in 0.001f64..1000.0
         ) {
             let one = mean_over_trials(&bare(&means)).unwrap();

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn noise_is_the_median_variance_of_the_ratios_to_the_others() {
+    fn noise_is_the_median_variance_of_ratios_to_other_cases() {
         let logs = [vec![0.0, 1.0, 2.0], vec![5.0, 6.0, 7.0], vec![0.0, 0.0, 0.0], vec![9.0, 0.0, 9.0]];
         // Variances: 0-1: 0, 0-2: 1, 0-3: 28; 1-2: 1, 1-3: 28; 2-3: 27.
         let found = noises(&logs);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_noise_is_called_different_as_often_as_the_level_says() {
+    fn equal_noise_is_called_different_at_the_nominal_rate() {
         for (cases, blocks) in [(3, 5), (4, 3), (8, 5)] {
             let found = called_different(cases, blocks, |_| 1.0);
             assert!((0.4..=1.7).contains(&found), "{found} % of {cases} cases in {blocks} blocks");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_case_of_ten_times_the_noise_is_seen_in_five_blocks_and_mostly_in_three() {
+    fn tenfold_noise_of_one_case_is_detected_in_five_blocks() {
         for (cases, blocks, least) in [(3, 5, 70.0), (4, 5, 90.0), (4, 3, 55.0), (8, 3, 75.0)] {
             let found = called_different(cases, blocks, |case| if case == 0 { 10.0 } else { 1.0 });
             assert!(found >= least, "{found} % of {cases} cases in {blocks} blocks");

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_levels_of_one_pair_are_those_of_a_published_style_simulation_of_t_tests() {
+    fn one_pair_levels_match_a_published_style_t_test_simulation() {
         // Expected: 100 000 runs each, simulated by another program, accurate to 3 %; ours to 5 %.
         for (first, last, wanted) in [(3, 5, 0.0225), (3, 10, 0.0118), (3, 12, 0.0106), (5, 10, 0.0179)] {
             let found = level(2, first, last, 1);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_look_has_the_whole_level_and_more_looks_less() {
+    fn one_look_has_the_full_level_and_more_looks_less() {
         assert_eq!((level(4, 5, 5, 1), level(1, 3, 9, 1)), (LEVEL, LEVEL));
         let levels: Vec<f64> = [4, 6, 12].iter().map(|last| level(4, 3, *last, 1)).collect();
         println!("4 cases, looks from 3 to 4, 6, 12: {levels:?}");

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn of_twenty_machines_the_one_that_is_15_percent_slower_is_found() {
+    fn the_machine_15_percent_slower_among_twenty_is_found() {
         let (found, others) = simulated(20, 0.15, 1000, 1);
         // 887 expected, standard deviation 10; the mean of several trials has a noise below 3 %.
         assert!((840..930).contains(&found), "{found}");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_machines_none_is_named_in_95_of_100_fleets_of_any_size() {
+    fn no_machine_is_named_in_95_percent_of_equal_fleets() {
         for (hosts, seed) in [(6, 2), (7, 3), (10, 4), (11, 5), (13, 6), (20, 7), (33, 8), (75, 9)] {
             let (first, others) = simulated(hosts, 0.0, 2000, seed);
             let named = first + others;

@@ -51,7 +51,7 @@ impl Run {
 }
 
 #[test]
-fn equal_stacks_of_equal_noise_get_a_false_rank_in_at_most_six_of_a_hundred_runs() {
+fn equal_stacks_are_falsely_ranked_in_at_most_six_percent() {
     // The standard error of a share is 0.3 % at 5000 runs.
     for (cases, runs) in [(3, 5000), (4, 5000), (8, 5000), (16, 4000)] {
         for blocks in [3, 5] {
@@ -63,7 +63,7 @@ fn equal_stacks_of_equal_noise_get_a_false_rank_in_at_most_six_of_a_hundred_runs
 }
 
 #[test]
-fn each_ratio_by_itself_would_give_four_stacks_false_ranks_in_a_sixth_of_runs_and_eight_in_four_tenths() {
+fn separate_ratios_would_rank_equal_stacks_falsely_far_more_often() {
     for (cases, least) in [(4, 15.0), (8, 37.0)] {
         let (run, mut noise) = (Run::equal(5, &vec![0.03; cases]), Noise::seeded(7));
         let wrong = (0..1000).filter(|_| {
@@ -78,7 +78,7 @@ fn each_ratio_by_itself_would_give_four_stacks_false_ranks_in_a_sixth_of_runs_an
 }
 
 #[test]
-fn unequal_noise_raises_false_ranks_as_far_as_the_decision_record_says() {
+fn unequal_noise_raises_false_ranks_as_the_decision_record_states() {
     let rising = |cases: usize, most: f64| -> Vec<f64> {
         (0..cases).map(|case| 0.01 * (1.0 + (most - 1.0) * case as f64 / (cases - 1) as f64)).collect()
     };
@@ -110,7 +110,7 @@ fn unequal_noise_raises_false_ranks_as_far_as_the_decision_record_says() {
 }
 
 #[test]
-fn a_lead_of_fifteen_per_cent_is_seen_at_three_per_cent_noise() {
+fn a_15_percent_lead_is_detected_at_3_percent_noise() {
     // 15 % ahead of equal others.
     let led = |cases: usize, blocks: usize| {
         let mut rates = vec![(1000.0, 0.03); cases];
@@ -132,7 +132,7 @@ fn a_quiet_pair_is_told_apart_beside_a_jumpy_case() {
 }
 
 #[test]
-fn a_difference_that_is_called_detectable_is_found_in_four_of_five_runs() {
+fn a_detectable_difference_is_found_in_four_of_five_runs() {
     // Four cases in five blocks at 3 %: the margin is q(4, 12) = 4.20 times 0.03 / sqrt(5), or 5.6 %; a ratio falls
     // short of its true value by more than t(12) = 0.873 standard errors of 1.9 % in one run of five.
     let equal = Run::equal(5, &[0.03; 4]);

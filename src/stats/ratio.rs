@@ -185,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn a_single_trial_has_no_interval_whatever_the_other_case_has() {
+    fn a_single_trial_has_no_interval_beside_any_other() {
         let found = ratio(&blocks(&[150.0]), &blocks(&[99.0, 100.0, 101.0])).unwrap();
         assert_eq!((found.value, found.interval, found.method), (1.5, None, RatioMethod::NoInterval));
     }
 
     #[test]
-    fn two_blocks_give_a_ratio_with_its_range_and_no_interval() {
+    fn two_blocks_give_a_ratio_with_range_but_no_interval() {
         let found = ratio(&blocks(&[300.0, 240.0]), &blocks(&[100.0, 120.0])).unwrap();
         let (least, most) = found.range.unwrap();
         assert!((least - 2.0).abs() < 1e-9 && (most - 3.0).abs() < 1e-9, "{found:?}");
@@ -199,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn two_single_trials_give_a_ratio_without_an_interval_and_no_winner() {
+    fn two_single_trials_give_a_ratio_but_no_winner() {
         let found = ratio(&blocks(&[300.0]), &blocks(&[100.0])).unwrap();
         assert_eq!((found.value, found.interval, found.tells_apart()), (3.0, None, false));
     }
 
     #[test]
-    fn a_case_that_did_nothing_has_no_interval_and_cannot_be_compared_with() {
+    fn a_case_without_operations_cannot_be_compared() {
         let found = ratio(&blocks(&[0.0, 0.0]), &blocks(&[100.0, 100.0])).unwrap();
         assert_eq!((found.value, found.interval), (0.0, None));
         assert_eq!(ratio(&blocks(&[100.0]), &blocks(&[0.0])), None);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_against_itself_shows_no_difference_as_often_as_the_interval_says() {
+    fn identical_cases_show_no_difference_at_the_nominal_coverage() {
         let mut noise = Noise::seeded(99);
         for trials in [2, 3, 5] {
             for phi in [0.0, 0.7] {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_no_time_have_no_rate_and_one_slice_no_interval() {
+    fn a_single_slice_has_no_interval() {
         assert_eq!(rate(&[]), None);
         assert_eq!(rate(&[(5, 0.0)]), None);
         assert_eq!(rate(&[(5, 1.0)]), Some(Rate { per_s: 5.0, ends: None }));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_that_hang_together_keep_nine_tenths_and_would_not_as_independent_ones() {
+    fn correlated_slices_keep_ninety_percent_coverage() {
         // The level of the latency drifts from slice to slice, correlation 0.6, by 20 %.
         let make = |noise: &mut Noise, n: usize| -> Vec<(u64, f64)> {
             let mut level = 0.2 * noise.normal();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn two_levels_of_latency_are_covered_from_a_score_of_slices_on() {
+    fn bimodal_latency_is_covered_from_twenty_slices_on() {
         // Each slice is fast (0.1 ms) or, with probability 0.3, slow (2 ms).
         let truth_of = |p: f64| (0.7 * 200.0 + p * 10.0) / (0.7 * 0.02 + p * 0.02);
         for (n, least) in [(8, 0.80), (20, 0.90), (60, 0.93)] {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_rarer_than_the_slices_is_missed_and_the_interval_does_not_know_it() {
+    fn stalls_rarer_than_slices_are_missed_by_the_interval() {
         // One operation in 400 takes 100 ms instead of 0.2 ms; with 20 operations a slice, one slice in twenty has one.
         let truth = 1.0 / (0.0002 + 0.1 / 400.0);
         let make = |noise: &mut Noise, n: usize| -> Vec<(u64, f64)> {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn stopping_as_soon_as_the_interval_is_narrow_costs_coverage_the_more_the_earlier_it_may() {
+    fn stopping_early_at_a_narrow_interval_costs_coverage() {
         let (at_once, patient) = (coverage_of_stopping(3, 0.1), coverage_of_stopping(16, 0.1));
         println!("{at_once} from 3 slices on, {patient} from 16 on");
         assert!(patient >= 0.90, "{patient} from 16 slices on");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_slices_give_the_same_rate_and_no_wider_an_interval() {
+    fn thousands_of_slices_do_not_change_rate_or_widen_interval() {
         let mut noise = Noise::seeded(3);
         let slices: Vec<(u64, f64)> = (0..5000).map(|_| ((1000.0 + 100.0 * noise.normal()) as u64, 1.0)).collect();
         let found = rate(&slices).unwrap();
@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_rate_lies_in_its_interval_and_scales_with_the_clock(
+        fn the_rate_lies_in_its_interval_and_scales_with_time(
             slices in proptest::collection::vec((0u64..100_000, 1e-6f64..10.0), 0..80), factor in 0.001f64..1000.0
         ) {
             let scaled: Vec<(u64, f64)> = slices.iter().map(|(n, s)| (*n, s * factor)).collect();

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_falls_by_a_third_over_the_window_is_steady_for_fio_and_not_for_snia() {
+    fn a_drop_by_a_third_is_steady_only_for_fio() {
         let falls = [58_000.0, 54_000.0, 50_000.0, 46_000.0, 42_000.0];
         assert!(is_steady_for_fio_by_slope(&falls, 10.0), "8 % of the mean for each sample");
         assert!(is_steady_for_fio_by_deviation(&falls, 20.0), "16 % of the mean to either side");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_five_rounds_count_and_fewer_are_never_steady() {
+    fn only_the_last_five_rounds_decide_steady_state() {
         let settles = [400.0, 200.0, 120.0, 101.0, 100.0, 99.0, 100.0, 101.0];
         let reached: Vec<bool> = (1..=settles.len()).map(|rounds| is_reached(&settles[..rounds])).collect();
         assert_eq!(reached, [false, false, false, false, false, false, false, true]);
@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn a_window_read_backwards_has_the_same_range_and_the_opposite_slope(rounds in prop::collection::vec(1.0..1e6f64, 5)) {
+        fn a_reversed_window_has_equal_range_and_opposite_slope(rounds in prop::collection::vec(1.0..1e6f64, 5)) {
             let course = last_window(&rounds).unwrap();
             let back = last_window(&rounds.iter().rev().copied().collect::<Vec<_>>()).unwrap();
             prop_assert!((course.range - back.range).abs() < 1e-9 && (course.excursion + back.excursion).abs() < 1e-6);
@@ -133,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn a_line_that_moves_by_more_than_a_tenth_is_never_steady(excursion in 0.101..0.9f64, falls in any::<bool>()) {
+        fn a_trend_above_ten_percent_is_never_steady(excursion in 0.101..0.9f64, falls in any::<bool>()) {
             let step = if falls { -excursion } else { excursion } / 4.0;
             let rounds: Vec<f64> = (-2..=2).map(|place| 1000.0 * (1.0 + f64::from(place) * step)).collect();
             prop_assert!(!is_reached(&rounds));

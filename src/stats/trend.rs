@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_of_two_percent_a_unit_is_found_with_its_interval() {
+    fn a_two_percent_decline_per_unit_is_found_with_interval() {
         let fall = |factor: f64| [0.0, 1.0, 3.0, 10.0].map(|x| (x, 100.0 * factor.powf(x)));
         let (one, two, three) = (fall(0.98), fall(0.975), fall(0.985));
         let found = slope(&points(&[(1, &one), (2, &two), (3, &three)])).unwrap();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_one_block_is_that_of_its_line_and_two_points_have_none() {
+    fn a_single_block_uses_the_interval_of_its_line() {
         let bent = points(&[(1, &[(0.0, 100.0), (1.0, 90.0), (2.0, 85.0)])]);
         let (low, high) = slope(&bent).unwrap().interval.unwrap();
         assert!(low < -0.08 && high > 0.0, "one degree of freedom: {low} to {high}");
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_moves_to_the_end_is_changing_unless_its_blocks_disagree() {
+    fn a_moving_figure_is_changing_unless_its_blocks_disagree() {
         let one = [(0.0, 100.0), (1.0, 80.0), (3.0, 60.0), (10.0, 30.0)];
         let two = [(0.0, 101.0), (1.0, 79.0), (3.0, 61.0), (10.0, 31.0)];
         let Some(Course::Changing(factor)) = course(&points(&[(1, &one), (2, &two), (3, &one)])) else { panic!() };

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_given_up_leaves_nothing_and_two_of_a_minute_do_not_clash() {
+    fn an_abandoned_import_leaves_nothing_behind() {
         let results = tempfile::tempdir().unwrap();
         let one = ImportStaging::begin(results.path(), STARTED, "x").unwrap();
         let two = ImportStaging::begin(results.path(), STARTED, "x").unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_import_left_is_cleared_and_what_lives_or_is_not_its_own_stays() {
+    fn leftovers_of_a_killed_import_are_cleared_and_others_kept() {
         let results = tempfile::tempdir().unwrap();
         let part = |name: &str| results.path().join(format!(".2026-11-21-0241-{name}.part"));
         fs::create_dir_all(part("import-dead").join("raw/a")).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_kept_below_raw_at_a_place_of_its_own_whatever_its_name() {
+    fn every_raw_file_is_stored_under_its_own_path() {
         let results = tempfile::tempdir().unwrap();
         let staging = ImportStaging::begin(results.path(), STARTED, "x").unwrap();
         for (given, place) in [
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_and_so_is_a_damaged_record() {
+    fn newer_formats_and_damaged_records_are_refused() {
         let results = tempfile::tempdir().unwrap();
         let store = |record: &ImportRecord| {
             let path = ImportStaging::begin(results.path(), STARTED, "x").unwrap().commit(record).unwrap();

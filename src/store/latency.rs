@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_second_is_a_line_and_the_lines_merged_are_the_whole() {
+    fn merged_per_second_histograms_equal_the_whole() {
         let mut intervals = vec![
             interval("transactions", 0, &[1, 250, 4_000_000]),
             interval("own", 0, &[250]),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_of_days_has_longer_intervals_and_the_same_whole() {
+    fn a_measurement_of_days_gets_longer_intervals_with_equal_total() {
         // The first hour determines the length; a whole day of histograms would be 4 GB.
         let (hour, day) = (3600, 86_400);
         let intervals: Vec<LatencyInterval> =
@@ -256,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_without_an_operation_has_a_file_without_a_line() {
+    fn a_measurement_without_operations_writes_a_file_without_lines() {
         let (trial, text) = written(60, &[]);
         assert!(text.starts_with('#') && lines(&text).is_empty());
         assert_eq!(read(trial.path()).unwrap(), []);
     }
 
     #[test]
-    fn a_damaged_file_is_an_error_and_not_an_empty_distribution() {
+    fn a_damaged_latency_file_is_an_error() {
         let (_trial, text) = written(60, &[interval("transactions", 0, &[5])]);
         let mut bytes = text.into_bytes();
         let middle = bytes.len() - 8;

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_trial_and_its_repeat_the_one_that_does_not_count_is_set_aside() {
+    fn the_trial_that_does_not_count_is_set_aside() {
         for (counts, wanted) in
             [(true, [Some("repeat"), Some("disturbed")]), (false, [Some("disturbed"), Some("repeat")])]
         {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_that_is_dropped_leaves_the_first_trial_as_it_was() {
+    fn a_dropped_repeat_leaves_the_first_trial_unchanged() {
         let run = tempfile::tempdir().unwrap();
         staged(run.path(), "disturbed").commit(&record()).unwrap();
         drop(staged(run.path(), "repeat"));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_size_or_content_than_was_stored_damages_its_trial() {
+    fn a_stored_file_with_changed_content_damages_its_trial() {
         let run = tempfile::tempdir().unwrap();
         let staging = staged(run.path(), "whole");
         fs::write(staging.seconds(), "rows").unwrap();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_its_program_has_left_in_the_middle_is_gone_on_with_once() {
+    fn a_trial_abandoned_midway_is_continued_only_once() {
         let run = tempfile::tempdir().unwrap();
         let staging = staged(run.path(), "before");
         staging.hand_over(b"half").unwrap();

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_another_type_than_its_column_is_an_error() {
+    fn a_cell_that_mismatches_its_column_type_is_an_error() {
         let columns = [column("n", ColumnType::Count), column("x", ColumnType::Number)];
         let row = vec![Some(Value::Count(1)), Some(Value::Number(0.5))];
         assert!(encode(&columns, &[row.clone(), vec![None, None]]).is_ok());

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indexed_job_has_a_pod_for_each_share_and_the_plan_byte_for_byte() {
+    fn an_indexed_job_runs_one_pod_per_share() {
         let plan = "name = \"x\" # \u{85}\u{1F600} ---\n: - !!python \"\\\"\t'\r\n";
         let list = made(&[("image", "i\": 1"), ("claim", "c")], plan);
         let (config, job) = (&list["items"][0], &list["items"][1]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storage_class_gives_each_pod_a_volume_of_its_own() {
+    fn a_storage_class_gives_each_pod_its_own_volume() {
         let list = made(&[("image", "i"), ("claim", "c"), ("storage-class", "fast"), ("volume-size", "5Gi")], "");
         let pod = &list["items"][1]["spec"]["template"]["spec"];
         let spec = &pod["volumes"][2]["ephemeral"]["volumeClaimTemplate"]["spec"];
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_several_storage_classes_gives_each_pod_a_volume_under_its_name() {
+    fn each_storage_class_gives_every_pod_a_named_volume() {
         let list =
             made(&[("image", "i"), ("claim", "c"), ("storage-class", "fast, io2.example"), ("volume-size", "5Gi")], "");
         let pod = &list["items"][1]["spec"]["template"]["spec"];
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_died_is_told_with_its_reason_and_node() {
+    fn a_failed_pod_is_reported_with_reason_and_node() {
         let pod = Pod {
             index: 1,
             reason: None,

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn engines_have_names_of_their_own_and_are_found_by_them() {
+    fn engines_have_unique_names_and_are_found_by_them() {
         for one in ALL {
             assert_eq!(engine(one.name()).unwrap().name(), one.name());
         }

@@ -139,7 +139,7 @@ mod tests {
     use crate::record::submitted::tests::submission;
 
     #[test]
-    fn the_script_runs_the_share_of_its_index_and_only_missing_tasks_are_submitted_again() {
+    fn only_missing_slurm_tasks_are_submitted_again() {
         let job = Submission { arguments: vec!["--partition=a b".to_owned()], ..submission("slurm") };
         let (name, text) = Slurm.job_file(&job, &[1, 2, 3], "").unwrap();
         assert!(text.contains("\n#SBATCH --array=0-2\n") && text.contains("\n#SBATCH --requeue\n"), "{text}");

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_share_at_a_time_runs_on_each_host_and_folders_come_back() {
+    fn each_ssh_host_runs_one_share_at_a_time() {
         let command = Ssh.command(&on("db1, root@db2"), &[1, 3]).shown();
         assert!(command.starts_with("parallel --jobs 1 --sshlogin db1,root@db2 --filter-hosts "), "{command}");
         assert!(command.contains(" --basefile pgstrata --basefile plan.toml --return results "), "{command}");

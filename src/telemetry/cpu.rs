@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fullest_cpu_is_the_one_that_worked_most_since_the_row_before_whichever_that_is() {
+    fn the_busiest_cpu_is_chosen_anew_for_each_row() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("proc")).unwrap();
         let write = |of: &str| std::fs::write(root.path().join("proc/stat"), format!("cpu  0 0 0 0\n{of}")).unwrap();

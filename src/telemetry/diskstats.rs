@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_device_has_columns_of_its_own_named_by_its_node() {
+    fn every_device_has_its_own_columns_named_by_its_node() {
         let (_root, host) = machine();
         let mut devices = vec![device(9, 0, "md0"), device(8, 0, "sda"), device(8, 16, "sdb")];
         devices[1].0 = GroundName("lv-hot".to_owned());
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hidden_path_without_a_number_is_known_by_its_name() {
+    fn a_hidden_nvme_path_without_device_number_matches_by_name() {
         let (root, host) = machine();
         let lines = " 0 0 nvme0c0n1 1 0 2 3 4 0 5 6 7 8 9 10 0 11 12 13 14\n 0 0 nvme0c1n1 1 0 2 3 9 0 5 6 7 8 9 10 0 11 12 99 14\n";
         std::fs::write(root.path().join("proc/diskstats"), lines).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_without_devices_and_a_device_that_vanishes_say_so() {
+    fn stacks_without_devices_and_vanished_devices_are_reported() {
         let (_root, host) = machine();
         let error = Diskstats.open(&host, &Target::default()).err().unwrap();
         assert_eq!(error.to_string(), "the stack has no block device");

@@ -21,7 +21,7 @@ fn counted(value: Option<&Value>) -> u64 {
 }
 
 #[test]
-fn the_counters_of_a_server_follow_its_work_second_by_second() {
+fn server_counters_follow_its_work_second_by_second() {
     for bin in installations() {
         let server = ThrowawayServer::start(&bin, "-c track_wal_io_timing=on");
         server.pgbench(&["-i", "-q", "-s", "1"]);
@@ -75,7 +75,7 @@ fn a_lost_connection_costs_one_row_and_is_made_anew() {
 }
 
 #[test]
-fn the_waits_of_the_clients_are_seen_and_our_own_connections_are_not() {
+fn client_waits_are_sampled_without_our_own_connections() {
     for bin in installations() {
         let server = ThrowawayServer::start(&bin, "");
         server.pgbench(&["-i", "-q", "-s", "1"]);

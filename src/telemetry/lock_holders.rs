@@ -120,7 +120,7 @@ mod tests {
     const LOCKED: Option<&str> = Some("Lock");
 
     #[test]
-    fn a_queue_of_row_locks_counts_for_what_its_first_waits_for() {
+    fn queued_row_locks_count_as_the_wait_of_their_holder() {
         let found = events(&[
             [Some("10"), LOCKED, Some("tuple"), Some("{11}"), TRUE],
             [Some("11"), LOCKED, Some("transactionid"), Some("{12,12}"), TRUE],
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_is_no_client_counts_too_but_its_own_wait_does_not() {
+    fn a_lock_holder_that_is_no_client_counts_too() {
         let found = events(&[
             [Some("10"), LOCKED, Some("relation"), Some("{7}"), TRUE],
             [Some("7"), Some("Timeout"), Some("VacuumDelay"), None, Some("f")],
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_ends_in_the_dark_is_unknown_and_not_storage() {
+    fn a_lock_chain_with_unknown_end_is_not_called_storage() {
         let found = events(&[
             [Some("1"), LOCKED, Some("transactionid"), Some("{}"), TRUE],
             [Some("2"), LOCKED, Some("transactionid"), Some("{99}"), TRUE],
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_another_shape_is_an_error_that_names_the_item() {
+    fn a_malformed_row_is_an_error_that_names_the_item() {
         assert!(backend(&vec![None]).unwrap_err().to_string().contains("1 columns, expected 5"));
         let bad = backend(&row([Some("1"), LOCKED, None, Some("{x}"), TRUE])).unwrap_err().to_string();
         assert!(bad.contains("`x` is not a process id"), "{bad}");

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_old_kernel_does_not_tell_is_absent_and_the_rest_is_there() {
+    fn memory_figures_missing_on_old_kernels_are_absent() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("proc")).unwrap();
         let host = Host::rooted(root.path());

@@ -116,7 +116,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_column_has_a_name_of_its_own_with_its_unit_and_says_where_it_comes_from() {
+    fn every_column_has_a_unique_name_unit_and_source() {
         let devices = vec![(GroundName("disk".to_owned()), DeviceFacts::default())];
         let target = Target { devices, pools: vec!["tank".to_owned()], server: None };
         let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&target));

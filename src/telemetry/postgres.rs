@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_shape_is_an_error_that_names_the_item() {
+    fn a_malformed_answer_is_an_error_that_names_the_item() {
         assert!(values(&[]).unwrap_err().to_string().contains("0 rows"));
         assert!(values(&[vec![None]]).unwrap_err().to_string().contains("1 columns"));
         let mut row: TextRow = vec![None; STATISTICS.len()];
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_without_a_server_and_a_server_that_is_not_there_say_so() {
+    fn a_missing_server_is_reported_as_such() {
         let error = Postgres.open(&Host::this(), &Target::default()).err().unwrap();
         assert_eq!(error.to_string(), "the workload runs without a server");
         let server = ServerAddress {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_processes_are_left_out_and_five_are_kept_in_a_fixed_order() {
+    fn the_five_busiest_processes_are_kept_in_fixed_order() {
         let before = ProgramTimes::from([(9, 100 * MS)]);
         let after = ProgramTimes::from([(1, MS), (2, MS), (3, MS), (4, MS), (5, 2 * MS), (6, MS), (9, 100 * MS + 1)]);
         let names = names([(1, "f"), (2, "e"), (3, "d"), (4, "c"), (5, "b"), (6, "a"), (9, "idle")]);
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pid_used_again_counts_from_its_begin_and_one_that_ended_not_at_all() {
+    fn a_reused_pid_counts_from_its_new_start() {
         let before = ProgramTimes::from([(1, 1000 * MS)]);
         let after = ProgramTimes::from([(1, 4 * MS), (2, 900 * MS)]);
         assert_eq!(names_of(&before, &after, names([(1, "new")])), owned(&[("new", 4)]));
     }
 
     #[test]
-    fn what_pgstrata_started_is_no_other_program_and_the_kernel_is_nobodys() {
+    fn own_processes_and_kernel_threads_are_not_other_programs() {
         // A server that we (5) started (7) with a backend (8), a pgbench (9), and another server on the machine (20,
         // 21).
         let parents = [(5, 3), (7, 5), (8, 7), (9, 5), (20, 1), (21, 20), (3, 1), (30, 31), (31, 30)];
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_of_ours_is_ours_and_what_it_took_is_not_called_anothers() {
+    fn cpu_time_of_our_children_is_not_attributed_to_others() {
         let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let host = Host::this();
         let mut known = HashMap::from([(0, false), (1, false), (std::process::id(), true)]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_thread_of_ours_is_seen_and_row_zero_has_nobody() {
+    fn a_busy_thread_of_our_own_is_seen() {
         let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
         let row = reading().unwrap();
         assert_eq!(row[..COLUMNS - 1], vec![None; COLUMNS - 1]);

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_is_told_and_the_seconds_begin_at_once() {
+    fn a_changed_system_clock_is_reported_as_a_step() {
         const DAY: i64 = 86_400_000_000;
         let at = now();
         let told = |ended_us: u64, elapsed_s: u64, first_us: u64| {
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_gaps_of_their_source_and_runs_of_them_are_one() {
+    fn consecutive_failures_of_a_source_form_one_gap() {
         let failing = Fake {
             name: "failing",
             sample: |n| match n {
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_blocks_costs_the_ticks_it_slept_through_and_they_are_marked() {
+    fn ticks_missed_by_a_blocking_source_are_marked_as_gaps() {
         static TAKEN: AtomicU64 = AtomicU64::new(0);
         let blocking = Fake {
             name: "blocking",
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_held_until_the_first_operation_is_told_and_then_due_whole_seconds_after_it() {
+    fn ticks_follow_the_first_operation_at_whole_seconds() {
         let (ticks, recording) = told_late(300_000, 2, 2);
         assert_eq!(ticks.iter().map(|(second, _)| *second).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(ticks[1].1 >= 1_000_000 && ticks[2].1 >= 2_300_000, "{ticks:?}");
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_began_before_the_baseline_keeps_what_is_left_of_it() {
+    fn a_gap_across_the_baseline_is_trimmed_to_its_rest() {
         assert_eq!(after(gap("a", Some(1), 4, "gone"), 3), Some(gap("a", Some(0), 2, "gone")));
         assert_eq!(after(gap("a", Some(5), 4, "gone"), 3), Some(gap("a", Some(2), 4, "gone")));
         assert_eq!(after(gap("a", Some(1), 2, "gone"), 3), None);
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_just_before_a_tick_waits_for_it_and_one_well_before_does_not() {
+    fn a_stop_just_before_a_tick_waits_for_it() {
         let stopped = AtomicBool::new(true);
         let begun = now();
         assert!(wait_until(&|| begun + Duration::from_millis(60), &stopped));
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn two_seconds_of_this_machine_arrive_with_every_source_or_its_gap() {
+    fn each_source_delivers_two_seconds_or_a_gap_here() {
         let (ticks, recording) = run(ALL, &Host::this(), Duration::ZERO, 2);
         let missed: u64 = recording.gaps.iter().filter(|gap| gap.source == CLOCK).map(|gap| gap.rows).sum();
         let rows = ticks.last().unwrap().second + 1;

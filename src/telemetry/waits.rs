@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn backends_are_classed_by_what_they_wait_for_and_those_that_do_not_wait_use_the_cpu() {
+    fn backends_are_classed_by_wait_event_or_as_cpu() {
         let classed = |class, event| {
             let ((class, event), backends) = grouped(&row(class, event, "3")).unwrap();
             assert_eq!(backends, 3);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_the_most_frequent_wait_first_and_keep_each_second() {
+    fn waits_are_sorted_by_frequency_and_kept_per_second() {
         let key = |class: &str, event: &str| (class.to_owned(), event.to_owned());
         let mut seen = Seen { began_us: 7, ..Seen::default() };
         let moment = |cpu, sync| Moment {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_another_shape_is_an_error_that_names_the_item() {
+    fn a_malformed_row_is_an_error_that_names_the_item() {
         assert!(grouped(&vec![None]).unwrap_err().to_string().contains("1 columns"));
         assert!(grouped(&row(None, None, "many")).unwrap_err().to_string().contains("count is `many`"));
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_an_error_not_an_empty_figure() {
+    fn a_missing_server_is_an_error_not_an_empty_figure() {
         let server = ServerAddress {
             socket: "/nowhere/.s.PGSQL.5432".into(),
             data: "/nowhere".into(),

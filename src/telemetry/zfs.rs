@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_without_a_pool_has_no_columns_and_no_gap() {
+    fn a_stack_without_a_zfs_pool_has_no_columns() {
         let (_root, host) = machine();
         assert!(Zfs.columns(&Target::default()).is_empty());
         assert_eq!(Zfs.open(&host, &Target::default()).unwrap()().unwrap(), []);

@@ -72,7 +72,7 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn a_piece_is_spread_over_its_seconds_and_complete_ones_are_told_once() {
+    fn a_piece_of_work_is_spread_over_its_seconds() {
         let heard = Mutex::new(Vec::new());
         let listener = |told| {
             if let Told::Second(second) = told {

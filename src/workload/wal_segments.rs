@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_synced_as_often_as_a_server_syncs_one() {
+    fn a_wal_segment_is_synced_as_often_as_by_postgres() {
         let (folder, user) = (tempfile::tempdir().unwrap(), me());
         let synced = |is_synced| {
             let segments = Segments { synced: is_synced, ..of(folder.path(), &user, 1 << 20, 1) };
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_filesystem_without_room_there_is_no_figure_and_nothing_is_left() {
+    fn a_full_filesystem_gives_no_figure_and_leaves_nothing() {
         if !users::is_root() {
             println!("skipped: mounting a small tmpfs needs root");
             return;

@@ -26,7 +26,7 @@ fn figures(found: &Findings) -> (f64, f64, Option<bool>) {
 }
 
 #[test]
-fn a_folder_gives_the_same_figures_each_time_and_others_from_other_counts() {
+fn comparing_the_same_folder_again_gives_the_same_figures() {
     let results = tempfile::tempdir().unwrap();
     let folder = run_folder::make(results.path());
     let before = load::findings(&folder).unwrap();
@@ -47,7 +47,7 @@ fn a_folder_gives_the_same_figures_each_time_and_others_from_other_counts() {
 }
 
 #[test]
-fn a_measured_trial_without_its_counts_is_an_error_that_names_it() {
+fn a_measured_trial_without_counts_is_refused_by_name() {
     let results = tempfile::tempdir().unwrap();
     let folder = run_folder::make(results.path());
     change(&trial_json(&folder), |record| drop(record.as_object_mut().unwrap().remove("counts")));

@@ -19,7 +19,7 @@ fn findings(folder: &Path, args: &[&str], code: i32) -> Value {
 }
 
 #[test]
-fn cases_of_one_run_are_paired_and_the_whole_interval_decides() {
+fn cases_of_one_run_are_paired_for_the_check() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_folder::make(folder.path()).display().to_string();
     let case = |name: &str| format!("{run}:{name}");
@@ -37,7 +37,7 @@ fn cases_of_one_run_are_paired_and_the_whole_interval_decides() {
 }
 
 #[test]
-fn two_runs_are_unpaired_and_said_to_be_and_a_ci_server_gets_its_file() {
+fn two_runs_are_compared_unpaired_with_a_ci_file() {
     let folder = tempfile::tempdir().unwrap();
     let old = run_folder::make(&folder.path().join("old")).display().to_string();
     let new = run_folder::make_as(
@@ -108,7 +108,7 @@ fn only(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_rerun_interleaves_the_cases_of_both_runs_and_goes_on_where_it_stopped() {
+fn a_rerun_interleaves_both_runs_and_resumes_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (measured(folder.path(), "old", 1, "4MiB"), measured(folder.path(), "new", 2, "1MiB"));
     let args = ["check", &new, "--against", &old, "--rerun-baseline", "--limit", "write -5 %", "--json"];

@@ -49,7 +49,7 @@ fn slow_hosts(found: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_one_of_twenty_hosts_that_is_15_percent_slower_is_named_and_of_equal_ones_none() {
+fn only_the_host_15_percent_slower_among_twenty_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let runs = fleet(folder.path(), 20, Some(7), ["6.1.0"; 2]);
     let found = compared(folder.path(), "model,firmware,kernel", &runs, 0);
@@ -146,7 +146,7 @@ fn the_same_hosts_before_and_after_new_firmware_are_pairs() {
 }
 
 #[test]
-fn hosts_that_are_in_one_group_only_are_compared_apart_from_the_pairs() {
+fn hosts_in_only_one_group_are_compared_unpaired() {
     let folder = tempfile::tempdir().unwrap();
     let mut runs = before_and_after(folder.path(), &Made { firmware: "B2", ..Made::default() });
     for (host, firmware) in [("old1", "A1"), ("old2", "A1"), ("new1", "B2"), ("new2", "B2"), ("new3", "B2")] {
@@ -172,7 +172,7 @@ fn a_host_that_booted_another_kernel_is_still_one_host() {
 }
 
 #[test]
-fn a_case_on_another_disk_that_failed_in_one_block_makes_no_second_group_of_its_host() {
+fn a_host_with_two_disks_forms_a_single_group() {
     let folder = tempfile::tempdir().unwrap();
     let failed = |key: &pgstrata::record::case::TrialKey| key.case == "xfs-c4" && key.trial == 2;
     let run = make_as(&folder.path().join("results"), &Made { without: failed, ..Made::default() });

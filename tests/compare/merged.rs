@@ -53,7 +53,7 @@ fn row<'f>(found: &'f Findings, case: &str) -> &'f RankRow {
 }
 
 #[test]
-fn three_machines_with_two_blocks_each_rank_as_one_machine_with_six_does() {
+fn three_machines_with_two_blocks_rank_like_one_with_six() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
     // One is twice as fast as another: what differs between machines must not reach a ratio.
@@ -99,7 +99,7 @@ fn three_machines_with_two_blocks_each_rank_as_one_machine_with_six_does() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_left_out_with_its_reason() {
+fn mismatched_runs_are_left_out_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
     make_as(&results.join("good"), &share(1, 1.0));
@@ -146,7 +146,7 @@ fn what_does_not_belong_together_is_left_out_with_its_reason() {
 }
 
 #[test]
-fn of_two_runs_with_the_same_block_the_one_with_more_of_it_is_kept() {
+fn of_duplicate_blocks_the_more_complete_one_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
     // A task that lost its node, and the one that was submitted for it.
@@ -174,7 +174,7 @@ fn of_two_runs_with_the_same_block_the_one_with_more_of_it_is_kept() {
 }
 
 #[test]
-fn a_block_whose_trials_ran_on_two_machines_is_left_out() {
+fn a_block_measured_on_two_machines_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
     let moved = make_as(&results, &share(1, 1.0));
@@ -205,7 +205,7 @@ fn lack(run: &Path, case: &str, block: u32) {
 }
 
 #[test]
-fn a_machine_that_lacked_something_for_a_case_of_the_others_takes_no_part() {
+fn a_machine_unable_to_run_a_shared_case_is_excluded() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
     make_as(&results, &share(1, 1.0));
@@ -239,7 +239,7 @@ fn what_all_machines_lack_leaves_none_of_them_out() {
 }
 
 #[test]
-fn one_good_and_one_damaged_folder_say_what_is_wrong_with_the_damaged_one() {
+fn a_damaged_folder_beside_a_good_one_is_explained() {
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
     let good = make_as(&results, &share(1, 1.0)).display().to_string();

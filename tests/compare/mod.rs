@@ -71,7 +71,7 @@ fn a_publication_stands_beside_a_probe_of_the_current_folder() {
 }
 
 #[test]
-fn two_folders_are_probed_in_turn_and_compared_round_by_round() {
+fn two_folders_are_probed_alternately_and_compared_round_by_round() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["one", "two"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -92,7 +92,7 @@ fn two_folders_are_probed_in_turn_and_compared_round_by_round() {
 }
 
 #[test]
-fn two_raw_files_are_compared_row_by_row_without_a_winner() {
+fn two_raw_files_are_compared_by_row_without_a_winner() {
     let folder = tempfile::tempdir().unwrap();
     let (standard, disabled) = (
         published("freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-standard.txt"),
@@ -122,7 +122,7 @@ fn several_outputs_in_one_file_are_sides_of_their_own() {
 }
 
 #[test]
-fn cases_of_a_run_have_ratios_with_intervals_and_others_a_reason() {
+fn cases_of_a_run_have_ratios_with_intervals() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_folder::make(folder.path());
     let case = |name: &str| format!("{}:{name}", run.display());
@@ -201,7 +201,7 @@ fn what_cannot_be_a_side_is_refused_with_what_could() {
 }
 
 #[test]
-fn two_sides_without_a_common_measure_exit_with_1_and_say_so() {
+fn sides_without_a_common_measure_exit_with_1() {
     let folder = tempfile::tempdir().unwrap();
     let fsync = published("memory-filesystems-2018/pg_test_fsync-local-disk.txt");
     let output = compare(folder.path(), &[&fsync, &published("wal-blocksize-2012/pgbench-fdatasync-8k.txt")]);

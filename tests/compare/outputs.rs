@@ -36,7 +36,7 @@ fn imported(folder: &Path) -> String {
 }
 
 #[test]
-fn a_folder_of_outputs_is_refused_with_the_command_that_imports_it() {
+fn a_folder_of_outputs_is_refused_with_the_import_command() {
     let folder = tempfile::tempdir().unwrap();
     let measured = folder.path().join("old server");
     fs::create_dir(&measured).unwrap();
@@ -56,7 +56,7 @@ fn a_folder_of_outputs_is_refused_with_the_command_that_imports_it() {
 }
 
 #[test]
-fn a_folder_that_is_named_as_a_place_is_probed_whatever_it_holds() {
+fn a_folder_named_as_a_place_is_always_probed() {
     let folder = tempfile::tempdir().unwrap();
     let measured = folder.path().join("measured");
     fs::create_dir(&measured).unwrap();
@@ -72,7 +72,7 @@ fn a_folder_that_is_named_as_a_place_is_probed_whatever_it_holds() {
 }
 
 #[test]
-fn a_data_directory_and_files_below_a_folder_make_no_folder_of_outputs() {
+fn a_data_directory_is_not_taken_for_outputs() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     for name in ["data", "mount", "mount/old"] {

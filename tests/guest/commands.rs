@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_command_has_its_streams_its_exit_code_and_no_network() {
+fn a_guest_command_returns_streams_and_exit_code_without_network() {
     let Some(_guest) = guest(SUITE) else { return };
     let script = "read line; echo \"out $line\"; echo err >&2; ls /sys/class/net; id -u; exit 7";
     let mut child = pgstrata(&["guest", "run", "--suite", SUITE, "--", "sh", "-c", script])

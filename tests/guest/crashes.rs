@@ -33,7 +33,7 @@ fn length(stages: &serde_json::Value, name: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_machine_crash_kills_the_guest_and_its_trial_goes_on_in_the_next_boot() {
+fn a_trial_continues_in_the_next_boot_after_a_crash() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = tempfile::tempdir().unwrap();
     set_mode(desk.path(), 0o755);

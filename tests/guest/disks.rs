@@ -89,7 +89,7 @@ fn facts(folder: &Path, (case, number): (&str, u32), node: &str) -> Option<Value
 }
 
 #[test]
-fn a_plan_has_disks_on_all_three_buses_and_a_run_that_is_killed_leaves_nothing_of_them() {
+fn a_killed_run_leaves_no_guest_disks_on_any_bus() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::with(PLAN);
     let mut command = desk.on_plan(&["run", &format!("--guest={SUITE}"), "--json"]);
@@ -131,7 +131,7 @@ fn a_plan_has_disks_on_all_three_buses_and_a_run_that_is_killed_leaves_nothing_o
 }
 
 #[test]
-fn a_bus_that_there_is_not_is_refused_with_its_line_and_a_machine_that_is_no_guest_is_told() {
+fn an_unknown_disk_bus_is_refused_with_its_line() {
     let wrong = Desk::with(&PLAN.replace("bus = \"scsi\"", "bus = \"sata\""));
     let output = wrong.on_plan(&["plan"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));

@@ -89,17 +89,17 @@ fn shared_folder(tests: &Path) -> tempfile::TempDir {
 }
 
 #[test]
-fn the_tests_of_layers_pass_in_trixie_and_none_is_skipped() {
+fn layer_tests_all_pass_in_trixie_without_skips() {
     layers_in("trixie");
 }
 
 #[test]
-fn the_tests_of_layers_pass_in_bookworm_and_none_is_skipped() {
+fn layer_tests_all_pass_in_bookworm_without_skips() {
     layers_in("bookworm");
 }
 
 #[test]
-fn postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after_clean() {
+fn postgresql_runs_on_every_volume_in_a_guest() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let folder = shared_folder(&tests_of(&["--test", "all"]));
     let wrong = pass(SUITE, folder.path(), &["program::volumes::"]);
@@ -107,7 +107,7 @@ fn postgresql_runs_on_every_volume_in_a_guest_and_a_killed_run_leaves_none_after
 }
 
 #[test]
-fn a_thin_pool_that_fills_in_a_guest_ends_as_a_result() {
+fn a_thin_pool_filling_in_a_guest_is_a_result() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let folder = shared_folder(&tests_of(&["--test", "all"]));
     let wrong = pass(SUITE, folder.path(), &["program::full::a_thin_pool"]);
@@ -168,7 +168,7 @@ fn pass(suite: &str, folder: &Path, filters: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_skipped_test_and_a_filter_without_tests_are_no_success() {
+fn skipped_tests_and_empty_filters_are_not_a_success() {
     let fine = "running 1 test\ntest a::b ... ok\n\ntest result: ok. 1 passed\n";
     assert_eq!(objection("a", Ended::Exited(0), fine), None);
     assert!(objection("a", Ended::Exited(101), fine).is_some());

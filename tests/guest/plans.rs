@@ -81,7 +81,7 @@ fn ended(child: std::process::Child) -> Output {
 }
 
 #[test]
-fn a_plan_with_a_pool_runs_in_the_guest_and_its_run_folder_comes_out_whole() {
+fn a_plan_with_a_pool_runs_completely_in_the_guest() {
     let Some(_guest) = guest(SUITE) else { return };
     let desk = Desk::new();
     // One block: an emulated CPU takes half a minute for a trial.
@@ -175,7 +175,7 @@ fn an_interrupt_keeps_complete_trials_and_leaves_no_guest() {
 }
 
 #[test]
-fn guests_that_a_plan_names_are_booted_in_turn_and_fill_one_run_folder() {
+fn all_guests_of_a_plan_fill_one_run_folder() {
     let (Some(_old), Some(_new)) = (guest_in_full("bookworm"), guest_in_full(SUITE)) else { return };
     let desk = Desk::new();
     let head = "name = \"inside\"\nguest = [\"bookworm\", \"trixie\"]\nbaseline = { guest = \"bookworm\" }\n";
@@ -202,7 +202,7 @@ fn guests_that_a_plan_names_are_booted_in_turn_and_fill_one_run_folder() {
 }
 
 #[test]
-fn a_plan_that_is_wrong_is_refused_as_on_the_host() {
+fn a_wrong_plan_is_refused_as_on_the_host() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new();
     std::fs::write(desk.plan(), PLAN.replace("filesystem = \"xfs\"", "filesystem = \"xsf\"")).unwrap();

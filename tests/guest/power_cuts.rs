@@ -81,7 +81,7 @@ fn of_stack<'r>(results: &'r serde_json::Map<String, serde_json::Value>, stack: 
 }
 
 #[test]
-fn a_guest_disk_that_ignores_fua_is_convicted_and_evidence_comes_out_whole() {
+fn a_guest_disk_that_ignores_fua_is_convicted() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new(PLAN);
     let output = desk.cut(&["--states", "0"]).output().unwrap();
@@ -107,7 +107,7 @@ fn a_guest_disk_that_ignores_fua_is_convicted_and_evidence_comes_out_whole() {
 }
 
 #[test]
-fn zfs_holds_with_its_intent_log_and_loses_commits_with_sync_disabled() {
+fn zfs_loses_commits_with_sync_disabled() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new(
         r#"
@@ -136,7 +136,7 @@ pgbench = { scale = 1, clients = 2, duration = "2s" }
 }
 
 #[test]
-fn a_journal_commit_whose_fua_is_ignored_loses_what_it_acknowledged() {
+fn a_journal_commit_with_ignored_fua_loses_acknowledged_commits() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     // WAL in new files: each commit allocates, and is durable with the commit block of the journal.
     let desk = Desk::new(
@@ -163,7 +163,7 @@ pgbench = { scale = 1, clients = 1, duration = "1s" }
 }
 
 #[test]
-fn a_guest_that_dies_is_an_error_with_its_last_words_and_leaves_nothing() {
+fn a_dying_guest_is_an_error_with_its_last_output() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let desk = Desk::new(PLAN);
     let mut child = desk.cut(&[]).spawn().unwrap();
@@ -213,7 +213,7 @@ echo end
 "#;
 
 #[test]
-fn what_a_killed_recording_leaves_on_nbd_devices_is_cleaned_up() {
+fn nbd_leftovers_of_a_killed_recording_are_cleaned_up() {
     let Some(_guest) = guest_in_full(SUITE) else { return };
     let mut command = pgstrata(&["guest", "run", "--suite", SUITE, "--limit", "20min", "--", "sh", "-c", KILLED]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -52,7 +52,7 @@ fn empty_mirror() -> String {
 }
 
 #[test]
-fn a_suite_that_the_mirror_lacks_is_refused_with_those_that_work() {
+fn an_unavailable_suite_is_refused_with_the_available_ones() {
     let Some(output) = build(&["--suite", "trixy", "--mirror", &empty_mirror()]) else { return };
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     let text = stderr(&output);
@@ -133,7 +133,7 @@ fn a_mirror_that_cannot_be_reached_is_named() {
 }
 
 #[test]
-fn a_guest_that_is_not_built_is_told_how_to_build() {
+fn a_missing_guest_image_is_refused_with_the_build_command() {
     let cache = tempfile::tempdir().unwrap();
     let output = pgstrata(&["guest", "run", "--", "true"]).env("PGSTRATA_CACHE", cache.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));

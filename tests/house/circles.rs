@@ -165,7 +165,7 @@ fn architecture_md_shows_the_floors_that_are_checked() {
 }
 
 #[test]
-fn a_circle_is_found_through_a_re_export_and_a_parent_is_none() {
+fn an_import_cycle_is_found_through_a_re_export() {
     let sources = [
         Source::of("src/plan/mod.rs", "pub use b::B; use a::A;"),
         Source::of("src/plan/a.rs", "use super::B;"),

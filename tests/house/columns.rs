@@ -110,7 +110,7 @@ impl Columns {
 }
 
 #[test]
-fn every_column_that_is_written_is_read_and_every_one_that_is_read_is_written() {
+fn written_columns_and_read_columns_are_the_same() {
     let faults = Columns::of_this_program().faults();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -178,7 +178,7 @@ fn no_test_is_ignored() {
 }
 
 #[test]
-fn a_lint_that_must_give_way_is_expected_with_its_reason() {
+fn a_suppressed_lint_is_expected_with_a_reason() {
     for source in all() {
         let found = uses_attribute(source, "allow");
         assert!(found.is_none(), "{}: use `#[expect(..., reason = \"...\")]`", source.at(found.unwrap_or(1)));
@@ -186,7 +186,7 @@ fn a_lint_that_must_give_way_is_expected_with_its_reason() {
 }
 
 #[test]
-fn a_door_is_seen_in_code_but_not_in_tests_and_comments() {
+fn a_door_is_found_in_code_only() {
     let source = Source::of(
         "src/plan/a.rs",
         "// Instant::now\nfn f() { std::time::Instant::now(); }\n#[cfg(test)] mod t { fn g() { Instant::now() } }",

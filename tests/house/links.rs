@@ -88,7 +88,7 @@ fn the_summary_has_every_page_once() {
 }
 
 #[test]
-fn links_are_found_outside_of_code_and_wrong_ones_are_told() {
+fn broken_links_outside_of_code_are_reported() {
     assert_eq!(links("a [b](c.md), [d](e#f)\n```\n[x](y)\n```\n    [x](y)\n`[x](y)` [g](h)"), ["c.md", "e#f", "h"]);
     assert!(wrong(Path::new("docs/words.md"), "nothing.md").unwrap().contains("no such file"));
     assert!(wrong(Path::new("docs/words.md"), "../README.md#no-such").unwrap().contains("no such heading"));

@@ -65,7 +65,7 @@ fn forgotten(sources: &[&Source], folder: &str, of: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_layer_workload_sampler_renderer_and_engine_is_in_its_list() {
+fn every_layer_workload_sampler_renderer_and_engine_is_listed() {
     for (folder, of) in SEAMS {
         let sources: Vec<&Source> = all().iter().filter(|source| source.path.starts_with(folder)).collect();
         let has_list = |s: &&Source| s.tokens.windows(2).any(|t| t[0].is("const") && t[1].is("ALL"));

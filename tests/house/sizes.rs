@@ -130,7 +130,7 @@ fn no_function_is_longer_than_a_screen() {
 }
 
 #[test]
-fn braces_in_strings_comments_and_signatures_do_not_end_a_function() {
+fn braces_in_strings_comments_and_signatures_end_no_function() {
     let text = "fn a(x: [u8; 2]) -> String\nwhere\n    T: Fn(u8),\n{\n    // }\n    let s = \"}\"; let c = '}';\n    { s }\n}\n\
                 trait T { fn b(&self);\n    fn c(&self) { fn d() {}\n } }\nconst F: fn(u8) -> u8 = |x| { x };";
     let found = functions(&Source::of("x.rs", text));

@@ -38,7 +38,7 @@ fn a_binary_file_is_refused_by_what_it_is() {
 }
 
 #[test]
-fn the_output_of_a_tool_that_nobody_knows_is_refused_with_a_list_of_what_is_known() {
+fn output_of_an_unknown_tool_is_refused_with_known_ones() {
     let desk = Desk::new();
     desk.put("x.txt", "frobnicate 1.2 of /dev/sda\nspeed: 17 furlongs\n");
     let known = ["pg_test_fsync", "pgbench", "iostat", "vmstat", "zpool iostat", "zfs get", "mount", "fio"];
@@ -47,7 +47,7 @@ fn the_output_of_a_tool_that_nobody_knows_is_refused_with_a_list_of_what_is_know
 }
 
 #[test]
-fn nothing_is_stored_when_one_of_several_named_files_is_refused() {
+fn one_refused_file_prevents_storing_all_named_files() {
     let desk = Desk::new();
     desk.put("good.txt", fixture("pg_test_fsync/15-en.txt"));
     desk.put("bad.txt", "nothing of use\n");
@@ -55,7 +55,7 @@ fn nothing_is_stored_when_one_of_several_named_files_is_refused() {
 }
 
 #[test]
-fn a_file_of_a_folder_that_nobody_knows_is_passed_over_and_said() {
+fn unknown_files_in_a_folder_are_skipped_with_a_notice() {
     let desk = Desk::new();
     desk.put("in/good.txt", fixture("pg_test_fsync/15-en.txt"));
     desk.put("in/README", "How this was measured.\n");
@@ -71,7 +71,7 @@ fn a_file_of_a_folder_that_nobody_knows_is_passed_over_and_said() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_shown_and_the_rest_is_stored() {
+fn unreadable_lines_are_shown_and_the_rest_is_stored() {
     let desk = Desk::new();
     let log = String::from_utf8(fixture("pgbench/18-scripts.log")).unwrap();
     desk.put("pgbench_log.7", log.replacen("\n", "\nhalf a line\n", 3));
@@ -119,7 +119,7 @@ pub fn peak_memory_kib(process: u32) -> Option<u64> {
 }
 
 #[test]
-fn a_packed_file_that_grows_without_end_is_refused_in_bounded_memory() {
+fn a_decompression_bomb_is_refused_in_bounded_memory() {
     let desk = Desk::new();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     for _ in 0..300 {
@@ -135,7 +135,7 @@ fn a_packed_file_that_grows_without_end_is_refused_in_bounded_memory() {
 }
 
 #[test]
-fn of_very_many_lines_that_cannot_be_read_the_first_are_shown_and_the_rest_is_counted() {
+fn many_unreadable_lines_are_shown_in_part_and_counted() {
     let desk = Desk::new();
     let text = String::from_utf8(fixture("pg_test_fsync/15-en.txt")).unwrap();
     let prose: String = (0..50).map(|n| format!("gadget {n} of 99 wrote\n")).collect();
@@ -149,7 +149,7 @@ fn of_very_many_lines_that_cannot_be_read_the_first_are_shown_and_the_rest_is_co
 }
 
 #[test]
-fn a_folder_in_a_folder_that_may_not_be_read_is_passed_over_and_said() {
+fn an_unreadable_subfolder_is_skipped_with_a_notice() {
     use std::os::unix::fs::PermissionsExt;
     let desk = Desk::new();
     desk.put("in/good.txt", fixture("pg_test_fsync/15-en.txt"));
@@ -173,7 +173,7 @@ fn a_folder_in_a_folder_that_may_not_be_read_is_passed_over_and_said() {
 }
 
 #[test]
-fn a_pipe_without_an_end_and_a_file_of_the_kernel_without_one_are_refused_at_once() {
+fn pipes_and_endless_kernel_files_are_refused_at_once() {
     let desk = Desk::new();
     let pipe = desk.path().join("endless");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);

@@ -4,7 +4,7 @@ use crate::import::desk::{Desk, fixture, fixture_text, numbers, outputs, said, s
 use std::process::{Command, Stdio};
 
 #[test]
-fn latin_1_and_utf_16_give_the_same_numbers_as_utf_8() {
+fn latin_1_and_utf_16_parse_like_utf_8() {
     let desk = Desk::new();
     let text = format!("Mesur\u{e9} l'\u{e9}t\u{e9} dernier\n{}", fixture_text("pg_test_fsync/15-en.txt"));
     let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b' ')).collect();
@@ -31,7 +31,7 @@ fn latin_1_and_utf_16_give_the_same_numbers_as_utf_8() {
 }
 
 #[test]
-fn packed_files_are_read_by_their_content_whatever_they_are_called() {
+fn compressed_files_are_recognized_by_content_not_name() {
     let desk = Desk::new();
     desk.put("plain", fixture("iostat/12.6.1-x.txt"));
     let wanted = numbers(&desk.record(&["plain"]));
@@ -51,7 +51,7 @@ fn packed_files_are_read_by_their_content_whatever_they_are_called() {
 }
 
 #[test]
-fn two_versions_in_one_file_are_two_outputs_each_with_its_lines() {
+fn two_versions_in_one_file_become_two_outputs() {
     let desk = Desk::new();
     let (old, new) =
         (fixture_text("published/wal-blocksize-2012/pg_test_fsync-9.1.txt"), fixture_text("pg_test_fsync/18.txt"));
@@ -73,7 +73,7 @@ fn two_versions_in_one_file_are_two_outputs_each_with_its_lines() {
 }
 
 #[test]
-fn outputs_of_several_tools_in_one_text_are_taken_in_order_and_prose_is_left() {
+fn outputs_of_several_tools_are_read_in_order_without_prose() {
     let desk = Desk::new();
     let parts = ["mount/2.38.1.txt", "pgbench/18-statements.out", "iostat/12.6.1-x.txt"];
     let text: Vec<String> =
@@ -106,7 +106,7 @@ fn standard_input_is_read_and_dry_run_stores_nothing() {
 }
 
 #[test]
-fn an_average_since_boot_is_told_from_one_that_may_be_and_from_none() {
+fn a_since_boot_average_is_distinguished_from_a_possible_one() {
     let desk = Desk::new();
     let plain = fixture_text("vmstat/4.0.2-plain.txt");
     desk.put("plain.txt", &plain);

@@ -69,7 +69,7 @@ fn repetitions_of_a_manifest_have_an_interval_in_a_comparison() {
 }
 
 #[test]
-fn a_wrong_manifest_is_refused_with_its_line_and_nothing_is_stored() {
+fn a_wrong_manifest_is_refused_with_its_line() {
     let desk = measured();
     for (text, says) in [
         ("[[case]]\nname = 'a'\ntrial = []\n", "in/publication.toml, line 3: unknown field `trial`"),

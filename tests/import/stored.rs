@@ -51,7 +51,7 @@ fn every_number_stands_in_its_line_as_its_text_says() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_an_error_and_leaves_nothing() {
+fn an_unwritable_folder_is_an_error_and_leaves_nothing() {
     let desk = Desk::new();
     desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
     desk.put("file", "in the way");
@@ -73,7 +73,7 @@ fn a_file_that_is_given_twice_is_refused() {
 }
 
 #[test]
-fn files_whose_names_differ_in_what_leads_out_of_the_folder_are_two() {
+fn files_of_equal_name_in_different_folders_stay_separate() {
     let desk = Desk::new();
     let one = String::from_utf8(fixture("pg_test_fsync/15-en.txt")).unwrap();
     let other = String::from_utf8(fixture("pg_test_fsync/18.txt")).unwrap();
@@ -111,7 +111,7 @@ fn settings_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn an_import_that_is_killed_leaves_nothing_that_the_next_one_does_not_clear() {
+fn leftovers_of_a_killed_import_are_cleared_by_the_next() {
     let desk = Desk::new();
     let bytes = fixture("pg_test_fsync/15-en.txt");
     let mut child = desk.command(&["-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -147,7 +147,7 @@ fn with_mounts(desk: &Desk, script: &str) -> Option<Output> {
 }
 
 #[test]
-fn a_full_disk_and_one_that_is_read_only_are_errors_that_say_what_to_do_and_leave_nothing() {
+fn a_full_or_read_only_disk_is_an_error() {
     let desk = Desk::new();
     desk.put("x.txt", fixture("pg_test_fsync/15-en.txt").repeat(2000));
     fs::create_dir(desk.path().join("disk")).unwrap();
@@ -188,7 +188,7 @@ fn what_figures_say_by_themselves_is_told_at_once() {
 }
 
 #[test]
-fn what_is_told_of_all_replaces_nothing_that_a_file_says_and_the_doubt_is_told_and_not_stored() {
+fn set_values_never_replace_figures_of_the_file() {
     let desk = Desk::new();
     desk.put("pgbench.txt", fixture("pgbench/18-scripts.out"));
     let output = desk.import(&["pgbench.txt", "--set", "workload.clients=64"]);
@@ -204,7 +204,7 @@ fn what_is_told_of_all_replaces_nothing_that_a_file_says_and_the_doubt_is_told_a
 }
 
 #[test]
-fn who_asks_for_the_report_of_an_import_is_told_what_there_is() {
+fn the_report_of_an_import_is_refused_with_alternatives() {
     let desk = Desk::new();
     desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
     desk.import(&["x.txt"]);

@@ -38,7 +38,7 @@ fn a_tmpfs_is_memory() {
 }
 
 #[test]
-fn ext4_without_barriers_sends_no_flush_and_with_them_is_not_convicted() {
+fn ext4_without_barriers_sends_no_flush() {
     if !can_make("probe of ext4", &["ext4"]) {
         return;
     }

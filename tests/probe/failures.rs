@@ -40,7 +40,7 @@ fn of_faulty(faults: Faults) -> (Measured, u64) {
 }
 
 #[test]
-fn a_sync_that_fails_with_eio_ends_its_row_with_the_error() {
+fn a_sync_failing_with_eio_ends_its_row() {
     if !can_fuse("probe of a FUSE with EIO") {
         return;
     }
@@ -63,7 +63,7 @@ fn a_sync_that_fails_with_eio_ends_its_row_with_the_error() {
 }
 
 #[test]
-fn a_full_or_over_quota_disk_ends_each_row_that_writes() {
+fn a_full_or_over_quota_disk_ends_each_writing_row() {
     if !can_fuse("probe of a FUSE with ENOSPC") {
         return;
     }
@@ -97,7 +97,7 @@ fn no_room_for_the_files_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_write_that_comes_out_short_is_a_failure_without_a_number() {
+fn a_short_write_is_a_failure_without_errno() {
     if !can_fuse("probe of a FUSE with short writes") {
         return;
     }
@@ -118,7 +118,7 @@ fn fill(path: &Path) {
 }
 
 #[test]
-fn an_image_whose_disk_is_full_is_an_error_and_not_fast() {
+fn an_image_on_a_full_disk_is_an_error() {
     if !can_mount("probe of an image on a full disk") || !can_make("probe of an image on a full disk", &["ext4"]) {
         return;
     }
@@ -181,7 +181,7 @@ impl Drop for Mapped {
 }
 
 #[test]
-fn a_disk_that_begins_to_fail_is_found_in_the_result() {
+fn a_disk_that_starts_failing_is_reported_in_the_result() {
     let test = "probe of a mapped device that fails";
     if !can_make(test, &["ext4"]) {
         return;

@@ -23,7 +23,7 @@ fn mounts() -> String {
 }
 
 #[test]
-fn files_and_folders_on_fuse_are_those_of_the_folder_below() {
+fn fuse_passes_files_and_folders_through() {
     if !can_fuse("FUSE passes through") {
         return;
     }
@@ -102,7 +102,7 @@ fn writes_on_fuse_fail_or_come_out_short_as_told() {
 }
 
 #[test]
-fn a_fuse_that_went_away_refuses_and_still_leaves_no_mount() {
+fn a_vanished_fuse_refuses_and_leaves_no_mount() {
     if !can_fuse("FUSE goes away") {
         return;
     }

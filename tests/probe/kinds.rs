@@ -6,7 +6,7 @@ use pgstrata::record::probe::Way;
 use std::fs;
 
 #[test]
-fn an_overlay_is_measured_and_its_devices_found_or_the_reason_why_not() {
+fn an_overlay_is_measured_with_its_devices_or_a_reason() {
     let test = "probe of an overlay";
     if !can_make(test, &[]) {
         return;
@@ -80,7 +80,7 @@ impl Drop for HugePages {
 }
 
 #[test]
-fn on_huge_pages_each_row_but_the_mapping_says_why_it_cannot_be_had() {
+fn hugetlbfs_rows_except_msync_are_unavailable_with_a_reason() {
     let test = "probe of hugetlbfs";
     if !can_mount(test) {
         return;

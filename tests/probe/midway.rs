@@ -16,7 +16,7 @@ fn says_what_happened(ended: &Ended, words: &[&str]) {
 }
 
 #[test]
-fn a_folder_that_is_removed_midway_is_said_to_be_gone() {
+fn a_folder_removed_midway_is_reported_as_gone() {
     if !can_mount("probe of a folder that is removed") {
         return;
     }
@@ -32,7 +32,7 @@ fn a_folder_that_is_removed_midway_is_said_to_be_gone() {
 }
 
 #[test]
-fn a_filesystem_that_is_unmounted_midway_keeps_nothing_of_the_probe() {
+fn a_filesystem_unmounted_midway_keeps_no_probe_files() {
     if !can_make("probe of a filesystem that is unmounted", &["ext4"]) {
         return;
     }
@@ -68,7 +68,7 @@ fn a_fuse_daemon_that_ends_midway_ends_the_probe() {
 }
 
 #[test]
-fn a_daemon_that_is_slow_to_end_does_not_hold_the_probe() {
+fn a_slowly_ending_daemon_does_not_delay_the_probe() {
     if !can_fuse("probe of a slow FUSE that goes away") {
         return;
     }

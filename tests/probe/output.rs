@@ -159,7 +159,7 @@ fn in_csv_each_row_has_its_line() {
 }
 
 #[test]
-fn in_the_format_of_pg_test_fsync_its_lines_are_there_in_their_order() {
+fn pg_test_fsync_format_prints_its_lines_in_order() {
     let folder = folder();
     let ended = probe(folder.path(), &["--format", "pg_test_fsync", "--seconds", "2"]).with_code(0);
     let text = ended.stdout();
@@ -173,7 +173,7 @@ fn in_the_format_of_pg_test_fsync_its_lines_are_there_in_their_order() {
 }
 
 #[test]
-fn the_table_fits_into_a_hundred_columns_and_progress_is_no_part_of_it() {
+fn the_table_fits_100_columns_and_excludes_progress() {
     let folder = folder();
     let ended = probe(folder.path(), &["--seconds", "2"]).with_code(0);
     let text = ended.stdout();
@@ -185,7 +185,7 @@ fn the_table_fits_into_a_hundred_columns_and_progress_is_no_part_of_it() {
 }
 
 #[test]
-fn a_folder_with_a_name_that_plays_tricks_is_shown_escaped() {
+fn a_folder_name_with_control_characters_is_printed_escaped() {
     let folder = folder();
     let name = OsStr::from_bytes(b"a b\x1b[31m\n\x07\xff");
     let tricky = folder.path().join(name);
@@ -217,7 +217,7 @@ fn a_relative_folder_and_a_link_to_one_are_found() {
 }
 
 #[test]
-fn memory_in_json_has_no_devices_and_says_where_the_way_ends() {
+fn json_of_memory_has_no_devices_and_explains_the_end() {
     if !can_mount("probe of memory in JSON") {
         return;
     }

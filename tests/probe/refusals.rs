@@ -87,7 +87,7 @@ fn a_full_filesystem_is_refused_and_stays_as_it_was() {
 }
 
 #[test]
-fn on_little_room_the_files_are_smaller_and_most_of_it_stays_free() {
+fn on_little_free_space_the_test_files_are_smaller() {
     if !can_mount("probe of a small filesystem") {
         return;
     }

@@ -57,7 +57,7 @@ fn an_interrupt_is_heard_on_a_slow_filesystem() {
 }
 
 #[test]
-fn a_killed_probe_leaves_its_folder_alone_and_the_next_one_says_so() {
+fn the_folder_of_a_killed_probe_is_kept_and_reported() {
     let folder = folder();
     fs::write(folder.path().join("mine"), "mine").unwrap();
     let running = Running::midway(folder.path(), LONG);
@@ -78,7 +78,7 @@ fn a_killed_probe_leaves_its_folder_alone_and_the_next_one_says_so() {
 }
 
 #[test]
-fn two_probes_of_a_folder_do_not_remove_each_others_files() {
+fn concurrent_probes_of_a_folder_keep_each_others_files() {
     let folder = folder();
     let other = Running::midway(folder.path(), LONG);
     let ended = Running::start(&mut command(folder.path(), &["--json", "--seconds", "1"])).end();

@@ -32,7 +32,7 @@ fn trials_are_those_of_the_looks(folder: &Path, cases: [&str; 2], most: u64) {
 }
 
 #[test]
-fn a_run_looks_after_each_block_and_takes_more_blocks_afterwards() {
+fn an_adaptive_run_compares_cases_after_each_block() {
     if !can_build_stacks("adaptive blocks") {
         return;
     }
@@ -74,7 +74,7 @@ fn a_run_looks_after_each_block_and_takes_more_blocks_afterwards() {
 }
 
 #[test]
-fn a_run_of_a_fixed_number_of_blocks_is_extended_by_whole_blocks() {
+fn a_run_with_fixed_blocks_is_extended_by_whole_blocks() {
     if !can_build_stacks("extended run") {
         return;
     }

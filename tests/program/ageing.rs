@@ -32,7 +32,7 @@ scan = { scale = 2, duration = "1s" }
 "#;
 
 #[test]
-fn a_stack_that_ages_is_told_from_its_control_and_one_that_does_not_is_not() {
+fn only_the_ageing_stack_differs_from_its_control() {
     if !can_build_stacks("ageing") {
         return;
     }
@@ -139,7 +139,7 @@ fn snapshots_hold_what_is_deleted_and_go_with_the_stack() {
 }
 
 #[test]
-fn a_stack_that_has_no_snapshots_is_refused_before_anything_is_built() {
+fn a_stack_without_snapshots_is_refused_before_building() {
     let shop = Workshop::new();
     let plan = FILLED.replace("filesystem = \"btrfs\"", "filesystem = \"ext4\"");
     let output = shop.run(&shop.file("plan.toml", &plan));
@@ -156,7 +156,7 @@ fn a_stack_that_has_no_snapshots_is_refused_before_anything_is_built() {
 }
 
 #[test]
-fn a_stack_that_has_no_snapshots_is_refused_in_whichever_guest_it_is_to_stand() {
+fn a_stack_without_snapshots_is_refused_in_every_guest() {
     let shop = Workshop::new();
     let guests = "blocks = 1\nguest = [\"bookworm\", \"trixie\"]";
     let text = FILLED.replace("filesystem = \"btrfs\"", "filesystem = \"ext4\"").replace("blocks = 1", guests);

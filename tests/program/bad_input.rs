@@ -48,7 +48,7 @@ fn list(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_unknown_key_points_into_the_file_and_names_the_nearest() {
+fn an_unknown_key_is_located_and_gets_the_nearest_name() {
     let shop = Workshop::new();
     let text = plan(TMPFS, "", "").replace("blocks", "bloks");
     fails(&shop, &text, 2, &["plan.toml", "bloks", "blocks"]);
@@ -62,7 +62,7 @@ fn a_size_without_its_unit_says_how_to_write_it() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_an_error_of_the_case() {
+fn a_missing_device_is_an_error_of_the_case() {
     if !can_build_stacks("missing device") {
         return;
     }
@@ -112,7 +112,7 @@ impl Drop for Foreign {
 }
 
 #[test]
-fn a_device_that_tells_no_serial_is_refused_and_its_filesystem_left_as_it_was() {
+fn a_device_without_serial_is_refused_and_left_unchanged() {
     if !can_build_stacks("device with a filesystem") {
         return;
     }
@@ -124,7 +124,7 @@ fn a_device_that_tells_no_serial_is_refused_and_its_filesystem_left_as_it_was() 
 }
 
 #[test]
-fn a_mounted_device_that_tells_no_serial_is_refused_and_stays_mounted() {
+fn a_mounted_device_without_serial_is_refused_and_stays_mounted() {
     if !can_build_stacks("mounted device") {
         return;
     }
@@ -146,7 +146,7 @@ fn a_device_whose_serial_is_another_is_refused() {
 }
 
 #[test]
-fn an_image_larger_than_the_free_space_is_refused_before_anything_is_built() {
+fn an_image_beyond_the_free_space_is_refused_before_building() {
     if !can_build_stacks("image larger than free space") {
         return;
     }
@@ -157,7 +157,7 @@ fn an_image_larger_than_the_free_space_is_refused_before_anything_is_built() {
 }
 
 #[test]
-fn a_size_that_does_not_fit_fails_the_check_of_the_plan_after_all_is_shown() {
+fn a_size_that_does_not_fit_fails_the_plan_check() {
     let shop = Workshop::new();
     let path = shop.file("plan.toml", &plan(&loop_stack(&shop, "900TiB", "\"ext4\""), "", ""));
     let call = |more: &[&str]| shop.pgstrata(&[&["plan", path.to_str().unwrap()], more].concat()).output().unwrap();
@@ -176,7 +176,7 @@ fn a_size_that_does_not_fit_fails_the_check_of_the_plan_after_all_is_shown() {
 }
 
 #[test]
-fn a_refused_mkfs_option_is_the_cases_error_in_mkfss_own_words() {
+fn a_refused_mkfs_option_is_reported_in_mkfs_words() {
     if !can_build_stacks("mkfs option refused") {
         return;
     }
@@ -186,7 +186,7 @@ fn a_refused_mkfs_option_is_the_cases_error_in_mkfss_own_words() {
 }
 
 #[test]
-fn a_mount_option_that_the_kernel_drops_is_an_error_of_the_case() {
+fn a_mount_option_the_kernel_drops_is_a_case_error() {
     if !can_build_stacks("mount option dropped") {
         return;
     }
@@ -195,7 +195,7 @@ fn a_mount_option_that_the_kernel_drops_is_an_error_of_the_case() {
 }
 
 #[test]
-fn a_server_that_does_not_start_shows_the_last_lines_of_its_log() {
+fn a_server_that_fails_to_start_shows_its_last_log() {
     if !can_build_stacks("PostgreSQL that does not start") {
         return;
     }
@@ -205,7 +205,7 @@ fn a_server_that_does_not_start_shows_the_last_lines_of_its_log() {
 }
 
 #[test]
-fn a_setting_that_servers_under_test_depend_on_is_refused_before_anything_is_built() {
+fn a_reserved_server_setting_is_refused_before_building() {
     let shop = Workshop::new();
     let text = plan(TMPFS, ", PORT = [5433, 5434], logging_collector = true", "");
     let output = fails(&shop, &text, 2, &["`PORT`", "socket", "`logging_collector`", "log goes to"]);
@@ -217,7 +217,7 @@ fn a_setting_that_servers_under_test_depend_on_is_refused_before_anything_is_bui
 }
 
 #[test]
-fn a_custom_script_with_an_sql_error_ends_the_case_with_the_servers_words() {
+fn an_sql_error_in_a_custom_script_ends_the_case() {
     if !can_build_stacks("custom script with an SQL error") {
         return;
     }
@@ -240,7 +240,7 @@ fn a_disk_that_is_full_during_the_load_says_so() {
 }
 
 #[test]
-fn a_results_folder_that_is_read_only_is_refused_before_anything_is_built() {
+fn a_read_only_results_folder_is_refused_before_building() {
     if !can_build_stacks("results folder read-only") {
         return;
     }
@@ -289,7 +289,7 @@ fn a_changed_or_newer_run_folder_is_refused() {
 }
 
 #[test]
-fn without_root_a_directory_stack_works_in_full_and_others_are_not_run_with_the_reason() {
+fn a_directory_stack_works_in_full_without_root() {
     const TEST: &str = "host without root";
     let root = rustix::process::geteuid().is_root();
     if root && !Path::new("/usr/bin/setpriv").exists() {

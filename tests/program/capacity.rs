@@ -23,7 +23,7 @@ capacity = { scale = 2, clients = 4, latency_limit = "500ms", steps = 13, step =
 "#;
 
 #[test]
-fn capacity_is_searched_step_by_step_and_reported_with_both_figures() {
+fn capacity_is_searched_stepwise_and_reported_with_both_figures() {
     if !can_build_stacks("the search for a capacity") {
         return;
     }

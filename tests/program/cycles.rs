@@ -58,7 +58,7 @@ fn a_writing_workload_is_measured_over_three_whole_checkpoint_cycles() {
 }
 
 #[test]
-fn a_quick_run_measures_for_a_time_and_says_after_its_answer_what_that_left_out() {
+fn a_quick_run_reports_what_its_fixed_time_left_out() {
     if !can_build_stacks("a quick run") {
         return;
     }
@@ -80,7 +80,7 @@ fn a_quick_run_measures_for_a_time_and_says_after_its_answer_what_that_left_out(
 }
 
 #[test]
-fn a_script_that_writes_no_wal_is_measured_for_a_time_and_the_report_says_so() {
+fn a_script_without_wal_writes_is_measured_for_fixed_time() {
     if waits_for_full() || !can_build_stacks("a script that writes no WAL") {
         return;
     }

@@ -36,7 +36,7 @@ fn events(folder: &Path, kind: &str) -> usize {
 }
 
 #[test]
-fn an_image_is_preconditioned_once_for_all_trials_on_it_and_the_report_tells_its_rounds() {
+fn an_image_is_preconditioned_once_for_all_its_trials() {
     if !can_build_stacks("preconditioning an image") {
         return;
     }
@@ -72,7 +72,7 @@ fn an_image_is_preconditioned_once_for_all_trials_on_it_and_the_report_tells_its
 }
 
 #[test]
-fn an_interrupt_ends_a_round_of_an_hour_at_once_and_leaves_nothing() {
+fn an_interrupt_ends_an_hour_long_round_at_once() {
     if !can_build_stacks("Ctrl-C while a drive is preconditioned") {
         return;
     }

@@ -46,7 +46,7 @@ const SET: &str = "\\set aid random(1, 100000)\n";
 const UPDATE: &str = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;";
 
 #[test]
-fn own_scripts_folders_and_words_of_the_plan_are_told_from_flushed_commits() {
+fn unflushed_commits_of_custom_scripts_are_detected() {
     if !can_build_stacks("durability of a real server") {
         return;
     }

@@ -98,7 +98,7 @@ pub const HOSTILE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn no_variable_of_the_callers_environment_leads_a_client_to_another_server() {
+fn environment_variables_never_redirect_clients_to_another_server() {
     const NAME: &str = "the caller's environment";
     if !can_build_stacks(NAME) {
         return;

@@ -27,7 +27,7 @@ fn status(shop: &Workshop, folder: &Path) -> (serde_json::Value, Option<i32>) {
 }
 
 #[test]
-fn a_run_is_followed_by_its_folder_alone_while_it_goes_on_and_when_it_has_ended() {
+fn a_run_is_followed_by_its_folder_alone() {
     if !can_build_stacks("following a run") {
         return;
     }
@@ -68,7 +68,7 @@ fn a_run_is_followed_by_its_folder_alone_while_it_goes_on_and_when_it_has_ended(
 }
 
 #[test]
-fn events_that_were_emptied_or_cut_between_lines_are_missed_by_status_report_and_resume() {
+fn truncated_events_are_detected_by_status_report_and_resume() {
     if !can_build_stacks("a run whose events are cut") {
         return;
     }
@@ -97,7 +97,7 @@ fn events_that_were_emptied_or_cut_between_lines_are_missed_by_status_report_and
 }
 
 #[test]
-fn a_killed_run_is_said_to_be_killed_with_the_commands_that_go_on() {
+fn a_killed_run_is_reported_with_the_commands_to_continue() {
     if !can_build_stacks("status of a killed run") {
         return;
     }
@@ -121,7 +121,7 @@ fn a_killed_run_is_said_to_be_killed_with_the_commands_that_go_on() {
 }
 
 #[test]
-fn a_command_that_cannot_be_started_is_a_warning_and_a_failure_is_told_to_one_that_can() {
+fn a_notify_command_that_cannot_start_is_only_a_warning() {
     let shop = Workshop::new();
     let told = shop.file("notify.sh", "env > told.txt\n");
     let plan = shop.file("plan.toml", "name = \"x\"\nnonsense = 1\n");
@@ -140,7 +140,7 @@ fn a_command_that_cannot_be_started_is_a_warning_and_a_failure_is_told_to_one_th
 }
 
 #[test]
-fn a_run_whose_folder_is_removed_ends_with_5_and_says_what_to_do() {
+fn a_run_whose_folder_is_removed_exits_with_5() {
     if !can_build_stacks("a run folder that is removed") {
         return;
     }

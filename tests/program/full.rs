@@ -80,7 +80,7 @@ fn record(folder: &Path, case: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_load_that_fills_its_stack_has_figures_up_to_then_and_the_servers_last_words() {
+fn a_load_that_fills_its_stack_keeps_its_earlier_figures() {
     if !can_build_stacks("full stacks") {
         return;
     }
@@ -111,7 +111,7 @@ fn a_load_that_fills_its_stack_has_figures_up_to_then_and_the_servers_last_words
 }
 
 #[test]
-fn space_that_snapshots_hold_fills_the_stack_and_its_control_stays_as_it_is() {
+fn snapshots_fill_their_stack_but_not_its_control() {
     if waits_for_full() || !can_build_stacks("stacks full of snapshots") {
         return;
     }
@@ -128,7 +128,7 @@ fn space_that_snapshots_hold_fills_the_stack_and_its_control_stays_as_it_is() {
 }
 
 #[test]
-fn a_thin_pool_that_snapshots_fill_is_a_result_that_names_the_pool_and_nothing_is_left_of_it() {
+fn a_thin_pool_filled_by_snapshots_is_a_named_result() {
     const NAME: &str = "a thin pool full of snapshots";
     if !can_build_stacks(NAME) {
         return;
@@ -150,7 +150,7 @@ fn a_thin_pool_that_snapshots_fill_is_a_result_that_names_the_pool_and_nothing_i
 }
 
 #[test]
-fn a_filesystem_without_room_for_the_files_that_are_measured_is_a_result_without_figures() {
+fn a_filesystem_too_small_for_test_files_is_a_result() {
     if !can_build_stacks("a filled filesystem") {
         return;
     }

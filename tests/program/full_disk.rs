@@ -40,7 +40,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_full_disk_under_the_results_ends_the_run_undone_and_with_room_it_goes_on() {
+fn a_run_stopped_by_full_results_disk_resumes_with_room() {
     if !can_build_stacks("full disk under the results") {
         return;
     }

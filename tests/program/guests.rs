@@ -53,7 +53,7 @@ fn outcome(folder: &std::path::Path, case: &str, trial: u32) -> serde_json::Valu
 }
 
 #[test]
-fn a_program_in_a_guest_runs_what_is_due_there_and_hands_the_run_over() {
+fn a_program_in_a_guest_runs_only_its_own_trials() {
     let shop = Workshop::new();
     let path = plan(&shop);
     let begin =
@@ -79,7 +79,7 @@ fn a_program_in_a_guest_runs_what_is_due_there_and_hands_the_run_over() {
 }
 
 #[test]
-fn a_trial_that_fails_in_its_guest_is_not_tried_again_before_a_person_resumes_the_run() {
+fn a_trial_failed_in_its_guest_waits_for_resume() {
     let shop = Workshop::new();
     let path = plan(&shop);
     let text = fs::read_to_string(&path)
@@ -131,7 +131,7 @@ fn a_run_goes_on_where_it_was_begun() {
 }
 
 #[test]
-fn a_plan_with_guests_takes_no_other_guest_and_no_disk_of_this_machine() {
+fn a_plan_with_guests_refuses_host_disks_and_other_guests() {
     let shop = Workshop::new();
     let path = plan(&shop);
     let plan = path.to_str().unwrap();
@@ -158,7 +158,7 @@ fn a_plan_with_guests_takes_no_other_guest_and_no_disk_of_this_machine() {
 }
 
 #[test]
-fn a_run_that_was_left_between_two_guests_is_shown_as_killed() {
+fn a_run_left_between_two_guests_is_shown_as_killed() {
     let shop = Workshop::new();
     let path = plan(&shop);
     for guest in ["bookworm", "trixie"] {

@@ -53,7 +53,7 @@ const STEPS: [(&str, u64); 9] = [
 ];
 
 #[test]
-fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating_a_trial() {
+fn a_killed_run_resumes_without_losing_or_repeating_trials() {
     if !can_build_stacks("kill -9 at random moments of a run") {
         return;
     }

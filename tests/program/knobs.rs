@@ -56,7 +56,7 @@ fn measuring(shop: &Workshop, plan: &Path) -> (Child, impl Iterator<Item = Strin
 }
 
 #[test]
-fn knobs_of_a_plan_are_in_force_while_it_is_measured_and_back_after_it() {
+fn knobs_are_set_while_measured_and_restored_afterwards() {
     if !can_build_stacks("knobs of the kernel in a run") {
         return;
     }
@@ -90,7 +90,7 @@ fn knobs_of_a_plan_are_in_force_while_it_is_measured_and_back_after_it() {
 }
 
 #[test]
-fn knobs_of_a_killed_run_are_put_back_by_clean_but_for_those_that_somebody_has_set() {
+fn clean_restores_knobs_of_a_killed_run_unless_changed_since() {
     if !can_build_stacks("knobs of the kernel after kill -9") {
         return;
     }

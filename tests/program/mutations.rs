@@ -85,7 +85,7 @@ fn mutate(path: &Path, all: &[PathBuf], random: &mut ChaCha8Rng) -> String {
 }
 
 #[test]
-fn a_run_folder_damaged_in_many_ways_neither_panics_nor_hangs_nor_swaps_figures() {
+fn a_damaged_run_folder_never_panics_hangs_or_swaps_figures() {
     if !can_build_stacks("mutations of a run folder") {
         return;
     }

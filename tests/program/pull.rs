@@ -27,7 +27,7 @@ fn beginning(folder: &Path, with: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn commits_are_kept_by_a_witness_over_the_network_and_looked_for_after_a_restart() {
+fn a_network_witness_checks_commits_after_a_restart() {
     if !can_build_stacks("pulling the plug") {
         return;
     }

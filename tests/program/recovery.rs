@@ -54,7 +54,7 @@ fn stage<'a>(stages: &'a serde_json::Value, name: &str) -> Option<&'a serde_json
 }
 
 #[test]
-fn the_parts_of_an_outage_and_its_rest_are_what_a_client_beside_the_server_saw() {
+fn outage_phases_match_what_a_client_of_the_server_saw() {
     if !can_build_stacks("crashes") {
         return;
     }
@@ -103,7 +103,7 @@ fn the_parts_of_an_outage_and_its_rest_are_what_a_client_beside_the_server_saw()
 }
 
 #[test]
-fn each_part_of_maintenance_is_timed_and_ranked_on_two_stacks() {
+fn each_maintenance_step_is_timed_and_ranked_on_two_stacks() {
     if !can_build_stacks("maintenance") {
         return;
     }

@@ -40,7 +40,7 @@ fn json(path: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn a_disturbed_trial_is_repeated_after_its_block_and_the_report_says_that_the_machine_is_never_quiet() {
+fn a_disturbed_trial_is_repeated_after_its_block() {
     if !can_build_stacks("repeats of disturbed trials") {
         return;
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn scripts_lie_beside_the_plan_and_are_found_again_by_a_run_that_is_resumed_from_elsewhere() {
+fn scripts_beside_the_plan_are_found_on_resume_from_elsewhere() {
     if !can_build_stacks("resume from another folder") {
         return;
     }
@@ -39,7 +39,7 @@ fn scripts_lie_beside_the_plan_and_are_found_again_by_a_run_that_is_resumed_from
 }
 
 #[test]
-fn what_is_left_is_taken_from_the_record_and_not_from_another_reading_of_the_plan() {
+fn resume_takes_remaining_trials_from_the_record_not_the_plan() {
     if !can_build_stacks("resume by the record") {
         return;
     }

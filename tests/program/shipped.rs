@@ -41,7 +41,7 @@ fn separate_wal_is_run_with_quick_to_its_end() {
 }
 
 #[test]
-fn memory_filesystems_is_run_with_quick_and_says_why_hugetlbfs_holds_no_cluster() {
+fn memory_filesystems_runs_with_quick_and_explains_hugetlbfs() {
     if waits_for_full() || !can_build_stacks("memory-filesystems --quick") {
         return;
     }

@@ -78,7 +78,7 @@ fn lose_a_task(shop: &Workshop, site: &Site, results: &Path, job: &str) {
 }
 
 #[test]
-fn an_array_on_a_real_slurm_that_loses_a_task_and_a_share_merges_to_what_one_machine_measures() {
+fn a_slurm_array_with_lost_tasks_merges_completely() {
     const NAME: &str = "an array on a real Slurm";
     if waits_for_full() || !can_start(NAME) {
         return;

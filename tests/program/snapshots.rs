@@ -27,7 +27,7 @@ every = "never"
 "#;
 
 #[test]
-fn snapshots_are_made_and_deleted_on_schedule_and_set_beside_a_control() {
+fn snapshots_are_made_and_deleted_on_schedule_beside_a_control() {
     if !can_build_stacks("snapshots under load") {
         return;
     }

@@ -63,7 +63,7 @@ pub fn succeeded(output: &Output) {
 }
 
 #[test]
-fn an_array_of_three_tasks_of_which_one_is_killed_and_requeued_is_merged_to_the_whole_plan() {
+fn an_array_with_a_requeued_task_merges_completely() {
     let shop = Workshop::new();
     plan(&shop);
     succeeded(&task(&shop, "0").output().unwrap());

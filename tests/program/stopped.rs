@@ -102,7 +102,7 @@ fn an_interrupt_ends_the_wait_for_every_program() {
 }
 
 #[test]
-fn what_the_system_does_not_grant_is_an_error_and_nothing_is_left() {
+fn an_exceeded_system_limit_is_an_error_and_leaves_nothing() {
     const NAME: &str = "limits of the system";
     if !can_build_stacks(NAME) {
         return;

@@ -68,7 +68,7 @@ fn runs_and_leaves_nothing(shop: &Workshop, seconds: u32, mut command: Command) 
 }
 
 #[test]
-fn what_scripts_and_archive_command_start_ends_with_the_run_by_its_control_group() {
+fn stray_processes_end_with_the_run_by_its_control_group() {
     if !can_build_stacks("processes that hide, with control groups") {
         return;
     }
@@ -84,7 +84,7 @@ fn what_scripts_and_archive_command_start_ends_with_the_run_by_its_control_group
 }
 
 #[test]
-fn what_scripts_and_archive_command_start_ends_with_the_run_without_control_groups_too() {
+fn stray_processes_end_with_the_run_without_control_groups() {
     if !can_build_stacks("processes that hide, without control groups") {
         return;
     }
@@ -100,7 +100,7 @@ fn what_scripts_and_archive_command_start_ends_with_the_run_without_control_grou
 }
 
 #[test]
-fn clean_ends_what_a_killed_run_has_left_in_its_control_group() {
+fn clean_ends_processes_in_the_cgroup_of_a_killed_run() {
     if !can_build_stacks("processes of a killed run") {
         return;
     }

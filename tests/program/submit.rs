@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_share_that_was_lost_is_told_and_alone_submitted_again() {
+fn only_a_lost_share_is_submitted_again() {
     let shop = Workshop::new();
     plan(&shop);
     let written = shop.pgstrata(&["submit", "plan.toml", "--ssh", "db1,root@db2,db3", "--into", "s"]).output().unwrap();
@@ -56,7 +56,7 @@ fn a_share_that_was_lost_is_told_and_alone_submitted_again() {
 }
 
 #[test]
-fn what_cannot_be_submitted_is_refused_before_a_folder_is_made() {
+fn an_impossible_submission_is_refused_before_a_folder_is_made() {
     let shop = Workshop::new();
     plan(&shop);
     let text = fs::read_to_string(shop.path().join("plan.toml")).unwrap();
@@ -92,7 +92,7 @@ fn what_cannot_be_submitted_is_refused_before_a_folder_is_made() {
 }
 
 #[test]
-fn a_program_that_is_missing_is_told_with_what_to_do_and_the_folder_stays() {
+fn a_missing_submit_program_is_reported_and_the_folder_stays() {
     let shop = Workshop::new();
     plan(&shop);
     let kubernetes = vec!["--kubernetes", "--image", "i", "--claim", "c"];
@@ -102,7 +102,7 @@ fn a_program_that_is_missing_is_told_with_what_to_do_and_the_folder_stays() {
     let is_there = |name: &str| folders.iter().any(|folder| Path::new(folder).join(name).exists());
     let Some((name, flags)) = engines.into_iter().find(|(name, _)| !is_there(name)) else {
         return skipped(
-            "a_program_that_is_missing_is_told_with_what_to_do_and_the_folder_stays",
+            "a_missing_submit_program_is_reported_and_the_folder_stays",
             "sbatch, parallel and kubectl are all installed",
         );
     };
@@ -114,7 +114,7 @@ fn a_program_that_is_missing_is_told_with_what_to_do_and_the_folder_stays() {
 }
 
 #[test]
-fn a_manifest_has_the_plan_and_a_pod_for_each_block() {
+fn a_kubernetes_manifest_has_one_pod_for_each_block() {
     let shop = Workshop::new();
     plan(&shop);
     let arguments = ["submit", "plan.toml", "--kubernetes", "--image", "i", "--claim", "c", "--into", "k"];
@@ -135,7 +135,7 @@ esac
 "#;
 
 #[test]
-fn pods_that_still_run_are_not_started_again_and_neither_are_shares_that_another_one_submits() {
+fn running_pods_are_not_started_again() {
     let shop = Workshop::new();
     plan(&shop);
     let own = shop.path().join("own");
@@ -198,8 +198,8 @@ fn tasks(log: &str) -> Vec<(String, f64, f64)> {
 }
 
 #[test]
-fn gnu_parallel_takes_program_and_plan_to_each_host_and_brings_run_folders_back() {
-    let name = "gnu_parallel_takes_program_and_plan_to_each_host_and_brings_run_folders_back";
+fn gnu_parallel_distributes_the_plan_and_collects_run_folders() {
+    let name = "gnu_parallel_distributes_the_plan_and_collects_run_folders";
     let version = Command::new("parallel").arg("--version").output();
     if !version.is_ok_and(|output| output.stdout.starts_with(b"GNU parallel")) {
         return skipped(name, "needs GNU parallel (Debian: parallel; `scripts/setup test` installs it)");

@@ -48,7 +48,7 @@ fn drawn(screen: &str) -> Vec<String> {
 }
 
 #[test]
-fn progress_fits_80_and_120_columns_with_the_time_left_and_the_rate_whole() {
+fn progress_fits_80_and_120_columns() {
     if !can_build_stacks("progress on a terminal") {
         return;
     }
@@ -77,7 +77,7 @@ fn progress_fits_80_and_120_columns_with_the_time_left_and_the_rate_whole() {
 }
 
 #[test]
-fn after_an_interrupt_the_counts_add_up_to_the_trials_of_the_plan() {
+fn after_an_interrupt_the_counts_equal_the_planned_trials() {
     if !can_build_stacks("counts after Ctrl-C") {
         return;
     }

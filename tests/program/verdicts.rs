@@ -40,7 +40,7 @@ fn json(path: &Path) -> Value {
 }
 
 #[test]
-fn a_run_judges_each_stack_once_and_its_report_has_the_verdicts_beside_the_rates() {
+fn the_report_lists_one_verdict_per_stack_beside_the_rates() {
     const NAME: &str = "verdicts of a run";
     if !can_build_stacks(NAME) {
         return;
@@ -113,7 +113,7 @@ pgbench = { scale = 1, script = "own.sql", clients = [1, 6] }
 "#;
 
 #[test]
-fn cut_runs_the_plans_own_script_beside_its_clients_when_asked() {
+fn cut_runs_the_script_of_the_plan_when_asked() {
     const NAME: &str = "a script beside the clients of cut";
     if !can_build_stacks(NAME) {
         return;

@@ -45,7 +45,7 @@ fn outcomes(folder: &Path) -> Vec<(String, serde_json::Value)> {
 }
 
 #[test]
-fn every_volume_and_device_that_the_kernel_makes_is_measured_and_goes() {
+fn every_kernel_volume_and_device_is_measured_and_removed() {
     const NAME: &str = "a run of every volume";
     if !can_build_stacks(NAME) {
         return;
@@ -67,7 +67,7 @@ fn every_volume_and_device_that_the_kernel_makes_is_measured_and_goes() {
 }
 
 #[test]
-fn a_run_killed_while_it_builds_volumes_leaves_none_after_clean() {
+fn clean_removes_all_volumes_of_a_run_killed_while_building() {
     if !can_build_stacks("kill -9 at random moments of building volumes") {
         return;
     }

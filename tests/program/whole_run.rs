@@ -63,7 +63,7 @@ fn figures_come_from_the_counts_in_the_folder(shop: &Workshop, folder: &Path, fi
 }
 
 #[test]
-fn a_plan_becomes_a_ranking_inside_durability_classes_with_figures_that_agree_with_pgbenchs_own() {
+fn ranked_figures_inside_durability_classes_agree_with_pgbench() {
     if !can_build_stacks("a whole run on loop devices") {
         return;
     }
@@ -87,8 +87,9 @@ fn a_plan_becomes_a_ranking_inside_durability_classes_with_figures_that_agree_wi
             // The intervals of a measure hold each operation that was counted.
             let latencies = latency::read(&trial).unwrap();
             for measure in record["counts"]["measures"].as_array().unwrap() {
-                let (_, whole) = latencies.iter().find(|(name, _)| measure["name"] == *name).unwrap();
-                assert_eq!(measure["done"], whole.len(), "{case}: {measure}");
+                // A row that a busy machine let do nothing has none.
+                let whole = latencies.iter().find(|(name, _)| measure["name"] == *name);
+                assert_eq!(measure["done"], whole.map_or(0, |(_, whole)| whole.len()), "{case}: {measure}");
             }
         }
     }
@@ -126,7 +127,7 @@ fn a_plan_becomes_a_ranking_inside_durability_classes_with_figures_that_agree_wi
 }
 
 #[test]
-fn a_stack_that_is_kept_tells_how_many_trials_it_has_served() {
+fn a_kept_stack_reports_how_many_trials_it_served() {
     if !can_build_stacks("a stack that is kept") {
         return;
     }
@@ -157,7 +158,7 @@ fn a_stack_that_is_kept_tells_how_many_trials_it_has_served() {
 }
 
 #[test]
-fn events_come_as_json_lines_in_the_order_of_a_trials_life() {
+fn events_are_json_lines_in_trial_order() {
     if !can_build_stacks("events of a run") {
         return;
     }
@@ -192,7 +193,7 @@ fn events_come_as_json_lines_in_the_order_of_a_trials_life() {
 }
 
 #[test]
-fn under_sudo_the_results_belong_to_the_person_who_called_it() {
+fn under_sudo_the_results_belong_to_the_calling_user() {
     use std::os::unix::fs::MetadataExt;
     if !can_build_stacks("results under sudo") {
         return;

@@ -37,7 +37,7 @@ fn expect(shop: &Workshop, table: &[(String, i32, &[&str], &[&str])]) {
 }
 
 #[test]
-fn what_is_no_slip_gets_no_suggestion_and_a_size_no_unit_by_guess() {
+fn suggestions_are_made_only_for_likely_typos() {
     let shop = Workshop::new();
     let on_loop =
         |size: &str, filesystem: &str| stack(&format!("device = {{ loop = {size} }}\nfilesystem = \"{filesystem}\""));
@@ -54,7 +54,7 @@ fn what_is_no_slip_gets_no_suggestion_and_a_size_no_unit_by_guess() {
 }
 
 #[test]
-fn settings_that_the_server_refuses_are_pointed_at_before_anything_is_built() {
+fn settings_refused_by_the_server_are_located_before_building() {
     let shop = Workshop::new();
     if !has_postgres(&shop) {
         println!("skipped: settings that the server refuses: no PostgreSQL on this machine");
@@ -93,7 +93,7 @@ fn a_plan_shows_its_server_and_what_nobody_could_check() {
 }
 
 #[test]
-fn a_mount_option_that_the_kernel_refuses_is_pointed_at_with_the_one_that_was_meant() {
+fn a_refused_mount_option_is_located_with_the_likely_one() {
     if !can_build_stacks("mount option refused") {
         return;
     }
@@ -153,7 +153,7 @@ fn designs_that_cannot_answer_are_warned_of() {
 }
 
 #[test]
-fn a_state_folder_that_the_servers_user_cannot_enter_is_refused_at_once() {
+fn a_state_folder_closed_to_the_server_user_is_refused() {
     if !can_build_stacks("closed state folder") {
         return;
     }
@@ -177,7 +177,7 @@ fn a_state_folder_that_the_servers_user_cannot_enter_is_refused_at_once() {
 }
 
 #[test]
-fn a_run_whose_first_trials_all_fail_alike_stops_and_says_so() {
+fn a_run_whose_first_trials_fail_alike_stops() {
     if !can_build_stacks("fail fast") {
         return;
     }
@@ -202,7 +202,7 @@ fn a_run_whose_first_trials_all_fail_alike_stops_and_says_so() {
 }
 
 #[test]
-fn under_a_umask_that_closes_everything_the_servers_user_reaches_what_it_needs_and_results_stay_private() {
+fn under_umask_077_the_server_works_and_results_stay_private() {
     if !can_build_stacks("a run under umask 077") {
         return;
     }
@@ -249,7 +249,7 @@ fn says(output: &Output, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn wrong_flags_and_files_get_an_answer_in_the_trades_words() {
+fn wrong_flags_and_files_are_answered_in_plain_terms() {
     let shop = Workshop::new();
     let call = |args: &[&str]| shop.pgstrata(args).output().unwrap();
     let folder = shop.path().to_str().unwrap().to_owned();
@@ -266,7 +266,7 @@ fn wrong_flags_and_files_get_an_answer_in_the_trades_words() {
 }
 
 #[test]
-fn init_writes_a_plan_that_plan_takes_without_a_warning_and_overwrites_nothing() {
+fn init_writes_a_valid_plan_and_overwrites_nothing() {
     let shop = Workshop::new();
     let call = |args: &[&str]| shop.pgstrata(args).stdin(std::process::Stdio::null()).output().unwrap();
     let folder = shop.path().to_str().unwrap().to_owned();

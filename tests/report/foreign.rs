@@ -34,7 +34,7 @@ fn make_pipe(path: &Path) {
 }
 
 #[test]
-fn the_report_of_a_run_takes_the_place_of_whatever_has_its_name_and_touches_nothing_else() {
+fn the_report_replaces_only_the_entry_with_its_name() {
     let place = tempfile::tempdir().unwrap();
     let run = runs::make(place.path(), "0ld", 1.0);
     let victim = place.path().join("victim");
@@ -70,7 +70,7 @@ fn the_report_of_a_run_takes_the_place_of_whatever_has_its_name_and_touches_noth
 }
 
 #[test]
-fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_run_folder_and_each_names_it() {
+fn no_command_follows_links_or_pipes_in_a_run_folder() {
     let place = tempfile::tempdir().unwrap();
     let run = runs::make(place.path(), "0ld", 1.0);
     let other = runs::make(place.path(), "0new", 1.0);

@@ -50,7 +50,7 @@ fn a_link_lands_on_its_heading_at_every_width() {
 }
 
 #[test]
-fn every_section_has_a_link_and_no_link_is_out_of_view() {
+fn every_section_has_a_visible_link() {
     for width in WIDTHS {
         let Some(Opened { mut browser, .. }) = open(&sample::findings(), width, "light") else { return };
         let unlinked = "Array.from(document.querySelectorAll('main > section[id], main > details[id]'))
@@ -65,7 +65,7 @@ fn every_section_has_a_link_and_no_link_is_out_of_view() {
 }
 
 #[test]
-fn a_report_of_four_stacks_is_short_on_the_screen_and_on_paper() {
+fn a_four_stack_report_is_short_on_screen_and_paper() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1400, "light") else { return };
     let height = browser.evaluate("document.documentElement.scrollHeight").as_u64().unwrap();
     assert!(height <= 12 * 900, "{height} px");
@@ -84,7 +84,7 @@ fn a_report_of_four_stacks_is_short_on_the_screen_and_on_paper() {
 }
 
 #[test]
-fn charts_of_open_sections_are_drawn_without_scrolling_and_others_when_they_open() {
+fn charts_are_drawn_once_their_section_is_open() {
     for width in WIDTHS {
         let Some(Opened { mut browser, .. }) = open(&sample::findings(), width, "light") else { return };
         let visible = |browser: &mut crate::report::chromium::Chromium| {
@@ -111,7 +111,7 @@ fn charts_of_open_sections_are_drawn_without_scrolling_and_others_when_they_open
 }
 
 #[test]
-fn no_column_of_a_table_is_out_of_view_without_a_hint() {
+fn no_table_column_is_hidden_without_a_hint() {
     for width in WIDTHS {
         for findings in [sample::findings(), hostile::hostile()] {
             let Some(Opened { mut browser, .. }) = open(&findings, width, "light") else { return };
@@ -135,7 +135,7 @@ fn no_column_of_a_table_is_out_of_view_without_a_hint() {
 }
 
 #[test]
-fn a_volatile_case_beyond_the_scale_leaves_the_frame_as_an_arrow_beside_its_figure() {
+fn a_volatile_case_beyond_the_scale_ends_in_an_arrow() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1400, "light") else { return };
     let drawn = "echarts.getInstanceByDom(document.querySelector('[data-chart=ranking]')).getZr().storage
         .getDisplayList(true)";

@@ -18,7 +18,7 @@ pgbench = { scale = 1, clients = 2, duration = "3s", warmup = "1s" }
 "#;
 
 #[test]
-fn the_live_page_draws_itself_and_is_loaded_again_until_the_run_has_ended() {
+fn the_live_page_reloads_until_the_run_has_ended() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: the page of a live run: needs root for a filesystem in memory");
     }

@@ -90,7 +90,7 @@ fn labels(text: &str) -> Option<(BTreeMap<String, String>, &str)> {
 }
 
 #[test]
-fn openmetrics_keeps_the_rules_and_has_findings_and_seconds_in_base_units() {
+fn openmetrics_output_is_valid_and_uses_base_units() {
     let findings = sample::findings();
     let samples = read(&rendered("openmetrics", &findings)).unwrap();
     let case = &findings.cases[0];
@@ -118,7 +118,7 @@ fn openmetrics_keeps_the_rules_and_has_findings_and_seconds_in_base_units() {
 }
 
 #[test]
-fn the_run_says_where_it_ran_and_trials_of_several_machines_say_it_each() {
+fn openmetrics_names_the_machine_of_each_trial() {
     let mut findings = sample::findings();
     let one = read(&rendered("openmetrics", &findings)).unwrap();
     let run = one.iter().find(|sample| sample.family == "pgstrata_run").unwrap();
@@ -142,7 +142,7 @@ fn the_run_says_where_it_ran_and_trials_of_several_machines_say_it_each() {
 }
 
 #[test]
-fn hostile_names_are_escaped_in_openmetrics_and_control_characters_are_replaced() {
+fn hostile_names_are_escaped_in_openmetrics() {
     let findings = hostile::hostile();
     let samples = read(&rendered("openmetrics", &findings)).unwrap();
     let names: BTreeSet<&String> =

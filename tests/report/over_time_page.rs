@@ -67,7 +67,7 @@ fn dragging_over_one_chart_zooms_all_charts_over_time() {
 }
 
 #[test]
-fn the_bar_of_the_large_chart_and_a_double_click_zoom_the_small_ones() {
+fn the_range_bar_and_a_double_click_zoom_small_charts() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
     views(&mut browser);
     browser.evaluate(
@@ -85,7 +85,7 @@ fn the_bar_of_the_large_chart_and_a_double_click_zoom_the_small_ones() {
 }
 
 #[test]
-fn the_pointer_is_in_all_charts_and_its_values_stand_beside_them() {
+fn the_pointer_shows_values_in_all_charts() {
     let findings = sample::findings();
     let Some(Opened { mut browser, .. }) = open(&findings, 1200, "light") else { return };
     views(&mut browser);
@@ -112,7 +112,7 @@ fn the_pointer_is_in_all_charts_and_its_values_stand_beside_them() {
 }
 
 #[test]
-fn several_cases_share_the_charts_and_a_legend_hides_its_lines() {
+fn a_legend_hides_lines_of_cases_sharing_a_chart() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
     views(&mut browser);
     let lines = |browser: &mut Chromium, title: &str| {

@@ -79,7 +79,7 @@ fn every_chart_is_drawn_without_a_complaint_or_a_request() {
 }
 
 #[test]
-fn a_click_lays_another_case_over_those_shown_and_another_takes_it_away() {
+fn a_click_adds_or_removes_an_overlaid_case() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
     browser.evaluate(SCROLL_THROUGH);
     let lines = |browser: &mut Chromium, chart: &str| {
@@ -176,7 +176,7 @@ fn dark_follows_the_system_and_the_button_turns_it() {
 }
 
 #[test]
-fn a_phone_scrolls_tables_in_their_boxes_and_never_the_page() {
+fn a_phone_scrolls_tables_but_never_the_page() {
     for findings in [sample::findings(), hostile::hostile()] {
         let Some(Opened { mut browser, .. }) = open(&findings, 360, "light") else { return };
         browser.evaluate(SCROLL_THROUGH);
@@ -214,7 +214,7 @@ fn paper_gets_light_charts_and_what_is_open() {
 }
 
 #[test]
-fn a_ranking_that_was_folded_while_colours_changed_has_them_when_it_is_unfolded() {
+fn a_folded_ranking_gets_its_new_colours_when_unfolded() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
     let fold = |open: bool| {
         format!(
@@ -280,7 +280,7 @@ fn hostile_names_are_shown_and_do_nothing() {
 }
 
 #[test]
-fn a_run_of_which_nothing_was_measured_still_has_its_page() {
+fn a_run_without_measurements_still_has_its_page() {
     let mut findings = sample::findings();
     findings.rankings.clear();
     findings.trials.clear();

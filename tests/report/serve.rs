@@ -121,7 +121,7 @@ fn nothing_but_the_runs_of_the_folder_is_served() {
 }
 
 #[test]
-fn another_sites_name_and_anything_that_is_not_reading_are_refused() {
+fn foreign_hosts_and_writing_requests_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(&two_runs(folder.path()));
     let by = |host: &str| served.raw(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).0;
@@ -135,7 +135,7 @@ fn another_sites_name_and_anything_that_is_not_reading_are_refused() {
 }
 
 #[test]
-fn a_run_is_found_opened_and_compared_with_another_by_two_clicks() {
+fn a_run_is_opened_and_compared_with_two_clicks() {
     let folder = tempfile::tempdir().unwrap();
     let results = two_runs(folder.path());
     let Some(mut browser) = Chromium::start() else { return };
@@ -174,7 +174,7 @@ fn a_run_is_found_opened_and_compared_with_another_by_two_clicks() {
 }
 
 #[test]
-fn the_page_of_a_run_that_goes_on_follows_it_without_being_loaded_again() {
+fn the_page_follows_a_live_run_without_reloading() {
     let Some(mut browser) = Chromium::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut writer = runs::begin(folder.path(), "0live");
@@ -266,7 +266,7 @@ fn the_pages_fit_a_phone() {
 }
 
 #[test]
-fn a_search_finds_runs_by_host_kernel_and_server_and_a_changed_run_is_read_again() {
+fn a_search_finds_runs_by_host_kernel_and_server() {
     let folder = tempfile::tempdir().unwrap();
     let results = two_runs(folder.path());
     let served = Served::of(&results);
@@ -308,7 +308,7 @@ fn a_search_finds_runs_by_host_kernel_and_server_and_a_changed_run_is_read_again
 }
 
 #[test]
-fn hosts_of_a_plan_are_shown_and_every_page_leads_back_to_the_list() {
+fn hosts_are_shown_and_every_page_links_to_the_list() {
     let folder = tempfile::tempdir().unwrap();
     let results = two_runs(folder.path());
     let served = Served::of(&results);

@@ -31,7 +31,7 @@ fn csv_rows(text: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn without_a_script_headline_tables_environment_and_plan_are_all_there() {
+fn the_report_text_is_complete_without_javascript() {
     let page = rendered("html", &sample::findings());
     let text = markup(&page);
     for part in [
@@ -74,7 +74,7 @@ fn hostile_text_is_escaped_in_every_field_of_the_page() {
 }
 
 #[test]
-fn a_terminal_gets_no_control_character_and_no_line_over_100_columns() {
+fn terminal_output_has_no_control_characters_and_fits_100_columns() {
     for findings in [sample::findings(), hostile::hostile()] {
         let text = rendered("txt", &findings);
         let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
@@ -86,7 +86,7 @@ fn a_terminal_gets_no_control_character_and_no_line_over_100_columns() {
 }
 
 #[test]
-fn the_terminal_begins_with_the_headline_and_names_what_was_not_run() {
+fn terminal_output_begins_with_the_headline() {
     let text = rendered("txt", &sample::findings());
     assert!(text.starts_with("On this machine (tpcb, clients=16) xfs is the fastest"));
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
@@ -121,7 +121,7 @@ fn commits_are_set_against_the_sync_rate_in_the_terminal() {
 }
 
 #[test]
-fn the_page_folds_all_rankings_of_a_kind_but_the_first() {
+fn the_page_folds_all_but_the_first_ranking_per_kind() {
     let page = rendered("html", &sample::findings());
     let folded = "<details class=\"more\"><summary>The same by fsync, open_datasync</summary>";
     let parts: Vec<&str> = markup(&page).split(folded).collect();
@@ -231,7 +231,7 @@ fn large() -> Findings {
 }
 
 #[test]
-fn a_page_of_ten_thousand_trials_stays_under_ten_megabytes_and_says_what_is_left_out() {
+fn a_page_of_ten_thousand_trials_stays_under_ten_megabytes() {
     let mut findings = sample::findings();
     let trial = TrialFinding {
         throughput: None,
@@ -298,7 +298,7 @@ fn hostile_text_stays_in_its_cell_of_markdown() {
 }
 
 #[test]
-fn where_nothing_is_ranked_the_device_work_of_each_case_comes_first() {
+fn without_rankings_the_device_work_of_each_case_comes_first() {
     let mut findings = sample::findings();
     findings.rankings.clear();
     for (extension, title) in [("txt", "One operation at the devices"), ("md", "One operation at the devices")] {

@@ -58,7 +58,7 @@ pub fn power_cuts() -> Vec<PowerCut> {
 }
 
 #[test]
-fn the_verdict_stands_beside_the_speed_and_in_a_section_of_its_own() {
+fn the_verdict_is_shown_beside_the_speed() {
     let page = rendered("html", &sample::findings());
     let shown = page.split("<script").next().unwrap();
     for part in [

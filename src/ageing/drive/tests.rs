@@ -44,7 +44,7 @@ fn run(
 }
 
 #[test]
-fn all_of_it_is_written_twice_and_each_round_counts_its_writes() {
+fn the_device_is_written_twice_and_each_round_counts_writes() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = device(&folder) else { return };
     let told = RefCell::new(Vec::new());
@@ -73,7 +73,7 @@ fn all_of_it_is_written_twice_and_each_round_counts_its_writes() {
 }
 
 #[test]
-fn each_chunk_is_written_in_order_and_once_more_when_all_are() {
+fn chunks_are_written_in_order_and_repeated_after_the_last() {
     let place = in_sequence(3);
     let places: Vec<u64> = std::iter::from_fn(place).collect();
     assert_eq!(places, [0, 1, 2, 0, 1, 2].map(|chunk| chunk * FILL_BLOCK));
@@ -95,7 +95,7 @@ fn written(writes: u64, salt: u64) -> Vec<u8> {
 }
 
 #[test]
-fn no_write_to_a_place_has_the_bytes_of_the_one_before() {
+fn no_overwrite_repeats_the_bytes_of_the_previous_write() {
     assert_ne!(written(1, 7), written(2, 7));
     assert_ne!(written(1, 7), written(1, 8));
     assert_eq!(written(2, 7), written(2, 7));
@@ -128,7 +128,7 @@ fn drive<'a>(path: &'a Path, interrupt: &'a Interrupt, held: &'a dyn Fn(&File) -
 }
 
 #[test]
-fn a_device_that_somebody_holds_is_refused_and_none_of_it_is_written() {
+fn a_device_in_use_is_refused_and_left_unwritten() {
     let folder = tempfile::tempdir().unwrap();
     let Some(own) = loop_device(&folder, 8 * MIB) else { return };
     let device = own.0.clone();
@@ -149,7 +149,7 @@ fn a_device_that_somebody_holds_is_refused_and_none_of_it_is_written() {
 }
 
 #[test]
-fn a_purge_discards_all_of_a_device_and_an_interrupt_ends_it() {
+fn a_purge_discards_the_whole_device_and_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let Some(own) = loop_device(&folder, 8 * MIB) else { return };
     let device = own.0.clone();
@@ -172,7 +172,7 @@ fn a_purge_discards_all_of_a_device_and_an_interrupt_ends_it() {
 }
 
 #[test]
-fn a_drive_that_never_gets_steady_ends_after_the_last_round() {
+fn a_drive_without_steady_state_stops_after_the_last_round() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = device(&folder) else { return };
     let done = run((&path, BYTES), &Interrupt::never(), u32::MAX, &|_| Ok(())).unwrap();
@@ -180,7 +180,7 @@ fn a_drive_that_never_gets_steady_ends_after_the_last_round() {
 }
 
 #[test]
-fn an_interrupt_ends_it_in_the_fill_and_between_rounds_and_leaves_blank_ends() {
+fn an_interrupt_ends_preconditioning_and_leaves_both_ends_blank() {
     let folder = tempfile::tempdir().unwrap();
     let Some(path) = device(&folder) else { return };
     let interrupted = |when: fn(&Doing) -> bool| {

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_fixed_rate_tail_and_slowest_operation_are_told_and_of_a_server_checkpoints_and_bytes() {
+    fn a_fixed_rate_adds_tail_latency_and_the_slowest_operation() {
         let act = Act { rate: Some((200.0, 100_000)), ..Act::on("ext4").touched(aged) };
         let found = figures(&act);
         let of = |wanted: &str| found.iter().find(|(name, _, _)| name == wanted).unwrap_or_else(|| panic!("{found:?}"));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_counts_each_device_of_the_data_and_that_of_the_wal() {
+    fn device_writes_are_summed_over_data_and_wal_devices() {
         let found = figures(&with_wal_elsewhere());
         let written = found.iter().find(|(name, _, _)| name == "device written").unwrap();
         // 1.02 writes of 16.4 KiB per commit at either end.
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn without_counters_of_one_device_or_after_their_reset_what_is_written_is_not_known() {
+    fn device_writes_are_unknown_without_counters_or_after_their_reset() {
         let blind = Act { wal_flushes: Vec::new(), ..with_wal_elsewhere() };
         assert!(!figures(&blind).iter().any(|(name, _, _)| name == "device written"));
         let trial = Story::of(1, None).with(&blind).trials.remove(0);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_wait_for_each_answer_tell_no_stalls_and_sampled_ones_no_slowest() {
+    fn closed_loop_clients_report_no_stalls() {
         let names = |act: &Act| figures(act).into_iter().map(|(name, _, _)| name).collect::<Vec<_>>();
         let stalls =
             |act: &Act| names(act).iter().filter(|name| ["p99", "slowest operation"].contains(&name.as_str())).count();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_of_a_volume_below_the_filesystem_do_not_tell_what_they_hold() {
+    fn snapshots_below_the_filesystem_do_not_report_what_they_hold() {
         let of = |of_filesystem| {
             let snapshots =
                 SnapshotWork { made: 3, used_after_bytes: 9 << 30, of_filesystem, ..SnapshotWork::default() };

@@ -72,7 +72,7 @@ mod tests {
     use crate::record::counts::Measure;
 
     #[test]
-    fn a_measure_that_one_trial_has_no_room_for_has_no_point() {
+    fn a_measure_without_room_in_one_trial_has_no_point() {
         let measure =
             |done| Measure { name: "new WAL segment".to_owned(), done, elapsed_us: 1_000_000, ..Measure::default() };
         let mut sums = AgeingSums::default();

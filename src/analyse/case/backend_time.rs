@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_anothers_flush_of_the_wal_is_waiting_for_storage() {
+    fn waiting_for_another_backends_wal_flush_is_waiting_for_storage() {
         let trial = waits(&[("IO", "WALSync", 30), ("LWLock", "WALWrite", 45), ("CPU", "CPU", 25)]);
         let found = found(&[trial], false);
         assert_eq!(found.sentence, "75 % of backend time waits for storage");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn backends_without_an_event_beyond_the_busy_cpus_are_waiting_not_reported() {
+    fn backends_without_wait_events_beyond_busy_cpus_are_unreported_waits() {
         let share = |busy_cpus: Option<f64>| {
             let mut sums = BackendSums::default();
             let trial = WaitFigures { samples: 10, ..waits(&[("IO", "WALSync", 20), ("CPU", "CPU", 60)]) };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_counts_for_what_its_holder_waits_for_and_unknown_holders_for_nothing() {
+    fn lock_waits_count_as_what_the_lock_holder_waits_for() {
         let mut trial = waits(&[("Lock", "transactionid", 20), ("IO", "WALSync", 40), ("CPU", "CPU", 40)]);
         assert_eq!(found(&[trial.clone()], false).storage.unwrap().value, 0.4, "nobody asked who holds the locks");
         trial.lock_holders = wait_counts(&[("IO", "WALSync", 6), ("CPU", "CPU", 2), ("Unknown", "Unknown", 99)]);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn without_samples_there_is_nothing_to_find_unless_the_cpus_were_full() {
+    fn without_samples_only_full_cpus_give_a_finding() {
         assert_eq!(BackendSums::default().finding(&CpuSums::default(), false), None);
     }
 }

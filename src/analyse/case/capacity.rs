@@ -151,7 +151,7 @@ mod tests {
     use crate::record::search::StepCounts;
 
     #[test]
-    fn skipped_operations_are_slower_than_the_99th_percentile_of_those_done() {
+    fn skipped_operations_are_slower_than_the_p99_of_completed_ones() {
         let mut done: Histogram<u64> = Histogram::new(3).unwrap();
         (1..=1000).for_each(|us| done.record(us).unwrap());
         assert_eq!(p99_of_due(&done, 1000), Some(990));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_capacity_is_near_the_truth_and_the_promise_is_the_least_of_all_trials() {
+    fn the_capacity_estimate_is_within_five_percent_of_the_truth() {
         let about = about(&search(900.0)).unwrap();
         assert!((about.mean / 900.0 - 1.0).abs() < 0.05, "{about:?}");
         let mut sums = CapacitySums::default();

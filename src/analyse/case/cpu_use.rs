@@ -248,13 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn cpus_with_room_need_no_words_and_full_ones_are_told() {
+    fn full_cpus_are_reported_and_cpus_with_headroom_are_not() {
         assert_eq!(sums(&cpu(40, 60)).clauses(), Vec::<String>::new());
         assert_eq!(sums(&cpu(97, 3)).clauses(), ["the CPUs were 97 % busy"]);
     }
 
     #[test]
-    fn what_the_hypervisor_took_is_no_work_of_ours_yet_leaves_no_time() {
+    fn steal_time_is_not_work_but_uses_up_cpu_time() {
         let mut seconds = cpu(55, 5);
         seconds.push_counts("cpu_steal_ns", vec![0, 40], &[true; 2]);
         let sums = sums(&seconds);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn one_full_cpu_among_idle_ones_is_told_whichever_it_is_in_each_second() {
+    fn one_full_cpu_among_idle_ones_is_reported() {
         let ms = 1_000_000;
         let mut seconds = Seconds::new(5);
         let read = [true, true, true, false, true];
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_wait_for_a_cpu_are_told_from_a_tenth_of_the_time_on() {
+    fn waiting_for_a_cpu_is_reported_from_ten_percent_on() {
         let pressed = |us: u64| {
             let mut seconds = cpu(40, 60);
             seconds.push_counts("time_us", vec![0, 1_000_000], &[true; 2]);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_programs_took_is_known_with_the_name_of_the_greediest() {
+    fn cpu_time_of_other_programs_names_the_greediest_one() {
         // Two CPUs for three seconds, one of them without readings: 6 s, of which others took 2.25 s.
         let mut seconds = Seconds::new(4);
         let (read, ms) = ([true, true, false, true], 1_000_000);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_of_one_kind_are_added_up_over_slots_and_rows() {
+    fn workers_of_one_kind_are_summed_over_slots_and_rows() {
         let mut seconds = Seconds::new(4);
         let (read, ms) = ([true, true, false, true], 1_000_000);
         seconds.push_counts("time_us", vec![0, 1_100_000, 0, 3_000_000], &read);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_settles_is_told_with_its_round_rate_range_and_slope() {
+    fn a_settled_drive_is_reported_with_round_rate_and_slope() {
         let minute = |rates: &[u64]| drive(&rates.iter().map(|rate| rate * 60).collect::<Vec<_>>(), 60_000_000);
         let settles = finding(&minute(&[90_000, 60_000, 42_000, 41_000, 40_000, 41_000, 42_000]));
         assert_eq!(settles.steady_after, Some(7));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ssd_that_nobody_preconditioned_is_remarked_once_and_no_other_disk() {
+    fn only_an_ssd_without_preconditioning_is_remarked_and_only_once() {
         let bare = remarks(false, &[(DISK, false), ("xfs", false)], None);
         assert!(
             bare.len() == 1 && bare[0].starts_with("drive not preconditioned (Fast, non-rotational): "),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ssd_of_which_one_part_was_preconditioned_is_remarked_where_the_wal_is_on_another() {
+    fn partial_preconditioning_is_remarked_where_the_wal_lies_elsewhere() {
         let found = remarks(false, &[(DISK, false), ("linear", true), ("xfs", false)], Some(DISK));
         assert!(
             found.len() == 1 && found[0].starts_with("drive not preconditioned (Fast, non-rotational): "),

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dip_is_found_where_the_snapshots_were_made_whatever_their_number() {
+    fn a_dip_is_found_at_the_snapshots_whatever_their_number() {
         let deeds = [10, 20, 30].map(|s: u64| deed(DeedKind::Make, s / 10, s * 1_000_000 + 300_000)).to_vec();
         let found = found(deeds, 40, &[11, 21, 31]).unwrap();
         assert_eq!(found.curve, [1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 300.0, 600.0, 1000.0, 1000.0, 1000.0]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_without_a_dip_is_back_at_once_and_one_without_whole_epochs_has_none() {
+    fn a_load_without_a_dip_recovers_at_once() {
         let one = |s: u64| vec![deed(DeedKind::Make, 1, s * 1_000_000)];
         let flat = found(one(10), 30, &[]).unwrap();
         assert_eq!((flat.dip(), flat.back_s()), (Some(1.0), Some(0)));

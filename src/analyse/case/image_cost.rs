@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_below_adds_is_a_figure_and_a_sentence() {
+    fn the_image_file_overhead_is_a_figure_and_a_sentence() {
         let found = Story::of(3, None).with(&on_image(1.1)).findings();
         let strata = found.cases[0].strata.as_ref().unwrap();
         let image = strata.image.as_ref().unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn flushes_that_the_journal_below_may_have_sent_are_not_laid_to_others_alone() {
+    fn flushes_possibly_from_the_lower_journal_are_not_called_foreign() {
         for flushes in [1.2, 2.0] {
             let mut act = on_image(1.5);
             act.flushes = vec![Some(1.0), Some(flushes)];
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_to_the_disk_is_not_laid_to_the_image() {
+    fn disk_writes_of_others_are_not_attributed_to_the_image() {
         let mut act = on_image(3.0);
         act.flushes = vec![Some(1.0), Some(2.2)];
         let found = Story::of(3, None).with(&act).findings();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_adds_nothing_has_the_figure_without_a_sentence() {
+    fn an_image_without_overhead_has_a_figure_but_no_sentence() {
         let found = Story::of(3, None).with(&on_image(1.0)).findings();
         let strata = found.cases[0].strata.as_ref().unwrap();
         assert!(strata.image.as_ref().unwrap().writes.value.abs() < 1e-3);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_device_that_was_there_before_the_run_is_the_disk_below() {
+    fn a_preexisting_loop_device_is_the_disk_below() {
         let mut act = on_image(1.1);
         act.stack.devices[1].backing_file = Some("/srv/disk.img".to_owned());
         act.stack.devices.push(disk(2, "sdb"));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_image_or_with_a_disk_that_serves_the_stack_otherwise_too_there_is_no_figure() {
+    fn image_overhead_needs_a_disk_without_other_uses() {
         let mut shared = on_image(1.1);
         shared.wal_stack = Some(Act::on("ext4").stack);
         shared.wal_flushes = vec![Some(1.0)];

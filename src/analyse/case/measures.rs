@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trial_has_neither_interval_nor_range_two_have_their_range_and_three_an_interval() {
+    fn two_trials_give_a_range_and_three_give_an_interval() {
         let mut sums = sums();
         sums.add(1, &measure(1000, 10.0, &[98, 100, 102, 100]), None);
         let rate = sums.estimate().unwrap();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_that_could_not_be_had_says_why_and_has_no_rate() {
+    fn an_unavailable_measure_has_a_reason_and_no_rate() {
         let missing = Measure { done: None, unavailable: Some("EINVAL".to_owned()), ..measure(0, 1.0, &[]) };
         let mut sums = sums();
         sums.add(1, &missing, None);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_that_one_trial_lacks_has_no_rate_whichever_trial_that_is() {
+    fn a_measure_that_any_trial_lacks_has_no_rate() {
         let missing = Measure { done: None, unavailable: Some("no room".to_owned()), ..measure(0, 1.0, &[]) };
         for trials in [[&missing, &measure(9, 1.0, &[])], [&measure(9, 1.0, &[]), &missing]] {
             let mut sums = sums();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_latency_is_the_exact_one_of_the_operations_counted() {
+    fn the_mean_latency_is_exact_for_the_counted_operations() {
         let mut sums = sums();
         let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
         latencies.record_n(5_003, 1_000).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_or_was_skipped_or_came_late_was_not_in_time() {
+    fn failed_skipped_and_late_operations_are_not_in_time() {
         let counted = Measure { failed: 10, skipped: 40, late: 50, ..measure(950, 10.0, &[]) };
         let mut sums = sums();
         sums.add(1, &counted, None);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_rises_to_the_slowest_operation_and_grows_denser_towards_it() {
+    fn the_curve_grows_denser_towards_the_slowest_operation() {
         let mut all: Histogram<u64> = Histogram::new(3).unwrap();
         for value in 1..=100_000u64 {
             all.record(value).unwrap();

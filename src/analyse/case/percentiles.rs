@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_the_mean_of_the_trials_and_the_merged_one_is_the_worst_trials() {
+    fn a_percentile_is_the_mean_over_trials() {
         // 1 % of operations take 4 and 5 ms in the first two trials, 50 ms in the third.
         let trials = [4_000, 5_000, 50_000].map(|slow| (histogram(&[(1_000, 9_880), (slow, 120)]), 0));
         let found = of_trials(&trials).finding(&merged(&trials));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_that_a_trial_cannot_carry_is_absent_with_its_reason_and_the_others_are_there() {
+    fn a_percentile_with_too_few_samples_has_a_reason_instead() {
         let trials = [(histogram(&[(1_000, 5_000)]), 0), (histogram(&[(1_000, 612)]), 0)];
         let sums = of_trials(&trials);
         let found = sums.finding(&merged(&trials));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_skipped_as_already_late_are_slower_than_all_that_were_done() {
+    fn operations_skipped_as_late_are_slower_than_all_completed_ones() {
         let done = || histogram(&[(1_000, 970), (2_000, 30)]);
         let at = |skipped, name: &str| of_trials(&[(done(), skipped)]).trials(name).map(|all| all[0].trial.mean);
         assert_eq!((at(0, "p95"), at(25, "p95")), (Some(1_000.0), Some(2_000.0)));

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_back_when_three_seconds_reach_nine_tenths_of_the_settled_rate() {
+    fn a_server_is_back_after_three_seconds_at_nine_tenths() {
         let before = [200, 500, 1000, 1000];
         let back = |after: &[u64]| seconds_until_back(&recovery(&before, after));
         assert_eq!(back(&[1000, 1000, 1000]), Some(0.25));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_have_the_mean_of_their_trials_with_interval_and_rate() {
+    fn stages_have_a_mean_over_trials_with_interval_and_rate() {
         let mut sums = StageSums::default();
         for (trial, length_us) in [(1, 900_000), (2, 1_000_000), (3, 1_100_000)] {
             let stages = vec![
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_that_a_trial_lacks_has_no_mean_and_says_why() {
+    fn a_stage_missing_in_a_trial_has_no_mean() {
         let mut sums = StageSums::default();
         let counts = |after: &[u64]| Counts { recovery: Some(recovery(&[10, 10], after)), ..Counts::default() };
         sums.add(1, &counts(&[10; 5]));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_less_than_the_log_tells_counts_as_half_a_millisecond_and_has_no_mean_alone() {
+    fn stages_below_the_log_resolution_count_as_half_a_millisecond() {
         let mut sums = StageSums::default();
         let took = |us| Counts { stages: vec![stage("redo", StageKind::Part, us, None)], ..Counts::default() };
         sums.add(1, &took(0));

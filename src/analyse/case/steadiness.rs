@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_in_which_the_measurement_ended_is_not_a_whole_one() {
+    fn the_second_in_which_the_measurement_ended_is_not_whole() {
         let s = rows(&[None, Some(10), Some(10), Some(1)], &[0; 4]);
         assert_eq!(whole_seconds(&s, 2_100_000), [Some(10), Some(10)]);
         assert_eq!(whole_seconds(&s, 2_960_000).len(), 3);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_that_ends_after_the_last_whole_second_is_the_longest_too() {
+    fn a_stall_past_the_last_whole_second_counts_as_longest() {
         let s = rows(&[None, Some(10), Some(10)], &[0, 30_000, 32_900]);
         let mut sums = SteadinessSums::default();
         sums.add(1, &whole_seconds(&s, 2_000_000), &s);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_no_zero_and_ends_a_run_of_zeros() {
+    fn a_gap_is_no_zero_and_interrupts_consecutive_zeros() {
         let s = rows(&[None, Some(0), None, Some(0), Some(5)], &[0; 5]);
         let mut sums = SteadinessSums::default();
         sums.add(1, &whole_seconds(&s, 4_000_000), &s);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_time_is_that_of_whole_seconds_and_of_trials_that_all_tell_it() {
+    fn the_longest_idle_time_needs_figures_of_all_trials() {
         let trial = |idle: &[u64]| {
             let mut s = rows(&[None, Some(5), Some(5), Some(1)], &[0; 4]);
             s.push_counts("client_idle_us_max", idle.to_vec(), &[false, true, true, true]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_did_nothing_at_all_has_no_infinite_variation() {
+    fn a_trial_without_any_operations_has_no_infinite_variation() {
         let s = rows(&[None, Some(0), Some(0)], &[0; 3]);
         let mut sums = SteadinessSums::default();
         sums.add(1, &whole_seconds(&s, 2_000_000), &s);

@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_sets_a_variable_is_no_statement_and_any_other_is_one() {
+    fn only_a_line_that_sets_a_variable_is_no_statement() {
         assert!(is_assignment("\\set aid random(1, 100000 * :scale)"));
         assert!(!is_assignment("\\sleep 5 ms") && !is_assignment("END;") && !is_assignment("\\setshell x date"));
     }

@@ -7,7 +7,7 @@ use crate::record::imported::{ImportedCase, ImportedRow};
 pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> {
     // pgbench options without a value; all options of pg_test_fsync take one.
     const BARE: &str = "CdilnNqrSvV";
-    let words = words(command);
+    let words = shlex::split(command).unwrap_or_default();
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
         if let Some(name) = word.strip_prefix("--") {
@@ -26,24 +26,6 @@ pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> 
         }
     }
     None
-}
-
-/// Splits a command as a shell would, without quotes.
-fn words(command: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
-    let mut chars = command.chars();
-    while let Some(c) = chars.next() {
-        match quote {
-            None if c == '\\' => word.extend(chars.next()),
-            None if c.is_whitespace() => words.push(std::mem::take(&mut word)),
-            None if matches!(c, '"' | '\'') => quote = Some(c),
-            Some(open) if c == open => quote = None,
-            _ => word.push(c),
-        }
-    }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// File that pg_test_fsync wrote in a case; `None` if unknown or ambiguous.
@@ -95,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_tell_of_memory_and_does_not_prove_it() {
+    fn a_name_may_suggest_memory_but_does_not_prove_it() {
         assert_eq!(medium_of("/dev/shm/x"), (Medium::Memory, false));
         assert_eq!(medium_of("/mnt/ram"), (Medium::Unknown, true));
         assert_eq!(medium_of("/srv/frame/x"), (Medium::Unknown, false));

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_the_axes_that_differ_each_with_its_value_and_nothing_that_all_share() {
+    fn a_name_lists_only_differing_axes_with_their_values() {
         let case = |fpw, fsync| {
             axes(&[
                 ("stack", "ext4"),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_and_a_workload_are_called_by_their_names_and_come_first() {
+    fn names_of_stack_and_workload_come_first() {
         let cases = [
             ("x", axes(&[("clients", "1"), ("stack", "xfs"), ("workload", "tpcb")])),
             ("y", axes(&[("stack", "ext4"), ("workload", "sync")])),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_an_axis_is_called_as_in_the_parquet_files() {
+    fn axis_columns_are_named_as_in_the_parquet_files() {
         let axes = ["clients", "ext4.mount", "ext4_mount"].map(str::to_owned);
         let names = axis_columns(&axes.iter().collect());
         assert_eq!(names, ["axis_clients", "axis_ext4_mount", "axis_ext4_mount_2"]);

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_has_its_unit_once_where_both_ends_have_it() {
+    fn a_range_has_its_unit_once_if_both_ends_match() {
         let filled = |numbers: &[Number]| filled("[{}]", numbers);
         assert_eq!(filled(&[Number::Bytes(313 << 20), Number::Bytes(308 << 20)]), "[308 to 313 MiB]");
         assert_eq!(filled(&[Number::Bytes(900 << 20), Number::Bytes(2 << 30)]), "[900 MiB to 2 GiB]");

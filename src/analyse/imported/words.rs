@@ -22,7 +22,7 @@ mod tests {
     use super::{milliseconds, rate};
 
     #[test]
-    fn numbers_in_sentences_have_no_more_digits_than_they_are_worth() {
+    fn numbers_in_sentences_have_only_significant_digits() {
         assert_eq!((rate(3753.183), rate(85.246), rate(115_687.3)), ("3753".into(), "85.2".into(), "115 687".into()));
         assert_eq!((milliseconds(11_730.0), milliseconds(266.4)), ("12 ms".into(), "0.27 ms".into()));
     }

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_slow_for_its_row_and_slow_for_a_person() {
+    fn a_stall_is_slow_for_its_row_and_for_people() {
         let slow = |ms: u64| Slow { at_us: 0, latency_ns: ms * 1_000_000 };
         // Median 100 us: 9 ms is 90 medians, but short; 11 ms is a stall.
         let (fast, all) = stalls(&of(&[(100_000, 1000), (9_000_000, 1), (11_000_000, 1)]), &[slow(11), slow(9)]);

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn durable_is_passed_by_what_is_flushed_and_failed_by_memory() {
+    fn the_requirement_durable_passes_with_flushes_and_fails_in_memory() {
         assert_eq!(judged(&honest(), "durable").outcome, Outcome::Pass);
         let mut memory = honest();
         memory.place.mount.as_mut().unwrap().fstype = "tmpfs".to_owned();

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_buffered_recycled_row_is_the_server_at_default_settings() {
+    fn only_the_buffered_recycled_row_matches_the_server_at_defaults() {
         let plain = spec(Way::Fdatasync, false, Segment::Recycled);
         assert_eq!(role(&plain, 18).unwrap(), "what PostgreSQL 18 does with wal_sync_method = fdatasync (the default)");
         assert!(at_default_settings(&plain));

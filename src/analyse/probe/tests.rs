@@ -55,7 +55,7 @@ fn below(record: &mut ProbeRecord, name: &str, flushes: Option<f64>) {
 }
 
 #[test]
-fn flushes_that_pass_every_level_are_believed_and_are_no_proof() {
+fn flushes_plausible_at_every_level_are_believed_but_not_proven() {
     let findings = found(&honest());
     assert_eq!(findings.credibility.kind, CredibilityKind::Flushed, "{:?}", findings.credibility);
     assert!(findings.credibility.reason.contains("1.0 flush per \"fdatasync\""), "{}", findings.credibility.reason);
@@ -64,7 +64,7 @@ fn flushes_that_pass_every_level_are_believed_and_are_no_proof() {
 }
 
 #[test]
-fn memory_is_known_by_its_filesystem_its_device_and_its_end() {
+fn memory_is_recognised_by_filesystem_device_or_end_of_chain() {
     for fstype in ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"] {
         let record = changed(|record| record.place.mount.as_mut().unwrap().fstype = fstype.to_owned());
         assert_convicted(&record, CredibilityKind::Memory, "memory_filesystem");
@@ -96,7 +96,7 @@ fn a_mount_option_that_holds_flushes_back_is_named() {
 }
 
 #[test]
-fn a_volatile_cache_that_a_sync_does_not_flush_is_suspect_at_every_level() {
+fn a_volatile_cache_not_flushed_by_a_sync_is_suspect() {
     let record = changed(|record| counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.1)));
     assert_convicted(&record, CredibilityKind::NoFlushSeen, "no_flush");
     let record = changed(|record| counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.6)));
@@ -108,7 +108,7 @@ fn a_volatile_cache_that_a_sync_does_not_flush_is_suspect_at_every_level() {
 }
 
 #[test]
-fn flushes_that_the_kernel_does_not_count_or_send_convict_nobody() {
+fn flushes_not_counted_by_the_kernel_lead_to_no_accusation() {
     // A partition and its disk; device mapper above a disk: neither counts.
     for (name, has_queue) in [("sda2", None), ("dm-0", Some(false))] {
         let record = changed(|record| {
@@ -138,7 +138,7 @@ fn a_sync_after_which_nothing_is_written_is_suspect() {
 }
 
 #[test]
-fn megabytes_that_do_not_arrive_are_suspect_unless_they_are_compressed() {
+fn data_not_reaching_the_device_are_suspect_unless_compressed() {
     let lost = |record: &mut ProbeRecord| {
         record.growth.iter_mut().for_each(|growth| growth.devices = vec![Some(DeviceCounts::default())]);
     };
@@ -151,7 +151,7 @@ fn megabytes_that_do_not_arrive_are_suspect_unless_they_are_compressed() {
 }
 
 #[test]
-fn a_sync_beyond_the_bus_is_suspect_where_nothing_was_seen_to_arrive() {
+fn a_sync_beyond_bus_speed_is_suspect_where_nothing_arrived() {
     let instant = |mut record: ProbeRecord| {
         record.growth.iter_mut().for_each(|growth| growth.sync_ns = 5_000);
         record
@@ -205,7 +205,7 @@ fn the_rotational_flag_of_the_kernel_is_worth_nothing() {
 }
 
 #[test]
-fn a_flush_faster_than_flash_is_unexplained_unless_the_device_claims_protection() {
+fn flushes_faster_than_flash_are_unexplained_without_power_loss_protection() {
     let metal = changed(|record| all_at(record, 25_000));
     assert_convicted(&metal, CredibilityKind::Unexplained, "fast_flush");
     assert!(found(&metal).recommendation.reason.contains("the times are unexplained"));
@@ -220,7 +220,7 @@ fn a_flush_faster_than_flash_is_unexplained_unless_the_device_claims_protection(
 }
 
 #[test]
-fn a_fast_flush_of_a_virtual_disk_is_unknown_with_its_number_and_no_accusation() {
+fn a_fast_flush_of_a_virtual_disk_has_unknown_credibility() {
     let as_disk = |record: &mut ProbeRecord| record.place.devices[0].name = "vda".to_owned();
     let in_guest = |record: &mut ProbeRecord| record.place.hypervisor = Some("KVM".to_owned());
     for virtual_disk in [as_disk, in_guest] {
@@ -242,7 +242,7 @@ fn a_fast_flush_of_a_virtual_disk_is_unknown_with_its_number_and_no_accusation()
 }
 
 #[test]
-fn disks_on_either_side_of_a_threshold_keep_their_credibility_over_twenty_probes() {
+fn credibility_near_a_threshold_is_stable_over_twenty_probes() {
     // The fastest tenth of an unchanged disk varied by a sixth over twenty probes; ranges in us, the nearest end 5 %
     // from the threshold.
     for (name, from, to, kind) in [
@@ -264,7 +264,7 @@ fn disks_on_either_side_of_a_threshold_keep_their_credibility_over_twenty_probes
 }
 
 #[test]
-fn credibility_does_not_change_with_the_noise_of_an_unchanged_disk() {
+fn noise_of_an_unchanged_disk_does_not_change_its_credibility() {
     // Times of 20 to 220 us per operation, as one disk varies between probes; CPUs and neighbors are occasionally busy.
     use crate::record::probe::CpuWait;
     for name in ["vda", "nvme0n1"] {
@@ -317,7 +317,7 @@ fn drivers_that_count_no_flush_are_accused_of_nothing() {
 }
 
 #[test]
-fn a_multipath_nvme_that_counts_nothing_is_accused_of_nothing_and_its_hidden_path_is_asked() {
+fn a_multipath_nvme_without_counters_is_judged_by_hidden_path() {
     let head = uncounted("nvme0n1", 0.0);
     for rule in ["no_flush", "no_write", "growth_did_not_arrive"] {
         assert_acquitted(&head, CredibilityKind::Unknown, rule);
@@ -363,7 +363,7 @@ fn a_filesystem_without_a_journal_is_said_to_be_one() {
 }
 
 #[test]
-fn syncs_that_only_memory_reaches_are_implausible_whatever_the_device_says() {
+fn syncs_that_reach_only_memory_are_implausible_on_any_device() {
     let record = changed(|record| {
         all_at(record, 200_000);
         write_through(record);
@@ -409,7 +409,7 @@ fn what_only_informs_changes_no_credibility() {
 }
 
 #[test]
-fn traffic_of_others_takes_a_good_word_back_but_not_a_suspicion() {
+fn traffic_of_others_revokes_trust_but_not_suspicion() {
     let busy = |record: &mut ProbeRecord| {
         let counts = DeviceCounts { writes: 400, flushes: Some(400), ..DeviceCounts::default() };
         record.idle.devices = vec![Some(counts)];
@@ -433,7 +433,7 @@ fn traffic_of_others_takes_a_good_word_back_but_not_a_suspicion() {
 }
 
 #[test]
-fn a_failed_sync_is_said_before_all_else_and_a_refused_write_is_not() {
+fn a_failed_sync_is_reported_before_everything_else() {
     let findings = found(&changed(|record| row_of(record, "one_write.fsync").failure = Some(failure())));
     let headline = findings.credibility.headline.unwrap();
     assert!(headline.contains("a sync failed") && headline.contains("EIO"), "{headline}");
@@ -455,7 +455,7 @@ fn a_failed_sync_is_said_before_all_else_and_a_refused_write_is_not() {
 }
 
 #[test]
-fn what_others_write_to_the_device_is_told_from_what_a_row_can_have_written() {
+fn device_writes_of_others_are_separated_from_a_rows_writes() {
     let told =
         |record: &ProbeRecord| found(record).caveats.iter().any(|caveat| caveat.contains("other programs wrote"));
     assert!(!told(&honest()));
@@ -485,7 +485,7 @@ fn what_cannot_be_seen_is_unknown_with_its_reason() {
 }
 
 #[test]
-fn a_synced_write_without_a_flush_is_presumably_fua_where_the_device_takes_it() {
+fn synced_writes_without_flushes_are_presumed_fua_where_supported() {
     let record = changed(|record| {
         record.place.devices[0].fua = Some(true);
         counted(row_of(record, "one_write.open_datasync"), 0, 1.0, Some(0.0));
@@ -497,7 +497,7 @@ fn a_synced_write_without_a_flush_is_presumably_fua_where_the_device_takes_it() 
 }
 
 #[test]
-fn the_fastest_method_is_recommended_only_if_it_is_surely_faster_and_flushes() {
+fn a_method_is_recommended_only_if_surely_faster_and_flushing() {
     let line = |record: &ProbeRecord| found(record).recommendation.line;
     assert_eq!(line(&honest()).unwrap(), "wal_sync_method = fdatasync");
     let faster = |flushes: f64| {
@@ -515,7 +515,7 @@ fn the_fastest_method_is_recommended_only_if_it_is_surely_faster_and_flushes() {
 }
 
 #[test]
-fn nothing_is_recommended_for_memory_and_only_the_default_where_nothing_is_visible() {
+fn memory_gets_no_recommendation_and_invisible_devices_the_default() {
     let memory = changed(|record| record.place.mount.as_mut().unwrap().fstype = "tmpfs".to_owned());
     assert_eq!(found(&memory).recommendation.line, None);
     let mut blind = without_devices(honest(), "nfs4");
@@ -551,7 +551,7 @@ fn a_rate_says_whether_it_is_known_and_why_not() {
 }
 
 #[test]
-fn commits_that_share_a_sync_are_counted_and_judged_by_no_flush_rule() {
+fn commits_that_share_a_sync_are_exempt_from_flush_rules() {
     let record = changed(|record| {
         let row = row_of(record, "wal.fdatasync.recycled");
         row.spec.writers = 8;
@@ -566,7 +566,7 @@ fn commits_that_share_a_sync_are_counted_and_judged_by_no_flush_rule() {
 }
 
 #[test]
-fn what_a_device_did_before_and_after_the_commits_that_count_is_shared_by_all_commits() {
+fn device_work_outside_the_counted_interval_covers_all_commits() {
     let record = changed(|record| {
         let row = row_of(record, "wal.fdatasync.recycled");
         row.spec.writers = 8;

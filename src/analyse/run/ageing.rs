@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_is_told_with_its_interval_and_whether_it_goes_on() {
+    fn a_fall_is_reported_with_its_interval() {
         let falls = course(&[
             (0.0, &[100.0, 101.0, 100.0], &[]),
             (1.0, &[80.0, 81.0, 80.0], &[]),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_never_vary_are_told_apart_from_one_percent_on() {
+    fn figures_without_variance_are_distinguished_from_one_percent_on() {
         let told = |fresh: f64| point(10.0, &blocks(&[100.0; 3]), &blocks(&[fresh; 3])).told_apart;
         assert_eq!((told(100.0), told(100.5), told(50.0)), (Some(false), Some(false), Some(true)));
         assert_eq!(point(10.0, &blocks(&[100.0]), &blocks(&[50.0])).told_apart, None);

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_trials_that_ended_early_are_remarked_and_those_without_figures_are_none() {
+    fn figures_of_trials_that_ended_early_are_remarked() {
         let found = [full("a", 1, true), full("a", 2, false), full("b", 1, false)];
         assert_eq!(
             remark(&found, "a", 3).unwrap().text(),

@@ -145,7 +145,7 @@ fn rates_of_memory_are_told_with_their_reason() {
 }
 
 #[test]
-fn what_a_sync_costs_over_a_write_without_one_is_judged_by_what_that_version_writes() {
+fn sync_cost_is_judged_by_the_pg_test_fsync_version() {
     let of = |printed: Option<&str>, told: Option<&str>| {
         let mut output = syncs(&[("one write", "fsync", 1e6), ("not synced", "write", 5e5)]);
         output.version = printed.map(str::to_owned);
@@ -165,7 +165,7 @@ fn what_a_sync_costs_over_a_write_without_one_is_judged_by_what_that_version_wri
 }
 
 #[test]
-fn a_disk_that_turns_syncs_no_faster_than_it_turns_without_a_cache() {
+fn syncs_faster_than_a_disk_rotates_are_remarked() {
     let of = |facts: &[(&str, &str)], rate: f64| {
         said(&on_syncs(facts, &[("one write", "fsync", rate)]), "faster_than_a_turn")
     };
@@ -188,7 +188,7 @@ fn two_synced_writes_cost_about_two() {
 }
 
 #[test]
-fn two_writes_are_not_judged_against_the_same_row_of_the_files_own_test_of_sizes() {
+fn two_writes_are_not_judged_against_a_conflicting_size_test() {
     let of = |two: f64, again: f64| {
         let mut output = syncs(&[("one write", "open_sync", 1000.0), ("two writes", "open_sync", two)]);
         let labels = [("test", "open_sync sizes"), ("writes", "2"), ("write_bytes", "8192"), ("method", "open_sync")];
@@ -266,7 +266,7 @@ fn facts_are_held_against_what_was_printed() {
 }
 
 #[test]
-fn a_property_is_that_of_the_dataset_that_the_case_used() {
+fn a_property_is_read_from_the_dataset_in_use() {
     let of =
         |name: &str, property: &str, value: &str| row(&[("name", name), ("property", property), ("value", value)], &[]);
     let lists = [
@@ -295,7 +295,7 @@ fn a_property_is_that_of_the_dataset_that_the_case_used() {
 }
 
 #[test]
-fn the_price_of_durability_needs_two_cases_that_differ_in_nothing_else() {
+fn the_price_of_durability_needs_two_otherwise_equal_cases() {
     let of = |facts: &[(&str, &str)], rate: f64| {
         case(&format!("{rate}"), facts, vec![trial(vec![syncs(&[("one write", "fsync", rate)])])])
     };

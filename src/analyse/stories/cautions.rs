@@ -23,7 +23,7 @@ fn fits_into_memory(record: &mut TrialRecord) {
 }
 
 #[test]
-fn what_differs_in_a_number_alone_is_said_once_with_a_range() {
+fn cautions_that_differ_only_in_a_number_share_one_sentence() {
     let act = |stack: &str| Act::on(stack).touched(fits_into_memory);
     let found = Story::of(3, None).with(&act("ext4")).with(&act("xfs")).with(&act("btrfs")).findings();
     let text = "the data (308 to 313 MiB) fit into memory: reads came from the page cache";
@@ -48,7 +48,7 @@ fn what_differs_in_a_number_alone_is_said_once_with_a_range() {
 }
 
 #[test]
-fn all_cases_with_a_server_are_called_so_beside_cases_without() {
+fn cases_with_a_server_are_named_so_beside_cases_without() {
     let act = |stack: &str| Act::on(stack).touched(fits_into_memory);
     let found = Story::of(3, None)
         .with(&act("ext4"))
@@ -60,7 +60,7 @@ fn all_cases_with_a_server_are_called_so_beside_cases_without() {
 }
 
 #[test]
-fn a_caution_of_some_cases_lists_them_and_one_of_a_single_case_keeps_its_words() {
+fn a_caution_of_several_cases_lists_them() {
     let busy = |stack: &str, share: f64| {
         let mut act = Act::on(stack);
         act.cpu_busy = share;
@@ -78,7 +78,7 @@ fn a_caution_of_some_cases_lists_them_and_one_of_a_single_case_keeps_its_words()
 }
 
 #[test]
-fn programs_that_are_none_of_the_run_are_named_where_they_took_time() {
+fn programs_outside_the_run_that_took_time_are_named() {
     let beside = |stack: &str, name: &'static str, share: f64| {
         let mut act = Act::on(stack);
         act.others = Some((name, share));
@@ -111,7 +111,7 @@ fn the_most_important_comes_first_whatever_case_has_it() {
 }
 
 #[test]
-fn a_source_that_a_case_cannot_have_is_no_caution_and_one_that_it_should_have_is() {
+fn only_a_missing_source_that_a_case_needs_is_cautioned() {
     let without_devices = |record: &mut TrialRecord| {
         let gap = |source: &str| Gap { source: source.to_owned(), second: None, rows: 60, reason: "none".to_owned() };
         record.gaps = vec![gap("diskstats"), gap("postgres")];
@@ -139,7 +139,7 @@ fn one_trial_each_is_said_once_for_the_run() {
 }
 
 #[test]
-fn facts_in_which_trials_differ_are_named_once_for_several_cases() {
+fn facts_that_differ_between_trials_are_named_once() {
     let differ = |record: &mut TrialRecord| {
         let stack = record.stack.as_mut().unwrap();
         stack.trials_before = record.trial;
@@ -157,7 +157,7 @@ fn facts_in_which_trials_differ_are_named_once_for_several_cases() {
 }
 
 #[test]
-fn trials_of_two_machines_are_told_apart_and_are_no_pairs_inside_a_block() {
+fn trials_of_two_machines_are_not_paired_inside_a_block() {
     let host = |name: &str, used| HostFacts {
         hostname: name.to_owned(),
         kernel: "6.1.0".to_owned(),
@@ -201,7 +201,7 @@ fn trials_of_two_machines_are_told_apart_and_are_no_pairs_inside_a_block() {
 }
 
 #[test]
-fn cases_of_two_guests_are_compared_by_blocks_and_those_of_one_guest_on_two_machines_are_not() {
+fn cases_are_compared_by_blocks_only_within_one_machine() {
     let host = |kernel: &str| HostFacts {
         hostname: "pgstrata-guest".to_owned(),
         kernel: kernel.to_owned(),
@@ -250,7 +250,7 @@ fn stalled_with_two_scripts(record: &mut TrialRecord) {
 }
 
 #[test]
-fn operations_never_sent_are_said_to_be_of_all_scripts_together_where_there_are_several() {
+fn unsent_operations_are_attributed_to_all_scripts_together() {
     let said_of = |touch| {
         let found = Story::of(3, None).with(&Act::on("ext4").touched(touch)).findings();
         let text = found.cautions.into_iter().map(|caution| caution.text).find(|text| text.contains("never sent"));

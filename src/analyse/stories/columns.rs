@@ -90,7 +90,7 @@ fn found_without(missing: impl Fn(&str) -> bool) -> String {
 }
 
 #[test]
-fn every_column_that_is_listed_as_read_changes_what_is_found() {
+fn every_column_listed_as_read_changes_the_findings() {
     let whole = found_without(|_| false);
     assert!(whole == found_without(|_| false), "nothing but the columns may differ");
     // The ARC is only read on ZFS: `arc` has its own test.
@@ -104,7 +104,7 @@ fn every_column_that_is_listed_as_read_changes_what_is_found() {
 }
 
 #[test]
-fn cpu_time_of_an_operation_needs_every_state_and_what_others_took() {
+fn cpu_time_per_operation_needs_every_state() {
     let cpu_us = |missing: &str| {
         let found: serde_json::Value = serde_json::from_str(&found_without(|name| name == missing)).unwrap();
         found["cases"][0]["strata"]["cpu_us"].as_f64()

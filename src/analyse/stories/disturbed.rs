@@ -37,7 +37,7 @@ fn never_quiet(findings: &Findings) -> Option<&str> {
 }
 
 #[test]
-fn a_trial_set_aside_is_kept_beside_the_figures_and_no_part_of_them() {
+fn a_disturbed_trial_is_kept_outside_the_figures() {
     let found = findings(0, &[false]);
     let aside = &found.set_aside[0];
     assert_eq!((aside.case.as_str(), aside.trial, aside.is_repeat), (found.cases[0].id.as_str(), 1, false));
@@ -50,7 +50,7 @@ fn a_trial_set_aside_is_kept_beside_the_figures_and_no_part_of_them() {
 }
 
 #[test]
-fn a_machine_is_called_never_quiet_only_where_repeats_ended_and_disturbed_trials_count() {
+fn a_machine_is_called_never_quiet_only_after_repeats_end() {
     assert_eq!(never_quiet(&findings(3, &[])), None, "their blocks are not over");
     assert_eq!(never_quiet(&findings(0, &[false, false])), None, "all that count are quiet");
     let used_up = findings(3, &[false, false]);

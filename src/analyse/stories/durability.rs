@@ -31,7 +31,7 @@ pub(crate) fn on_loop() -> Act {
 }
 
 #[test]
-fn flushes_on_the_disk_make_a_case_flushed_and_the_number_is_told() {
+fn flushes_seen_on_the_disk_make_a_case_flushed() {
     assert_judged(&Act::on("ext4"), DurabilityClass::Flushed, "1 flush per WAL sync (1 per commit) seen at vda");
 }
 
@@ -60,7 +60,7 @@ fn idle(record: &mut TrialRecord, flushes: u64) {
 }
 
 #[test]
-fn a_folder_that_was_there_already_is_believed_without_what_others_flushed_before() {
+fn a_preexisting_folder_is_flushed_after_subtracting_flushes_of_others() {
     assert_judged(&shared(0, 1.0), DurabilityClass::Flushed, "1 flush per WAL sync (1 per commit) seen at vda");
     let quiet = "device shared with other programs: they did not flush";
     assert_judged(&shared(0, 1.0), DurabilityClass::Flushed, quiet);
@@ -92,7 +92,7 @@ fn flushes_that_stop_at_the_loop_device_are_not_enough() {
 }
 
 #[test]
-fn flushes_on_the_disk_that_others_cause_do_not_count_for_a_loop_device_without_any() {
+fn flushes_of_others_do_not_count_for_a_loop_device() {
     let mut act = on_loop();
     act.flushes = vec![Some(0.0), None, Some(5.0)];
     assert_judged(&act, DurabilityClass::Unknown, "seen at loop3");
@@ -112,7 +112,7 @@ fn devices_end(why: &str) -> Vec<Promise> {
 }
 
 #[test]
-fn where_the_devices_can_be_followed_no_further_the_reason_is_given() {
+fn an_untraceable_end_of_the_device_chain_is_explained() {
     let mut act = on_loop();
     act.stack.devices.truncate(1);
     act.flushes.truncate(1);
@@ -147,7 +147,7 @@ fn write_through() -> Act {
 }
 
 #[test]
-fn a_disk_that_says_write_through_is_declared_stable_and_whose_word_that_is_is_said() {
+fn a_disk_that_reports_write_through_is_declared_stable() {
     let word = "/sys/block/nvme0n1/queue/write_cache: write through: the kernel sends it no flushes";
     assert_judged(&write_through(), DurabilityClass::DeclaredStable, word);
     assert_judged(&write_through(), DurabilityClass::DeclaredStable, "1.02 writes per commit reached it");
@@ -162,7 +162,7 @@ fn a_disk_that_says_write_through_is_declared_stable_and_whose_word_that_is_is_s
 }
 
 #[test]
-fn the_word_of_a_disk_that_nothing_was_seen_to_reach_is_not_enough() {
+fn a_disk_that_no_write_reached_is_not_believed() {
     let mut act = write_through();
     act.writes_each = 0.0;
     assert_judged(&act, DurabilityClass::Unknown, "but only 0 writes per commit were counted there");
@@ -178,7 +178,7 @@ fn what_is_declared_stable_stands_beside_what_is_flushed() {
 }
 
 #[test]
-fn a_virtual_disk_is_said_to_be_one_whatever_the_class() {
+fn a_virtual_disk_is_named_as_such_in_every_class() {
     let told = |found: Durability| found.sight_ends;
     assert_eq!(told(judged(&Act::on("ext4"))), ["vda is a virtual disk: nothing below it is visible"]);
     let metal = |touch| {
@@ -210,7 +210,7 @@ fn memory_is_volatile_wherever_it_lies() {
 }
 
 #[test]
-fn mount_options_that_hold_flushes_back_are_volatile_whatever_is_counted() {
+fn mount_options_that_suppress_flushes_are_volatile_whatever_is_counted() {
     for option in ["nobarrier", "barrier=0"] {
         let mut act = Act::on("ext4");
         act.stack.mount.super_options = vec!["rw".to_owned(), option.to_owned()];
@@ -233,7 +233,7 @@ fn settings_decide_before_counters_and_the_worse_one_first() {
 }
 
 #[test]
-fn without_full_pages_a_case_may_tear_whatever_else_is_found() {
+fn without_full_page_writes_a_case_may_have_torn_pages() {
     let torn = Act::on("ext4").setting("full_page_writes", "off");
     let words = "full_page_writes = off: a page torn by a power cut cannot be repaired; otherwise flushed: 1 flush per";
     assert_judged(&torn, DurabilityClass::MayTear, words);
@@ -249,7 +249,7 @@ fn without_full_pages_a_case_may_tear_whatever_else_is_found() {
 }
 
 #[test]
-fn cases_that_may_tear_are_ranked_only_where_their_commits_wait_alike() {
+fn cases_that_may_tear_rank_only_with_equal_commit_waits() {
     let torn = Act::on("ext4").setting("full_page_writes", "off");
     let early = torn.clone().setting("synchronous_commit", "off").tps(2000.0).named("early");
     let found = Story::of(3, None).with(&torn.named("torn")).with(&early).findings();
@@ -261,7 +261,7 @@ fn cases_that_may_tear_are_ranked_only_where_their_commits_wait_alike() {
 }
 
 #[test]
-fn group_commit_may_share_a_flush_among_all_clients_but_not_among_more() {
+fn group_commit_shares_a_flush_among_at_most_all_clients() {
     let mut act = Act::on("ext4").clients(16);
     (act.flushes, act.wal_syncs) = (vec![Some(0.0625)], Some(0.0625));
     assert_judged(&act, DurabilityClass::Flushed, "1 flush per WAL sync (0.0625 per commit)");
@@ -270,7 +270,7 @@ fn group_commit_may_share_a_flush_among_all_clients_but_not_among_more() {
 }
 
 #[test]
-fn a_server_that_does_not_count_its_syncs_is_judged_by_its_commits() {
+fn a_server_without_sync_counts_is_judged_by_its_commits() {
     let mut act = Act::on("ext4").clients(1);
     act.wal_syncs = None;
     assert_judged(&act, DurabilityClass::Flushed, "1 flush per commit seen at vda");
@@ -279,7 +279,7 @@ fn a_server_that_does_not_count_its_syncs_is_judged_by_its_commits() {
 }
 
 #[test]
-fn writes_that_ask_for_fua_do_without_flushes_on_a_disk_that_takes_it() {
+fn fua_writes_need_no_flushes_on_disks_that_support_fua() {
     let mut act = Act::on("xfs").clients(1).setting("wal_sync_method", "open_datasync");
     (act.flushes, act.wal_syncs) = (vec![Some(0.0)], Some(0.0));
     assert_judged(&act, DurabilityClass::Unknown, "only 0 flushes per commit");
@@ -299,7 +299,7 @@ fn version(record: &mut TrialRecord, number: u32) {
 }
 
 #[test]
-fn a_workload_that_only_reads_needs_no_flush_and_none_is_claimed() {
+fn a_read_only_workload_needs_no_flush_and_claims_none() {
     let mut act = Act::on("ext4");
     (act.writes, act.wal_records) = (Writes::Never, Some(0.0));
     assert_judged(&act, DurabilityClass::NotApplicable, "the workload only reads");
@@ -329,7 +329,7 @@ fn syncs_without_a_server_are_judged_by_flushes_per_sync() {
 }
 
 #[test]
-fn devices_that_count_nothing_are_not_taken_for_devices_that_got_nothing() {
+fn devices_without_counters_are_not_mistaken_for_idle_devices() {
     let mut act = Act::on("ext4");
     act.flushes = vec![None];
     assert_judged(&act, DurabilityClass::Unknown, "no flushes of vda were recorded");
@@ -373,7 +373,7 @@ fn a_counter_that_never_moved_is_not_known_to_count() {
 }
 
 #[test]
-fn a_filesystem_without_a_journal_keeps_its_class_and_it_is_said() {
+fn a_filesystem_without_a_journal_keeps_its_durability_class() {
     let mut act = Act::on("ext2");
     assert_judged(&act, DurabilityClass::Flushed, "filesystem ext2: a power cut may destroy the filesystem itself");
     act.stack.mount.fstype = "ext4".to_owned();
@@ -396,7 +396,7 @@ fn apart(data_flushes: f64) -> Act {
 }
 
 #[test]
-fn data_and_wal_are_judged_both_and_the_lower_one_is_named() {
+fn the_lower_class_of_data_and_wal_is_named() {
     // 60 seconds of 1000 commits with three checkpoints, one flush for each: 0.00005 flushes per commit.
     assert_judged(&apart(0.001), DurabilityClass::Flushed, "pg_wal: 1 flush per WAL sync (1 per commit) seen at vdb");
     assert_judged(&apart(0.001), DurabilityClass::Flushed, "; the data: ");
@@ -428,7 +428,7 @@ fn a_tablespace_is_judged_where_the_workload_uses_it() {
 }
 
 #[test]
-fn what_a_commit_was_to_disks_of_data_and_wal_is_told_of_both() {
+fn device_work_per_commit_covers_data_and_wal_disks() {
     let act = apart(0.0);
     let strata = Story::of(1, None).with(&act).findings().cases[0].strata.clone().unwrap();
     assert_eq!(
@@ -459,7 +459,7 @@ pub(crate) fn lazy_script() -> Act {
 }
 
 #[test]
-fn a_script_that_does_not_wait_for_its_commits_is_not_flushed() {
+fn a_script_with_asynchronous_commits_is_not_flushed() {
     // As observed with SET LOCAL synchronous_commit = off: a flush for each WAL sync, and no sync for most
     // transactions.
     let why = "only 1.04 flushes per WAL sync (0.00206 per transaction) seen at vda: expected at least 0.125";
@@ -467,7 +467,7 @@ fn a_script_that_does_not_wait_for_its_commits_is_not_flushed() {
 }
 
 #[test]
-fn what_a_script_or_a_function_sets_decides_like_a_setting_of_the_server() {
+fn settings_in_scripts_and_functions_count_like_server_settings() {
     let set = |value: Option<&str>| {
         let found = FoundSetting {
             name: "synchronous_commit".to_owned(),

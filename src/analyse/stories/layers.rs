@@ -14,7 +14,7 @@ fn beside_sync(act: &Act, syncs: f64) -> Option<FlushShare> {
 }
 
 #[test]
-fn one_client_gets_a_share_of_the_stacks_own_sync_rate() {
+fn one_client_gets_a_share_of_the_stacks_sync_rate() {
     let found = beside_sync(&Act::on("ext4").clients(1).tps(600.0), 1000.0).unwrap();
     assert_eq!((found.method.as_str(), found.sync_case.as_str(), found.clients), ("fdatasync", "ext4-sync-c1", 1));
     assert!((found.share.value - 0.6).abs() < 0.02, "{found:?}");
@@ -36,14 +36,14 @@ fn several_clients_may_share_flushes_and_the_sentence_says_so() {
 }
 
 #[test]
-fn the_method_in_force_is_the_one_that_is_asked_for() {
+fn the_sync_rate_is_that_of_the_wal_sync_method() {
     let found = beside_sync(&Act::on("ext4").setting("wal_sync_method", "open_datasync"), 1000.0).unwrap();
     assert_eq!(found.method, "open_datasync");
     assert_eq!(beside_sync(&Act::on("ext4").setting("wal_sync_method", "open_sync"), 1000.0), None, "not measured");
 }
 
 #[test]
-fn commits_that_wait_for_no_flush_are_no_share_of_flushes() {
+fn commits_without_a_flush_have_no_share_of_flushes() {
     for (name, value) in [("fsync", "off"), ("synchronous_commit", "off")] {
         assert_eq!(beside_sync(&Act::on("ext4").setting(name, value), 1000.0), None, "{name}");
     }
@@ -60,7 +60,7 @@ fn another_stack_without_the_server_says_nothing() {
 }
 
 #[test]
-fn pg_wal_on_its_own_stack_is_set_against_that_stack() {
+fn pg_wal_on_a_separate_stack_is_compared_with_it() {
     let mut act = Act::on("ext4");
     act.wal_stack = Some(Floor { name: "xfs".to_owned(), ..act.stack.clone() });
     act.wal_flushes = vec![Some(1.0)];

@@ -11,7 +11,7 @@ const ROWS: usize = 4 * 86_400 + 1;
 const STALL: usize = 123_456;
 
 #[test]
-fn forty_cases_of_four_days_make_a_small_document_in_which_the_stall_is_seen() {
+fn forty_cases_of_four_days_fit_a_small_document() {
     const CASES: usize = 40;
     let (mut story, record) = run(ROWS);
     story.input.run.order = (0..CASES).map(|case| TrialKey { case: format!("case{case}"), trial: 1 }).collect();

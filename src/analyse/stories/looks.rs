@@ -9,7 +9,7 @@ fn leading() -> Act {
 }
 
 #[test]
-fn a_beaten_case_is_stopped_at_the_look_that_decides_and_the_others_go_on() {
+fn a_beaten_case_stops_early_and_the_others_go_on() {
     let close = Act::on("btrfs").tps(1099.0);
     let story = Story::of(12, None).at_least(3);
     let story = story.with(&leading().trials(&[1, 2, 3])).with(&close.trials(&[1, 2, 3]));
@@ -21,7 +21,7 @@ fn a_beaten_case_is_stopped_at_the_look_that_decides_and_the_others_go_on() {
 }
 
 #[test]
-fn a_case_that_lost_and_stopped_is_not_named_first_for_the_higher_mean_of_its_few_blocks() {
+fn a_case_stopped_early_after_losing_is_not_named_first() {
     let slower_later = Act::on("ext4").tps(900.0).trials(&[4, 5, 6, 7, 8, 9, 10, 11, 12]);
     let story = Story::of(12, Some("ext4")).at_least(3).with(&leading().trials(&[1, 2, 3])).also(&slower_later);
     let found = story.with(&Act::on("xfs").tps(1000.0).trials(&[1, 2, 3])).findings();
@@ -35,7 +35,7 @@ fn a_case_that_lost_and_stopped_is_not_named_first_for_the_higher_mean_of_its_fe
 }
 
 #[test]
-fn the_interval_of_a_ratio_after_looks_is_wider_than_that_of_a_fixed_number_of_blocks() {
+fn the_interval_of_a_ratio_is_wider_after_interim_looks() {
     let blocks = [1, 2, 3, 4];
     let story = |story: Story| {
         let found = story.with(&leading().trials(&blocks)).with(&Act::on("xfs").trials(&blocks)).findings();

@@ -31,7 +31,7 @@ fn labels(findings: &Findings, ranking: usize) -> Vec<(DurabilityClass, u32, Str
 }
 
 #[test]
-fn the_fastest_safe_stack_wins_and_the_volatile_one_is_named_with_its_price() {
+fn the_fastest_safe_stack_wins_over_a_faster_volatile_one() {
     let found = Story::of(3, Some("ext4"))
         .with(&Act::on("ext4").tps(1000.0))
         .with(&Act::on("xfs").tps(1200.0))
@@ -73,7 +73,7 @@ fn the_baseline_itself_can_win() {
 }
 
 #[test]
-fn equal_stacks_share_the_first_rank_and_no_winner_is_made_up() {
+fn equal_stacks_share_the_first_rank_without_a_winner() {
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs")).findings();
     assert!(
         found.headline.ends_with("xfs and ext4 are the same within 5 % (smallest detectable difference at 80 % power: 3.0 %); xfs is 1.011 times ext4 (0.987 to 1.035)."),
@@ -187,7 +187,7 @@ fn waiting(share: u64) -> Option<WaitFigures> {
 }
 
 #[test]
-fn the_share_of_storage_stands_in_the_headline_and_beside_it_what_memory_gained() {
+fn the_headline_has_the_storage_share_of_backend_time() {
     let mut act = Act::on("ext4");
     act.waits = waiting(39);
     let alone = Story::of(3, None).with(&act).findings();
@@ -209,7 +209,7 @@ fn the_share_of_storage_stands_in_the_headline_and_beside_it_what_memory_gained(
 }
 
 #[test]
-fn a_run_in_which_nothing_was_built_gives_its_first_reason() {
+fn a_run_that_built_nothing_reports_its_first_reason() {
     let found = Story::of(2, Some("ext4"))
         .with_failed(&Act::on("ext4"), "mkfs.ext4 not found")
         .with_failed(&Act::on("xfs"), "mkfs.xfs not found")
@@ -244,7 +244,7 @@ fn a_run_that_has_only_begun_says_what_is_left() {
 }
 
 #[test]
-fn a_case_with_a_missing_block_is_paired_over_the_others_and_marked() {
+fn a_case_missing_a_block_is_paired_over_the_others() {
     let found =
         Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs").tps(2000.0).trials(&[1, 3])).findings();
     let comparison = found.rankings[0].classes[0].rows[0].comparison.clone().unwrap();
@@ -271,7 +271,7 @@ fn sync_methods_are_ranked_each_and_after_the_server() {
 }
 
 #[test]
-fn on_an_emulated_cpu_nothing_is_ranked_and_what_reached_the_stacks_devices_is_told() {
+fn nothing_is_ranked_on_an_emulated_cpu() {
     let act =
         |stack| Act::on(stack).touched(|record| record.host.cpu_model = Some("QEMU TCG CPU version 2.5+".to_owned()));
     let acts = ["ext4", "xfs"].map(act);
@@ -346,7 +346,7 @@ fn a_case_that_did_nothing_has_figures_without_infinities() {
 }
 
 #[test]
-fn holes_and_resets_anywhere_never_bring_a_nan_into_the_findings() {
+fn gaps_and_resets_never_put_a_nan_into_the_findings() {
     let mut rng = Noise::seeded(4).rng();
     for _ in 0..60 {
         let mut story = Story::of(2, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
@@ -369,7 +369,7 @@ fn holes_and_resets_anywhere_never_bring_a_nan_into_the_findings() {
 }
 
 #[test]
-fn of_a_run_of_many_trials_the_first_blocks_have_charts_over_time_and_that_is_said() {
+fn only_the_first_500_trials_have_charts_over_time() {
     let act = |stack| Act { seconds: 5, ..Act::on(stack) };
     let found = Story::of(260, None).with(&act("ext4")).with(&act("xfs")).findings();
     let charted: Vec<u32> =

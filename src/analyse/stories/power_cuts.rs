@@ -40,7 +40,7 @@ fn class(found: &Findings, case: usize) -> DurabilityClass {
 }
 
 #[test]
-fn a_convicted_case_is_ranked_with_those_that_lose_everything_and_the_reason_is_said() {
+fn a_convicted_case_ranks_among_those_that_lose_everything() {
     let before = story(Vec::new()).findings();
     assert_eq!((class(&before, 0), class(&before, 1)), (DurabilityClass::Flushed, DurabilityClass::Flushed));
     assert_eq!(before.rankings[0].classes.len(), 1);
@@ -65,7 +65,7 @@ fn a_convicted_case_is_ranked_with_those_that_lose_everything_and_the_reason_is_
 }
 
 #[test]
-fn a_verdict_makes_no_class_better_and_says_nothing_of_who_only_reads() {
+fn a_verdict_improves_no_durability_class() {
     let holds = |case: &str| record(&[case], Verdict::Holds { states: 2000 });
     let mut story = Story::of(3, None).with(&Act::on("ext4").setting("fsync", "off"));
     story.input.verdicts = vec![holds("ext4-tpcb-c16")];
@@ -82,7 +82,7 @@ fn a_verdict_makes_no_class_better_and_says_nothing_of_who_only_reads() {
 }
 
 #[test]
-fn an_expected_loss_is_delayed_and_no_verdict_leaves_the_class_of_the_facts() {
+fn an_expected_loss_puts_a_case_into_class_delayed() {
     let class_with = |verdict| class(&story(vec![record(&["ext4-tpcb-c16"], verdict)]).findings(), 0);
     assert_eq!(class_with(Verdict::ExpectedLoss { commits: 9, us: 5 }), DurabilityClass::Delayed);
     for why in [
@@ -94,7 +94,7 @@ fn an_expected_loss_is_delayed_and_no_verdict_leaves_the_class_of_the_facts() {
 }
 
 #[test]
-fn figures_are_per_commit_and_a_hold_says_what_its_states_allow() {
+fn power_cut_figures_are_per_commit() {
     let mut tried = record(&["ext4-tpcb-c16"], Verdict::Holds { states: 300 });
     tried.states = vec![StatesTried { class: "floor".to_owned(), tried: 300, of: 900, may_fail: false }];
     tried.wal_ends_read = 300;

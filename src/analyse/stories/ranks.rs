@@ -41,7 +41,7 @@ const SCATTERED: [Rates; 4] = [
 ];
 
 #[test]
-fn the_interval_beside_a_ratio_is_that_of_the_test_which_decides_it() {
+fn the_interval_of_a_ratio_comes_from_the_deciding_test() {
     let found = told(&SCATTERED, |record| set(record, &SCATTERED));
     let decision = class(&found).decision.as_ref().unwrap();
     assert_eq!((decision.procedure, decision.blocks, decision.pairs), (ProcedureKind::Tukey, Some(3), 6));
@@ -61,7 +61,7 @@ fn the_interval_beside_a_ratio_is_that_of_the_test_which_decides_it() {
 const WIDE: [Rates; 2] = [("ext4", [1000.0, 1900.0, 700.0]), ("xfs", [1600.0, 1500.0, 1900.0])];
 
 #[test]
-fn two_cases_that_may_differ_either_way_are_undecided_with_their_ratio() {
+fn two_cases_that_may_differ_either_way_are_undecided() {
     let found = told(&WIDE, |record| set(record, &WIDE));
     assert_eq!(row(&found, "xfs").comparison.as_ref().unwrap().outcome, PairOutcome::Undecided);
     let says = "xfs and ext4: undecided between these stacks whose commits wait for a flush (smallest detectable difference at 80 % power: a factor of ";
@@ -80,7 +80,7 @@ const CLOSE: [Rates; 4] = [
 ];
 
 #[test]
-fn a_pair_that_differs_by_itself_alone_is_undecided_among_all_pairs() {
+fn a_pair_significant_only_alone_is_undecided_among_all_pairs() {
     let found = told(&CLOSE, |record| set(record, &CLOSE));
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
     assert!(!comparison.outcome.differs() && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
@@ -100,7 +100,7 @@ fn the_command_that_adds_blocks_names_the_run() {
 }
 
 #[test]
-fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_its_interval_says_what_was_decided() {
+fn the_quotient_of_two_rates_equals_the_ratio_beside_them() {
     for (rates, setter) in [
         (SCATTERED, (|record: &mut TrialRecord| set(record, &SCATTERED)) as fn(&mut TrialRecord)),
         (CLOSE, |record| set(record, &CLOSE)),
@@ -121,7 +121,7 @@ fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_its_interval_says_what
 }
 
 #[test]
-fn trials_in_blocks_that_another_case_lacks_are_shown_and_not_used() {
+fn trials_in_blocks_missing_elsewhere_are_displayed_but_unused() {
     let found = Story::of(5, Some("ext4"))
         .with(&Act::on("ext4"))
         .with(&Act::on("xfs").tps(1200.0).trials(&[1, 2, 4, 5]))
@@ -139,7 +139,7 @@ fn trials_in_blocks_that_another_case_lacks_are_shown_and_not_used() {
 }
 
 #[test]
-fn a_case_that_lacks_most_blocks_leaves_each_pair_to_itself_and_the_ranking_says_so() {
+fn a_case_that_lacks_most_blocks_leads_to_pairwise_decisions() {
     let found = Story::of(5, Some("ext4"))
         .with(&Act::on("ext4"))
         .with(&Act::on("xfs").tps(2000.0))
@@ -160,7 +160,7 @@ const JUMPY: [Rates; 4] = [
 ];
 
 #[test]
-fn cases_of_different_noise_are_decided_pair_by_pair_and_the_ranking_says_so() {
+fn cases_of_unequal_noise_are_decided_pair_by_pair() {
     let found = told(&JUMPY, |record| set(record, &JUMPY));
     let decision = class(&found).decision.as_ref().unwrap();
     assert_eq!((decision.procedure, decision.blocks), (ProcedureKind::Holm, None));
@@ -172,7 +172,7 @@ fn cases_of_different_noise_are_decided_pair_by_pair_and_the_ranking_says_so() {
 }
 
 #[test]
-fn a_case_that_only_the_first_of_the_best_beats_is_slower_than_that_one() {
+fn a_case_beaten_only_by_the_first_is_called_slower() {
     // Alternating residuals: the margin lies between one step and two.
     let by_turns = |story: Story, stack: &str, odd: f64, even: f64| {
         let act = |tps: f64| Act::on(stack).tps(tps);
@@ -207,7 +207,7 @@ fn counters_per_commit_are_told_apart_where_rates_are_undecided() {
 }
 
 #[test]
-fn an_incomplete_run_has_one_rate_for_each_case_and_ranks_in_their_order() {
+fn an_incomplete_run_ranks_cases_by_their_single_rates() {
     let rates: [Rates; 2] = [("ext4", [1000.0, 1010.0, 9000.0]), ("xfs", [1100.0, 1120.0, 0.0])];
     fn set_trial(record: &mut TrialRecord) {
         set(record, &[("ext4", [1000.0, 1010.0, 9000.0]), ("xfs", [1100.0, 1120.0, 0.0])]);

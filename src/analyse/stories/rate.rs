@@ -14,7 +14,7 @@ fn order(found: &Findings, ranking: usize) -> Vec<(u32, &str)> {
 }
 
 #[test]
-fn at_a_fixed_rate_the_lowest_p99_wins_and_equal_rates_are_no_news() {
+fn at_a_fixed_rate_the_lowest_p99_wins() {
     let story = Story::of(3, Some("ext4")).with(&at_rate("ext4", 4_000)).with(&at_rate("xfs", 2_000));
     let found = story.with(&at_rate("btrfs", 7_000)).findings();
     let kinds: Vec<(RankedBy, &str)> =
@@ -33,7 +33,7 @@ fn at_a_fixed_rate_the_lowest_p99_wins_and_equal_rates_are_no_news() {
 }
 
 #[test]
-fn where_the_p99_is_among_the_skipped_the_share_in_time_decides() {
+fn the_share_in_time_decides_where_p99_was_skipped() {
     let swamped = Act { skipped: 0.05, ..at_rate("btrfs", 15_000) };
     let found = Story::of(3, Some("ext4")).with(&at_rate("ext4", 4_000)).with(&swamped).findings();
     assert_eq!(order(&found, 0), [(1, "ext4"), (2, "btrfs")]);
@@ -49,7 +49,7 @@ fn where_the_p99_is_among_the_skipped_the_share_in_time_decides() {
 }
 
 #[test]
-fn a_stack_in_memory_is_faster_by_its_latency_and_pays_with_everything() {
+fn a_stack_in_memory_has_lower_latency_without_durability() {
     let memory = Act { latency_us: 500, rate: Some((500.0, 20_000)), unsteady: 0.01, ..Act::in_memory().tps(500.0) };
     let found = Story::of(3, None).with(&at_rate("ext4", 4_000)).with(&memory).findings();
     assert!(
@@ -60,7 +60,7 @@ fn a_stack_in_memory_is_faster_by_its_latency_and_pays_with_everything() {
 }
 
 #[test]
-fn where_a_share_was_logged_counts_are_whole_and_the_slowest_is_not_known() {
+fn a_sampled_log_has_whole_counts_and_no_slowest_operation() {
     let act = Act::on("ext4").touched(|record| {
         record.operation.log_sample = Some(0.1);
         let measure = &mut record.counts.as_mut().unwrap().measures[0];

@@ -15,7 +15,7 @@ fn exact(mut act: Act, per_sync: &[f64]) -> Act {
 }
 
 #[test]
-fn a_server_that_skips_syncs_is_found_out_by_what_a_sync_costs_there() {
+fn a_server_that_skips_syncs_is_detected_by_sync_cost() {
     let btrfs = |fua: bool, option: &str| {
         let mut act = Act::on("btrfs");
         act.stack.devices[0].fua = Some(fua);
@@ -93,7 +93,7 @@ fn one_clients_commits_are_as_good_as_counted_syncs() {
 }
 
 #[test]
-fn what_a_sync_costs_is_taken_from_the_probe_at_its_side() {
+fn the_sync_cost_is_taken_from_the_probe_beside_it() {
     let judged = |flushes_of_probe: f64| {
         let mut act = exact(Act::on("ext4"), &[1.0]);
         act.flushes = vec![Some(1.0)];
@@ -113,7 +113,7 @@ fn what_a_sync_costs_is_taken_from_the_probe_at_its_side() {
 }
 
 #[test]
-fn flushes_of_others_on_a_disk_below_do_not_make_a_sync_dearer() {
+fn flushes_of_others_do_not_raise_the_sync_cost() {
     let mut act = exact(Act::on("ext4"), &[1.0, 1.0]);
     (act.stack.devices, act.flushes) = (vec![disk(0, "sdx"), disk(1, "vda")], vec![Some(1.0); 2]);
     let synced = Act::sync_on("ext4").touched(|record| {
@@ -135,7 +135,7 @@ fn probed(record: &mut TrialRecord, flushes: f64) {
 }
 
 #[test]
-fn unlogged_tables_are_named_and_transactions_that_write_nothing_else_lose_all() {
+fn unlogged_tables_are_named_and_transactions_only_there_lose_all() {
     let unlogged = |record: &mut TrialRecord| record.server.as_mut().unwrap().unlogged.push("hot".to_owned());
     let beside = exact(Act::on("ext4"), &[1.0]).touched(unlogged);
     let words = "unlogged table hot is empty after a power cut";
@@ -169,7 +169,7 @@ fn a_window_without_two_readings_is_too_short_to_judge() {
 }
 
 #[test]
-fn a_wall_clock_that_was_set_changes_no_class_and_is_told() {
+fn a_changed_wall_clock_is_reported_and_changes_no_class() {
     let told = |touch| {
         let act = Act::on("ext4").touched(touch);
         assert_judged(&act, DurabilityClass::Flushed, "seen at vda");
@@ -184,7 +184,7 @@ fn a_wall_clock_that_was_set_changes_no_class_and_is_told() {
 }
 
 #[test]
-fn a_mount_option_is_named_as_it_stands_in_the_mount_table_and_as_the_plan_has_it() {
+fn a_mount_option_is_quoted_from_mount_table_and_plan() {
     use crate::record::options::OptionValue;
     let planned = Act::on("ext4").touched(|record| {
         let stack = record.stack.as_mut().unwrap();

@@ -130,7 +130,7 @@ fn assert_is(row: &DurabilityRow, found: &Durability, whose: &str) {
 }
 
 #[test]
-fn every_row_means_the_same_of_a_run_a_probe_and_an_import() {
+fn every_row_means_the_same_in_runs_probes_and_imports() {
     let mut counts = [0; 3];
     for row in TABLE {
         let run = of_run(row.fact);

@@ -73,7 +73,7 @@ fn texts(found: &Findings) -> Vec<&str> {
 }
 
 #[test]
-fn whole_cycles_go_from_the_checkpoint_that_ended_the_warm_up_to_the_last_that_began() {
+fn whole_cycles_begin_at_the_checkpoint_that_ended_warmup() {
     let found = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles)).findings();
     let window = found.trials[0].window.as_ref().unwrap();
     assert_eq!((window.whole_cycles, window.asked_cycles, window.cut), (3, Some(3), false));
@@ -109,7 +109,7 @@ fn rates_in_checkpoints_and_outside_are_figures_of_their_own() {
 }
 
 #[test]
-fn a_last_cycle_unlike_the_first_is_a_trend_and_noise_is_none() {
+fn a_last_cycle_unlike_the_first_is_a_trend() {
     let steady = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles));
     let mut falling = Story::of(1, None).with(&Act::on("ext4").touched(three_cycles));
     let done: Vec<u64> = (0..=60u64).map(|row| 1000 - 5 * row + row * 7 % 11).collect();
@@ -125,7 +125,7 @@ fn a_last_cycle_unlike_the_first_is_a_trend_and_noise_is_none() {
 }
 
 #[test]
-fn in_a_plain_duration_the_last_third_is_set_against_the_first() {
+fn a_plain_duration_compares_its_last_third_with_the_first() {
     let texts_of = |done: &dyn Fn(u64) -> u64, seconds: u64| {
         let mut story = Story::of(1, None).with(&Act::on("ext4").touched(no_checkpoint));
         let rows = seconds as usize + 1;
@@ -140,7 +140,7 @@ fn in_a_plain_duration_the_last_third_is_set_against_the_first() {
 }
 
 #[test]
-fn a_window_too_short_for_the_noise_of_its_thirds_has_no_trend() {
+fn a_window_too_short_for_its_noise_has_no_trend() {
     assert_eq!(window::thirds(0, 29), None);
     assert_eq!(window::thirds(5, 31), Some(((5, 10_000_005), (21_000_005, 31_000_005))));
 }
@@ -180,7 +180,7 @@ fn what_a_quick_run_left_out_follows_its_answer() {
 }
 
 #[test]
-fn no_winner_is_named_where_completed_cycles_differ_and_nothing_that_the_plan_sets_explains_it() {
+fn unexplained_differences_in_completed_checkpoint_cycles_leave_no_winner() {
     let slow = Act::on("ext4").tps(500.0).touched(one_cycle_by_the_limit);
     let fast = Act::on("xfs").tps(1000.0).touched(three_cycles);
     let headline = Story::of(3, Some("ext4")).with(&slow).with(&fast).findings().headline;

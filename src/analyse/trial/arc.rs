@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arc_that_holds_half_of_the_largest_piece_or_more_may_answer_cold_reads() {
+    fn an_arc_of_half_the_data_may_serve_cold_reads() {
         let seconds = rows(ROWS, 30);
         let of = |mib: u64| held(&trial("zfs", mib), &seconds);
         let target = of(48).unwrap() * 48.0;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn another_filesystem_on_a_volume_of_a_pool_reads_through_the_arc_too() {
+    fn another_filesystem_on_a_zvol_reads_through_the_arc_too() {
         let seconds = rows(ROWS, 30);
         let ext4 = || trial("ext4", 8);
         assert_eq!((held(&ext4(), &seconds), held(&on_pool(ext4(), Role::Log), &seconds)), (None, None));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn warm_reads_and_an_arc_of_unknown_size_are_nothing_to_warn_of() {
+    fn warm_reads_and_arcs_of_unknown_size_raise_no_warning() {
         let mut seconds = rows(ROWS, 30);
         let mut warm = trial("zfs", 8);
         warm.operation.cache = Some(CacheState::Warm);

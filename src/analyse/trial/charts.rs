@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_an_operation_is_that_of_its_second_and_absent_where_none_ended() {
+    fn operation_time_is_absent_in_seconds_where_no_operation_ended() {
         let mut seconds = Seconds::new(4);
         let all = [true, true, true, false];
         seconds.push_counts(columns::DEVICE_WRITE_MS.name("dev_sda"), vec![5, 25, 25, 99], &all);

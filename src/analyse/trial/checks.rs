@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_differs_by_more_than_starting_and_ending_take_is_told() {
+    fn a_rate_that_disagrees_with_the_elapsed_time_is_reported() {
         assert!(rate_agrees(100.0, 10.0, None) && rate_agrees(100.0, 9.87, None));
         assert!(!rate_agrees(100.0, 9.7, None), "three per cent of ten seconds");
         assert!(!rate_agrees(100.0, 3610.0, None), "the clock was set an hour ahead");

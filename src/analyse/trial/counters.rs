@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_runs_from_the_first_to_the_last_reading_across_gaps() {
+    fn growth_spans_the_first_to_the_last_reading_across_gaps() {
         let s = seconds(&[(columns::PG_WAL_BYTES, &[None, Some(10), None, Some(25), None])]);
         assert_eq!(
             growth(s.counts(&columns::PG_WAL_BYTES).unwrap()),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_fell_or_was_read_once_has_no_growth() {
+    fn resets_and_single_readings_of_a_counter_give_no_growth() {
         let s = seconds(&[
             (columns::PG_WAL_FPI, &[Some(10), Some(5), Some(20)]),
             (columns::PG_WAL_SYNCS, &[None, Some(5), None]),

@@ -85,7 +85,7 @@ mod tests {
     use crate::record::columns::TIME_US;
 
     #[test]
-    fn rates_latencies_and_the_queue_follow_from_the_counters_and_what_did_nothing_has_no_latency() {
+    fn rates_latencies_and_queue_length_follow_from_the_device_counters() {
         let mut seconds = Seconds::new(3);
         let all = [true; 3];
         seconds.push_counts(TIME_US.name, vec![0, 1_000_000, 2_000_000], &all);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_merged_into_columns_and_a_stall_is_an_empty_one() {
+    fn seconds_merge_into_columns_and_a_stall_is_empty() {
         let at = |second: u64, values: &[u64]| interval(second * 1_000_000, &histogram(values));
         let intervals = [at(0, &[100]), at(1, &[100, 100_000]), at(4, &[100]), at(6, &[100])];
         let map = heatmap(&intervals, 6, 3).unwrap();

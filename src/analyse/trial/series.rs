@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_by_the_time_that_passed_and_absent_beside_gaps_and_resets() {
+    fn a_rate_uses_elapsed_time_and_is_absent_beside_resets() {
         let mut seconds = Seconds::new(6);
         seconds.push_counts("pg_wal_bytes", vec![0, 120, 0, 300, 10, 20], &[true, true, false, true, true, true]);
         seconds.push_counts("time_us", vec![0, 1_200_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000], &[true; 6]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn many_trials_share_the_room_and_few_get_the_full_width() {
+    fn few_trials_get_the_full_width_and_many_share_it() {
         assert_eq!(Buckets::for_trials(4), Buckets { client: 1500, telemetry: 400, heatmap: 240 });
         let many = Buckets::for_trials(40);
         assert!(many.client >= 1000 && many.telemetry >= 120, "{many:?}");

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn backends_are_those_of_the_second_in_which_most_of_the_samples_lie() {
+    fn backends_belong_to_the_second_with_most_of_the_samples() {
         // The first operation began 0.8 s after the first sample, so most of second 0 lies before it.
         let found = figures(&[(10, &[(0, 99)]), (10, &[(0, 20), (9, 5)]), (0, &[]), (5, &[(1, 10)])]);
         let found = of_trial(&found, 1_800_000, 3, 100).unwrap();
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_seconds_weigh_by_their_samples_and_no_sample_is_nothing() {
+    fn merged_seconds_are_weighted_by_their_number_of_samples() {
         let found = of_trial(&figures(&[(10, &[(0, 10)]), (30, &[(0, 90)])]), 1_000_000, 2, 1).unwrap();
         assert_eq!((found.bucket_s, found.waits[0].backends.clone()), (2, vec![Some(2.5)]));
         assert!(of_trial(&figures(&[]), 1_000_000, 2, 1).is_none());

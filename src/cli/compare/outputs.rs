@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_named_by_points_is_a_place_and_what_has_a_name_is_what_it_holds() {
+    fn a_path_ending_in_dot_components_is_a_place() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("mount.txt"), "/dev/sda1 on / type ext4 (rw,relatime)\n").unwrap();
         for place in [".", "..", "measured/.", "measured/..", "../.."] {

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_gives_its_files_by_name_without_hidden_ones_and_links() {
+    fn a_folder_lists_files_without_hidden_ones_and_links() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("b/.git")).unwrap();
         for name in ["z.txt", "b/a.txt", "b/.git/config", ".hidden"] {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_is_named_once_and_what_is_not_there_is_an_error() {
+    fn standard_input_is_named_once_and_missing_files_are_errors() {
         assert!(!given(&["-".into()]).unwrap()[0].found);
         assert!(given(&["-".into(), "-".into()]).is_err());
         let manifest = std::path::absolute("Cargo.toml").unwrap();

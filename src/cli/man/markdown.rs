@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layer_workload_sampler_and_plan_has_a_page_with_all_its_options_or_columns() {
+    fn every_layer_workload_sampler_and_plan_has_a_complete_page() {
         let catalogue = crate::cli::catalogue();
         for (folder, entries) in [("layers", &catalogue.layers), ("workloads", &catalogue.workloads)] {
             let list = page(&format!("{folder}.md"));
@@ -196,12 +196,12 @@ mod tests {
     }
 
     #[test]
-    fn tables_hold_what_would_end_a_cell_or_begin_a_tag() {
+    fn tables_escape_what_ends_a_cell_or_begins_a_tag() {
         assert_eq!(cell("a|b <c> `d<e|f*` g*"), "a\\|b &lt;c> `d<e\\|f*` g\\*");
     }
 
     #[test]
-    fn each_row_of_a_table_has_as_many_cells_as_its_head() {
+    fn table_rows_have_as_many_cells_as_the_head() {
         for (path, text) in pages() {
             let mut code = false;
             let mut wanted = None;

@@ -125,7 +125,7 @@ mod tests {
                        [stack.b]\ndevice = { loop = \"1GiB\", in = \"/x\" }\nfilesystem = \"xfs\"";
 
     #[test]
-    fn few_blocks_are_warned_of_with_the_difference_that_they_can_show() {
+    fn few_blocks_raise_a_warning_with_the_smallest_detectable_difference() {
         assert!(few_blocks(&plan(&format!("blocks = 1\n{TWO}"))).unwrap().contains("single trial"));
         let two = few_blocks(&plan(&format!("blocks = 2\n{TWO}"))).unwrap();
         assert!(two.contains("have no interval"), "{two}");

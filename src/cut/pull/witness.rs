@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_witness_keeps_what_it_is_told_and_tells_it_again_in_parts() {
+    fn a_witness_keeps_its_messages_and_returns_them_in_parts() {
         let folder = tempfile::tempdir().unwrap();
         let say = |line: &str| answer(folder.path(), line);
         for number in 1..=1001 {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_cut_off_does_not_count_and_any_other_odd_line_is_refused() {
+    fn a_truncated_line_is_ignored_and_malformed_ones_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         std::fs::write(&path, "1 0 1 99\n1 0 2 1").unwrap();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn of_json_plus_the_same_is_read_and_bins_are_left_out() {
+    fn json_plus_reads_like_json_with_its_bins_left_out() {
         let found = outputs(PLUS).remove(0);
         let names = |row: &Row| row.figures.iter().map(|figure| figure.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(direction(&found, "write")), names(direction(&outputs(JSON)[0], "write")));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_is_cut_off_is_not_read_and_that_is_said() {
+    fn a_truncated_document_is_not_read_and_is_reported() {
         let cut: String = JSON.lines().take(60).map(|line| format!("{line}\n")).collect();
         let found = outputs(&format!("fio: some warning\n{cut}")).remove(0);
         assert!(
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_without_a_name_does_not_get_that_of_the_next() {
+    fn an_unnamed_job_does_not_take_the_next_name() {
         let text = "{\"fio version\": \"fio-3.33\", \"jobs\": [{\"read\": {\"iops\": 5}}, {\"jobname\": \"b\", \"read\": {\"iops\": 6}}]}";
         let found = outputs(text).remove(0);
         let names: Vec<&str> = found.rows.iter().map(|row| row.labels[0].1.as_str()).collect();

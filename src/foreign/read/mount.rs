@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_cut_off_is_reported_and_prose_is_none() {
+    fn a_truncated_line_is_reported_and_prose_is_ignored() {
         let found = outputs("tmpfs on /run type tmpfs (rw)\ntmpfs on /mnt/tmpfs type tmpfs (rw,noat");
         assert_eq!((rows(&found), found[0].unread[0].line), (1, 2));
         assert!(outputs("we run on /data (fast, cheap)\nit depends on the type of disk\n").is_empty());

@@ -118,7 +118,7 @@ fn a_number_that_a_reader_drops_is_noticed() {
 }
 
 #[test]
-fn every_figure_has_its_unit_and_the_value_of_its_text() {
+fn every_figure_has_its_unit_and_parsed_value() {
     const BARE: [&str; 4] = ["scale", "version", "dedupditto", "copies"];
     const FACTORS: [f64; 8] = [1.0, 512.0, 1000.0, 1024.0, 1_048_576.0, 1_073_741_824.0, 1_099_511_627_776.0, 1e-3];
     let mut units = BTreeSet::new();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_has_the_name_of_a_file_of_a_run_is_neither_followed_nor_waited_for() {
+    fn symlinks_and_fifos_named_like_run_files_are_not_opened() {
         for what in [
             "link to a file",
             "link to an endless device",
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_folder_on_the_way_to_a_file_of_a_run_may_be_a_link_and_the_run_itself_may() {
+    fn only_the_run_folder_itself_may_be_a_symlink() {
         let place = tempfile::tempdir().unwrap();
         let (run, elsewhere) = (place.path().join("run"), place.path().join("elsewhere"));
         fs::create_dir_all(&run).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_further_names_is_read_and_replaced_but_not_appended_to() {
+    fn a_hard_linked_file_may_be_replaced_but_not_appended() {
         let place = tempfile::tempdir().unwrap();
         let victim = place.path().join("victim");
         fs::write(&victim, "keep").unwrap();

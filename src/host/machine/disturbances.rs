@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_program_is_the_one_whose_time_grew_most_and_never_ourselves() {
+    fn the_busiest_program_has_the_largest_cpu_growth_excluding_ourselves() {
         let own = std::process::id();
         let before = HashMap::from([(1, 900), (own, 0)]);
         let after = HashMap::from([(1, 950), (own, 800), (own + 1, 70)]);

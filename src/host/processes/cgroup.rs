@@ -166,7 +166,7 @@ mod tests {
     const HYBRID: &str = "20 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
     #[test]
-    fn the_group_of_a_run_lies_below_our_own_where_version_2_is_mounted() {
+    fn the_cgroup_of_a_run_lies_below_ours_under_v2() {
         let own = "4:memory:/elsewhere\n0::/user.slice/session-3.scope\n";
         let expected = "/sys/fs/cgroup/unified/user.slice/session-3.scope/pgstrata-0badcafe";
         assert_eq!(place_with(own, HYBRID), Some(expected.into()));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn without_version_2_or_outside_of_our_view_there_is_none() {
+    fn without_a_visible_cgroup_v2_there_is_no_group() {
         assert_eq!(place_with("4:memory:/x\n", HYBRID), None);
         assert_eq!(place_with("0::/x\n", "20 31 0:38 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"), None);
         assert_eq!(place_with("0::/../x\n", HYBRID), None);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_the_group_of_the_run_is_left_alone() {
+    fn a_folder_that_is_not_the_run_cgroup_is_untouched() {
         let folder = tempfile::tempdir().unwrap();
         let end = |path: &Path| end(&Host::this(), "0badcafe", path, Duration::ZERO);
         assert!(end(&folder.path().join("pgstrata-0badcafe")).is_ok(), "gone already");

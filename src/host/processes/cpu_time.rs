@@ -65,7 +65,7 @@ mod tests {
     use crate::host::time::thread_cpu_us;
 
     #[test]
-    fn the_clock_of_a_process_grows_with_the_work_of_its_threads() {
+    fn the_cpu_clock_of_a_process_includes_its_threads() {
         let ours = || cpu_times(&Host::this()).unwrap()[&std::process::id()];
         let before = ours();
         std::thread::spawn(|| {

@@ -192,7 +192,7 @@ fn choices_of_cases() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn every_mistake_is_shown_where_it_stands_with_what_to_do() {
+fn every_mistake_is_shown_at_its_place_with_a_remedy() {
     let mut shown = String::new();
     for (title, text) in [whole_file(), stacks(), graphs(), servers_and_workloads(), choices_of_cases()].concat() {
         let error = parse(&text, "plan.toml", &catalogue()).expect_err(title);
@@ -208,7 +208,7 @@ fn every_mistake_is_shown_where_it_stands_with_what_to_do() {
 }
 
 #[test]
-fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
+fn several_mistakes_are_reported_together_in_file_order() {
     let text = MANUAL.replace("blocks = 3", "blocks = 0").replace("6GiB", "6").replace("[1, 4, 16]", "[]");
     let message = parse(&text, "plan.toml", &catalogue()).unwrap_err().to_string();
     assert!(message.starts_with("plan.toml has 3 errors\n\n"), "{message}");
@@ -251,7 +251,7 @@ fn a_file_that_is_no_plan_is_refused_by_name() {
 }
 
 #[test]
-fn a_plan_that_would_take_long_to_expand_is_refused_by_its_count() {
+fn a_plan_that_expands_to_too_many_cases_is_refused() {
     let refusal = |text: &str| parse(text, "p", &catalogue()).unwrap_err().to_string();
     let numbers = |n: usize| (4..4 + n).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let device = format!(

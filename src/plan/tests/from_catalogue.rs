@@ -127,7 +127,7 @@ fn good_plans_keep_to_the_schema() {
 
 /// The schema's fixed part is a file and cannot use the program's constants.
 #[test]
-fn the_fixed_part_of_the_schema_has_the_keys_and_limits_of_the_parser() {
+fn the_fixed_schema_part_has_the_parser_keys_and_limits() {
     let schema = schema(&catalogue());
     let keys = &schema["properties"];
     let named = |table: &Value| table["properties"].as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();

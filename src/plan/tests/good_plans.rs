@@ -15,7 +15,7 @@ fn ids(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn the_plan_of_the_manual_makes_the_cases_that_it_names() {
+fn the_plan_in_the_manual_yields_the_cases_it_names() {
     let plan = plan(MANUAL);
     insta::assert_snapshot!(ids(&plan).join("\n"), @r"
     ext4.tpcb.clients-1.wal_sync_method-fdatasync
@@ -50,7 +50,7 @@ fn the_plan_of_the_manual_makes_the_cases_that_it_names() {
 }
 
 #[test]
-fn a_case_holds_all_that_it_needs_and_axes_only_what_varies() {
+fn a_case_is_complete_and_axes_hold_only_what_varies() {
     let plan = plan(MANUAL);
     let case = plan.cases.iter().find(|case| case.id == "xfs-disk.tpcb.clients-4.wal_sync_method-fdatasync").unwrap();
     let nodes: Vec<&str> = case.stack.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -108,7 +108,7 @@ fn volumes_stand_between_device_and_filesystem() {
 }
 
 #[test]
-fn a_stack_is_aged_by_axes_of_its_own_and_without_a_server_by_those_that_need_no_cluster() {
+fn aging_has_its_own_axes_with_or_without_a_server() {
     let text = "name = \"p\"\n[stack.b]\nfilesystem = \"tmpfs\"\n\
                 age = { rewrite = [0, 3], fill = 70, filesystem = [\"aged\", \"fresh\"] }\n\
                 [workload]\nw = \"pgbench\"\ns = \"sync\"\n";
@@ -180,7 +180,7 @@ fn settings_take_numbers_flags_texts_and_dotted_names() {
 }
 
 #[test]
-fn a_baseline_can_be_any_axis_however_its_value_is_written() {
+fn any_axis_can_be_baseline_however_its_value_is_written() {
     let text = |baseline: &str| {
         small("[postgres]\nsettings = { fsync = [true, false], wal_buffers = [4, 8] }")
             .replace("name = \"p\"", &format!("name = \"p\"\nbaseline = {baseline}"))
@@ -234,13 +234,13 @@ fn the_order_depends_on_the_seed_and_nothing_else() {
 }
 
 #[test]
-fn windows_line_ends_and_a_byte_order_mark_are_no_mistake() {
+fn windows_line_endings_and_a_byte_order_mark_are_accepted() {
     let text = format!("\u{feff}{}", MANUAL.replace('\n', "\r\n"));
     assert!(check(&text, Path::new("/"), &catalogue()).is_ok());
 }
 
 #[test]
-fn what_is_relative_starts_at_the_plans_folder_in_the_check_and_in_the_case_and_is_excluded_as_written() {
+fn relative_paths_resolve_against_the_folder_of_the_plan() {
     let mut catalogue = catalogue();
     let pgbench = catalogue.workloads.iter_mut().find(|entry| entry.name == "pgbench").unwrap();
     pgbench.resolve = Box::new(|options, folder| {
@@ -261,7 +261,7 @@ fn what_is_relative_starts_at_the_plans_folder_in_the_check_and_in_the_case_and_
 }
 
 #[test]
-fn options_of_layers_and_of_initdb_are_axes_and_excluded_and_compared_by_name() {
+fn layer_and_initdb_options_are_axes_compared_by_name() {
     let text = r#"name = "p"
 baseline = { stack = "x", xfs.mount = "noatime", "data.loop" = "1GiB" }
 [stack.x]
@@ -294,7 +294,7 @@ initdb.wal-segsize = 64
 }
 
 #[test]
-fn guests_are_an_axis_and_each_block_has_the_cases_of_one_guest_together() {
+fn guests_are_an_axis_and_group_cases_within_blocks() {
     let text = small("").replacen(
         '\n',
         "\nblocks = 4\nguest = [\"bookworm\", \"trixie\"]\nbaseline = { guest = \"trixie\" }\n",
@@ -325,7 +325,7 @@ fn guests_are_an_axis_and_each_block_has_the_cases_of_one_guest_together() {
 }
 
 #[test]
-fn one_guest_is_no_axis_and_leaves_ids_and_order_as_they_are() {
+fn a_single_guest_is_no_axis_and_changes_no_ids() {
     let (with, without) = (plan(&small("").replacen('\n', "\nguest = \"trixie-backports\"\n", 1)), plan(&small("")));
     assert_eq!((ids(&with), &with.order), (ids(&without), &without.order));
     assert!(with.cases.iter().all(|case| case.guest.as_deref() == Some("trixie-backports")));
@@ -336,7 +336,7 @@ fn one_guest_is_no_axis_and_leaves_ids_and_order_as_they_are() {
 }
 
 #[test]
-fn the_quick_part_of_a_plan_runs_in_the_guest_that_the_plan_was_sent_to() {
+fn a_quick_plan_runs_in_the_guest_that_received_it() {
     let mut told = plan(&(small("") + "[quick]\nblocks = 2\n"));
     told.run_in("trixie");
     told.keep_quick_part();

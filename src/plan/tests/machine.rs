@@ -26,7 +26,7 @@ fn ids(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn a_list_of_a_knobs_values_is_an_axis_of_every_case() {
+fn a_list_of_knob_values_is_an_axis_everywhere() {
     for machine in ["\"vm.dirty_bytes\" = [\"256MiB\", \"default\"]", "vm.dirty_bytes = [\"256MiB\", \"default\"]"] {
         let plan = read(machine, "");
         let expected = [
@@ -43,7 +43,7 @@ fn a_list_of_a_knobs_values_is_an_axis_of_every_case() {
 }
 
 #[test]
-fn knobs_of_every_device_reach_the_devices_that_have_none_of_their_own() {
+fn default_device_knobs_reach_devices_without_knobs_of_their_own() {
     let queue = "queue = { scheduler = [\"none\", \"bfq\"], nr_requests = 64 }";
     let plan = read(queue, "");
     assert_eq!(ids(&plan), ["disk.sync.queue-scheduler-none", "disk.sync.queue-scheduler-bfq", "tmp.sync"]);
@@ -105,7 +105,7 @@ fn mistakes_are_shown_where_they_stand() {
 }
 
 #[test]
-fn rivals_of_which_one_is_left_as_it_is_are_no_contradiction() {
+fn exclusive_knobs_do_not_conflict_when_one_is_default() {
     assert_eq!(read("vm.dirty_bytes = \"default\"\nvm.dirty_ratio = [5, 10]", "").cases.len(), 4);
 }
 

@@ -104,7 +104,7 @@ fn probed(device: Device, seed: u64, precision: f64) -> Simulation {
 }
 
 #[test]
-fn two_probes_of_ten_seconds_agree_within_their_intervals_nineteen_times_of_twenty() {
+fn two_ten_second_probes_agree_in_95_percent_of_pairs() {
     for device in DEVICES {
         let (mut agree, mut pairs) = (0u32, 0u32);
         for seed in 0..40 {
@@ -123,7 +123,7 @@ fn two_probes_of_ten_seconds_agree_within_their_intervals_nineteen_times_of_twen
 }
 
 #[test]
-fn intervals_are_narrow_enough_to_tell_three_times_the_rate_apart() {
+fn intervals_are_narrow_enough_to_distinguish_a_threefold_rate() {
     for device in [Device::Constant, Device::Bimodal, Device::Drifting] {
         let simulation = probed(device, 7, 0.05);
         for row in 0..ROWS {
@@ -134,14 +134,14 @@ fn intervals_are_narrow_enough_to_tell_three_times_the_rate_apart() {
 }
 
 #[test]
-fn a_steady_device_is_known_before_the_time_is_used_and_an_unsteady_one_uses_it() {
+fn a_steady_device_is_measured_before_the_time_limit() {
     assert!(probed(Device::Constant, 1, 0.05).now_s < 9.0);
     assert!(probed(Device::Bimodal, 1, 0.001).now_s >= 9.0);
     assert!(probed(Device::Constant, 1, 0.0).now_s >= 9.0, "precision 0 asks for all the time");
 }
 
 #[test]
-fn rows_take_turns_in_an_order_that_the_seed_alone_decides() {
+fn rows_alternate_in_an_order_set_by_the_seed_alone() {
     struct Turns {
         order: Vec<usize>,
     }

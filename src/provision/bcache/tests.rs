@@ -18,7 +18,7 @@ fn a_bucket_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_cache_has_as_many_buckets_as_the_kernel_asks_for() {
+fn a_cache_has_as_many_buckets_as_the_kernel_requires() {
     let of = |asked: Option<u64>, mib: u64| bucket_of(asked.map(Bytes), Bytes(mib << 20));
     assert_eq!((of(None, 4096).unwrap(), of(None, 512).unwrap()), (Bytes(512 << 10), Bytes(512 << 10)));
     assert_eq!((of(None, 128).unwrap(), of(None, 4).unwrap()), (Bytes(128 << 10), Bytes(4096)));
@@ -29,7 +29,7 @@ fn a_cache_has_as_many_buckets_as_the_kernel_asks_for() {
 }
 
 #[test]
-fn a_cached_device_is_what_was_asked_and_a_build_that_dies_anywhere_leaves_nothing() {
+fn a_bcache_is_as_requested_and_dying_builds_leave_nothing() {
     let options =
         options_of(&[("mode", text("writeback")), ("bucket", text("64KiB")), ("sequential_cutoff", text("0B"))]);
     stands_and_dies(

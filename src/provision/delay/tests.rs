@@ -27,7 +27,7 @@ fn arguments_are_those_of_the_targets() {
 }
 
 #[test]
-fn the_features_that_a_kernel_adds_to_a_table_are_the_default_ones_alone() {
+fn the_kernel_adds_only_default_features_to_a_table() {
     for rest in ["", " 0", " 2 error_reads error_writes"] {
         assert!(shows(&format!("flakey 7:0 0 60 0{rest}"), "flakey 7:0 0 60 0"), "{rest}");
     }
@@ -36,7 +36,7 @@ fn the_features_that_a_kernel_adds_to_a_table_are_the_default_ones_alone() {
 }
 
 #[test]
-fn a_delayed_device_is_slow_and_a_build_that_dies_anywhere_leaves_nothing() {
+fn a_delayed_device_is_slow_and_dying_builds_leave_nothing() {
     let spec = |place: &TestPlace| place.on_volume("delay", options_of(&[("write", text("50ms"))]), 1, "64MiB");
     stands_and_dies("delay", spec, |_, built| {
         assert_eq!(built.facts.node("delay").unwrap().details["write"], "50 ms");
@@ -68,7 +68,7 @@ fn a_delayed_device_is_mapped_again() {
 }
 
 #[test]
-fn a_disk_that_fails_altogether_gives_errors_and_its_stack_is_still_undone() {
+fn a_disk_that_fails_completely_still_gets_its_stack_undone() {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_volume("flakey", options_of(&[("up", text("60s"))]), 1, "64MiB");
     if !place.can_build(&spec) {

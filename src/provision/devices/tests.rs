@@ -132,7 +132,7 @@ fn multipath(tree: &Tree) {
 }
 
 #[test]
-fn a_multipath_nvme_leads_to_its_hidden_paths_which_count_what_it_does_not() {
+fn a_multipath_nvme_resolves_to_its_hidden_paths() {
     let tree = Tree::new();
     multipath(&tree);
     let below = tree.below("1 0 259:1 / / rw - ext4 /dev/nvme0n1 rw\n", "/srv");
@@ -146,7 +146,7 @@ fn a_multipath_nvme_leads_to_its_hidden_paths_which_count_what_it_does_not() {
 }
 
 #[test]
-fn a_disk_tells_its_turns_only_where_it_gives_a_number() {
+fn a_rotation_rate_is_known_only_where_reported() {
     assert_eq!(super::turns_per_minute(&[0, 0xb1, 0, 0x3c, 0x1c, 0x20, 0]), Some(7200));
     assert_eq!(super::turns_per_minute(&[0, 0xb1, 0, 0x3c, 0, 1, 0]), None, "it does not rotate");
     assert_eq!(super::turns_per_minute(&[0, 0xb1, 0, 0x3c, 0, 0, 0]), None, "it does not say");
@@ -154,7 +154,7 @@ fn a_disk_tells_its_turns_only_where_it_gives_a_number() {
 }
 
 #[test]
-fn device_mapper_and_md_lead_to_all_that_they_are_made_of() {
+fn device_mapper_and_md_resolve_to_all_their_members() {
     let tree = Tree::new();
     tree.device("virtual/block/dm-0", "253:0", &[("dm/name", "vg-pg")]);
     tree.device("virtual/block/md0", "9:0", &[]);
@@ -197,7 +197,7 @@ fn where_no_device_can_be_told_the_reason_is_kept() {
 }
 
 #[test]
-fn a_mount_below_an_image_that_sends_no_flushes_is_named_at_its_device() {
+fn mounts_without_barriers_below_an_image_are_reported() {
     let tree = Tree::new();
     tree.device("virtual/block/loop1", "7:1", &[("loop/backing_file", "/mnt/in/x.img")]);
     tree.device("virtual/block/loop0", "7:0", &[("loop/backing_file", "/srv/y.img")]);
@@ -241,7 +241,7 @@ fn a_mount_below_an_image_that_sends_no_flushes_is_named_at_its_device() {
 }
 
 #[test]
-fn without_a_mount_table_nothing_is_known_of_what_lies_below() {
+fn without_a_mount_table_the_lower_layers_are_unknown() {
     let (machine, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let host = Host::rooted(machine.path());
     let below = super::below(&host, folder.path()).unwrap();
@@ -303,7 +303,7 @@ fn the_devices_of_this_machine_are_found() {
 }
 
 #[test]
-fn a_sync_reaches_the_log_of_a_pool_if_it_has_one_and_never_its_read_cache() {
+fn a_sync_reaches_the_zpool_log_and_never_the_l2arc() {
     let pool = |roles: &[Role]| {
         // A loop device on a file of the pool, then the pool's partitions, each on a disk of its own.
         let named = |name: String| DeviceFacts { name, ..DeviceFacts::default() };

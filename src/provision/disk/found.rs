@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn disks_are_listed_with_what_a_plan_needs_and_loops_are_not() {
+    fn disks_are_listed_for_plans_and_loops_are_not() {
         let root = tempfile::tempdir().unwrap();
         let put = |path: &str, text: &str| {
             let path = root.path().join(path);

@@ -73,7 +73,7 @@ impl Bench {
 }
 
 #[test]
-fn a_part_beyond_a_disk_is_refused_before_anything_is_built() {
+fn a_part_beyond_a_disk_is_refused_before_any_build() {
     let Some(bench) = Bench::new() else { return };
     let lacking = |size: &str| {
         let part = options_of(&[("start", text("50%")), ("size", text(size))]);
@@ -88,7 +88,7 @@ fn a_part_beyond_a_disk_is_refused_before_anything_is_built() {
 }
 
 #[test]
-fn a_blank_disk_with_the_right_serial_is_taken_and_blank_again_after() {
+fn a_blank_disk_with_matching_serial_is_blank_again_afterwards() {
     let Some(bench) = Bench::new() else { return };
     let layers = vec![("disk", bench.options("S5GX", false)), ("ext4", Options::default())];
     let spec = stack("d", layers);
@@ -107,7 +107,7 @@ fn a_blank_disk_with_the_right_serial_is_taken_and_blank_again_after() {
 }
 
 #[test]
-fn a_disk_with_bytes_but_no_signature_is_not_taken_for_blank() {
+fn a_disk_with_bytes_but_no_signature_is_not_blank() {
     let Some(bench) = Bench::new() else { return };
     // At the very end, which only the last check of all reads.
     let file = fs::OpenOptions::new().write(true).open(bench.path()).unwrap();
@@ -121,7 +121,7 @@ fn a_disk_with_bytes_but_no_signature_is_not_taken_for_blank() {
 }
 
 #[test]
-fn what_is_written_behind_the_mark_of_a_run_is_somebodys_data() {
+fn data_written_behind_the_run_mark_belongs_to_somebody_else() {
     let Some(bench) = Bench::new() else { return };
     let layers = vec![("disk", bench.options("S5GX", false)), ("ext4", Options::default())];
     let spec = stack("d", layers);
@@ -163,7 +163,7 @@ fn data_between_evenly_spread_places_are_seen() {
 }
 
 #[test]
-fn a_second_name_of_a_disk_is_refused_while_the_first_is_in_use() {
+fn a_second_name_of_a_disk_in_use_is_refused() {
     let Some(bench) = Bench::new() else { return };
     let host = &bench.place.host;
     let file = bench.device.node.backing_file(host).unwrap();
@@ -213,7 +213,7 @@ fn a_disk_with_another_serial_is_refused() {
 }
 
 #[test]
-fn a_disk_that_carries_a_filesystem_is_refused_unless_it_may_be_overwritten() {
+fn a_disk_with_a_filesystem_requires_the_overwrite_option() {
     let Some(bench) = Bench::new() else { return };
     bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
     let error = bench.error(&bench.options("S5GX", false));
@@ -253,7 +253,7 @@ fn partition_tables_and_raid_members_are_seen() {
 }
 
 #[test]
-fn a_mounted_disk_is_refused_even_when_it_may_be_overwritten() {
+fn a_mounted_disk_is_refused_even_when_overwrite_is_allowed() {
     let Some(bench) = Bench::new() else { return };
     bench.run("mkfs.ext4", &["-q"]);
     let target = tempfile::tempdir().unwrap();
@@ -298,7 +298,7 @@ fn a_disk_that_something_else_stands_on_is_refused() {
 }
 
 #[test]
-fn a_disk_without_path_or_identity_is_refused_when_the_plan_is_read() {
+fn a_disk_without_path_or_identity_is_refused_at_parsing() {
     let check = |disk: &str, serial: &str| {
         Disk.check(&options_of(&[("disk", text(disk)), ("serial", text(serial))])).map_err(|problem| problem.message)
     };
@@ -323,7 +323,7 @@ fn preconditioned(bench: &Bench) -> crate::record::stack::StackSpec {
 }
 
 #[test]
-fn a_drive_stands_behind_the_checks_of_formatting_and_is_known_until_somebody_else_uses_it() {
+fn a_preconditioned_drive_is_recognised_until_somebody_else_uses_it() {
     let Some(bench) = Bench::new() else { return };
     let wanted = drives::of_stack(&preconditioned(&bench)).unwrap().remove(0);
     assert_eq!(wanted.key, format!("{}, serial S5GX", bench.path().display()));
@@ -346,7 +346,7 @@ fn a_drive_stands_behind_the_checks_of_formatting_and_is_known_until_somebody_el
 }
 
 #[test]
-fn no_discards_reach_a_preconditioned_drive_while_a_stack_stands_on_it() {
+fn no_discards_reach_a_preconditioned_drive_below_a_stack() {
     let Some(bench) = Bench::new() else { return };
     let node = bench.device.node;
     let queue = bench.root.path().join(format!("sys/dev/block/{}:{}/queue", node.major, node.minor));

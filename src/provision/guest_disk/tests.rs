@@ -18,7 +18,7 @@ fn shown(disks: &[GuestDisk]) -> Vec<String> {
 }
 
 #[test]
-fn stacks_share_disks_of_one_bus_and_size_unless_they_are_kept() {
+fn stacks_share_equal_guest_disks_unless_they_are_kept() {
     let one = of("one", &[("1GiB", "nvme")]);
     let two = of("two", &[("1GiB", "nvme"), ("1GiB", "nvme"), ("2GiB", "scsi")]);
     let loops = stack("loops", vec![("loop", Options::default())]);
@@ -41,7 +41,7 @@ fn a_size_of_no_whole_mib_is_refused() {
 }
 
 #[test]
-fn a_machine_that_is_no_guest_says_so_and_a_guest_names_the_disk_that_it_lacks() {
+fn a_missing_guest_or_guest_disk_is_named() {
     let root = tempfile::tempdir().unwrap();
     let host = Host::rooted(root.path());
     let whats = |options: &Options| -> Vec<String> {
@@ -79,7 +79,7 @@ fn the_bus_is_what_the_kernel_sorts_a_device_under() {
 }
 
 #[test]
-fn what_was_held_before_the_guest_was_killed_is_free_again() {
+fn resources_held_before_a_guest_was_killed_are_free_again() {
     use crate::provision::test_site::TestPlace;
     let place = TestPlace::of_anybody();
     let used = |serial: &str, boot: &str| Thing::new(NAME, USED).with(SERIAL, serial).with("boot", boot);

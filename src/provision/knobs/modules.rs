@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_limit_of_the_arc_is_lowered_before_the_upper_one_and_raised_after_it() {
+    fn arc_minimum_is_lowered_before_arc_maximum_and_raised_after() {
         let (_root, host) = machine();
         let order = |least: &str, most: &str| {
             let text = |value: &str| OptionValue::Text(value.to_owned());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_is_not_there_is_told_and_no_other_file_is_written() {
+    fn a_missing_parameter_is_reported_and_no_other_file_written() {
         let (root, host) = machine();
         let ledger = Ledger::create(&root.path().join("ledger"), "r1").unwrap();
         for name in ["zfs_no_such", "../../zfs/parameters/zfs_arc_max", ""] {

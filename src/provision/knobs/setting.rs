@@ -268,7 +268,7 @@ mod tests {
     use super::limits_like;
 
     #[test]
-    fn a_limit_that_the_kernel_shows_and_does_not_take_is_rounded() {
+    fn a_shown_limit_that_the_kernel_rejects_is_rounded() {
         assert_eq!(limits_like(4_294_966_784, 4096), [4_294_966_784, 4_294_967_296, 4_294_963_200], "a loop device");
         assert_eq!(limits_like(2_147_450_880, 512), [2_147_450_880; 3], "a SATA disk");
         assert_eq!(limits_like(2_199_023_255_040, 512)[2], 4_294_966_784, "an NVMe disk");

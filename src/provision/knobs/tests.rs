@@ -81,7 +81,7 @@ fn a_knob_is_set_and_put_back() {
 }
 
 #[test]
-fn what_is_so_already_or_to_be_left_is_not_touched() {
+fn values_already_in_force_or_default_are_not_touched() {
     let fake = Fake::new();
     fake.set_swappiness(60).unwrap();
     set_machine(&fake.host, &fake.ledger, &options_of(&[("vm.dirty_bytes", text("default"))])).unwrap();
@@ -100,7 +100,7 @@ fn a_knob_that_somebody_set_meanwhile_is_left_and_told() {
 }
 
 #[test]
-fn nothing_is_put_back_after_a_boot_nor_on_another_device_of_the_same_number() {
+fn nothing_is_restored_after_reboot_or_on_a_renumbered_device() {
     for (path, value) in [(BOOT, "two\n"), ("sys/dev/block/7:1/diskseq", "6\n")] {
         let fake = Fake::new();
         fake.set_scheduler("mq-deadline");
@@ -116,7 +116,7 @@ fn nothing_is_put_back_after_a_boot_nor_on_another_device_of_the_same_number() {
 }
 
 #[test]
-fn a_run_that_dies_before_or_after_the_entry_has_changed_nothing() {
+fn a_run_dying_before_or_after_the_entry_changes_nothing() {
     for death in [Death::Before(0), Death::After(0)] {
         let fake = Fake::new();
         fake.ledger.die(death);
@@ -156,7 +156,7 @@ fn rivals_and_unknown_knobs_are_refused() {
 }
 
 #[test]
-fn a_knob_beyond_what_the_kernel_takes_is_refused_when_the_plan_is_read() {
+fn a_knob_beyond_the_kernel_limit_is_refused_at_parsing() {
     let check_one = |name, value| check(&options_of(&[(name, OptionValue::Integer(value))]));
     assert!(check_one("vm.dirty_ratio", 101).unwrap_err().message.contains("at most 100"));
     assert_eq!(check_one("vm.dirty_ratio", 100), Ok(()));
@@ -220,7 +220,7 @@ fn all_four() -> Options {
 }
 
 #[test]
-fn a_stacks_device_has_the_knobs_of_the_plan_and_its_own_ones_back_after_it() {
+fn knobs_of_a_stack_device_are_set_and_restored_afterwards() {
     let Some(place) = TestPlace::new() else { return };
     let mut options = all_four();
     options.set("loop", text("64MiB"));
@@ -251,7 +251,7 @@ fn a_stacks_device_has_the_knobs_of_the_plan_and_its_own_ones_back_after_it() {
 }
 
 #[test]
-fn a_run_that_dies_at_any_knob_gives_the_device_back_as_it_was() {
+fn a_run_dying_at_any_knob_leaves_the_device_unchanged() {
     let Some(place) = TestPlace::new() else { return };
     let device = device_of(&place);
     // Not the kernel's own defaults: these return by themselves when a scheduler changes.
@@ -285,7 +285,7 @@ fn a_run_that_dies_at_any_knob_gives_the_device_back_as_it_was() {
 }
 
 #[test]
-fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
+fn a_rejected_device_value_is_an_error_naming_the_choices() {
     let Some(place) = TestPlace::new() else { return };
     let device = device_of(&place);
     let before = queue_of(&place.host, &device);
@@ -307,7 +307,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
 
 /// One test for all of them: they belong to the machine, and there is only one.
 #[test]
-fn knobs_of_this_machine_are_set_read_back_and_put_back() {
+fn knobs_of_this_machine_are_set_verified_and_restored() {
     let Some(place) = TestPlace::new() else { return };
     let (host, before) = (&place.host, in_force(&place.host));
     let number = |name: &str| before[name].parse::<i64>().unwrap();
@@ -346,7 +346,7 @@ fn knobs_of_this_machine_are_set_read_back_and_put_back() {
 }
 
 #[test]
-fn a_kernel_that_takes_no_discards_back_is_told_and_nothing_is_stuck() {
+fn a_kernel_that_cannot_restore_discards_is_reported_without_failure() {
     let fake = Fake::new();
     let queue = "sys/dev/block/7:1/queue";
     fake.put(&format!("{queue}/discard_max_bytes"), "8192\n");
@@ -365,7 +365,7 @@ fn a_kernel_that_takes_no_discards_back_is_told_and_nothing_is_stuck() {
 
 /// On a device whose shown limit the kernel rejects: not a multiple of its granularity.
 #[test]
-fn discards_of_a_real_device_are_off_for_a_stack_and_back_as_far_as_the_kernel_takes_that() {
+fn discards_of_a_real_device_are_off_during_a_stack() {
     let Some(place) = TestPlace::new() else { return };
     let file = place.path().join("sparse");
     fs::File::create(&file).unwrap().set_len(8 << 20).unwrap();

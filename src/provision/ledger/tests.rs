@@ -12,7 +12,7 @@ fn image(path: &str) -> Thing {
 }
 
 #[test]
-fn what_was_entered_and_not_undone_is_found_again_in_order() {
+fn entries_not_undone_are_found_again_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::create(folder.path(), "r1").unwrap();
     let a = ledger.enter(image("/a")).unwrap();
@@ -37,7 +37,7 @@ fn an_entry_is_in_the_file_before_enter_returns() {
 }
 
 #[test]
-fn a_live_run_keeps_its_ledger_and_a_dead_one_loses_it() {
+fn only_a_dead_run_loses_its_ledger() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::create(folder.path(), "r1").unwrap();
     ledger.enter(image("/a")).unwrap();
@@ -64,7 +64,7 @@ fn a_child_does_not_hold_the_lock() {
 }
 
 #[test]
-fn the_file_goes_when_all_is_undone_and_stays_when_not() {
+fn the_ledger_file_is_removed_only_when_all_is_undone() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::create(folder.path(), "r1").unwrap();
     let a = ledger.enter(image("/a")).unwrap();
@@ -79,7 +79,7 @@ fn the_file_goes_when_all_is_undone_and_stays_when_not() {
 }
 
 #[test]
-fn a_last_line_that_is_cut_off_is_ignored_and_cut_away() {
+fn a_truncated_last_line_is_ignored_and_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::create(folder.path(), "r1").unwrap();
     ledger.enter(image("/a")).unwrap();
@@ -110,7 +110,7 @@ fn garbage_is_an_error_that_names_file_and_line() {
 }
 
 #[test]
-fn an_entry_of_an_older_version_that_lacks_a_mark_says_who_can_clean_it_up() {
+fn an_old_entry_without_mark_names_who_can_clean_up() {
     let thing = Thing::new("loop", "device").with("number", "0").with("image", "/a");
     let error = thing.mark("made").unwrap_err();
     assert_eq!(error.kind(), crate::error::Kind::Host);
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn a_ledger_cut_anywhere_reads_up_to_its_last_whole_line(cut in 0usize..400) {
+    fn a_ledger_cut_anywhere_reads_through_its_last_whole_line(cut in 0usize..400) {
         let mut text = b"{\"ledger\":1}\n".to_vec();
         for number in 0..4 {
             let line = LedgerLine { made: Some(number), thing: Some(image("/a")), ..LedgerLine::default() };
@@ -192,7 +192,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_process_left_that_was_killed_before_its_ledger_had_a_name_is_removed() {
+fn leftovers_of_a_kill_before_naming_the_ledger_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let mut ended = std::process::Command::new("true").spawn().unwrap();
     let number = ended.id();

@@ -12,7 +12,7 @@ fn asked(start: &str, size: &str) -> Options {
 }
 
 #[test]
-fn a_part_is_a_size_or_a_share_inside_of_its_device() {
+fn a_part_is_a_size_or_share_within_its_device() {
     const GIB: u64 = 1 << 30;
     assert_eq!(range(&asked("90%", "10%"), 10 * GIB), Some((9 * GIB, GIB)));
     assert_eq!(range(&asked("1GiB", "50%"), 4 * GIB), Some((GIB, 2 * GIB)));
@@ -29,7 +29,7 @@ fn a_part_is_a_size_or_a_share_inside_of_its_device() {
 }
 
 #[test]
-fn a_part_stands_and_a_build_that_dies_anywhere_leaves_nothing() {
+fn a_part_works_and_dying_builds_leave_nothing() {
     let spec = |place: &TestPlace| place.on_volume("linear", asked("50%", "64MiB"), 1, "192MiB");
     stands_and_dies("linear", spec, |place, built| {
         assert_eq!(built.facts.node("linear").unwrap().details["start"], "96 MiB");
@@ -44,7 +44,7 @@ fn a_part_stands_and_a_build_that_dies_anywhere_leaves_nothing() {
 }
 
 #[test]
-fn a_part_beyond_its_device_is_refused_and_says_what_there_is() {
+fn a_part_beyond_its_device_is_refused_with_available_size() {
     let Some(place) = TestPlace::new() else { return };
     let on = |size| place.on_volume("linear", asked("50MiB", size), 1, "64MiB");
     if !place.can_build(&on("8MiB")) {
@@ -56,7 +56,7 @@ fn a_part_beyond_its_device_is_refused_and_says_what_there_is() {
 }
 
 #[test]
-fn a_part_beyond_a_device_of_known_size_is_refused_before_anything_is_built() {
+fn a_part_beyond_a_known_size_is_refused_before_building() {
     let Some(place) = TestPlace::new() else { return };
     let lacking = |start, size| {
         let spec = place.on_volume("linear", asked(start, size), 1, "64MiB");

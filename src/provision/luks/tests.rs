@@ -14,7 +14,7 @@ fn all_options() -> Options {
 }
 
 #[test]
-fn flags_and_sizes_that_dm_crypt_does_not_know_are_refused() {
+fn flags_and_sizes_unknown_to_dm_crypt_are_refused() {
     assert_eq!(Luks.check(&all_options()), Ok(()));
     for (key, value) in [
         ("sector_size", OptionValue::Integer(8192)),
@@ -33,7 +33,7 @@ fn the_length_of_a_key_is_read_in_both_forms() {
 }
 
 #[test]
-fn every_option_is_in_force_and_a_build_that_dies_anywhere_leaves_nothing() {
+fn every_option_is_in_force_and_dying_builds_leave_nothing() {
     let spec = |place: &TestPlace| place.on_volume("luks", all_options(), 1, "64MiB");
     stands_and_dies("luks", spec, |place, built| {
         let details = &built.facts.node("luks").unwrap().details;

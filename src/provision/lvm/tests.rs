@@ -42,7 +42,7 @@ fn pool(changed: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_pool_is_full_by_its_data_or_by_its_metadata_and_not_because_it_is_broken() {
+fn a_pool_is_full_by_data_or_metadata_alone() {
     let full = |data: &str, metadata: &str, health: &str| {
         options::full(&pool(&[("data_percent", data), ("metadata_percent", metadata), ("lv_health_status", health)]))
     };
@@ -57,7 +57,7 @@ fn a_pool_is_full_by_its_data_or_by_its_metadata_and_not_because_it_is_broken() 
 }
 
 #[test]
-fn a_pool_that_would_queue_writes_when_full_is_not_what_was_asked() {
+fn a_thin_pool_that_queues_writes_when_full_is_rejected() {
     let options = options_of(&[("thin", OptionValue::Boolean(true))]);
     assert_eq!(options::when_full_arguments("g"), ["--errorwhenfull=y", "g/pool"]);
     options::verify_pool(&options, &pool(&[("lv_when_full", "error")])).unwrap();

@@ -81,7 +81,7 @@ fn a_build_that_dies_anywhere_leaves_no_array() {
 }
 
 #[test]
-fn a_journal_and_a_partial_parity_log_are_what_was_asked() {
+fn journal_and_partial_parity_log_are_as_requested() {
     let ppl = |place: &TestPlace| place.on_volume("md", array(5, &[("ppl", OptionValue::Boolean(true))]), 3, "64MiB");
     let journal = |place: &TestPlace| {
         let mut spec = place.on_volume("md", array(5, &[("journal_mode", text("write-back"))]), 3, "64MiB");
@@ -105,7 +105,7 @@ fn a_journal_and_a_partial_parity_log_are_what_was_asked() {
 }
 
 #[test]
-fn too_few_members_and_a_journal_for_a_mirror_are_errors_before_anything_is_made() {
+fn too_few_members_and_a_mirror_with_journal_are_refused() {
     let level = |number| Level::of(&array(number, &[])).unwrap();
     let refused = |number, members, journal| {
         options::check_members(level(number), &array(number, &[]), members, journal).unwrap_err().to_string()

@@ -18,7 +18,7 @@ fn sizes_that_no_device_can_have_are_refused() {
 }
 
 #[test]
-fn a_device_with_latency_and_cache_stands_and_goes_wherever_its_build_dies() {
+fn null_blk_with_latency_is_undone_wherever_its_build_dies() {
     let options = options_of(&[
         ("null_blk", text("128MiB")),
         ("latency", text("50us")),

@@ -16,7 +16,7 @@ fn sizes_that_no_disk_can_have_are_refused() {
 }
 
 #[test]
-fn a_disk_with_latency_and_atomic_writes_stands_and_goes_wherever_its_build_dies() {
+fn scsi_debug_with_latency_is_undone_wherever_its_build_dies() {
     let host = Host::this();
     let atomic = takes_atomic_writes(&host);
     let with = |atomic: bool| {

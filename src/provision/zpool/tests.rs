@@ -147,7 +147,7 @@ fn clean(place: TestPlace, built: &BuiltStack) {
 }
 
 #[test]
-fn a_mirror_with_a_log_and_a_cache_holds_two_datasets_with_the_properties_asked_for() {
+fn a_mirror_with_log_and_cache_holds_datasets_as_requested() {
     let Some(place) = place() else { return };
     let inputs = vec![
         on("a", Role::Data, Some("mirror-0")),
@@ -186,7 +186,7 @@ fn a_mirror_with_a_log_and_a_cache_holds_two_datasets_with_the_properties_asked_
 }
 
 #[test]
-fn every_redundancy_and_every_class_of_devices_is_built_used_and_wiped() {
+fn every_redundancy_and_device_class_is_built_used_and_wiped() {
     let member = |group: &'static str| move |name: &&str| on(name, Role::Data, Some(group));
     let shapes: Vec<(Vec<Input>, Options)> = vec![
         (["a", "b"].iter().map(|name| on(name, Role::Data, None)).collect(), Options::default()),
@@ -218,7 +218,7 @@ fn every_redundancy_and_every_class_of_devices_is_built_used_and_wiped() {
 }
 
 #[test]
-fn a_dataset_without_syncs_promises_nothing_and_neither_does_a_module_that_sends_no_flushes() {
+fn a_dataset_with_sync_disabled_promises_no_durability() {
     let Some(place) = place() else { return };
     let built = place.build(&stripe(&place, Options::default(), properties(&[("sync", text("disabled"))]))).unwrap();
     let (node, promise) = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap();
@@ -258,7 +258,7 @@ fn parameters_of_the_module_are_in_force_and_put_back() {
 }
 
 #[test]
-fn what_zfs_does_not_take_is_an_error_with_its_words_and_leaves_nothing() {
+fn an_option_refused_by_zfs_is_reported_and_leaves_nothing() {
     let Some(place) = place() else { return };
     let error =
         place.build(&stripe(&place, Options::default(), properties(&[("recordsize", text("7k"))]))).unwrap_err();
@@ -290,7 +290,7 @@ fn a_pool_that_dies_at_any_entry_is_undone() {
 }
 
 #[test]
-fn a_pool_is_opened_again_by_its_devices_and_nothing_is_lost() {
+fn a_pool_is_reopened_by_its_devices_without_data_loss() {
     let Some(place) = place() else { return };
     let inputs =
         vec![on("a", Role::Data, Some("mirror-0")), on("b", Role::Data, Some("mirror-0")), on("slog", Role::Log, None)];
@@ -326,7 +326,7 @@ fn a_pool_is_opened_again_by_its_devices_and_nothing_is_lost() {
 }
 
 #[test]
-fn records_that_are_written_again_break_a_file_into_pieces_that_are_told() {
+fn rewritten_records_fragment_a_file_into_counted_pieces() {
     let Some(place) = place() else { return };
     let spec =
         stripe(&place, Options::default(), properties(&[("recordsize", text("8k")), ("compression", text("off"))]));
@@ -351,7 +351,7 @@ fn records_that_are_written_again_break_a_file_into_pieces_that_are_told() {
 }
 
 #[test]
-fn a_volume_is_found_by_its_name_and_a_filesystem_stands_on_it() {
+fn a_zvol_is_found_by_name_and_carries_a_filesystem() {
     let Some(place) = place() else { return };
     let mut spec = stripe(&place, Options::default(), Options::default());
     spec.nodes.pop();
@@ -376,7 +376,7 @@ fn a_volume_is_found_by_its_name_and_a_filesystem_stands_on_it() {
 }
 
 #[test]
-fn a_pool_that_merely_has_such_a_name_is_neither_destroyed_nor_wiped() {
+fn a_foreign_pool_of_that_name_is_never_destroyed() {
     let Some(place) = place() else { return };
     let built = place.build(&place.on_loop("ext4", "128MiB", Options::default())).unwrap();
     let theirs = format!("pgstrata-{}-theirs", place.run_id);
@@ -398,7 +398,7 @@ fn a_pool_that_merely_has_such_a_name_is_neither_destroyed_nor_wiped() {
 }
 
 #[test]
-fn below_a_folder_on_a_dataset_the_devices_of_the_pool_are_found_and_its_promises_told() {
+fn pool_devices_are_found_below_a_folder_on_a_dataset() {
     let Some(place) = place() else { return };
     let inputs = vec![on("a", Role::Data, None), on("slog", Role::Log, None)];
     let spec = pool_of(&place, inputs, Options::default(), properties(&[("sync", text("disabled"))]));

@@ -95,7 +95,7 @@ impl Client {
 }
 
 #[test]
-fn each_command_reaches_the_log_with_its_fua_and_the_disk_with_its_content() {
+fn each_command_reaches_the_log_with_fua_and_the_disk() {
     let served = Served::recording();
     let mut client = served.client();
     assert_eq!(client.ask(FUA, 1, 4096, 3, b"abc"), 0);
@@ -120,7 +120,7 @@ fn each_command_reaches_the_log_with_its_fua_and_the_disk_with_its_content() {
 }
 
 #[test]
-fn a_write_with_fua_is_durable_unless_the_device_ignores_that() {
+fn a_fua_write_is_durable_unless_the_device_ignores_fua() {
     let served = Served::recording();
     let mut client = served.client();
     assert_eq!(client.ask(FUA, 1, 0, 4, b"wal!"), 0);
@@ -132,7 +132,7 @@ fn a_write_with_fua_is_durable_unless_the_device_ignores_that() {
 }
 
 #[test]
-fn a_flush_does_not_cover_a_write_that_was_not_answered_when_it_was_sent() {
+fn a_flush_does_not_cover_a_write_unanswered_when_sent() {
     let served = Served::recording();
     let mut client = served.client();
     // One stream of bytes: the client cannot have seen an answer.
@@ -148,7 +148,7 @@ fn a_flush_does_not_cover_a_write_that_was_not_answered_when_it_was_sent() {
 }
 
 #[test]
-fn what_cannot_be_done_has_the_error_of_the_protocol_and_the_connection_lives_on() {
+fn an_impossible_request_gets_a_protocol_error_without_disconnect() {
     let served = Served::recording();
     let mut client = served.client();
     for (flags, command, offset, length, error) in [
@@ -189,7 +189,7 @@ fn requests_fail_once_the_recording_has_failed() {
 }
 
 #[test]
-fn what_was_submitted_is_carried_out_though_its_client_is_gone() {
+fn a_submitted_request_completes_though_its_client_is_gone() {
     let served = Served::recording();
     let mut client = served.client();
     for block in 0..20 {
@@ -217,7 +217,7 @@ fn what_is_written_before_the_recording_begins_is_the_base() {
 }
 
 #[test]
-fn another_disk_behind_a_name_is_seen_by_those_who_are_connected_and_an_end_is_an_error() {
+fn connected_clients_see_a_replaced_disk_and_its_removal_fails() {
     let (served, other) = (Served::recording(), Served::recording());
     let mut client = served.client();
     assert_eq!(client.ask(0, 1, 0, 1, b"1"), 0);
@@ -252,7 +252,7 @@ fn option_reply(stream: &mut UnixStream) -> (u32, Vec<u8>) {
 }
 
 #[test]
-fn options_are_answered_and_those_that_are_unknown_or_malformed_refused() {
+fn options_are_answered_and_unknown_or_malformed_ones_refused() {
     let served = Served::recording();
     let mut stream = raw(served.server.socket());
     stream.write_all(&3_u32.to_be_bytes()).unwrap();
@@ -284,7 +284,7 @@ fn options_are_answered_and_those_that_are_unknown_or_malformed_refused() {
 }
 
 #[test]
-fn the_oldest_way_to_an_export_works_with_and_without_its_zeros() {
+fn the_oldstyle_export_request_works_with_and_without_zeroes() {
     let served = Served::recording();
     for (flags, zeros) in [(0_u32, 124), (1, 124), (3, 0)] {
         let mut stream = raw(served.server.socket());

@@ -90,7 +90,7 @@ fn findings() -> ComparisonFindings {
 }
 
 #[test]
-fn a_page_says_that_all_was_compared_only_where_nothing_was_left_out() {
+fn a_comparison_is_called_complete_only_when_nothing_was_skipped() {
     let all = "Everything measured was compared.";
     let mut found = findings();
     found.refused.clear();
@@ -134,7 +134,7 @@ fn everything_that_was_found_is_said_in_its_order() {
 }
 
 #[test]
-fn of_two_runs_both_figures_stand_in_the_place_of_an_interval() {
+fn two_runs_show_both_figures_instead_of_an_interval() {
     let mut found = findings();
     found.pairs[0].rows[0].reference_runs = vec![10.0, 7654.0];
     let (text, page) = (terminal(&found), page(&found, None).unwrap());
@@ -209,7 +209,7 @@ fn any_row() -> impl Strategy<Value = Row> {
 
 proptest! {
     #[test]
-    fn no_line_is_longer_than_the_terminal_and_the_page_always_renders(
+    fn no_line_exceeds_the_terminal_and_the_page_always_renders(
         labels in vec(name(140), 2..6), rows in vec(any_row(), 0..6), texts in vec(name(200), 4)
     ) {
         let mut findings = findings();

@@ -52,7 +52,7 @@ fn fleet(name: &str) -> FleetFindings {
 }
 
 #[test]
-fn the_page_has_each_host_the_limit_the_history_and_what_was_left_out() {
+fn the_page_has_each_host_limits_history_and_omissions() {
     let page = page(&fleet("node1"), None, &[]).unwrap();
     for part in [
         "class=\"row slow\"",
@@ -70,7 +70,7 @@ fn the_page_has_each_host_the_limit_the_history_and_what_was_left_out() {
 }
 
 #[test]
-fn the_page_holds_no_script_no_request_and_no_attribute_of_style_and_names_are_text() {
+fn the_page_has_no_script_request_or_inline_style() {
     let other = Grouping { text: "kernel".to_owned(), address: "/fleet?by=kernel".to_owned(), is_this: false };
     let page = page(&fleet(HOSTILE), Some("/"), &[other]).unwrap();
     assert!(!page.contains("<script") && !page.contains(" style=") && !page.contains(" src="), "{page}");

@@ -44,7 +44,7 @@ fn all_three() -> LimitFindings {
 }
 
 #[test]
-fn a_terminal_shows_the_verdict_first_and_each_limit_with_its_interval() {
+fn a_terminal_shows_the_verdict_first_and_limits_with_intervals() {
     let text = terminal(&all_three());
     assert!(text.starts_with("FAIL: 1 of 3 limits exceeded, 1 undecided\n"), "{text}");
     assert!(text.contains("-8.1 % (-9.9 to -6.2 %)") && text.contains("+1.0 % (-2.0 to +4.0 %)"), "{text}");
@@ -61,7 +61,7 @@ fn a_junit_file_counts_failures_and_calls_the_undecided_errors() {
 }
 
 #[test]
-fn a_junit_file_says_when_the_run_began_and_how_long_it_took_where_that_is_known() {
+fn a_junit_file_has_start_time_and_duration_where_known() {
     let text = junit(&all_three());
     assert!(text.contains("skipped=\"0\" timestamp=\"2026-03-02T09:14:33\" time=\"61.250\">"), "{text}");
     assert!(

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_has_one_decimal_so_that_three_amounts_fit_beside_each_other() {
+    fn amounts_below_one_have_one_decimal() {
         assert_eq!([amount(0.54), amount(0.096), amount(0.94)], ["0.5", "0.1", "0.9"]);
     }
 

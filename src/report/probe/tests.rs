@@ -60,7 +60,7 @@ fn blanked(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_text_is_that_of_version_18_but_for_its_numbers() {
+fn the_text_matches_version_18_except_its_numbers() {
     let ours = pg_test_fsync(&find(&compatible(), 18));
     assert_eq!(blanked(&ours), blanked(OF_18));
     assert_eq!(ours.ends_with('\n'), OF_18.ends_with('\n'));
@@ -69,7 +69,7 @@ fn the_text_is_that_of_version_18_but_for_its_numbers() {
 }
 
 #[test]
-fn a_row_without_a_number_reads_as_version_18_has_it() {
+fn a_row_without_a_number_reads_as_in_version_18() {
     let mut record = compatible();
     sample::find(&mut record, "one_write.open_sync").failure = Some(sample::failure());
     record.rows.retain(|row| row.spec.family != Family::NotSynced);
@@ -80,7 +80,7 @@ fn a_row_without_a_number_reads_as_version_18_has_it() {
 }
 
 #[test]
-fn the_time_of_a_test_is_the_mean_of_its_rows_and_at_least_a_second() {
+fn the_time_per_test_is_at_least_one_second() {
     let mut record = compatible();
     assert!(pg_test_fsync(&find(&record, 18)).starts_with("1 second per test\n"));
     for slice in record.rows.iter_mut().flat_map(|row| &mut row.slices) {
@@ -90,7 +90,7 @@ fn the_time_of_a_test_is_the_mean_of_its_rows_and_at_least_a_second() {
 }
 
 #[test]
-fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
+fn sections_come_in_order_and_each_row_with_its_figures() {
     let mut record = compatible();
     let wal = sample::honest().rows.into_iter().filter(|row| row.spec.family == Family::Wal);
     record.rows.extend(wal);
@@ -172,7 +172,7 @@ fn every_label_of_pg_test_fsync_fits_beside_its_figures() {
 }
 
 #[test]
-fn a_failed_row_shows_its_call_its_error_and_its_time() {
+fn a_failed_row_shows_its_call_error_and_time() {
     let mut record = sample::honest();
     sample::find(&mut record, "one_write.fdatasync").failure = Some(sample::failure());
     let text = terminal(&find(&record, 18));
@@ -208,7 +208,7 @@ fn a_terminal_is_never_given_control_characters_to_obey() {
 }
 
 #[test]
-fn the_csv_has_a_line_for_each_row_and_as_many_fields_in_each() {
+fn the_csv_has_one_line_per_row_of_equal_length() {
     let mut record = compatible();
     record.rows[0].spec.label = "a, \"b\"".to_owned();
     let findings = find(&record, 18);

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_hold_no_script_and_no_style_and_names_are_text() {
+    fn pages_contain_no_script_or_style_and_names_are_escaped() {
         let hostile = "<script>x</script>\"'\u{202e}";
         let row = RunRow {
             name: hostile.to_owned(),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_goes_on_is_readable_before_any_script_runs() {
+    fn an_ongoing_run_is_readable_without_scripts() {
         let view = LiveView {
             name: "run".to_owned(),
             address: "run".to_owned(),

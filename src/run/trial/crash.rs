@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_mounts_is_that_of_the_commands_that_mount() {
+    fn mount_time_is_that_of_the_mount_commands_alone() {
         let us = |command: &str| {
             let (user, at_us, wall_us, exit_code) = (None, 0, Some(7), Some(0));
             mount_us(&CommandLog { command: command.to_owned(), user, at_us, wall_us, exit_code })

@@ -91,7 +91,7 @@ mod tests {
     const POOL: &str = "the thin pool is full: 100.00 % of its data space";
 
     #[test]
-    fn an_input_output_error_on_a_full_thin_pool_is_a_full_stack_and_on_a_pool_with_room_it_is_not() {
+    fn eio_counts_as_full_only_on_a_full_thin_pool() {
         let (at_us, reason) = first(LOG, None, None, 7, || Some(POOL.to_owned())).unwrap();
         assert_eq!(at_us % 60_000_000, 23_500_000, "the time of the message");
         assert_eq!(reason, format!("PANIC:  could not fsync file \"base/5/16396\": Input/output error ({POOL})"));

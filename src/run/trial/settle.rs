@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_is_quiet_when_its_devices_rest_and_little_waits_to_be_written() {
+    fn machines_are_quiet_with_idle_devices_and_few_dirty_pages() {
         let seen = |busy_ms, written_bytes, dirty| SettleRecord {
             dirty_bytes: Some(dirty),
             devices: BTreeMap::from([("vda".to_owned(), DeviceTraffic { wall_us: 500_000, busy_ms, written_bytes })]),

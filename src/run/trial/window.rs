@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_agree_in_rate_wal_and_reads_or_not_at_all() {
+    fn cycles_agree_only_if_rate_wal_and_reads_agree() {
         let one = cycle(30, 60_000, 30_000, 60_000_000);
         assert!(agree(&one, &cycle(30, 57_000, 27_000, 59_000_000)));
         assert!(agree(&one, &cycle(15, 30_000, 15_000, 30_000_000)), "a cycle on request may be shorter");

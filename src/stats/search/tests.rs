@@ -81,7 +81,7 @@ static CELLS: LazyLock<Vec<(f64, bool, Promises)>> = LazyLock::new(|| {
 });
 
 #[test]
-fn a_rate_that_holds_lies_above_the_capacity_in_at_most_three_searches_of_a_hundred() {
+fn at_most_3_percent_of_searches_overstate_the_capacity() {
     for (spread, far, found) in CELLS.iter() {
         println!("spread {spread}, far {far}: {found:?}");
         assert!(found.above <= 0.03, "spread {spread}, far {far}: {found:?}");
@@ -92,7 +92,7 @@ fn a_rate_that_holds_lies_above_the_capacity_in_at_most_three_searches_of_a_hund
 }
 
 #[test]
-fn the_capacity_has_a_bias_below_two_percent_and_an_interval_that_covers_in_95_of_a_hundred_searches() {
+fn capacity_bias_is_below_two_percent_at_95_percent_coverage() {
     for (spread, far, found) in CELLS.iter() {
         assert!(found.bias.abs() < 0.02, "spread {spread}, far {far}: {found:?}");
         assert!(found.covered > 0.93, "spread {spread}, far {far}: {found:?}");
@@ -101,7 +101,7 @@ fn the_capacity_has_a_bias_below_two_percent_and_an_interval_that_covers_in_95_o
 }
 
 #[test]
-fn without_noise_the_capacity_is_found_within_a_rung_and_what_holds_lies_just_below() {
+fn without_noise_the_capacity_is_found_within_one_rung() {
     let mut noise = Noise::seeded(1);
     for capacity in [-40.3, -12.5, 0.2, 6.9, 14.4] {
         let tried = searched(&mut noise, capacity, 0.0);
@@ -112,7 +112,7 @@ fn without_noise_the_capacity_is_found_within_a_rung_and_what_holds_lies_just_be
 }
 
 #[test]
-fn tries_that_all_end_alike_have_no_capacity_and_only_passes_hold() {
+fn searches_without_both_passes_and_failures_have_no_capacity() {
     let all = |passed| (0..STEPS as i32).map(|rung| Try { rung, passed }).collect::<Vec<Try>>();
     assert_eq!((about(&all(true)), about(&all(false))), (None, None));
     assert_eq!(holds(&all(true)), None);

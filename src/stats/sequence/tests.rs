@@ -79,7 +79,7 @@ impl Run {
 }
 
 #[test]
-fn equal_cases_show_a_false_difference_in_any_look_in_at_most_five_and_a_half_of_a_hundred_runs() {
+fn repeated_looks_show_false_differences_in_under_six_percent() {
     for (cases, runs) in [(2, 4000), (4, 4000), (8, 3000)] {
         for last in [5, 12] {
             let (found, trials) =
@@ -91,7 +91,7 @@ fn equal_cases_show_a_false_difference_in_any_look_in_at_most_five_and_a_half_of
 }
 
 #[test]
-fn looking_after_each_block_at_the_plain_level_would_be_wrong_far_more_often() {
+fn repeated_looks_at_the_plain_level_err_far_more_often() {
     let run = Run::planned(3, 12, vec![(1000.0, 0.03); 4]);
     let (mut noise, mut criticals) = (Noise::seeded(7), Criticals::seeded(1));
     criticals.set_level(4, 3, 12, LEVEL);
@@ -102,7 +102,7 @@ fn looking_after_each_block_at_the_plain_level_would_be_wrong_far_more_often() {
 }
 
 #[test]
-fn unequal_noise_raises_false_differences_as_far_as_the_decision_record_says() {
+fn unequal_noise_raises_false_differences_as_the_decision_record_states() {
     let rising: Vec<(f64, f64)> = (0..4).map(|case| (1000.0, 0.01 * (1.0 + 7.0 * f64::from(case) / 3.0))).collect();
     let one = |times: f64| (0..4).map(|case| (1000.0, if case == 0 { 0.01 * times } else { 0.01 })).collect::<Vec<_>>();
     for (what, cases, most) in [
@@ -117,7 +117,7 @@ fn unequal_noise_raises_false_differences_as_far_as_the_decision_record_says() {
 }
 
 #[test]
-fn a_case_that_leads_by_fifteen_per_cent_is_named_in_about_a_third_of_the_trials_of_the_fixed_design() {
+fn a_15_percent_lead_needs_under_half_the_fixed_trials() {
     for (cases, noise, last, least, most) in
         [(4, 0.03, 12, 99.0, 0.34), (8, 0.03, 12, 98.5, 0.34), (4, 0.05, 12, 97.0, 0.46), (8, 0.05, 12, 97.0, 0.46)]
     {
@@ -133,7 +133,7 @@ fn a_case_that_leads_by_fifteen_per_cent_is_named_in_about_a_third_of_the_trials
 }
 
 #[test]
-fn equal_cases_of_little_noise_are_found_to_be_the_same() {
+fn equal_cases_with_little_noise_are_found_to_be_equal() {
     let (same, trials) = Run::planned(3, 12, vec![(1000.0, 0.01); 4])
         .share(500, 3, |outcome| (1..4).all(|case| outcome.sequence.relation(0, case) == Relation::Same));
     println!("4 equal cases, noise 1 %: the same in {same:.1} % of runs, {trials:.1} of 48 trials");
@@ -141,7 +141,7 @@ fn equal_cases_of_little_noise_are_found_to_be_the_same() {
 }
 
 #[test]
-fn cases_that_differ_by_ten_per_cent_are_called_the_same_in_hardly_any_run() {
+fn cases_ten_percent_apart_are_hardly_ever_called_the_same() {
     let cases = vec![(1000.0, 0.03), (1100.0, 0.03), (1000.0, 0.03)];
     let (wrong, _) =
         Run::planned(3, 12, cases).share(1500, 3, |outcome| outcome.sequence.relation(0, 1) == Relation::Same);
@@ -149,7 +149,7 @@ fn cases_that_differ_by_ten_per_cent_are_called_the_same_in_hardly_any_run() {
 }
 
 #[test]
-fn whoever_adds_blocks_until_something_shows_is_wrong_in_at_most_five_of_a_hundred_runs() {
+fn adding_blocks_until_significance_errs_in_at_most_five_percent() {
     for cases in [2, 4] {
         let run = Run { rule: Rule::Anytime, last: 25, cases: vec![(1000.0, 0.03); cases] };
         let (found, _) = run.share(800, 11, Outcome::any_difference);
@@ -190,7 +190,7 @@ fn a_single_look_decides_as_a_fixed_design_does() {
 }
 
 #[test]
-fn a_beaten_case_is_no_longer_needed_and_keeps_its_decision() {
+fn a_beaten_case_is_dropped_and_keeps_its_decision() {
     let (rule, mut criticals) = (Rule::Planned { first: 3, last: 8 }, Criticals::seeded(1));
     let close = [100.0, 103.0, 99.0, 100.0, 98.0];
     let other = [101.0, 100.0, 102.0, 98.0, 101.0];
@@ -213,7 +213,7 @@ fn a_beaten_case_is_no_longer_needed_and_keeps_its_decision() {
 }
 
 #[test]
-fn the_residual_of_a_table_with_gaps_is_that_of_least_squares() {
+fn the_residual_of_a_table_with_gaps_matches_least_squares() {
     // Complete table: equal to the analysis of variance.
     let full = [[0.02, 0.0, -0.02], [0.0, 0.0, 0.0], [-0.04, 0.0, 0.04]];
     let table: Vec<Vec<Option<f64>>> = full.iter().map(|row| row.iter().map(|x| Some(*x)).collect()).collect();

@@ -46,7 +46,7 @@ fn interrupted() -> Stamped {
 }
 
 #[test]
-fn a_run_folder_is_named_by_date_and_plan_and_two_of_a_minute_do_not_clash() {
+fn run_folders_of_the_same_minute_get_distinct_names() {
     let results = tempfile::tempdir().unwrap();
     let one = Writer::create(results.path(), record(), "name = 'which'").unwrap();
     let two = Writer::create(results.path(), record(), "name = 'which'").unwrap();
@@ -57,7 +57,7 @@ fn a_run_folder_is_named_by_date_and_plan_and_two_of_a_minute_do_not_clash() {
 }
 
 #[test]
-fn runs_that_begin_in_the_same_second_do_not_disturb_each_other() {
+fn runs_started_in_the_same_second_get_separate_folders() {
     let results = tempfile::tempdir().unwrap();
     let begin = |n: u32| {
         let record = RunRecord { id: format!("{n:08x}"), ..record() };
@@ -78,7 +78,7 @@ fn runs_that_begin_in_the_same_second_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_damaged_record_is_told_from_one_that_is_newer_and_from_none() {
+fn a_damaged_record_is_distinguished_from_newer_and_missing_ones() {
     let results = tempfile::tempdir().unwrap();
     let writer = Writer::create(results.path(), record(), "").unwrap();
     let key = TrialKey { case: "ext4".to_owned(), trial: 1 };
@@ -92,7 +92,7 @@ fn a_damaged_record_is_told_from_one_that_is_newer_and_from_none() {
 }
 
 #[test]
-fn an_event_cut_off_by_a_crash_is_left_out_and_overwritten() {
+fn an_event_truncated_by_a_crash_is_skipped_and_overwritten() {
     let results = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(results.path(), record(), "").unwrap();
     writer.append(&interrupted()).unwrap();
@@ -130,7 +130,7 @@ fn a_folder_that_is_no_run_folder_says_so() {
 }
 
 #[test]
-fn a_record_whose_ids_lead_out_of_the_folder_is_refused() {
+fn a_record_with_ids_outside_the_folder_is_refused() {
     let results = tempfile::tempdir().unwrap();
     for id in ["/etc", "../x", "", ".hidden", "a/b"] {
         let key = TrialKey { case: id.into(), trial: 1 };
@@ -174,7 +174,7 @@ fn nothing_is_removed_or_written_through_a_symlink() {
 }
 
 #[test]
-fn a_run_folder_whose_trials_lie_behind_a_link_is_refused_by_its_name() {
+fn a_run_folder_with_symlinked_trials_is_refused_by_name() {
     let (results, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for name in ["trials", "set-aside"] {
         let folder = Writer::create(results.path(), record(), "").unwrap().folder().path().to_path_buf();
@@ -186,7 +186,7 @@ fn a_run_folder_whose_trials_lie_behind_a_link_is_refused_by_its_name() {
 }
 
 #[test]
-fn what_a_crash_left_of_a_trial_is_removed_on_resume_and_a_complete_one_stays() {
+fn resume_removes_partial_trials_and_keeps_complete_ones() {
     let results = tempfile::tempdir().unwrap();
     let key = TrialKey { case: "ext4".into(), trial: 1 };
     let with_case = RunRecord { cases: vec![case("ext4")], ..record() };

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_12_and_13_know_the_wal_by_its_position_alone() {
+    fn postgres_12_and_13_report_wal_only_by_position() {
         for version in [120_022, 130_018] {
             let sql = statistics_sql(version).unwrap();
             assert!(
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_14_to_16_take_the_wal_from_its_own_view() {
+    fn postgres_14_to_16_read_wal_from_pg_stat_wal() {
         for version in [140_015, 150_018, 160_002] {
             let sql = statistics_sql(version).unwrap();
             assert!(sql.contains("pg_stat_wal AS wal") && !sql.contains("pg_stat_checkpointer"), "{sql}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn version_17_takes_checkpoints_and_the_backends_writes_from_new_views() {
+    fn postgres_17_reads_checkpoints_and_backend_writes_from_new_views() {
         let sql = statistics_sql(170_004).unwrap();
         assert!(sql.contains("sum(coalesce(writes, 0) + coalesce(extends, 0)) AS pages"), "{sql}");
         assert_eq!(expression(170_004, "pg_wal_syncs"), "wal.wal_sync");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn version_18_and_later_take_wal_writes_and_syncs_from_pg_stat_io() {
+    fn postgres_18_reads_wal_io_from_pg_stat_io() {
         for version in [180_000, 190_000] {
             let sql = statistics_sql(version).unwrap();
             assert!(sql.contains("write_bytes") && sql.contains("object = 'wal' AND context = 'normal'"), "{sql}");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_a_server_does_not_take_are_absent_not_zero() {
+    fn timings_the_server_does_not_track_are_absent_not_zero() {
         for bin in installations() {
             let server = ThrowawayServer::start(&bin, "-c track_wal_io_timing=off");
             let answer = ask(&server);

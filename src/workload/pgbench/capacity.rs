@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_a_checkpoint_cycle_unless_the_plan_gives_a_time_or_nothing_is_written() {
+    fn a_step_lasts_one_checkpoint_cycle_by_default() {
         let extent = |pairs: &[(&str, OptionValue)]| Capacity.window(&options(pairs)).extent;
         assert_eq!(extent(&[]), Extent::Cycles { cycles: 14, limit_us: None });
         assert_eq!(
@@ -280,14 +280,14 @@ mod tests {
     }
 
     #[test]
-    fn a_short_step_at_a_low_rate_lasts_until_one_per_cent_can_be_judged() {
+    fn a_step_is_lengthened_until_one_percent_is_resolved() {
         let step = |seconds: u64, rate| lengthened(Micros(seconds * SECOND_US), rate).0 / SECOND_US;
         assert_eq!((step(1, 5000.0), step(1, 100.0), step(10, 100.0)), (1, 3, 10));
         assert_eq!((step(1, 0.5), step(90, 0.5)), (60, 90));
     }
 
     #[test]
-    fn what_gives_no_rate_to_begin_with_or_no_whole_seconds_is_refused() {
+    fn options_without_start_rate_or_whole_seconds_are_refused() {
         assert_eq!(Capacity.check(&options(&[])), Ok(()));
         for (key, value) in [("warmup", "0s"), ("step", "1500ms"), ("step", "0s"), ("step", "2d")] {
             let problem = Capacity.check(&options(&[(key, text(value))])).unwrap_err();

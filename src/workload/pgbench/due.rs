@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_is_silent_where_operations_were_due_and_none_was_done() {
+    fn a_second_with_due_but_no_completed_operations_is_silent() {
         // Due in second 0 and completed in second 3: seconds 1 and 2 are silent.
         assert_eq!(counted(&[done(0, 500_000, 900, 0), done(0, 3_200_000, 2_500_000, 0)]).silent_s, 2);
         // Nothing was due in the seconds between.
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_driver_is_late_by_itself_only_while_its_client_has_nothing_else_to_do() {
+    fn driver_lateness_counts_only_while_its_client_is_idle() {
         // Due at 10 ms, begun at 15 ms by an idle client: 5 ms of a limit of 20 ms.
         let idle = counted(&[done(0, 2_000, 900, 0), done(0, 16_000, 6_000, 5_000)]);
         assert_eq!((idle.lagging, idle.driver_lag_us_sum), (1, 5_000));

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn it_runs_over_the_ends_of_seconds_until_a_transaction_ends() {
+    fn idle_time_spans_seconds_until_a_transaction_ends() {
         let mut idle = Idle::default();
         assert_eq!(idle.of_second(&marks(&[100, 400_500, 699_900]), S), 400_000);
         assert_eq!(idle.of_second(&marks(&[]), S), 1_301_000, "it goes on");

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pass_is_one_operation_with_the_size_of_its_data() {
+    fn a_maintenance_pass_is_one_operation_sized_by_its_data() {
         let mut options = Options::default();
         options.set("scale", OptionValue::Integer(10));
         assert_eq!(Maintenance.check(&options), Ok(()));

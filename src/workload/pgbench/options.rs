@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_whole_cycles_unless_the_plan_gives_a_time_or_nothing_is_written() {
+    fn the_window_is_whole_checkpoint_cycles_by_default() {
         let window = |pairs: &[(&str, OptionValue)]| Settings::from(&options(pairs)).unwrap().window;
         let span = |warm_up: u64, span_us| Window { warm_up: Some(Micros(warm_up)), extent: Extent::Span { span_us } };
         let limited = window(&[("cycles", OptionValue::Integer(5)), ("limit", text("10min"))]);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_means_a_short_duration_and_leaves_what_the_plan_gives() {
+    fn quick_shortens_the_duration_but_keeps_values_of_the_plan() {
         let quick = |pairs: &[(&str, OptionValue)]| {
             let mut options = options(pairs);
             make_quick(&mut options);

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_keeps_logging_below_a_hundredth_of_the_cpus_and_is_all_where_it_may_be() {
+    fn the_sampled_share_keeps_logging_below_one_percent_of_cpu() {
         assert_eq!([share(100.0, 2.0), share(7_900.0, 2.0), share(8_100.0, 2.0)], [1.0, 1.0, 0.5]);
         assert_eq!([share(80_000.0, 2.0), share(80_000.0, 32.0), share(1e9, 2.0)], [0.1, 1.0, 0.001]);
         for tps in [1e3, 3e4, 9e4, 1e6] {

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_code_only_where_it_is_run_and_a_column_is_no_setting() {
+    fn settings_count_only_in_sql_that_is_executed() {
         let (off, untold, none): (&[_], &[_], &[_]) = (&[Some("off")], &[None], &[]);
         for (text, wanted) in [
             ("SELECT 1 WHERE 'synchronous_commit = off' <> '';", none),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_told_and_what_is_no_constant_is_not_known() {
+    fn non_constant_setting_values_are_reported_as_unknown() {
         assert_eq!(set("SET synchronous_commit = local;")[0].0.as_deref(), Some("local"));
         assert_eq!(set("SET synchronous_commit = on;")[0].0.as_deref(), Some("on"));
         assert_eq!(set("SET synchronous_commit = :mode;")[0].0, None);

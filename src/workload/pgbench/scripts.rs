@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_scripts_start_at_the_plans_folder_and_keep_their_weights() {
+    fn script_paths_are_relative_to_the_plan_and_keep_weights() {
         let resolved = |value: OptionValue| {
             let mut options = options(&[("script", value)]);
             resolve_scripts(&mut options, Path::new("/plans/a@3"));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn sql_of_the_plan_itself_is_a_script_and_a_setup() {
+    fn inline_sql_of_the_plan_is_a_script_and_setup() {
         let insert = "insert into t (at) values (now());";
         let list = OptionValue::List(vec![text(insert), text("select 1;@3"), text("select-only")]);
         let settings =

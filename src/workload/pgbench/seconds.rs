@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_count_from_the_first_transactions_start_and_come_when_every_stream_has_passed_them() {
+    fn a_second_is_emitted_once_every_stream_has_passed_it() {
         let (collector, heard) = collector(2);
         collector.take(0, &[done(500, 400), done(900_000, 10)]).unwrap();
         assert!(heard.try_recv().is_err(), "the other stream may have begun earlier");
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_without_a_transaction_is_told_over_all_streams_and_not_beyond_the_last_one() {
+    fn idle_time_is_measured_over_all_streams() {
         let (collector, heard) = collector(2);
         let every_ms = |from: u64, to: u64| (from..to).map(|ms| done(ms * 1000, 10)).collect::<Vec<_>>();
         collector.take(0, &[vec![done(10, 10)], every_ms(1, 400)].concat()).unwrap();
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_without_a_transaction_holds_nobody_up_once_it_has_ended() {
+    fn an_ended_stream_without_transactions_delays_no_other_stream() {
         let (collector, heard) = collector(2);
         collector.take(0, &[done(100, 100), done(2_000_200, 5)]).unwrap();
         assert!(seconds(&heard).is_empty());
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_of_a_second_that_was_told_counts_in_the_next_and_is_noted() {
+    fn a_late_transaction_counts_in_the_next_second() {
         let (collector, heard) = collector(1);
         collector.take(0, &[done(1, 1), done(1_500_000, 1), done(900_000, 1)]).unwrap();
         collector.take(0, &[done(800_000, 1), done(2_000_001, 1)]).unwrap();
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_stamp_from_nowhere_is_an_error_and_not_a_million_empty_seconds() {
+    fn an_absurd_timestamp_is_an_error() {
         let (collector, _heard) = collector(1);
         collector.take(0, &[done(1, 1)]).unwrap();
         assert!(collector.take(0, &[done(86_400_000_000 * 400, 1)]).is_err());

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_told_on_the_time_axis_of_its_trial() {
+    fn a_clock_step_is_placed_on_the_trial_time_axis() {
         use std::sync::Mutex;
         let (told, origin) = (Mutex::new(Vec::new()), OnceLock::new());
         let listener = |it| {

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_was_made_and_neither_failed_nor_was_deleted() {
+    fn remaining_snapshots_exclude_failed_and_deleted_ones() {
         let deed = |kind, number, failure: Option<&str>| SnapshotDeed {
             number,
             kind,
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schedule_ends_with_the_first_failure_and_keeps_its_words() {
+    fn the_snapshot_schedule_stops_at_the_first_failure() {
         let (seen, deeds) = scheduled(4, 2);
         assert_eq!(seen, [('+', 1), ('+', 2)]);
         assert!(deeds[1].failure.as_deref().unwrap().contains("No space left on device"));

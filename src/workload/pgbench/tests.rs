@@ -178,7 +178,7 @@ fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
 }
 
 #[test]
-fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
+fn fixed_rate_latency_counts_from_the_due_time() {
     let Some(bench) = Bench::new() else { return };
     // Each transaction takes 20 ms of one client: 100 per second are possible, 400 are due.
     let script = bench.folder.path().join("slow.sql");
@@ -200,7 +200,7 @@ fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
 }
 
 #[test]
-fn what_fell_due_in_a_stall_that_outlasts_the_window_is_counted_as_never_sent() {
+fn transactions_due_in_a_final_stall_count_as_never_sent() {
     let Some(bench) = Bench::new() else { return };
     bench.server.as_ref().unwrap().connect(DATABASE).unwrap().query("CREATE SEQUENCE calls").unwrap();
     // From about the second second on, a transaction takes longer than the rest of the window.
@@ -265,7 +265,7 @@ fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
 }
 
 #[test]
-fn an_sql_error_in_a_script_is_told_in_pgbenchs_words() {
+fn an_sql_error_in_a_script_is_reported_by_pgbench() {
     let Some(bench) = Bench::new() else { return };
     let script = bench.folder.path().join("wrong.sql");
     std::fs::write(&script, "SELECT * FROM no_such_table;\n").unwrap();
@@ -286,7 +286,7 @@ fn an_interrupt_ends_pgbench_and_leaves_nothing() {
 }
 
 #[test]
-fn a_server_that_dies_midway_is_an_error_and_not_a_short_run() {
+fn a_server_dying_midway_is_an_error() {
     let Some(mut bench) = Bench::new() else { return };
     let pid = bench.server.as_ref().unwrap().pid().unwrap();
     let killer = |told| {
@@ -323,7 +323,7 @@ fn a_pgbench_that_is_killed_midway_is_an_error() {
 }
 
 #[test]
-fn an_operation_is_told_with_its_defaults_and_whether_it_writes() {
+fn an_operation_is_described_with_defaults_and_whether_it_writes() {
     let plain = Pgbench.operation(&options(&[])).unwrap();
     assert_eq!((plain.writes, plain.clients, plain.rate), (Writes::Always, 2, None));
     assert_eq!((plain.scripts.as_slice(), plain.scale.as_deref()), (&["tpcb-like".to_owned()][..], Some("1")));
@@ -350,7 +350,7 @@ fn an_operation_is_told_with_its_defaults_and_whether_it_writes() {
 }
 
 #[test]
-fn a_pgbench_that_is_told_to_end_finishes_its_transactions_and_agrees_with_what_was_counted() {
+fn an_interrupted_pgbench_finishes_its_transactions_and_matches_our_counts() {
     let Some(bench) = Bench::new() else { return };
     let begun = std::time::Instant::now();
     let ears = Ears::default();
@@ -380,7 +380,7 @@ fn more_clients_than_scale_is_warned_of() {
 }
 
 #[test]
-fn tables_and_indexes_lie_in_the_tablespaces_that_the_options_name() {
+fn tables_and_indexes_lie_in_the_tablespaces_of_the_options() {
     let Some(bench) = Bench::new() else { return };
     let server = bench.server.as_ref().unwrap();
     let mut client = server.connect(DATABASE).unwrap();
@@ -408,7 +408,7 @@ fn tables_and_indexes_lie_in_the_tablespaces_that_the_options_name() {
 }
 
 #[test]
-fn a_trial_whose_guest_is_killed_goes_on_with_what_was_counted_before() {
+fn a_trial_with_a_killed_guest_keeps_its_earlier_counts() {
     let Some(mut bench) = Bench::new() else { return };
     let wanted = recovery_options();
     let measured = |bench: &Bench, crash| {

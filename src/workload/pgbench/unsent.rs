@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_sampled_log_the_last_that_fell_due_were_never_sent_where_more_are_missing_than_chance_takes() {
+    fn a_sampled_log_shows_unsent_transactions_only_beyond_chance() {
         let load = FixedRate { rate: 1000.0, clients: 2, end_us: 8_000_000, is_sampled: true };
         let due = load.all_due(0);
         assert_eq!(
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fell_due_while_every_client_waited_beyond_the_end_was_never_sent() {
+    fn transactions_due_while_all_clients_stall_are_never_sent() {
         let stalled = [(0, 0, 10_000_000, 4_000_000), (0, 1, 10_001_000, 4_050_000)];
         let found = unsent(&stalled, 2);
         assert_eq!(found, [Unsent { count: 200, from_us: 6_000_000, until_us: 8_000_000, free_us: 10_000_000 }]);

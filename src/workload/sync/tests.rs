@@ -26,7 +26,7 @@ fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &Listener<'
 }
 
 #[test]
-fn the_methods_of_the_server_are_the_measures_and_the_whole_probe_is_kept() {
+fn sync_measures_are_the_methods_of_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let ears = Ears::default();
     let counts = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &|told| ears.hear(told)).unwrap();
@@ -103,7 +103,7 @@ fn spans_and_writers_without_sense_are_refused() {
 }
 
 #[test]
-fn the_wal_block_of_the_plan_is_that_of_the_probe() {
+fn the_probe_uses_the_wal_block_size_of_the_plan() {
     use crate::record::options::OptionValue;
     let mut options = Options::default();
     options.set("wal_block", OptionValue::Text("64kB".to_owned()));

@@ -88,7 +88,7 @@ fn published_rows_stand_beside_those_of_a_probe() {
 }
 
 #[test]
-fn zfs_that_ignores_syncs_is_another_class_than_a_device_that_flushes() {
+fn zfs_with_sync_disabled_differs_in_class_from_flushing_devices() {
     let record = published(&[("zfs.sync", "disabled")], vec![imported("one write", "fdatasync", 1e5)], "9.4");
     let shelf = from_import::sides(0, "shelf:x", &record, None);
     let found = compare(&[shelf[0].clone(), from_probe::side(1, ".", &sample::honest())]);
@@ -98,7 +98,7 @@ fn zfs_that_ignores_syncs_is_another_class_than_a_device_that_flushes() {
 }
 
 #[test]
-fn a_mount_option_that_holds_flushes_back_is_known_of_an_import_as_of_a_run() {
+fn mount_options_that_suppress_flushes_are_recognised_in_imports() {
     let class = |facts: &[(&str, &str)]| {
         let record = published(facts, vec![imported("one write", "fdatasync", 1e5)], "9.4");
         from_import::sides(0, "x", &record, None)[0].measures[0].durability.clone().unwrap().class
@@ -111,7 +111,7 @@ fn a_mount_option_that_holds_flushes_back_is_known_of_an_import_as_of_a_run() {
 }
 
 #[test]
-fn settings_of_the_server_decide_what_a_commit_survives_and_not_what_pg_test_fsync_does() {
+fn server_settings_decide_durability_except_for_pg_test_fsync() {
     let classes = |facts: &[(&str, &str)]| {
         let mut record = published(facts, vec![imported("one write", "fdatasync", 100.0)], "15");
         record.cases[0].trials[0].outputs.push(summary("TPC-B (sort of)", "tps"));
@@ -152,7 +152,7 @@ fn several_files_of_one_case_are_its_trials() {
 }
 
 #[test]
-fn what_measures_and_is_not_compared_is_left_out_and_nothing_else() {
+fn only_measurements_that_are_not_compared_are_left_out() {
     let of = |tools: &[&str], log: Option<ImportedLog>| {
         let output = |tool: &&str| match *tool {
             "summary" => summary("TPC-B (sort of)", "tps"),
@@ -173,7 +173,7 @@ fn what_measures_and_is_not_compared_is_left_out_and_nothing_else() {
 }
 
 #[test]
-fn a_log_whose_further_column_may_be_a_lag_does_not_tell_its_rate_limit() {
+fn a_possible_lag_column_leaves_the_rate_limit_unknown() {
     let rate = |column_untold: bool| {
         let log = ImportedLog { latency: times(&[(7000, 990)]), done: 990, column_untold, ..ImportedLog::default() };
         let output = ImportedOutput { tool: "pgbench -l".to_owned(), ..ImportedOutput::default() };
@@ -188,7 +188,7 @@ fn a_log_whose_further_column_may_be_a_lag_does_not_tell_its_rate_limit() {
 }
 
 #[test]
-fn a_range_of_versions_is_no_difference_and_an_exact_version_is() {
+fn only_an_exact_version_counts_as_a_difference() {
     let facts = |version: &str| {
         let record = published(&[], vec![imported("one write", "fdatasync", 100.0)], version);
         from_import::sides(0, "x", &record, None).remove(0).facts
@@ -223,7 +223,7 @@ fn a_rate_in_the_command_line_is_a_condition() {
 }
 
 #[test]
-fn the_file_in_the_command_line_tells_where_pg_test_fsync_wrote_as_far_as_it_can() {
+fn the_command_line_shows_where_pg_test_fsync_wrote() {
     let fsync = |line: &str| {
         let rows = vec![imported("one write", "fdatasync", 100.0)];
         command(ImportedOutput { tool: "pg_test_fsync".to_owned(), rows, ..ImportedOutput::default() }, line)
@@ -273,7 +273,7 @@ fn a_copy_of_a_file_is_no_second_trial() {
 }
 
 #[test]
-fn figures_that_are_alike_to_the_last_digit_give_no_interval() {
+fn figures_identical_to_the_last_digit_give_no_interval() {
     let (a, b) = (of_files(&[("a", 100.0), ("b", 100.0)]), of_files(&[("c", 50.0), ("d", 50.0)]));
     assert_eq!((a.measures[0].ends, &a.measures[0].spread), (None, &Spread::None));
     let found = compare(&[a, Side { argument: 1, ..b }]);
@@ -281,7 +281,7 @@ fn figures_that_are_alike_to_the_last_digit_give_no_interval() {
 }
 
 #[test]
-fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
+fn a_percentile_of_several_trials_covers_all_their_operations() {
     let of = |logs: &[&[(u64, u64)]]| {
         let row = ImportedRow { labels: vec![("part".to_owned(), "summary".to_owned())], ..ImportedRow::default() };
         let output = ImportedOutput { tool: "pgbench".to_owned(), rows: vec![row], ..ImportedOutput::default() };
@@ -315,7 +315,7 @@ fn sides_of(outputs: Vec<ImportedOutput>) -> Vec<Side> {
 }
 
 #[test]
-fn what_two_files_both_tell_of_server_machine_and_dataset_is_compared() {
+fn server_machine_and_dataset_facts_of_both_files_are_compared() {
     let told = |version: &str, threads: f64, recordsize: &str, cpus: &str| {
         let mut pgbench = summary("<builtin: TPC-B (sort of)>", "tps");
         pgbench.facts.push(("server version".to_owned(), version.to_owned()));
@@ -337,7 +337,7 @@ fn what_two_files_both_tell_of_server_machine_and_dataset_is_compared() {
 }
 
 #[test]
-fn a_tools_own_word_of_failure_is_a_caveat_of_its_side_alone_among_thousands_of_outputs() {
+fn a_tools_reported_failure_is_a_caveat_of_its_side() {
     let mut outputs: Vec<ImportedOutput> = (0..3000).map(|_| summary("<builtin: TPC-B (sort of)>", "tps")).collect();
     outputs[1].notes.push("line 9: Run was aborted".to_owned());
     outputs[2].rows[0].figures.push(ImportedFigure {
@@ -373,7 +373,7 @@ fn summaries_of_pgbench_have_one_key_over_its_versions() {
 }
 
 #[test]
-fn a_rate_that_no_storage_reaches_wins_against_nothing_that_may_be_kept() {
+fn a_rate_beyond_any_storage_wins_against_nothing_durable() {
     let side = |place, rate| {
         let record = published(&[], vec![imported("one write", "fdatasync", rate)], "15");
         from_import::sides(place, "x", &record, None).remove(0)

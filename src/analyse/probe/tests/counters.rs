@@ -4,7 +4,7 @@ use super::*;
 use crate::record::facts::DeviceFacts;
 
 #[test]
-fn a_journal_whose_commits_carry_their_flush_does_not_hide_its_writes() {
+fn journal_commits_that_carry_flushes_do_not_hide_writes() {
     use crate::record::probe::Growth;
     let counts =
         |writes, write_bytes, flushes| Some(DeviceCounts { writes, write_bytes, flushes: Some(flushes), reads: 0 });
@@ -37,7 +37,7 @@ fn busy_cpus_are_said_and_change_no_credibility() {
 }
 
 #[test]
-fn a_leg_that_stands_on_nothing_is_asked_however_deep_the_other_one_goes() {
+fn the_bottom_device_of_the_shorter_leg_is_checked_too() {
     let record = changed(|record| {
         let leaf = |name: &str, depth, leaf| DeviceFacts { stands_on_nothing: Some(leaf), ..device(name, depth) };
         let mut short = leaf("sda", 1, true);
@@ -49,7 +49,7 @@ fn a_leg_that_stands_on_nothing_is_asked_however_deep_the_other_one_goes() {
 }
 
 #[test]
-fn an_empty_flush_that_the_kernel_counts_as_a_write_is_taken_off_the_writes() {
+fn empty_flushes_counted_as_writes_are_subtracted_from_writes() {
     use crate::record::probe::Growth;
     let counts =
         |writes, write_bytes, flushes| Some(DeviceCounts { writes, write_bytes, flushes: Some(flushes), reads: 0 });
@@ -73,7 +73,7 @@ fn an_empty_flush_that_the_kernel_counts_as_a_write_is_taken_off_the_writes() {
 }
 
 #[test]
-fn a_buffered_synced_write_without_a_flush_has_no_excuse_and_is_not_recommended() {
+fn a_buffered_synced_write_without_a_flush_is_not_recommended() {
     let record = changed(|record| {
         record.place.devices[0].fua = Some(true);
         let row = row_of(record, "wal.open_datasync.recycled");
@@ -86,7 +86,7 @@ fn a_buffered_synced_write_without_a_flush_has_no_excuse_and_is_not_recommended(
 }
 
 #[test]
-fn a_burst_of_others_takes_no_credibility_back_and_their_steady_traffic_does() {
+fn steady_traffic_of_others_lowers_credibility_but_bursts_do_not() {
     use crate::record::probe::Idle;
     let idle = |flushes| Idle {
         elapsed_us: 500_000,

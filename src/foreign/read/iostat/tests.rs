@@ -138,7 +138,7 @@ fn sizes_for_people_carry_their_own_unit() {
 }
 
 #[test]
-fn the_command_line_tells_whether_the_first_report_is_since_boot() {
+fn the_command_decides_whether_the_first_report_is_since_boot() {
     let found = one(ILLUMOS);
     assert_eq!((found.tool.as_str(), found.rows.len()), ("iostat (illumos)", 2));
     assert_eq!((found.rows[0].since_boot, found.rows[1].since_boot), (Some(true), Some(false)));
@@ -166,7 +166,7 @@ fn illumos_with_errors_is_read() {
 }
 
 #[test]
-fn terminal_and_processors_beside_freebsds_disks_are_read_and_solaris_2_is() {
+fn freebsd_disks_beside_terminal_and_cpu_columns_are_read() {
     let text = "                        extended device statistics             tty             cpu\n\
                 device     r/s   w/s    kr/s    kw/s qlen svc_t  %b  tin  tout us ni sy in id\n\
                 ada0       0.3   4.5    10.2    33.1    0  12.3   1    0    16  1  0  2  0 97\n\
@@ -187,7 +187,7 @@ fn terminal_and_processors_beside_freebsds_disks_are_read_and_solaris_2_is() {
 }
 
 #[test]
-fn freebsd_of_today_is_read_and_disks_side_by_side_are_not() {
+fn current_freebsd_is_read_except_disks_side_by_side() {
     let found = one(FREEBSD);
     assert_eq!(value(&found, "ada0", "other_latency_us"), Some((8000.0, "us")));
     assert_eq!(value(&found, "ada0", "queue_length"), Some((3.0, "requests")));
@@ -197,7 +197,7 @@ fn freebsd_of_today_is_read_and_disks_side_by_side_are_not() {
 }
 
 #[test]
-fn a_row_that_is_cut_off_is_reported_with_its_line() {
+fn a_truncated_row_is_reported_with_its_line() {
     let text = "Device r/s w/s rkB/s wkB/s %util\nsda 1.0 2.0 3.0 4.0 5.0\nsdb 1.0 2.0 3.0\n";
     let found = one(text);
     assert_eq!((found.rows.len(), found.unread.len(), found.unread[0].line), (1, 1, 3));
@@ -206,7 +206,7 @@ fn a_row_that_is_cut_off_is_reported_with_its_line() {
 }
 
 #[test]
-fn a_column_that_is_not_known_is_reported_once_and_gives_no_number_without_a_unit() {
+fn an_unknown_column_is_reported_once() {
     let found = one("Device r/s w/s new/s %util\nsda 1 2 3 4\n\nDevice r/s w/s new/s %util\nsda 1 2 3 4\n");
     let names: Vec<&str> = found.rows[0].figures.iter().map(|figure| figure.name.as_str()).collect();
     assert_eq!(names, ["read_ops_per_s", "write_ops_per_s", "util_percent"]);
@@ -233,7 +233,7 @@ fn a_time_stamp_before_the_first_heading_counts() {
 }
 
 #[test]
-fn reports_of_an_interval_that_grep_left_without_headings_are_reports_of_their_own() {
+fn interval_reports_without_headings_after_grep_remain_separate_reports() {
     let heading = "Device r/s w/s rkB/s wkB/s %util\n";
     let grepped =
         one(&format!("$ iostat -x 1 | grep sda\n{heading}sda 1 2 3 4 5\nsda 6 7 8 9 10\nsda 11 12 13 14 15\n"));
@@ -246,7 +246,7 @@ fn reports_of_an_interval_that_grep_left_without_headings_are_reports_of_their_o
 }
 
 #[test]
-fn the_name_of_a_device_may_have_blanks_and_no_figure_becomes_part_of_it() {
+fn device_names_may_contain_blanks_and_absorb_no_figures() {
     let device = |text: &str| one(text).rows[0].labels[1].1.clone();
     assert_eq!(device("Device r/s w/s %util\nMY DATA DISK 1 2 3\n"), "MY DATA DISK");
     assert_eq!(device("r/s w/s %util Device\n1 2 3 MY DATA\n"), "MY DATA");

@@ -77,7 +77,7 @@ fn every_number_of_the_published_outputs_is_read() {
 }
 
 #[test]
-fn labels_and_figures_of_a_published_output_are_those_of_its_rows() {
+fn labels_and_figures_of_published_output_belong_to_their_rows() {
     let old = one(&published("wal-blocksize-2012/pg_test_fsync-9.1.txt"));
     assert_eq!(figures(&old.rows[0]), [("operations_per_test", "count", 2000.0)]);
     let fdatasync = row(&old, "two writes", "fdatasync", "");
@@ -160,7 +160,7 @@ fn told(text: &str) -> (Vec<(String, String)>, Vec<u32>) {
 }
 
 #[test]
-fn a_row_without_its_heading_or_that_is_there_already_is_not_read() {
+fn a_row_without_a_heading_or_duplicated_is_not_read() {
     let row = " fsync 100.000 ops/sec\n";
     let one = |method: &str| ("one write".to_owned(), method.to_owned());
     let two = |method: &str| ("two writes".to_owned(), method.to_owned());
@@ -185,7 +185,7 @@ fn a_row_without_its_heading_or_that_is_there_already_is_not_read() {
 }
 
 #[test]
-fn what_is_not_a_whole_row_is_not_read_and_its_line_is_told() {
+fn an_incomplete_row_is_skipped_and_its_line_reported() {
     for bad in [
         "fsync 3777",
         "fsync 3777.334 ops/s",

@@ -128,7 +128,7 @@ fn versions_without_a_banner_are_told_by_their_form() {
 }
 
 #[test]
-fn scripts_and_statements_of_version_13_and_of_9_1_read() {
+fn scripts_and_statements_of_13_and_9_1_are_read() {
     let text = "transaction type: multiple scripts
 number of transactions actually processed: 10000
 tps = 618.764555 (including connections establishing)
@@ -168,7 +168,7 @@ fn what_c_prints_for_no_number_is_told() {
 }
 
 #[test]
-fn runs_of_one_text_are_told_apart_and_know_their_commands() {
+fn runs_in_one_text_are_separated_and_keep_their_commands() {
     let run = fixture("pgbench/15-statements.out");
     let bare: String = run.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let text = format!(
@@ -186,7 +186,7 @@ fn runs_of_one_text_are_told_apart_and_know_their_commands() {
 }
 
 #[test]
-fn a_number_that_is_none_and_a_line_that_is_unknown_are_told() {
+fn malformed_numbers_and_unknown_lines_are_reported() {
     let outputs = read(&web::lines(
         "scaling factor: 1\nnumber of transactions actually processed: 5\nlatency median = 7 ms\nlatency average = nan ms\ntps = 5.5\n",
     ));
@@ -322,7 +322,7 @@ proptest! {
 }
 
 #[test]
-fn a_summary_that_is_cut_before_its_counts_is_one_without_a_rate() {
+fn a_summary_truncated_before_its_counts_has_no_rate() {
     let text = "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 5\nquery mode: simple\n\
                 number of clients: 4\nnumber of threads: 2\nduration: 8 s\nnumber of transaction";
     let found = read(&web::lines(text)).remove(0);

@@ -19,7 +19,7 @@ fn through(mut reader: Reader, bytes: &[u8], piece: usize) -> (Vec<Transaction>,
 }
 
 #[test]
-fn logs_of_both_versions_at_hand_read_as_the_strict_reader_reads_them() {
+fn logs_of_15_and_18_read_like_the_strict_reader() {
     for version in ["15", "18"] {
         for name in ["failures", "rate-limit", "scripts", "statements", "unmeasured"] {
             let text = fixture(&format!("{version}-{name}"));
@@ -63,7 +63,7 @@ fn a_row_of_noughts_is_no_transaction() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_named_and_the_others_are_read() {
+fn an_unreadable_line_is_named_and_the_others_are_read() {
     let text =
         "0 1 5 0 1795229731 1\r\nhello\r\n\r\n0\t2  6 0 1795229731 2\r\n0 3 7 0 1795229731 1000000\r\n0 4 8 0 17952";
     let (all, end) = through(Reader::new(), text.as_bytes(), 5);

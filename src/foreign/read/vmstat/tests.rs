@@ -34,7 +34,7 @@ fn every_number_of_this_procps_is_read() {
 }
 
 #[test]
-fn guest_time_of_newer_procps_is_read_and_the_command_tells_the_rest() {
+fn guest_time_of_newer_procps_is_read() {
     let text = "$ vmstat 1\nprocs -----------memory---------- ---swap-- -----io---- -system-- -------cpu-------\n\
                 r b swpd free buff cache si so bi bo in cs us sy id wa st gu\n1 0 0 100 2 30 0 0 5 6 7 8 9 10 80 1 0 2\n\
                 r b swpd free buff cache si so bi bo in cs us sy id wa st gu\n1 0 0 100 2 30 0 0 5 6 7 8 9 10 80 1 0 3\n";
@@ -74,7 +74,7 @@ fn memory_under_a_unit_of_its_own_is_left_out() {
 }
 
 #[test]
-fn columns_of_another_system_make_no_vmstat_and_an_unknown_one_is_said() {
+fn columns_of_another_system_are_not_read_as_vmstat() {
     assert!(
         outputs("r b w avm fre flt re pi po fr sr da0 in sy cs us sy id\n1 0 0 5 1 3 0 0 0 3 2 5 6 7 5 1 2 97\n")
             .is_empty()
@@ -84,7 +84,7 @@ fn columns_of_another_system_make_no_vmstat_and_an_unknown_one_is_said() {
 }
 
 #[test]
-fn without_the_command_or_its_first_report_nothing_is_said_of_the_boot() {
+fn without_the_command_or_first_report_since_boot_is_unknown() {
     let since = |text: &str| outputs(text)[0].rows[0].since_boot;
     assert_eq!((since(LINUX[0]), since(&format!("$ vmstat 1\n{}", LINUX[0]))), (None, Some(true)));
     let (heading, rows) = LINUX[0].split_once(" st\n").unwrap();
@@ -92,7 +92,7 @@ fn without_the_command_or_its_first_report_nothing_is_said_of_the_boot() {
 }
 
 #[test]
-fn a_row_that_is_cut_off_is_reported_with_its_line() {
+fn a_truncated_row_is_reported_with_its_line() {
     let cut = LINUX[0].trim_end();
     let found = outputs(&cut[..cut.len() - 4]).remove(0);
     assert_eq!((found.rows.len(), found.unread.len(), found.unread[0].line), (2, 1, 5));

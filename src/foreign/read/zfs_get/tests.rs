@@ -41,7 +41,7 @@ fn every_published_property_is_read() {
 }
 
 #[test]
-fn a_source_may_be_another_dataset_and_columns_may_be_fewer() {
+fn a_source_may_be_inherited_and_columns_may_be_missing() {
     let found = one("NAME PROPERTY VALUE SOURCE\ntank/pg atime off inherited from tank\ntank/pg sync\n");
     assert_eq!(label(&found.rows[0], "source"), "inherited from tank");
     assert_eq!((found.unread.len(), found.unread[0].line), (1, 3));

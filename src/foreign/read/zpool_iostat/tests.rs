@@ -130,7 +130,7 @@ fn a_time_stamp_is_a_label_of_its_report() {
 }
 
 #[test]
-fn a_row_that_is_cut_off_is_reported_with_its_line() {
+fn a_truncated_row_is_reported_with_its_line() {
     let cut = PUBLISHED.split_once(" 3.62T 0 620").unwrap().0.to_owned() + " 3.62T 0";
     let found = one(&cut);
     assert_eq!((found.unread.len(), found.unread[0].line), (1, 11));
@@ -167,7 +167,7 @@ fn indentation_tells_what_names_cannot() {
 }
 
 #[test]
-fn what_stands_between_the_command_and_the_first_row_decides_what_is_known() {
+fn the_header_decides_whether_the_first_row_is_since_boot() {
     let table = "pool alloc free read write read write\ntank 1G 2G 1 2 3K 4K\ntank 1G 2G 5 6 7K 8K\n";
     let since = |text: &str| one(text).rows.iter().map(|row| row.since_boot).collect::<Vec<_>>();
     assert_eq!(since(table), [None, Some(false)]);
@@ -177,21 +177,21 @@ fn what_stands_between_the_command_and_the_first_row_decides_what_is_known() {
 }
 
 #[test]
-fn the_name_of_a_pool_may_have_blanks_and_no_figure_becomes_part_of_it() {
+fn pool_names_may_contain_blanks_and_absorb_no_figures() {
     let heading = "pool alloc free read write read write\n";
     let found = one(&format!("{heading}my old pool 1G 2G 1 2 3K 4K\ntank 5 1G 2G 1 2 3K 4K\n"));
     assert_eq!((place(&found.rows[0]).as_str(), found.rows.len(), found.unread.len()), ("my old pool", 1, 1));
 }
 
 #[test]
-fn a_column_that_is_not_known_gives_no_number_without_a_unit() {
+fn an_unknown_column_yields_no_number_without_a_unit() {
     let found =
         one("capacity operations bandwidth\npool alloc free read write read write size\ntank 1G 2G 1 2 3K 4K 5\n");
     assert_eq!((found.rows[0].figures.len(), found.unread.len(), found.unread[0].line), (6, 1, 2));
 }
 
 #[test]
-fn two_pools_without_a_line_between_them_are_told_apart_by_the_indentation() {
+fn indentation_separates_two_pools_without_a_line_between_them() {
     let text = "pool alloc free read write read write\ntank 3G 3G 1 2 3K 4K\n  sda 3G 3G 1 2 3K 4K\nrpool 1G 1G 1 2 3K 4K\n  sdb 1G 1G 1 2 3K 4K\n";
     let places: Vec<String> = one(text).rows.iter().map(place).collect();
     assert_eq!(places, ["tank", "tank/sda", "rpool", "rpool/sdb"]);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_too_short_and_parts_of_seconds_are_refused_with_their_key() {
+    fn too_short_distances_are_refused_with_their_key() {
         assert_eq!(Recovery.check(&options(&[])), Ok(()));
         for (key, value) in [("wal", "8MiB"), ("limit", "0s"), ("after", "1500ms")] {
             assert_eq!(Recovery.check(&options(&[(key, value)])).unwrap_err().key.as_deref(), Some(key));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_writes_less_and_what_the_plan_gives_stays() {
+    fn a_quick_run_writes_less_but_respects_the_plan() {
         let mut quick = options(&[("after", "20s")]);
         Recovery.make_quick(&mut quick);
         assert_eq!((wal(&quick).0, after(&quick).0), (128 << 20, 20_000_000));

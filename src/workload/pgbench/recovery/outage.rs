@@ -289,14 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn the_outage_begins_with_the_last_answer_and_is_known_no_better_than_answers_came() {
+    fn an_outage_begins_with_the_last_answer() {
         assert_eq!(before(&[1_000, 4_000, 5_000], 5_500).unwrap(), (5_000, 3_000));
         assert_eq!(before(&[1_000, 2_000], 9_000).unwrap(), (2_000, 7_000));
         assert!(before(&[], 9_000).is_err());
     }
 
     #[test]
-    fn a_guest_opens_devices_where_another_machine_unmounts_and_its_boot_stands_beside_the_outage() {
+    fn guest_boot_time_is_listed_beside_the_outage() {
         let log = log(18);
         let began = log.interrupted_us.unwrap();
         let moments = Moments {

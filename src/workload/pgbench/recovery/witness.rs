@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_before_the_clock_began_keep_their_order_to_the_microsecond() {
+    fn times_before_the_clock_start_keep_their_microsecond_order() {
         let earlier = now();
         let clock = Clock::begin();
         let mut last_us = 0;
