@@ -36,7 +36,7 @@ const WRITERS: u32 = 8;
 const ROUNDS: u32 = 3;
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 const TURNS: &str = "folders in turn";
-/// What a side may be, for errors.
+/// Forms of a side, for errors.
 const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with tool output, shelf:NAME, \
                      shelf:NAME:CASE, or any other folder, which is probed (write FOLDER/. if it holds tool output)";
 

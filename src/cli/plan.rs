@@ -155,7 +155,7 @@ fn paint() -> Paint {
 /// built without a feature, and the cases that need it cannot run here.
 ///
 /// # Errors
-/// What they refuse.
+/// Values that they refuse.
 pub fn accepted(plan: &Plan, file: &Path, guest: Option<&str>) -> Result<Checked> {
     let checked = check(&Host::this(), plan, guest)?;
     let is_shipped = shipped::find(&plan.name).is_some_and(|shipped| shipped.text == plan.text);

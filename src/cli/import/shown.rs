@@ -17,7 +17,7 @@ const MOST_UNREAD: usize = 20;
 /// Number of unreadable lines.
 pub(super) fn unread(reading: &Reading) -> u64 {
     let named: usize = reading.outputs.iter().map(|output| output.unread.len()).sum();
-    // Of a log all are counted, but only the first are listed.
+    // All unreadable lines of a log are counted, but only the first are listed.
     (named as u64).max(reading.log.as_ref().map_or(0, |log| log.lines_unread))
 }
 
