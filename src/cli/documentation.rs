@@ -69,7 +69,7 @@ fn every_command_in_the_pages_is_accepted() {
         for words in commands(&std::fs::read_to_string(&page).unwrap()) {
             seen += 1;
             let line = words.join(" ");
-            // Only its name is parsed: it would print help or the version.
+            // clap returns help and version as errors with exit code 0.
             let parsed = super::command().try_get_matches_from(std::iter::once("pgstrata".to_owned()).chain(words));
             if let Err(error) = parsed
                 && error.exit_code() != 0
